@@ -10,7 +10,7 @@ from benchmarks.text import read
 from benchmarks.timing import interleaved
 from sklearn_cvb.dependency.inference import expectation, sentences_of
 from sklearn_cvb.dependency.model import cells_by_length
-from sklearn_cvb.dependency.parameters import Layout, tables_of
+from sklearn_cvb.dependency.parameters import DependencyLayout, tables_of
 from sklearn_cvb.reading.corpus import Corpus
 
 _SENTENCES, _LONGEST = 3914, 40
@@ -51,7 +51,7 @@ class RandomArcs:
         rng = np.random.default_rng(0)
         tokens = rng.integers(_N_TYPES, size=length * n_sentences).astype(np.int32)
         starts = np.arange(0, len(tokens) + 1, length)
-        layout = Layout(_N_TYPES)
+        layout = DependencyLayout(_N_TYPES)
         self.sentences = sentences_of(Corpus(tokens, starts, None, []), layout)
         self.weights = np.ones(layout.n_cells)
         attach = tables_of(self.weights, layout)[0]

@@ -12,6 +12,7 @@ from sklearn_cvb import (
     EMHMMTagger,
     GibbsHMM,
     GibbsHMMTagger,
+    Symbols,
     VBHMMTagger,
     tag_dictionary_from,
 )
@@ -24,11 +25,11 @@ _PRIOR = {"alpha": 1.0, "beta": 0.03, **COMPARED}
 _ANNEALING = 50
 
 DENSE = {
-    "EM": lambda k: EMHMM(k, handle_unknown="error"),
-    "VB": lambda k: VBHMM(k, handle_unknown="error"),
-    "CVB sequence": lambda k: CVBHMM(k, handle_unknown="error"),
-    "CVB token": lambda k: CVBHMM(k, update="token", handle_unknown="error"),
-    "Gibbs": lambda k: GibbsHMM(k, handle_unknown="error"),
+    "EM": lambda k: EMHMM(k, emission=Symbols(handle_unknown="error")),
+    "VB": lambda k: VBHMM(k, emission=Symbols(handle_unknown="error")),
+    "CVB sequence": lambda k: CVBHMM(k, emission=Symbols(handle_unknown="error")),
+    "CVB token": lambda k: CVBHMM(k, update="token", emission=Symbols(handle_unknown="error")),
+    "Gibbs": lambda k: GibbsHMM(k, emission=Symbols(handle_unknown="error")),
 }
 TAGGERS = {
     "EM": lambda d: EMHMMTagger(d, **COMPARED),

@@ -21,6 +21,22 @@ try:
     )
     from sklearn_cvb.reading.corpus import split_by_lengths
     from sklearn_cvb.reading.dictionary import tag_dictionary_from
+    from sklearn_cvb.settings import (
+        HDP,
+        IBM1,
+        ArcWeights,
+        Checkpoint,
+        GammaPrior,
+        MiniBatches,
+        Samples,
+        SplitAndMerge,
+        StepSizes,
+        Symbols,
+        TagDictionary,
+        Transitions,
+        Valence,
+        Windows,
+    )
 finally:
     if _collects:
         gc.enable()
@@ -52,18 +68,23 @@ __all__ = [
     "EMDMV",
     "EMHMM",
     "EMPCFG",
+    "HDP",
+    "IBM1",
     "VBDMV",
     "VBHMM",
     "VBPCFG",
     "AlignmentCounts",
+    "ArcWeights",
     "CVBAlignmentHMM",
     "CVBHMMTagger",
     "CVBLatentPCFG",
+    "Checkpoint",
     "CorpusStore",
     "DMVCounts",
     "EMAlignmentHMM",
     "EMHMMTagger",
     "EMLatentPCFG",
+    "GammaPrior",
     "GibbsAlignmentHMM",
     "GibbsDMV",
     "GibbsHMM",
@@ -74,10 +95,19 @@ __all__ = [
     "HMMCounts",
     "HastingsPCFG",
     "LatentPCFGCounts",
+    "MiniBatches",
     "PCFGCounts",
+    "Samples",
+    "SplitAndMerge",
+    "StepSizes",
+    "Symbols",
+    "TagDictionary",
+    "Transitions",
     "VBAlignmentHMM",
     "VBHMMTagger",
     "VBLatentPCFG",
+    "Valence",
+    "Windows",
     "fit_agreeing",
     "open_store",
     "read_pharaoh",
@@ -122,6 +152,10 @@ _LATER = {
 }
 
 
+# The public modules beside what stands here.
+_SUBPACKAGES = ("datasets", "display", "emissions", "metrics", "plotting", "selection", "store")
+
+
 def __getattr__(name: str) -> object:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -131,4 +165,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_SUBPACKAGES, "__all__", "__doc__", "__version__"})

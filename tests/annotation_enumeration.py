@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.latent.arrays import rules_of
+from sklearn_cvb.kernels.treebank.arrays import rules_of
 from sklearn_cvb.treebank.parameters import layout_of
 
 
@@ -111,7 +111,7 @@ CASES = {
 
 def arrays_of(case):
     """The trees as kernels read them."""
-    from sklearn_cvb.kernels.latent.arrays import Trees
+    from sklearn_cvb.kernels.treebank.arrays import Trees
 
     starts = np.cumsum([0, *map(len, case.trees)])
     rows = [

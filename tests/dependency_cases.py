@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV, Symbols, Valence
 
 TAGS = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 1, 0], [1]]
 X = [[f"t{tag}" for tag in sentence] for sentence in TAGS]
@@ -15,12 +15,11 @@ CLASSES = [EMDMV, VBDMV, CVBDMV, GibbsDMV]
 def settings_of(form):
     n_valences, backoff = form
     return {
-        "extended_valence": n_valences == 2,
-        "backoff": backoff,
+        "valence": Valence(
+            n_valences == 2, backoff=backoff, alpha_backoff=ALPHA_BACKOFF, alpha_stop=ALPHA_STOP
+        ),
+        "emission": Symbols(handle_unknown="error"),
         "alpha": ALPHA,
-        "alpha_stop": ALPHA_STOP,
-        "alpha_backoff": ALPHA_BACKOFF,
-        "handle_unknown": "error",
         "tol": 0,
     }
 

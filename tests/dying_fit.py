@@ -5,6 +5,7 @@ import signal
 import sys
 
 import sklearn_cvb
+from sklearn_cvb import Checkpoint, Samples
 from sklearn_cvb.learning import checkpoint_files as checkpoint
 
 X = [list(letters) for letters in ("abab", "ba", "aab", "bbab", "ab")]
@@ -12,7 +13,7 @@ X = [list(letters) for letters in ("abab", "ba", "aab", "bbab", "ab")]
 
 def several(name, **settings):
     """An estimator with three restarts on two threads."""
-    more = {"n_burn_in": 2, "temperatures": None} if name == "GibbsHMM" else {}
+    more = {"samples": Samples(2, temperatures=None)} if name == "GibbsHMM" else {}
     return getattr(sklearn_cvb, name)(
         n_init=3, n_jobs=2, max_iter=8, tol=0, random_state=1, **more, **settings
     )
@@ -35,4 +36,4 @@ def die_after(n, when):
 if __name__ == "__main__":
     estimator, moment, n_calls, folder = sys.argv[1:]
     die_after(int(n_calls), moment)
-    several(estimator, checkpoint=folder, checkpoint_every=1).fit(X)
+    several(estimator, checkpoint=Checkpoint(folder, every=1)).fit(X)

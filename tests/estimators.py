@@ -6,6 +6,7 @@ import restatement_token
 from scipy.special import digamma
 
 import sklearn_cvb
+from sklearn_cvb import Symbols, Transitions
 
 # Estimator prefix, constructor keywords, and the slow sweeps that must agree.
 ALGORITHMS = {
@@ -38,10 +39,9 @@ def make_estimator(prefix, problem, **keywords):
     """
     settings = {
         "alpha": float(problem.alpha[0, 0]),
-        "start_alpha": float(problem.alpha[-1, 0]),
+        "transitions": Transitions(start_alpha=float(problem.alpha[-1, 0])),
+        "emission": Symbols(vocabulary=range(problem.n_symbols), handle_unknown="error"),
         "beta": float(problem.beta[0, 0]),
-        "vocabulary": range(problem.n_symbols),
-        "handle_unknown": "error",
         "n_init": 1,
         "random_state": 0,
     }

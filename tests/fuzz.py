@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import sklearn_cvb
+from sklearn_cvb import MiniBatches, Symbols, Transitions, Windows
 
 CHAINS = [
     f"{algorithm}HMM{ending}"
@@ -256,7 +257,7 @@ class _Maker:
             "n_init": int(self.rng.integers(1, 3)),
             "random_state": int(self.rng.integers(100)),
             "tol": self.one([0.0, 1e-4, 10.0]),
-            "handle_unknown": self.one(["error", "smooth", "rare", *by_form]),
+            "emission": Symbols(handle_unknown=self.one(["error", "smooth", "rare", *by_form])),
             "warm_start": self.chance(0.3),
             "n_jobs": self.one([None, None, 1, 2]),
         }
@@ -287,12 +288,13 @@ class _Maker:
             "n_components": self.n_states,
             "alpha": self.concentration(),
             "beta": self.concentration(),
-            "start_alpha": self.concentration() if self.chance(0.2) else None,
+            "transitions": Transitions(
+                end_state=self.chance(0.3),
+                start_alpha=self.concentration() if self.chance(0.2) else None,
+            ),
+            "update": Windows(self.one([None, None, 2])),
             "init": self.one([None, None, "token", "word", "parameter", "unambiguous"]),
             "topology": self.topology(),
-            "end_state": self.chance(0.3),
-            "update": self.one(_UPDATES[self.is_sampler]),
-            "block_length": self.one([None, None, 2]),
         }
         if "auto" in (given["alpha"], given["beta"]) and self.chance(0.5):
             given["max_iter"] = 22
@@ -324,8 +326,7 @@ class _Maker:
             "alpha": self.concentration(),
             "init": self.one([None, None, "parameter", "uniform"]),
             "supervision": self.one(["y", "y", "none"]),
-            "update": self.one(["batch", "sequence"]),
-            "batch_size": self.one([1, 2]),
+            "update": MiniBatches(self.one([1, 2])),
         }
         if self.chance(0.75):
             given["grammar"] = self.grammar()

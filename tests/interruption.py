@@ -1,5 +1,12 @@
 """Fits that are broken off half-way, or watched while they run."""
 
+import pytest
+
+
+def callbacks():
+    """scikit-learn's callbacks; skips a test where it has none."""
+    return pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9 on")
+
 
 class Interrupt:
     """A callback that presses Ctrl-C, or raises another error, after a sweep."""
@@ -22,3 +29,9 @@ class Interrupt:
             self.at -= 1
             if self.at == 0:
                 raise self.error
+
+
+def watched(model, callback):
+    """The model, which calls back; skips a test where scikit-learn has no callbacks."""
+    callbacks()
+    return model.set_callbacks(callback)

@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from sklearn_cvb.kernels.latent.arrays import NONE, rules_of
+from sklearn_cvb.kernels.treebank.arrays import NONE, rules_of
 
 SAME = -1
 

@@ -8,16 +8,18 @@ import sys
 import joblib
 import numpy as np
 import pytest
+import sklearn
+from interruption import callbacks, watched
 from numba.core.registry import CPUDispatcher
 from sklearn.base import clone
-from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 import sklearn_cvb
-from sklearn_cvb import metrics
+from sklearn_cvb import Symbols, Transitions, metrics
 from sklearn_cvb.emissions import Categorical, Columns, Gaussian
 
 ALL_CLASSES = [
@@ -130,12 +132,20 @@ def test_all_classes_are_covered():
     assert sorted(kind.__name__ for kind in ALL_CLASSES) == expected
 
 
-# No check is expected to fail, for any class.
+def broken_checks(estimator):
+    """A check of scikit-learn 1.7 subtracts a mean from integers, in place: NumPy refuses that."""
+    tags = get_tags(estimator).input_tags
+    # Symbols are given to it as integers where none can be missing.
+    is_hit = sklearn.__version__.startswith("1.7.") and tags.categorical and not tags.allow_nan
+    name = "check_positive_only_tag_during_fit"
+    return {name: "the check itself is broken for symbols"} if is_hit else {}
+
+
+# No other check is expected to fail, for any class.
 @pytest.mark.filterwarnings("ignore:n_components=1 is ignored")
 @parametrize_with_checks(
     [kind(max_iter=10) for kind in MODELS + TREEBANKS + ALIGNERS] + [kind() for kind in TAGGERS],
-    expected_failed_checks=None,
-    xfail_strict=True,
+    expected_failed_checks=broken_checks,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
@@ -258,10 +268,12 @@ def test_random_state_alone_decides(kind):
 @OTHER_WORDS
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_second_fit_forgets_the_first(kind):
-    model = quick(kind, handle_unknown="rare").fit(TABLE, TABLE % 2 if kind in TAGGERS else None)
+    model = quick(kind, emission=Symbols(handle_unknown="rare")).fit(
+        TABLE, TABLE % 2 if kind in TAGGERS else None
+    )
     assert model.n_features_in_ == TABLE.shape[1]
     model.fit(SENTENCES)
-    fresh = quick(kind, handle_unknown="rare").fit(SENTENCES)
+    fresh = quick(kind, emission=Symbols(handle_unknown="rare")).fit(SENTENCES)
     assert vars(model).keys() == vars(fresh).keys()
     assert_same_fit(model, fresh)
 
@@ -455,7 +467,7 @@ class Recorder:
 @pytest.mark.parametrize("kind", CLASSES)
 def test_callbacks_see_every_sweep(kind):
     recorder = Recorder()
-    model = quick(kind, tol=0).set_callbacks(recorder).fit(SENTENCES)
+    model = watched(quick(kind, tol=0), recorder).fit(SENTENCES)
     assert len(recorder.scores) == model.n_iter_ == len(model.history_)
     assert recorder.scores[-1] == model.score(SENTENCES)
     shorter = quick(kind, tol=0, max_iter=2).fit(SENTENCES)
@@ -466,7 +478,7 @@ def test_callbacks_see_every_sweep(kind):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_callback_that_returns_true_stops_the_fit(kind):
-    model = quick(kind, tol=0).set_callbacks(Recorder(at=3)).fit(SENTENCES)
+    model = watched(quick(kind, tol=0), Recorder(at=3)).fit(SENTENCES)
     assert model.n_iter_ == 3
     assert not model.converged_
     if kind not in SAMPLERS:
@@ -481,6 +493,7 @@ def _own_score(estimator, X, y):
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_the_picture_of_a_tagger_names_its_tags(kind):
     """What it calls features are the columns of `transform`."""
+    pytest.importorskip("sklearn.utils._repr_html.features", reason="1.9 began to show them")
     picture = quick(kind).fit(SENTENCES)._repr_html_()
     assert "5 features" in picture
     assert f"{kind.__name__.lower()}_NOUN" in picture
@@ -504,7 +517,7 @@ def test_cross_validated_posteriors(kind):
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_scoring_monitor_takes_our_scorers(kind):
     scoring = {"accuracy": metrics.token_accuracy_scorer, "f1": metrics.v_measure_scorer}
-    monitor = ScoringMonitor(scoring=scoring)
+    monitor = callbacks().ScoringMonitor(scoring=scoring)
     model = quick(kind, tol=0, supervision="none").set_callbacks(monitor).fit(SENTENCES, TAGS)
     last = [row for row in monitor.get_logs().data if row["task_name"] == "sweep"][-1]
     for name, scorer in scoring.items():
@@ -514,14 +527,14 @@ def test_scoring_monitor_takes_our_scorers(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
-    monitor = ScoringMonitor(scoring={"score": _own_score})
+    monitor = callbacks().ScoringMonitor(scoring={"score": _own_score})
     model = quick(kind, tol=0, n_init=2, init=starts(kind)[0], n_jobs=n_jobs)
     # For grammars: no bracket is known; for dependency models: no head. Restarts of taggers need a
     # sentence without labels.
     y = [None, *TAGS[1:]]
     if kind not in HMMS:
         y = [None if kind in DEPENDENCIES else []] * len(SENTENCES)
-    model.set_callbacks(monitor, ProgressBar()).fit(SENTENCES, y)
+    model.set_callbacks(monitor, callbacks().ProgressBar()).fit(SENTENCES, y)
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "sweep"]
     assert len(rows) == 2 * model.n_iter_
     assert {row["parent_task_id_path"] for row in rows} == {(0, 0), (0, 1)}
@@ -533,8 +546,8 @@ def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
 
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_callbacks_nest_in_a_grid_search(kind):
-    monitor = ScoringMonitor(scoring={"score": _own_score})
-    search = _grid(kind, tol=0, supervision="none").set_callbacks(ProgressBar())
+    monitor = callbacks().ScoringMonitor(scoring={"score": _own_score})
+    search = _grid(kind, tol=0, supervision="none").set_callbacks(callbacks().ProgressBar())
     search.estimator.set_callbacks(monitor)
     search.fit(SENTENCES, TAGS)
     sweeps = [row for row in monitor.get_logs().data if row["task_name"] == "sweep"]
@@ -586,7 +599,7 @@ def test_fitted_attributes_are_documented(kind):
         for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed):
             models.append(quick(kind, emission=emission).fit(numbers))
     if "transition_prior" in inspect.signature(kind).parameters:
-        models.append(quick(kind, transition_prior="hdp").fit(SENTENCES))
+        models.append(quick(kind, transitions=Transitions(prior="hdp")).fit(SENTENCES))
     found = {
         name
         for model in models

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import sklearn_cvb
-from sklearn_cvb import EMHMM, EMPCFG, VBHMM, VBPCFG, CVBHMMTagger, EMHMMTagger
+from sklearn_cvb import EMHMM, EMPCFG, VBHMM, VBPCFG, CVBHMMTagger, EMHMMTagger, Symbols
 from sklearn_cvb.reading.corpus import as_list, is_dask, is_table, samples_of, tokens_of
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
@@ -287,7 +287,7 @@ def test_measurements_are_no_symbols():
     for table in symbols:
         quick(EMHMM).fit(table)
     model.predict(measured)
-    quick(EMHMM, vocabulary=np.unique(measured)).fit(measured)
+    quick(EMHMM, emission=Symbols(vocabulary=np.unique(measured))).fit(measured)
 
 
 @pytest.mark.parametrize("library", ["polars", "pyarrow", "awkward"])

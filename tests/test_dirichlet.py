@@ -52,6 +52,12 @@ def test_exp_digamma_keeps_the_shape_and_takes_integers():
 # Divergence and evidence
 
 
+def _whole_rows(u, prior):
+    """Whole tables of Dirichlet parameters, a posterior and its prior."""
+    totals = (u - prior).sum(axis=1), prior.sum(axis=1)
+    return dirichlet.DirichletRows(u - prior, prior, *totals, np.s_[:, None])
+
+
 def test_divergence_of_two_cells_is_an_integral():
     for u, p in (([2.5, 1.5], [1.2, 3.0]), ([1.1, 4.0], [1.0, 1.0])):
         density, prior = stats.beta(*u), stats.beta(*p)
@@ -60,9 +66,7 @@ def test_divergence_of_two_cells_is_an_integral():
             return density.pdf(x) * (density.logpdf(x) - prior.logpdf(x))
 
         exact, _ = integrate.quad(integrand, 0, 1, epsabs=1e-12)
-        got = dirichlet.kl_divergence(
-            np.array(u), np.array(p), np.array([sum(u)]), np.array([sum(p)])
-        )
+        got = _whole_rows(np.array([u]), np.array([p])).divergence()
         assert got == pytest.approx(exact, abs=1e-8)
 
 
@@ -80,10 +84,16 @@ def test_divergence_of_rows_adds_up_and_unlisted_cells_cancel():
     listed = rng.random((3, 6)) < 0.6
     u = prior + np.where(listed, rng.exponential(3, (3, 6)), 0)
     exact = sum(_plain_divergence(*rows) for rows in zip(u, prior, strict=True))
-    got = dirichlet.kl_divergence(u[listed], prior[listed], u.sum(axis=1), prior.sum(axis=1))
+    row, counts = np.nonzero(listed)[0], (u - prior)[listed]
+    totals = np.bincount(row, counts), prior.sum(axis=1)
+    rows = dirichlet.DirichletRows(counts, prior[listed], *totals, row)
+    got = rows.divergence()
     assert got == pytest.approx(exact, abs=1e-10)
     assert got > 0
-    assert dirichlet.kl_divergence(prior[0], prior[0], *[prior[:1].sum(axis=1)] * 2) == 0
+    averages, divergence = rows.averages()
+    assert divergence == got
+    assert np.array_equal(averages, rows.exp_expected_log())
+    assert _whole_rows(prior, prior).divergence() == 0
 
 
 def test_evidence_is_a_product_of_predictive_probabilities():

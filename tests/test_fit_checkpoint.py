@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from dying_fit import X, several
 from estimators import is_sampler
-from interruption import Interrupt
+from interruption import Interrupt, watched
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from test_warm_start import assert_same
 from watching import count_sweeps, watch
 
 import sklearn_cvb
-from sklearn_cvb import CVBHMM, EMHMM, GibbsHMM, HMMClassifier, version
+from sklearn_cvb import CVBHMM, EMHMM, Checkpoint, GibbsHMM, HMMClassifier, version
 from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.learning import checkpoint_files as checkpoint
 from sklearn_cvb.learning.checkpoints import every_of
@@ -52,7 +52,7 @@ def settings_of(name, title):
 def broken_off(model, at, X, y=None):
     """Fit until Ctrl-C comes after so many sweeps."""
     with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(Interrupt(at=at)).fit(X, y)
+        watched(model, Interrupt(at=at)).fit(X, y)
 
 
 @pytest.mark.parametrize(("name", "title"), ALL)
@@ -95,7 +95,7 @@ def test_restarts_go_on_after_kill_9(name, when, n, tmp_path):
 
 
 def test_random_numbers_without_a_seed_go_on_too(tmp_path):
-    model = GibbsHMM(max_iter=9, n_init=2, checkpoint=tmp_path, checkpoint_every=1)
+    model = GibbsHMM(max_iter=9, n_init=2, checkpoint=Checkpoint(tmp_path, every=1))
     broken_off(model, 12, X)
     copy = tmp_path.with_name("copy")
     copy.mkdir()
@@ -119,7 +119,7 @@ def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title, is_real,
     situation, settings = settings_of(name, title)
     kind = getattr(sklearn_cvb, name)
     whole = kind(**settings).fit(situation.X, situation.y)
-    model = kind(**settings, checkpoint=tmp_path, checkpoint_every="60s" if is_real else 2)
+    model = kind(**settings, checkpoint=Checkpoint(tmp_path, every="60s" if is_real else 2))
     done = []
 
     def sweep(sound, *arguments):
@@ -262,7 +262,7 @@ def test_files_of_others_stay_when_a_fit_replaces_another(tmp_path):
 
 def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
     whole = EMHMM(max_iter=8, tol=0, random_state=0).fit(X)
-    model = EMHMM(max_iter=8, tol=0, random_state=0, checkpoint=tmp_path, checkpoint_every=1)
+    model = EMHMM(max_iter=8, tol=0, random_state=0, checkpoint=Checkpoint(tmp_path, every=1))
     sound, calls = np.lib.format.write_array, []
 
     def full(*arguments, **keywords):
@@ -325,7 +325,7 @@ def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
 
         names.clear()
         monkeypatch.setattr(checkpoint, "save", save)
-        model = EMHMM(max_iter=40, tol=0, checkpoint=tmp_path, checkpoint_every=every)
+        model = EMHMM(max_iter=40, tol=0, checkpoint=Checkpoint(tmp_path, every=every))
 
         def sweep(sound, *arguments):
             now[0] += 10.0
@@ -337,7 +337,7 @@ def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
     assert every_of("1.5 s").seconds == 1.5
     for wrong in ("often", "60", "-1s", 0, 1.5):
         with pytest.raises(ValueError, match="checkpoint_every"):
-            EMHMM(checkpoint=tmp_path, checkpoint_every=wrong).fit(X)
+            EMHMM(checkpoint=Checkpoint(tmp_path, every=wrong)).fit(X)
 
 
 def test_searches_and_classifiers_may_have_a_folder(tmp_path):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+import sklearn
 
 import sklearn_cvb
 
@@ -29,6 +30,30 @@ def test_grammars_are_loaded_when_asked_for():
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
+
+
+# As with a scikit-learn that has no callbacks.
+WITHOUT_CALLBACKS = """
+import sys
+import sklearn.model_selection
+sys.modules["sklearn.callback"] = None
+from sklearn_cvb import EMHMM
+
+model = EMHMM(2, max_iter=2, random_state=0).fit([["a", "b"], ["b", "a", "b"]])
+assert model.n_iter_ == 2
+assert not hasattr(model, "set_callbacks")
+model.set_callbacks()
+"""
+
+
+def test_without_callbacks_models_are_fitted_and_say_what_is_missing():
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_CALLBACKS], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    expected = f"EMHMM has no callbacks with scikit-learn {sklearn.__version__}: they came with 1.9"
+    assert said == f"AttributeError: {expected}"
 
 
 @pytest.mark.parametrize("collects", [True, False])

@@ -19,6 +19,9 @@ from sklearn_cvb import (
     EMHMMTagger,
     GibbsHMM,
     HastingsPCFG,
+    Samples,
+    Symbols,
+    TagDictionary,
     metrics,
     split_by_lengths,
     tag_dictionary_from,
@@ -74,7 +77,7 @@ def test_missing_tags_in_a_dictionary(tag):
         with pytest.raises(ValueError, match=message):
             quick(EMHMMTagger, tag_dictionary=DICTIONARY | {"c": entry}).fit(X)
     with pytest.raises(ValueError, match="unknown_tags holds None or NaN"):
-        quick(EMHMMTagger, tag_dictionary=DICTIONARY, unknown_tags=[tag]).fit(X)
+        quick(EMHMMTagger, tag_dictionary=TagDictionary(DICTIONARY, unknown_tags=[tag])).fit(X)
 
 
 @pytest.mark.parametrize("weights", [{"X": HUGE}, {"X": {"Y": 1}}, {"X": 1, "Y": 1 + 2j}])
@@ -94,7 +97,7 @@ def test_entries_of_many_kinds():
 @pytest.mark.parametrize("tags", [np.array(2), {"X": 1}, [["X"]]], ids=["0-d", "dict", "nested"])
 def test_unknown_tags_that_are_no_tags(tags):
     with pytest.raises(TypeError, match=r"unknown_tags is .*: pass a list of tags"):
-        quick(EMHMMTagger, tag_dictionary=DICTIONARY, unknown_tags=tags).fit(X)
+        quick(EMHMMTagger, tag_dictionary=TagDictionary(DICTIONARY, unknown_tags=tags)).fit(X)
 
 
 def test_labels_that_are_no_tags():
@@ -151,7 +154,7 @@ def test_integers_too_large_for_arrays(name):
 )
 def test_vocabularies_that_are_none(vocabulary):
     with pytest.raises(TypeError, match=r"vocabulary is .*: pass a list of symbols"):
-        quick(VBHMM, vocabulary=vocabulary).fit(X)
+        quick(VBHMM, emission=Symbols(vocabulary=vocabulary)).fit(X)
 
 
 def test_starts_that_are_no_arrays():
@@ -169,7 +172,7 @@ def test_starts_that_are_no_arrays():
 def test_topologies_that_are_no_tables():
     for table in ([[True], [True, False]], [True], {}):
         with pytest.raises(ValueError, match="topology must be one of full"):
-            quick(VBHMM, topology=table).fit(X)
+            quick(VBHMM, transitions=table).fit(X)
 
 
 @pytest.mark.parametrize("alpha", [{"S": "x"}, {"S": None}, {"S": []}, [[1], [1, 2]], ["a"] * 3])
@@ -189,16 +192,18 @@ def test_grammars_that_are_none():
 
 def test_a_temperature_that_falls_to_nothing():
     """1 + (1e-90 - 1) is 0, and was the temperature of the last sweep."""
-    assert GibbsHMM(temperatures=(1.0, 1e-90))._algorithm().temperature(3, 4) == 1e-90
-    assert GibbsHMM(temperatures=(2.0, 0.5))._algorithm().temperature(1, 4) == 1.5
-    settings = {"temperatures": (1.0, 1e-90), "max_iter": 4, "random_state": 0}
+    assert (
+        GibbsHMM(samples=Samples(temperatures=(1.0, 1e-90)))._algorithm().temperature(3, 4) == 1e-90
+    )
+    assert GibbsHMM(samples=Samples(temperatures=(2.0, 0.5)))._algorithm().temperature(1, 4) == 1.5
+    settings = {"samples": Samples(temperatures=(1.0, 1e-90)), "max_iter": 4, "random_state": 0}
     for update in ("token", "parameter"):
         assert np.isfinite(GibbsHMM(update=update, **settings).fit(X).history_).all()
     with pytest.raises(ValueError, match="temperatures reach 1e-90, but update='sequence'"):
         GibbsHMM(update="sequence", **settings).fit(X)
     for kind in (GibbsHMM, HastingsPCFG):
         with pytest.raises(InvalidParameterError, match="temperatures must be at least 1e-100"):
-            kind(temperatures=(1.0, 1e-300)).fit(X)
+            kind(samples=Samples(temperatures=(1.0, 1e-300))).fit(X)
 
 
 def test_powers_of_counts_that_float64_cannot_hold():
@@ -211,20 +216,26 @@ def test_powers_of_counts_that_float64_cannot_hold():
     with pytest.raises(ValueError, match=r"temperatures reach 0.013, .* stay above 0.013 here"):
         check_powers(0.0131, prior, 10_000)
     sequences = [["a", "b", "a", "a"]] * 500
-    cold = GibbsHMM(temperatures=(1.0, 0.01), update="sequence", max_iter=4, random_state=0)
+    cold = GibbsHMM(
+        samples=Samples(temperatures=(1.0, 0.01)), update="sequence", max_iter=4, random_state=0
+    )
     with pytest.raises(ValueError, match="use update='token'"):
         cold.fit(sequences)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         cold.set_params(update="token").fit(sequences)
-        cold.set_params(update="sequence", temperatures=(1.0, 0.02)).fit(sequences)
+        cold.set_params(update="sequence", samples=Samples(temperatures=(1.0, 0.02))).fit(sequences)
 
 
 @pytest.mark.parametrize("temperature", [1e-2, 1e-3, 1e-100])
 def test_sentences_keep_their_tree_at_low_temperatures(temperature):
     """No proposal had any weight, and sentences were taken out of the counts for good."""
     sentences = X * 5
-    settings = {"temperatures": (temperature, temperature), "max_iter": 8, "random_state": 0}
+    settings = {
+        "samples": Samples(temperatures=(temperature, temperature)),
+        "max_iter": 8,
+        "random_state": 0,
+    }
     model = HastingsPCFG(GRAMMAR, **settings).fit(sentences)
     # A tree of n words has n words and n - 1 rules S -> S S.
     assert model.counts_.rule.sum() == sum(2 * len(words) - 1 for words in sentences)
@@ -232,7 +243,7 @@ def test_sentences_keep_their_tree_at_low_temperatures(temperature):
 
 
 def test_a_chain_of_one_draw_has_no_spread():
-    model = GibbsHMM(max_iter=1, thin=1, random_state=0).fit(X)
+    model = GibbsHMM(max_iter=1, samples=Samples(thin=1), random_state=0).fit(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = model.convergence()["log_joint"]
@@ -312,7 +323,9 @@ def test_models_that_are_not_fitted(name):
 
 
 def test_warnings_of_predict_show_the_line_that_calls():
-    model = EMHMMTagger(DICTIONARY, handle_unknown="error", max_iter=2, random_state=0)
+    model = EMHMMTagger(
+        DICTIONARY, emission=Symbols(handle_unknown="error"), max_iter=2, random_state=0
+    )
     model.fit([["a", "b"]], [["X", "Y"]])
     for method in (model.predict, model.predict_proba, model.sample_paths):
         with pytest.warns(UserWarning, match="no path explains") as caught:

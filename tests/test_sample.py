@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sklearn_cvb
-from sklearn_cvb import CVBPCFG, EMHMM, EMPCFG, VBPCFG, EMHMMTagger
+from sklearn_cvb import CVBPCFG, EMHMM, EMPCFG, VBPCFG, EMHMMTagger, Symbols, TagDictionary
 
 HMMS = [
     name
@@ -18,7 +18,7 @@ def test_a_state_of_unknown_words_emits_missing_observations(vocabulary):
     known = vocabulary[0]
     sequences = [[known, "new"], [known, "other"]] * 5
     init = [np.eye(2)] * 10
-    model = EMHMM(2, vocabulary=vocabulary, init=init, max_iter=5).fit(sequences)
+    model = EMHMM(2, emission=Symbols(vocabulary=vocabulary), init=init, max_iter=5).fit(sequences)
     assert model.emissionprob_.round(9).tolist() == [[1, 0], [0, 1]]
     X, Z = model.sample(20, length=2, random_state=0)
     assert X.tolist() == [[known, None]] * 20
@@ -33,7 +33,10 @@ def test_a_state_of_unknown_words_emits_missing_observations(vocabulary):
 
 def test_a_tag_of_unknown_words_emits_missing_observations():
     legal = {"the": ["D"], "dog": ["N"]}
-    settings = {"unknown_tags": ["X"], "vocabulary": ["the", "dog"], "handle_unknown": "smooth"}
+    settings = {
+        "emission": Symbols(vocabulary=["the", "dog"], handle_unknown="smooth"),
+        "tag_dictionary": TagDictionary(unknown_tags=["X"]),
+    }
     model = EMHMMTagger(legal, **settings).fit([["the", "dog", "qux"], ["the", "dog", "zap"]])
     words, tags = model.sample(10, length=3, random_state=0)
     assert words.tolist() == [["the", "dog", None]] * 10
@@ -42,19 +45,28 @@ def test_a_tag_of_unknown_words_emits_missing_observations():
 
 @pytest.mark.parametrize("name", HMMS)
 def test_a_fit_on_missing_tokens_alone_samples_missing_tokens(name):
-    settings = {"n_components": 2, "random_state": 0, "max_iter": 12, "handle_unknown": "smooth"}
+    settings = {
+        "n_components": 2,
+        "random_state": 0,
+        "max_iter": 12,
+        "emission": Symbols(handle_unknown="smooth"),
+    }
     model = getattr(sklearn_cvb, name)(**settings).fit([[None, None], [None, None, None]])
     X, Z = model.sample(5, length=3, random_state=0)
     assert X.tolist() == [[None] * 3] * 5
     assert set(Z.ravel()) <= {0, 1}
     # With a vocabulary nothing is known of its words.
-    model.set_params(vocabulary=["a", "b"]).fit([[None, None], [None, None, None]])
+    model.set_params(emission=Symbols(vocabulary=["a", "b"])).fit(
+        [[None, None], [None, None, None]]
+    )
     X, _ = model.sample(50, length=4, random_state=0)
     assert set(X.ravel()) == {"a", "b"}
 
 
 def test_totals_next_to_zero_do_not_overflow():
-    model = EMHMM(1, vocabulary=["a", "b"], init=[np.ones((2, 1))]).fit([["a", "b"]])
+    model = EMHMM(1, emission=Symbols(vocabulary=["a", "b"]), init=[np.ones((2, 1))]).fit(
+        [["a", "b"]]
+    )
     model.counts_.emission[:] = [[5e-324], [0.0], [1.0]]
     X, _ = model.sample(200, random_state=0)
     assert set(X.ravel()) == {"a"}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Symbols
 from sklearn_cvb.selection import bayesian_information, select_components
 
 # Three states that follow each other, each with its own symbol.
@@ -12,13 +12,15 @@ NAMES = ["evidence", "held-out perplexity", "BIC"]
 
 
 def test_vb_finds_the_number_of_states_by_every_criterion():
-    model = VBHMM(n_init=5, random_state=0, handle_unknown="error")
+    model = VBHMM(n_init=5, random_state=0, emission=Symbols(handle_unknown="error"))
     selection = select_components(model, X, [1, 2, 3, 4], random_state=0)
     assert selection.n_components == [1, 2, 3, 4]
     assert [criterion.name for criterion in selection.criteria] == NAMES
     assert selection.best("evidence") == selection.best("BIC") == 3
     bounds = [
-        VBHMM(k, n_init=5, random_state=0, handle_unknown="error").fit(X).lower_bound_
+        VBHMM(k, n_init=5, random_state=0, emission=Symbols(handle_unknown="error"))
+        .fit(X)
+        .lower_bound_
         for k in (1, 2, 3, 4)
     ]
     assert selection.criteria[0].values == bounds
@@ -47,7 +49,7 @@ def test_held_out_perplexity_is_of_the_sequences_left_out():
 
 def test_bic_counts_free_parameters_and_observed_tokens():
     sequences = [["a", "b", None], ["b", "c"]]
-    model = EMHMM(2, handle_unknown="error", random_state=0).fit(sequences)
+    model = EMHMM(2, emission=Symbols(handle_unknown="error"), random_state=0).fit(sequences)
     free = 1 + 2 + 2 * 2
     expected = -2 * model.score_samples(sequences).sum() + free * np.log(4)
     assert bayesian_information(model, sequences) == pytest.approx(expected, rel=1e-12)

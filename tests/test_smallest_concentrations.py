@@ -17,7 +17,16 @@ from problems import initial_posteriors, make_problem, random_problem
 from watching import watch
 
 import sklearn_cvb
-from sklearn_cvb import CVBHMM, CVBPCFG, GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb import (
+    CVBHMM,
+    CVBPCFG,
+    GammaPrior,
+    GibbsPCFG,
+    Grammar,
+    HastingsPCFG,
+    Samples,
+    Symbols,
+)
 from sklearn_cvb.learning.concentrations import FIRST_VALUE
 from sklearn_cvb.learning.dirichlet import SMALLEST
 
@@ -55,7 +64,7 @@ def test_chains_equal_their_restatements(name, n_sequences, length):
 def test_one_sequence_is_inferred_from_the_prior_alone(concentration):
     X = [np.random.default_rng(0).integers(4, size=5000).tolist()]
     settings = {"alpha": concentration, "beta": concentration, "max_iter": 25, "tol": 0}
-    settings |= {"handle_unknown": "error", "random_state": 0}
+    settings |= {"emission": Symbols(handle_unknown="error"), "random_state": 0}
     model = CVBHMM(3, **settings).fit(X)
     np.testing.assert_allclose(model.history_, -np.log(4), rtol=1e-12)
     assert model.loo_score_ == pytest.approx(-np.log(4), rel=1e-12)
@@ -66,7 +75,7 @@ def test_one_sequence_is_inferred_from_the_prior_alone(concentration):
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_samples_of_states_have_the_exact_probability(update):
     problem = make_problem([[0, 1], [1, 0], [0, 0]], 2, 2, SMALLEST, SMALLEST)
-    settings = {"update": update, "max_iter": 300, "n_burn_in": 0, "thin": 1}
+    settings = {"update": update, "max_iter": 300, "samples": Samples(0, thin=1)}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
     expected = brute.collapsed_log_joint(problem, chain.samples_)
     np.testing.assert_allclose(chain.history_, expected, rtol=1e-9)
@@ -79,7 +88,7 @@ SENTENCES = [list(words) for words in ("aba", "baa", "abba", "aa")]
 def test_sentences_equal_their_enumeration():
     grammar = Grammar.from_text(TEXT)
     theta = plain.normalised(grammar, np.linspace(0.2, 1.0, len(grammar.rules)))
-    settings = {"init": theta, "max_iter": 4, "tol": 0, "handle_unknown": "error"}
+    settings = {"init": theta, "max_iter": 4, "tol": 0, "emission": Symbols(handle_unknown="error")}
     model = CVBPCFG(grammar, alpha=SMALLEST, **settings).fit(SENTENCES)
     twin = enumerated_grammar(model, SENTENCES, 1)
     state, history = learned(twin, model._algorithm(), theta, 4)
@@ -92,8 +101,10 @@ def test_samples_of_trees_have_the_exact_probability(kind):
     grammar = Grammar.from_text(TEXT)
     for n in (1, 10, 30):
         # The last sample alone is kept.
-        settings = {"max_iter": n, "n_burn_in": n - 1, "random_state": n}
-        model = kind(grammar, alpha=SMALLEST, handle_unknown="error", **settings).fit(SENTENCES)
+        settings = {"max_iter": n, "samples": Samples(n - 1), "random_state": n}
+        model = kind(
+            grammar, alpha=SMALLEST, emission=Symbols(handle_unknown="error"), **settings
+        ).fit(SENTENCES)
         expected = plain.log_joint(grammar, model.counts_.rule, SMALLEST)
         assert model.history_[-1] == pytest.approx(expected, rel=1e-9)
 
@@ -102,9 +113,9 @@ def test_samples_of_trees_have_the_exact_probability(kind):
 def test_learned_concentrations_stop_there(name):
     """Under a prior that asks for less."""
     kind = getattr(sklearn_cvb, name)
-    settings = {"alpha": "auto", "alpha_prior": (1.0, 1e13), "max_iter": 60, "random_state": 0}
+    settings = {"alpha": GammaPrior(1.0, 1e13), "max_iter": 60, "random_state": 0}
     if not name.endswith(("PCFG", "DMV")):
-        settings |= {"n_components": 2, "beta": "auto", "beta_prior": (1.0, 1e13)}
+        settings |= {"n_components": 2, "beta": GammaPrior(1.0, 1e13)}
     model = kind(**settings).fit(SENTENCES)
     assert model.alpha_ == SMALLEST != FIRST_VALUE
     assert getattr(model, "beta_", SMALLEST) == SMALLEST

@@ -8,6 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import sklearn_cvb
+from sklearn_cvb import StepSizes, Symbols, TagDictionary, Transitions
 from sklearn_cvb.learning.online import Batch, Seen, seen_after, step_for, step_size
 
 NAMES = [
@@ -80,7 +81,7 @@ def test_steps():
 @pytest.mark.parametrize("total_samples", [None, 1000])
 @pytest.mark.parametrize("decay", [0.6, 1.0])
 def test_counts_sum_to_the_tokens_seen_or_expected(kind, total_samples, decay):
-    model = make(kind, learning_decay=decay, learning_offset=0.0, total_samples=total_samples)
+    model = make(kind, steps=StepSizes(decay, offset=0.0, total_samples=total_samples))
     seen = n_sequences = 0
     for batch, n_tokens in zip(BATCHES, N_TOKENS, strict=True):
         assert model.partial_fit(batch) is model
@@ -129,7 +130,7 @@ def test_batches_may_be_tables_of_one_width(kind):
 
 @pytest.mark.parametrize("kind", STREAMING)
 def test_an_error_leaves_the_model_as_it_was(kind):
-    model = streamed(kind, BATCHES[:2], handle_unknown="error")
+    model = streamed(kind, BATCHES[:2], emission=Symbols(handle_unknown="error"))
     before, words = [table.copy() for table in tables(model)], model.vocabulary_.tolist()
     with pytest.raises(ValueError, match="infinity is not a symbol"):
         model.partial_fit([["the", "cat", np.inf]])
@@ -144,10 +145,10 @@ def test_an_error_leaves_the_model_as_it_was(kind):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"learning_decay": 0.5}, "learning_decay"),
-        ({"learning_decay": 1.1}, "learning_decay"),
-        ({"learning_offset": -1.0}, "learning_offset"),
-        ({"total_samples": 0}, "total_samples"),
+        ({"steps": StepSizes(0.5)}, "learning_decay"),
+        ({"steps": StepSizes(1.1)}, "learning_decay"),
+        ({"steps": StepSizes(offset=-1.0)}, "learning_offset"),
+        ({"steps": StepSizes(total_samples=0)}, "total_samples"),
     ],
 )
 def test_bad_parameters(kind, settings, message):
@@ -158,9 +159,9 @@ def test_bad_parameters(kind, settings, message):
 @pytest.mark.parametrize("kind", STREAMING)
 def test_what_fixes_the_layout_may_not_change(kind):
     model = streamed(kind, BATCHES[:1])
-    changes = {"handle_unknown": "error"}
+    changes = {"emission": Symbols(handle_unknown="error")}
     if kind.__name__.endswith("Tagger"):
-        changes |= {"tag_dictionary": {"the": ["X"]}, "denoise": "none"}
+        changes |= {"tag_dictionary": TagDictionary({"the": ["X"]}, denoise="none")}
     else:
         changes["n_components"] = 3
     for name, value in changes.items():
@@ -179,7 +180,7 @@ def test_learned_concentrations_are_refused(kind):
 
 def test_shared_weights_are_refused():
     with pytest.raises(ValueError, match="transition_prior='hdp' learns it"):
-        sklearn_cvb.VBHMM(transition_prior="hdp").partial_fit(BATCHES[0])
+        sklearn_cvb.VBHMM(transitions=Transitions(prior="hdp")).partial_fit(BATCHES[0])
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -201,7 +202,7 @@ def test_batches_that_cannot_be_explained(kind):
         good, bad = [["the", "dog"]], [["dog", "the"]]
     else:
         legal = {"the": [0], "dog": [1], "duck": [1]}
-        model = make(kind, topology="left-right", tag_dictionary=legal)
+        model = make(kind, transitions="left-right", tag_dictionary=legal)
         good, bad = [["the", "dog"]], [["dog", "the"]]
     model.partial_fit(good)
     with pytest.warns(UserWarning, match="were left out of the counts"):

@@ -11,12 +11,12 @@ import pytest
 import restatement_pcfg as plain
 from chain.chain_deviations import one_hot
 from estimators import is_sampler, make_estimator
-from interruption import Interrupt
+from interruption import Interrupt, watched
 from problems import make_problem
 from watching import watch
 
 import sklearn_cvb
-from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG, Samples, Symbols, Windows
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.kernels.chain.leave_out import SWEEP
 from sklearn_cvb.learning.compile_cases import SITUATIONS
@@ -74,7 +74,7 @@ def assert_same(one, other):
 def test_two_fits_are_one(name, title):
     """Also with a pickle between them."""
     situation = SITUATIONS[name][title]
-    settings = {"n_burn_in": 10} if (name, title) in SAMPLERS else {}
+    settings = {"samples": Samples(10)} if (name, title) in SAMPLERS else {}
     whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
     first = model_of(situation, max_iter=FIRST, warm_start=True, **settings)
     copied = pickle.dumps(fitted(first, situation))
@@ -95,7 +95,7 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
     if annealed and "emission" in situation.settings:
         return
     whole = fitted(model_of(situation, **settings), situation)
-    stopped = model_of(situation, warm_start=True, **settings).set_callbacks(Interrupt(at=FIRST))
+    stopped = watched(model_of(situation, warm_start=True, **settings), Interrupt(at=FIRST))
     with pytest.raises(KeyboardInterrupt):
         fitted(stopped, situation)
     fitted(stopped.set_callbacks().set_params(max_iter=SECOND), situation)
@@ -107,8 +107,8 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_sweep_that_is_broken_off_leaves_no_trace(name):
     """Its random numbers are drawn again."""
-    situation, settings = SITUATIONS[name][CHAINS[name]], {"thin": 1}
-    whole = fitted(model_of(situation, max_iter=WHOLE, n_burn_in=5, **settings), situation)
+    situation, settings = SITUATIONS[name][CHAINS[name]], {"samples": Samples(thin=1)}
+    whole = fitted(model_of(situation, max_iter=WHOLE, samples=Samples(5), **settings), situation)
     sweeps = []
 
     def broken_off(sweep, *arguments):
@@ -117,7 +117,7 @@ def test_a_sweep_that_is_broken_off_leaves_no_trace(name):
             raise KeyboardInterrupt
         return sweeps[-1]
 
-    model = model_of(situation, max_iter=WHOLE, n_burn_in=5, warm_start=True, **settings)
+    model = model_of(situation, max_iter=WHOLE, samples=Samples(5), warm_start=True, **settings)
     watch(model, "sweep", broken_off)
     with pytest.raises(KeyboardInterrupt):
         fitted(model, situation)
@@ -155,7 +155,7 @@ def press_ctrl_c_in(sweep, times, model):
 def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title):
     """The sweep is ended first: half of it would be mixed with the counts before it."""
     situation = SITUATIONS[name][title]
-    settings = {"n_burn_in": 10} if (name, title) in SAMPLERS else {}
+    settings = {"samples": Samples(10)} if (name, title) in SAMPLERS else {}
     whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
     stopped = model_of(situation, max_iter=WHOLE, warm_start=True, **settings)
     press_ctrl_c_in(FIRST, 1, stopped)
@@ -198,9 +198,9 @@ def test_the_best_of_several_chains_goes_on(name):
 
 def test_a_fit_that_fails_leaves_chain_and_random_numbers():
     situation = SITUATIONS["GibbsHMMTagger"]["full"]
-    settings = {"max_iter": FIRST, "warm_start": True, "n_burn_in": 0}
+    settings = {"max_iter": FIRST, "warm_start": True, "samples": Samples(0)}
     models = [fitted(model_of(situation, **settings), situation) for _ in range(2)]
-    broken = models[0].set_callbacks(Interrupt(at=5, error=ArithmeticError))
+    broken = watched(models[0], Interrupt(at=5, error=ArithmeticError))
     with pytest.raises(ArithmeticError):
         fitted(broken, situation)
     models[0].set_callbacks()
@@ -244,7 +244,7 @@ def frequencies(samples):
 
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_single_sweeps_follow_the_exact_posterior_over_states(update):
-    settings = {"update": update, "n_burn_in": 0, "thin": 1, "temperatures": None}
+    settings = {"update": update, "samples": Samples(0, thin=1, temperatures=None)}
     kind = partial(make_estimator, "Gibbs", PROBLEM, warm_start=True, **settings)
     single, _, model = fits_of_single_sweeps(kind, PROBLEM.sequences)
     assert single.samples_.shape == (N_FITS, 10)
@@ -263,8 +263,15 @@ def test_single_sweeps_follow_the_exact_posterior_over_states(update):
 def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
     grammar = Grammar.from_text("S -> S S | S 'b' | 'a' | 'a' 'b' | 'b'")
     sentences = [list("aab"), list("abab")]
-    settings = {"n_burn_in": 0, "thin": 1, "random_state": 0}
-    kind = partial(kind, grammar, alpha=0.2, handle_unknown="error", warm_start=True, **settings)
+    settings = {"samples": Samples(0, thin=1), "random_state": 0}
+    kind = partial(
+        kind,
+        grammar,
+        alpha=0.2,
+        emission=Symbols(handle_unknown="error"),
+        warm_start=True,
+        **settings,
+    )
     single, part, model = fits_of_single_sweeps(kind, sentences)
     assert np.array_equal(single.counts_.rule, part.counts_.rule)
     tables = plain.frequencies(grammar, sentences, 1)
@@ -278,7 +285,7 @@ def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
 
 def test_burn_in_counts_the_sweeps_of_all_fits():
     situation = SITUATIONS["GibbsHMM"]["none"]
-    settings = {"max_iter": 1, "n_burn_in": 5}
+    settings = {"max_iter": 1, "samples": Samples(5)}
     model = model_of(situation, warm_start=True, **settings)
     kept = []
     for _ in range(8):
@@ -291,12 +298,12 @@ def test_burn_in_counts_the_sweeps_of_all_fits():
 
 
 def test_an_annealed_chain_stays_at_the_last_temperature():
-    sampler = sklearn_cvb.GibbsHMM(temperatures=(2.0, 0.5))._algorithm()
+    sampler = sklearn_cvb.GibbsHMM(samples=Samples(temperatures=(2.0, 0.5)))._algorithm()
     assert [sampler.temperature(done, 4) for done in range(6)] == [2.0, 1.5, 1.0, 0.5, 0.5, 0.5]
     assert [sampler.temperature(done, 1) for done in range(2)] == [2.0, 0.5]
 
 
-@pytest.mark.parametrize("other", [{"update": "token"}, {"block_length": 5}], ids=str)
+@pytest.mark.parametrize("other", [{"update": "token"}, {"update": Windows(5)}], ids=str)
 def test_with_other_things_left_out_a_fit_begins_anew(other):
     """What is left out decides how posteriors are kept; there and back."""
     rng = np.random.default_rng(0)
@@ -306,11 +313,11 @@ def test_with_other_things_left_out_a_fit_begins_anew(other):
     for before, now in ((sequences, others), (others, sequences)):
         anew = CVBHMM(**now).fit(X)
         model = CVBHMM(**before).fit(X)
-        model.set_params(**{"update": "sequence", "block_length": None, **now}).fit(X)
+        model.set_params(**{"update": "sequence", **now}).fit(X)
         assert model.history_.tolist() == anew.history_.tolist()
 
 
-@pytest.mark.parametrize("settings", [{}, {"block_length": 4}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"update": Windows(4)}], ids=str)
 def test_counts_of_a_sweep_that_was_broken_off_are_those_of_its_posteriors(settings, monkeypatch):
     """CVB changes posteriors in place: what goes on must not mix them with older counts."""
     X = np.random.default_rng(0).integers(6, size=(40, 8)).tolist()

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import EMHMM, CVBHMMTagger, EMHMMTagger, tag_dictionary_from
+from sklearn_cvb import (
+    EMHMM,
+    CVBHMMTagger,
+    EMHMMTagger,
+    Symbols,
+    TagDictionary,
+    tag_dictionary_from,
+)
 from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck
 
 X = [["it", "saw", "it"], ["the", "duck", "saw", "it"], ["the", "new", "it", "saw"]]
@@ -12,7 +19,7 @@ LEGAL = {"it": ["P", "X"], "the": ["D"], "duck": ["N", "V"], "saw": ["N", "V", "
 
 @pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
 def test_words_with_the_most_uses_times_tags_come_first(kind):
-    model = kind(LEGAL, unknown_tags=["N", "V"], random_state=0).fit(X)
+    model = kind(TagDictionary(LEGAL, unknown_tags=["N", "V"]), random_state=0).fit(X)
     table = model.words_to_check([*X, ["saw", None, "new"]], 3)
     assert [(row.word, row.uses) for row in table] == [("saw", 4), ("it", 4), ("new", 2)]
     assert table[1].example == "it saw it"
@@ -29,7 +36,7 @@ def test_words_with_the_most_uses_times_tags_come_first(kind):
 
 
 def test_words_outside_the_vocabulary_have_equal_shares():
-    model = CVBHMMTagger(LEGAL, random_state=0, vocabulary=["it", "the"]).fit(X)
+    model = CVBHMMTagger(LEGAL, random_state=0, emission=Symbols(vocabulary=["it", "the"])).fit(X)
     saw = next(row for row in model.words_to_check(X) if row.word == "saw")
     np.testing.assert_allclose(saw.shares, 1 / 3)
 

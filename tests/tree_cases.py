@@ -7,7 +7,7 @@ from tree_enumeration import Grammar
 
 from sklearn_cvb.grammar.inference import (
     draw_sweep,
-    form_for,
+    engine_for,
     frozen_tally,
     listed_for,
     set_log_weights,
@@ -34,8 +34,8 @@ def arrays_of(grammar, sentences):
     return rules, lexicon
 
 
-def problem_of(grammar, sentences, form="lists", brackets=None):
-    """Sentences under a grammar, to be inferred by one of the four forms."""
+def problem_of(grammar, sentences, engine="lists", brackets=None):
+    """Sentences under a grammar, to be inferred by one of the four engines."""
     rules, lexicon = arrays_of(grammar, sentences)
     n, n_cells = len(sentences), len(grammar.theta)
     brackets = brackets_of(n) if brackets is None else brackets
@@ -44,19 +44,19 @@ def problem_of(grammar, sentences, form="lists", brackets=None):
         layout=SimpleNamespace(rules=rules, lhs=np.zeros(n_cells, np.int32), n_lhs=1),
         lexicon=lexicon,
         brackets=brackets,
-        dense=dense_rules_of(rules, lexicon) if form == "tables" else None,
-        forest=forest_of(*listing) if form == "forest" else None,
-        factored=form == "factors",
+        dense=dense_rules_of(rules, lexicon) if engine == "tables" else None,
+        forest=forest_of(*listing) if engine == "forest" else None,
+        factored=engine == "factors",
         corpus=SimpleNamespace(n_sequences=n),
         sentences=np.arange(n),
     )
 
 
 def weighed(grammar, problem):
-    """The form of a problem by lists or tables, with the grammar's weights."""
-    form = form_for(problem)
-    set_weights(form.listed, np.asarray(grammar.theta))
-    return form
+    """The engine of a problem by lists or tables, with the grammar's weights."""
+    engine = engine_for(problem)
+    set_weights(engine.listed, np.asarray(grammar.theta))
+    return engine
 
 
 def logs_of(grammar, problem):

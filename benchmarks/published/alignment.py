@@ -17,6 +17,7 @@ from sklearn_cvb import (
     CVBAlignmentHMM,
     EMAlignmentHMM,
     GibbsAlignmentHMM,
+    Samples,
     VBAlignmentHMM,
     fit_agreeing,
     read_pharaoh,
@@ -107,7 +108,7 @@ PEERS = {
 }
 
 LANGUAGES = {"es": "Spanish", "hu": "Hungarian", "nl": "Dutch", "da": "Danish"}
-GIBBS = {"max_iter": 200, "random_state": 0, "thin": 1}
+GIBBS = {"max_iter": 200, "random_state": 0, "samples": Samples(thin=1)}
 # Title, model, and whether both directions learn to agree.
 MODELS = {
     "em": ("EM", EMAlignmentHMM(), False),

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 
-from sklearn_cvb import EMHMM, HMMCounts
+from sklearn_cvb import EMHMM, HMMCounts, Symbols
 
 # Strength of the first Dirichlet posterior around the ML parameters.
 STRENGTH = 10.0
@@ -17,7 +17,10 @@ def maximum_likelihood(X, n_states, vocabulary, seed, max_iter, tol):
     """
     rng = np.random.default_rng(seed)
     model = EMHMM(
-        n_states, vocabulary=list(vocabulary), handle_unknown="error", max_iter=1, random_state=0
+        n_states,
+        emission=Symbols(vocabulary=list(vocabulary), handle_unknown="error"),
+        max_iter=1,
+        random_state=0,
     ).fit(X)
     drawn = HMMCounts(
         rng.random(n_states),

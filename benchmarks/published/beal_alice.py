@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.published.beal import maximum_likelihood, mean_with_strength
 from benchmarks.published.tables import Table
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Symbols
 from sklearn_cvb.datasets import fetch_alice
 
 METHODS = ("ML", "MAP", "VB", "CVB", "Gibbs")
@@ -144,12 +144,11 @@ def fit_all(X, cell, reading, seed, n_samples):
         "n_components": cell.k,
         "alpha": alpha,
         "beta": beta,
-        "vocabulary": list(ALPHABET),
-        "handle_unknown": "error",
+        "emission": Symbols(vocabulary=list(ALPHABET), handle_unknown="error"),
         "random_state": seed,
     }
     batch = {"max_iter": SWEEPS, "tol": TOLERANCE}
-    gibbs = {"max_iter": 100 * n_samples, "n_burn_in": 50 * n_samples, "thin": 50}
+    gibbs = {"max_iter": 100 * n_samples, "samples": Samples(50 * n_samples, thin=50)}
     return {
         "ML": ml,
         "MAP": EMHMM(init=ml, **common, **batch).fit(X),

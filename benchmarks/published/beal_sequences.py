@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 
 from benchmarks.published.beal import maximum_likelihood, mean_with_strength
 from benchmarks.published.tables import Table
-from sklearn_cvb import CVBHMM, VBHMM
+from sklearn_cvb import CVBHMM, VBHMM, Symbols
 from sklearn_cvb.metrics import relabel
 
 ALPHABET = "abc"
@@ -73,8 +73,7 @@ def fit_all(X, seed):
     ml = maximum_likelihood(X, N_STATES, ALPHABET, seed, max_iter=2000, tol=1e-6)
     common = {
         "n_components": N_STATES,
-        "vocabulary": list(ALPHABET),
-        "handle_unknown": "error",
+        "emission": Symbols(vocabulary=list(ALPHABET), handle_unknown="error"),
         "max_iter": 2000,
         "tol": 1e-6,
         "random_state": seed,

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.published.tables import Table, comma_separated
-from sklearn_cvb import CVBHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb import CVBHMMTagger, GibbsHMMTagger, Samples, Symbols, VBHMMTagger
 
 LEVELS = (0.5, 0.8, 0.95)
 N_STATES, N_SYMBOLS = 3, 8
@@ -21,7 +21,7 @@ N_SEQUENCES, LENGTH = 12, 10
 PRIOR = 1.0
 LABELLED = (0.1, 0.4)
 
-_GIBBS = {"temperatures": None, "max_iter": 400, "n_burn_in": 100, "thin": 4}
+_GIBBS = {"samples": Samples(100, thin=4, temperatures=None), "max_iter": 400}
 METHODS = {
     "VB": VBHMMTagger,
     "CVB token": partial(CVBHMMTagger, update="token"),
@@ -68,8 +68,14 @@ def coverage(n_replications, labelled, levels=LEVELS, methods=tuple(METHODS)):
         if not is_named:
             continue
         for name in methods:
-            settings = {"alpha": PRIOR, "beta": PRIOR, "vocabulary": range(N_SYMBOLS)}
-            model = METHODS[name](handle_unknown="error", random_state=done, **settings)
+            settings = {
+                "alpha": PRIOR,
+                "beta": PRIOR,
+                "emission": Symbols(vocabulary=range(N_SYMBOLS)),
+            }
+            model = METHODS[name](
+                emission=Symbols(handle_unknown="error"), random_state=done, **settings
+            )
             tables[name].append(_inside(model.fit(X, y), truth, levels))
         done += 1
     return {name: _summary(np.array(rows)) for name, rows in tables.items()}

@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 from benchmarks.published.tables import Table
 from benchmarks.published.taggers import CONCENTRATIONS, METHODS, SWEEPS, tagger_of
 from benchmarks.published.text import first_sentences
+from sklearn_cvb import Symbols
 from sklearn_cvb.metrics import token_accuracy
 
 NAMES = ("vb", "cvb-token", "cvb-sequence")
@@ -39,9 +40,9 @@ def cell(name, text, parts, values, sweeps, n_starts):
     rows = []
     for seed in range(n_starts):
         tagger = tagger_of(name, text, sweeps, alpha=alpha, beta=beta, random_state=seed)
-        tagger.set_params(handle_unknown="error").fit(text.X)
+        tagger.set_params(emission=Symbols(handle_unknown="error")).fit(text.X)
         accuracy, objective = token_accuracy(text.y, tagger.labels_), tagger.objective_
-        tagger.set_params(handle_unknown="rare").fit(training)
+        tagger.set_params(emission=Symbols(handle_unknown="rare")).fit(training)
         rows.append((accuracy, objective, tagger.score(test), tagger.score(test, gold)))
     names = ("accuracy", "objective", "likelihood", "held_out")
     means = {key: fmean(column) for key, column in zip(names, zip(*rows, strict=True), strict=True)}

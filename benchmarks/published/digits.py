@@ -182,7 +182,7 @@ def supervised(kind, topology, pictures, numbers, has_places=False):
     model = kind(
         N_DIGITS,
         emission=emission(numbers.shape[1] if has_places else None),
-        topology=topology,
+        transitions=topology,
         supervision="y",
         alpha=_ALPHA,
         init=list(np.eye(N_DIGITS)[numbers]),
@@ -209,7 +209,7 @@ def unsupervised(kind, topology, unlabelled, numbers, seed):
     model = kind(
         N_DIGITS,
         emission=emission(),
-        topology=topology,
+        transitions=topology,
         alpha=_ALPHA,
         n_init=N_INIT,
         random_state=seed,

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
-from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger
+from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger, Symbols, TagDictionary
 from sklearn_cvb.chain.symbols.leave_out import all_entries
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
     lay_out,
@@ -29,7 +29,10 @@ from sklearn_cvb.learning.parts import LocalParts, PartResult, added
 
 TITLES = {"wsj": "Wall Street Journal", "brown": "Brown"}
 # The settings of a tagger, and seeds: defaults start where all starts are the same.
-CONDITIONS = {"defaults": ({}, (0,)), "random start": ({"denoise": "none", "init": "token"}, None)}
+CONDITIONS = {
+    "defaults": ({}, (0,)),
+    "random start": ({"tag_dictionary": TagDictionary(denoise="none"), "init": "token"}, None),
+}
 
 
 class Size(NamedTuple):
@@ -98,7 +101,11 @@ def _curve(text, n_shards, rounds, changes):
     kept = [i for i in range(len(text.X)) if i % 10 != 9]
     X, gold = [text.X[i] for i in kept], [tag for i in kept for tag in text.y[i]]
     vocabulary = sorted({word for sentence in text.X for word in sentence})
-    settings = {"tol": 0, "warm_start": True, "vocabulary": vocabulary, "handle_unknown": "smooth"}
+    settings = {
+        "tol": 0,
+        "warm_start": True,
+        "emission": Symbols(vocabulary=vocabulary, handle_unknown="smooth"),
+    }
     model = CVBHMMTagger(text.dictionary, max_iter=rounds[0], **settings, **changes)
     curve, done, read = [], 0, read_here(model, split(X, n_shards))
     for n in rounds:

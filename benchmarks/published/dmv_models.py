@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from benchmarks.published.dmv_treebanks import RULES
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV, Valence
 
 
 class Stage(NamedTuple):
@@ -26,9 +26,9 @@ class Model(NamedTuple):
 
 # Forms of the model: p(a | h, d, v), this backed off to p(a | h, d), and p(a | h, d) backed off to
 # p(a | d).
-VALENCE = {"extended_valence": True}
-HEAD = VALENCE | {"backoff": "head"}
-DIRECTION = {"backoff": "direction"}
+VALENCE = {"valence": Valence(True)}
+HEAD = VALENCE | {"valence": Valence(backoff="head")}
+DIRECTION = {"valence": Valence(backoff="direction")}
 
 
 def _vb(form):
@@ -127,10 +127,12 @@ CHANGES = {
         for t in (0.2, 0.5)
     },
     **{
-        f"mixture-{a}": _changed(f"Viterbi EM: alpha_backoff {a}", {"alpha_backoff": a})
+        f"mixture-{a}": _changed(
+            f"Viterbi EM: alpha_backoff {a}", {"valence": Valence(alpha_backoff=a)}
+        )
         for a in (0.1, 10.0)
     },
-    "plain": _changed("both: no back-off", {"backoff": None}),
+    "plain": _changed("both: no back-off", {"valence": Valence(backoff=None)}),
     "valence": _changed("both: extended valence", VALENCE),
     "head": _changed("both: extended valence, backed off to the head", HEAD),
     **{f"then-{a}": _changed(f"CVB: alpha {a}", None, {"alpha": a}) for a in (0.03, 1.0)},

@@ -8,6 +8,7 @@ from benchmarks.published.monitor import curve
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import METHODS, SWEEPS, Plan, tagger_of
 from benchmarks.published.text import described, first_sentences
+from sklearn_cvb import Symbols
 
 NAMES = ("em", "vb", "cvb-token", "cvb-sequence", "gibbs")
 USUAL = {"alpha": 1.0, "beta": 0.03}
@@ -37,11 +38,18 @@ def algorithm(name, settings):
         n, plan = 300, Plan(50, 2) if name == "gibbs" else Plan(15, 2)
     text = first_sentences(settings, n)
     values = {} if name == "em" else USUAL
-    tagger_of(name, text, 1, handle_unknown="error", **values).fit(text.X[:3])  # compiles
+    tagger_of(name, text, 1, emission=Symbols(handle_unknown="error"), **values).fit(
+        text.X[:3]
+    )  # compiles
     curves = []
     for seed in range(plan.restarts):
         tagger = tagger_of(
-            name, text, plan.sweeps, handle_unknown="error", random_state=seed, **values
+            name,
+            text,
+            plan.sweeps,
+            emission=Symbols(handle_unknown="error"),
+            random_state=seed,
+            **values,
         )
         due = due_sweeps(plan.sweeps)
         curves.append(curve(tagger, text.X, text.y, {"accuracy": training_accuracy}, due))

@@ -11,7 +11,7 @@ from time import thread_time
 from typing import NamedTuple
 
 from benchmarks.published.tables import Table, plus_minus, spread
-from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
+from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, SplitAndMerge, VBLatentPCFG
 from sklearn_cvb.datasets import fetch_treebank_trees
 from sklearn_cvb.metrics import bracket_scores
 
@@ -65,8 +65,8 @@ SPLIT_MERGE = {
     "vb": (VBLatentPCFG, "alpha", (0.1, 0.03, 0.01)),
     "cvb": (CVBLatentPCFG, "alpha", (0.1, 0.03, 0.01)),
 }
-FIXED = {"schedule": "split-merge", "n_subtypes": 16, "round_length": 20, "max_iter": 80}
-QUICK_FIXED = {"schedule": "split-merge", "n_subtypes": 4, "round_length": 4, "max_iter": 8}
+FIXED = {"schedule": SplitAndMerge(round_length=20), "n_subtypes": 16, "max_iter": 80}
+QUICK_FIXED = {"schedule": SplitAndMerge(round_length=4), "n_subtypes": 4, "max_iter": 8}
 
 
 class Variant(NamedTuple):

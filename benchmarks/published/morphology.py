@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 
 from benchmarks.published.monitor import curve
 from benchmarks.published.tables import Table, plus_minus
-from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar, HastingsPCFG
+from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar, HastingsPCFG, Samples, Symbols
 from sklearn_cvb.datasets import fetch_zulu_verbs
 from sklearn_cvb.grammar import model as grammars
 from sklearn_cvb.metrics import boundary_scores, segmentation_f1
@@ -44,13 +44,15 @@ class Method(NamedTuple):
     n_runs: int = 5
 
 
-_ANNEALED = {"alpha": ALPHA, "thin": 1, "temperatures": (3.0, 1.0)}
+_ANNEALED = {"alpha": ALPHA, "samples": Samples(thin=1, temperatures=(3.0, 1.0))}
 METHODS = {
     "em": Method("EM", EMPCFG, {}, 20, 10),
     "stepwise": Method("EM, stepwise", EMPCFG, {"update": "sequence"}, 20, 10),
     "vb": Method("VB", VBPCFG, {"alpha": ALPHA}, 20, 10),
     "cvb": Method("CVB", CVBPCFG, {"alpha": ALPHA}, 20, 10),
-    "hastings": Method("Hastings", HastingsPCFG, {"alpha": ALPHA, "thin": 1}, 1000, 60),
+    "hastings": Method(
+        "Hastings", HastingsPCFG, {"alpha": ALPHA, "samples": Samples(thin=1)}, 1000, 60
+    ),
     "annealed": Method("Hastings, annealed", HastingsPCFG, _ANNEALED, 300, 60),
     "slow": Method("Hastings, annealed slowly", HastingsPCFG, _ANNEALED, 3000, 120, 1),
 }
@@ -136,7 +138,7 @@ def estimator_of(name, given, n_sweeps, seed, init=None):
         init=init,
         max_iter=n_sweeps,
         tol=0,
-        handle_unknown="error",
+        emission=Symbols(handle_unknown="error"),
         random_state=seed,
         **method.arguments,
     )

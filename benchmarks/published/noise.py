@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 from benchmarks.published.slips import dictionary_for, labelled_for, noisy_text
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import whole
-from sklearn_cvb import CVBHMMTagger, tag_dictionary_from
+from sklearn_cvb import CVBHMMTagger, Symbols, TagDictionary, tag_dictionary_from
 from sklearn_cvb.demo.experiment import ALGORITHMS, COMPARED
 from sklearn_cvb.metrics import token_accuracy
 
@@ -104,7 +104,12 @@ def tagger_for(name, dictionary, size, seed, **changes):
     """An unfitted tagger with its usual alpha and beta."""
     algorithm = ALGORITHMS[name]
     sweeps = size.gibbs_sweeps if name == "gibbs" else size.sweeps
-    settings = {"max_iter": sweeps, "tol": 0, "handle_unknown": "error", "random_state": seed}
+    settings = {
+        "max_iter": sweeps,
+        "tol": 0,
+        "emission": Symbols(handle_unknown="error"),
+        "random_state": seed,
+    }
     settings["dictionary_weight"] = 1.0
     return algorithm.tagger(dictionary, **COMPARED | algorithm.arguments | settings | changes)
 
@@ -184,7 +189,13 @@ def searched(name, text, dictionary, size):
             tagger = tagger_for(name, dictionary, size, 0, alpha=alpha, beta=beta)
             labels = tagger.fit_predict(text.X)
             part = tagger_for(
-                name, dictionary, size, 0, alpha=alpha, beta=beta, vocabulary=vocabulary
+                name,
+                dictionary,
+                size,
+                0,
+                alpha=alpha,
+                beta=beta,
+                emission=Symbols(vocabulary=vocabulary),
             )
             grid.append(
                 {
@@ -213,7 +224,9 @@ def strengths(settings):
             for strength in size.strengths:
                 found = {}
                 for name in ("em", *CRITERIA):
-                    tagger = tagger_for(name, dictionary, size, 0, dictionary_weight=strength)
+                    tagger = tagger_for(
+                        name, dictionary, size, 0, tag_dictionary=TagDictionary(weight=strength)
+                    )
                     found[name] = token_accuracy(text.y, tagger.fit_predict(text.X))
                 rows.append(
                     {"corpus": corpus, "rate": rate, "condition": condition, "strength": strength}
@@ -225,10 +238,14 @@ def strengths(settings):
 # What each step from the dictionary as it is to the defaults adds.
 STEPS = {
     "as it is": COMPARED,
-    "tags that forms lack dropped": COMPARED | {"denoise": "auto", "dictionary_weight": 0.0},
-    "neighbours' start": {"dictionary_weight": 0.0},
+    "tags that forms lack dropped": COMPARED
+    | {"tag_dictionary": TagDictionary(weight=0.0, denoise="auto")},
+    "neighbours' start": {"tag_dictionary": TagDictionary(weight=0.0)},
     "shares by shape as prior: the default": {},
-    "as it is, neighbours' start": {"denoise": "none", "init": "context"},
+    "as it is, neighbours' start": {
+        "tag_dictionary": TagDictionary(denoise="none"),
+        "init": "context",
+    },
     "default, unambiguous start": {"init": "unambiguous"},
 }
 

@@ -19,7 +19,7 @@ from benchmarks.published.monitor import curve
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import CONCENTRATIONS
 from benchmarks.published.text import first_sentences
-from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM, Symbols
 from sklearn_cvb.chain.concentrations import certain
 from sklearn_cvb.chain.symbols import model as chain
 
@@ -120,8 +120,7 @@ def curves_of(name, form, sentences, size, n_states, only_last=False):
     for seed in range(size.chains if is_gibbs else size.starts):
         estimator = model.model(
             n_components=n_states,
-            vocabulary=sentences.vocabulary,
-            handle_unknown="error",
+            emission=Symbols(vocabulary=sentences.vocabulary, handle_unknown="error"),
             max_iter=sweeps,
             tol=0,
             random_state=seed,

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import described, first_sentences
-from sklearn_cvb import GibbsHMM, GibbsHMMTagger
+from sklearn_cvb import GibbsHMM, GibbsHMMTagger, Samples, Symbols
 from sklearn_cvb.demo.experiment import COMPARED
 from sklearn_cvb.metrics import effective_sample_size, many_to_one_accuracy, r_hat, token_accuracy
 
@@ -20,9 +20,14 @@ UPDATES = {
 _COLOURS = ("#0072b2", "#e69f00", "#cc3311")
 # How many transition probabilities are followed: the most frequent ones.
 _N_PROBABILITIES = 5
-_DICTIONARY = {"alpha": 1.0, "beta": 0.03, "handle_unknown": "error", "supervision": "none"}
+_DICTIONARY = {
+    "alpha": 1.0,
+    "beta": 0.03,
+    "emission": Symbols(handle_unknown="error"),
+    "supervision": "none",
+}
 _DICTIONARY |= COMPARED
-_FREE = {"alpha": 0.1, "beta": 0.1, "n_components": 45, "handle_unknown": "error"}
+_FREE = {"alpha": 0.1, "beta": 0.1, "n_components": 45, "emission": Symbols(handle_unknown="error")}
 
 
 class Plan(NamedTuple):
@@ -53,7 +58,9 @@ def _fit(model, X):
 def _compile(kind, text, **keywords):
     for update in UPDATES:
         for temperatures in (None, (2.0, 0.08)):
-            kind(update=update, temperatures=temperatures, max_iter=2, **keywords).fit(text.X[:3])
+            kind(
+                update=update, samples=Samples(temperatures=temperatures), max_iter=2, **keywords
+            ).fit(text.X[:3])
 
 
 def transition_traces(model):
@@ -83,7 +90,9 @@ def chains(make, text, plan, with_transitions):
     found = {"seconds": [], "log_joint": [], "acceptance": [], "accuracy": []}
     kept, traces = [], []
     for seed in range(plan.seeds):
-        model, seconds = _fit(make(max_iter=plan.sweeps, random_state=seed, thin=1), text.X)
+        model, seconds = _fit(
+            make(max_iter=plan.sweeps, random_state=seed, samples=Samples(thin=1)), text.X
+        )
         found["seconds"].append(seconds)
         found["log_joint"].append(model.history_.tolist())
         found["acceptance"].append(model.acceptance_rate_)
@@ -111,7 +120,7 @@ def dictionary(settings):
     found = {"text": described(text), "plan": plan._asdict()}
     for update in UPDATES:
         own = partial(make, update=update)
-        found[update] = chains(partial(own, temperatures=None), text, plan, True)
+        found[update] = chains(partial(own, samples=Samples()), text, plan, True)
         found[update]["annealed"] = [
             annealed(own, text, sweeps, plan.seeds) for sweeps in plan.annealed
         ]

@@ -12,6 +12,7 @@ from sklearn_cvb import (
     VBHMM,
     CVBHMMTagger,
     EMHMMTagger,
+    StepSizes,
     VBHMMTagger,
     tag_dictionary_from,
 )
@@ -129,7 +130,7 @@ def grid(settings):
         X, y, dictionary = corpus_of(corpus, settings.data_home, size_of(settings, 2_000))
         for algorithm in [*TAGGERS][: 1 if few else None]:
             for decay, offset in GRID[:: 3 if few else 1]:
-                how = {"learning_decay": decay, "learning_offset": offset}
+                how = {"steps": StepSizes(decay, offset=offset)}
                 tagger = tagger_of(algorithm, dictionary, **how)
                 here = {"corpus": corpus, "algorithm": algorithm, "dictionary": True} | how
                 rows.append(here | streamed(tagger, X, y))

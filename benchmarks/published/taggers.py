@@ -6,6 +6,7 @@ from typing import NamedTuple
 from joblib import Parallel, delayed
 from sklearn.model_selection import GridSearchCV, KFold
 
+from sklearn_cvb import Symbols
 from sklearn_cvb.demo.experiment import ALGORITHMS, COMPARED
 from sklearn_cvb.metrics import token_accuracy
 
@@ -51,13 +52,17 @@ def fit_restarts(name, text, plan, n_jobs=1, first_seed=0, **changes):
     """
 
     def fit(seed):
-        tagger = tagger_of(name, text, plan.sweeps, handle_unknown="error", **changes)
+        tagger = tagger_of(
+            name, text, plan.sweeps, emission=Symbols(handle_unknown="error"), **changes
+        )
         begin = thread_time()
         tagger.set_params(random_state=seed).fit(text.X)
         seconds = thread_time() - begin
         return token_accuracy(text.y, tagger.labels_), seconds
 
-    tagger_of(name, text, 1, handle_unknown="error", **changes).fit(text.X[:3])  # compiles
+    tagger_of(name, text, 1, emission=Symbols(handle_unknown="error"), **changes).fit(
+        text.X[:3]
+    )  # compiles
     seeds = range(first_seed, first_seed + plan.restarts)
     fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(seed) for seed in seeds)
     return {

@@ -12,7 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.published.tables import Table, plus_minus
-from sklearn_cvb import CVBHMMTagger, EMHMMTagger, VBHMMTagger, tag_dictionary_from
+from sklearn_cvb import (
+    CVBHMMTagger,
+    EMHMMTagger,
+    Symbols,
+    TagDictionary,
+    Valence,
+    VBHMMTagger,
+    tag_dictionary_from,
+)
 from sklearn_cvb.chain.tags.word_forms import shape_of, suffixes_of
 from sklearn_cvb.datasets import fetch_brown, fetch_mac_morpho, fetch_wsj
 
@@ -52,7 +60,7 @@ class ByForm:
                     pairs,
                     affix_length=-length,
                     min_stem_length=0,
-                    backoff=self.taggers[shape],
+                    valence=Valence(backoff=self.taggers[shape]),
                 )
 
     def tag(self, words):
@@ -122,8 +130,14 @@ TAGGERS = {
     "EM": (EMHMMTagger, {}),
     "VB": (VBHMMTagger, CONCENTRATIONS),
     "CVB": (CVBHMMTagger, CONCENTRATIONS),
-    "CVB, dictionary_weight 1": (CVBHMMTagger, CONCENTRATIONS | {"dictionary_weight": 1.0}),
-    "CVB, dictionary_weight 3": (CVBHMMTagger, CONCENTRATIONS | {"dictionary_weight": 3.0}),
+    "CVB, dictionary_weight 1": (
+        CVBHMMTagger,
+        CONCENTRATIONS | {"tag_dictionary": TagDictionary(weight=1.0)},
+    ),
+    "CVB, dictionary_weight 3": (
+        CVBHMMTagger,
+        CONCENTRATIONS | {"tag_dictionary": TagDictionary(weight=3.0)},
+    ),
 }
 HANDLED = ("rare", "form")
 # NLTK's hidden Markov model takes too long for the 472 tags of Brown.
@@ -213,11 +227,16 @@ def tagger_for(name, split, size, **settings):
 def ways(name, split, size, handled):
     """Tags found from raw text, with the tagged sentences as well, and from these alone."""
     n_raw = len(split.raw)
-    yield "raw", tagger_for(name, split, size, handle_unknown=handled).fit_predict(split.raw)
-    both = tagger_for(name, split, size, handle_unknown=handled)
+    yield (
+        "raw",
+        tagger_for(name, split, size, emission=Symbols(handle_unknown=handled)).fit_predict(
+            split.raw
+        ),
+    )
+    both = tagger_for(name, split, size, emission=Symbols(handle_unknown=handled))
     labels = both.fit_predict(split.tagged + split.raw, split.tags + [None] * n_raw)
     yield "raw and tagged", labels[-n_raw:]
-    alone = tagger_for(name, split, size, handle_unknown=handled, max_iter=1)
+    alone = tagger_for(name, split, size, emission=Symbols(handle_unknown=handled), max_iter=1)
     yield "tagged", alone.fit(split.tagged, split.tags).predict(split.raw)
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sklearn_cvb import Symbols
+
 ROOT = Path(__file__).resolve().parents[2]
 MACHINE = {"processor": "", "cores": 2, "blas": [], "python": "3", "packages": {}}
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -92,7 +94,7 @@ def test_hmmlearn_learns_the_same_as_em():
     iterate()
     after = model.score(table, [10] * 6)
     assert after > before
-    em = EMHMM(3, max_iter=1, init=posteriors, handle_unknown="error").fit(X)
+    em = EMHMM(3, max_iter=1, init=posteriors, emission=Symbols(handle_unknown="error")).fit(X)
     shares = em._learned.kept.emission.reshape(5, 3).T
     np.testing.assert_allclose(shares, model.emissionprob_, rtol=1e-6)
 

@@ -12,6 +12,8 @@ import numpy as np
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
+from sklearn_cvb import Symbols, TagDictionary
+
 HERE = Path(__file__).resolve().parent
 # Exact answers are those that the tests compare with.
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
@@ -83,9 +85,8 @@ def fitted_beliefs(X, alpha):
         "init": start(X),
         "max_iter": 1000,
         "tol": 1e-12,
-        "denoise": "none",
-        "handle_unknown": "error",
-        # Keeps the state that posteriors are read from.
+        "emission": Symbols(handle_unknown="error"),
+        "tag_dictionary": TagDictionary(denoise="none"),
         "warm_start": True,
     }
     taggers = [

@@ -36,7 +36,7 @@ print(log[:5])
 # ``frame.groupby("visit")["page"].agg(list)``; a Series of lists is taken as it is. Without,
 # lengths will do:
 
-from sklearn_cvb import split_by_lengths
+from sklearn_cvb import Transitions, split_by_lengths
 
 lengths = np.bincount([visit for visit, _ in log])
 X = split_by_lengths(np.array([page for _, page in log]), lengths)
@@ -52,7 +52,7 @@ print(len(X), "visits; the first one:", " ".join(X[0]))
 from sklearn_cvb import CVBHMM
 
 train, test = X[:300], X[300:]
-model = CVBHMM(3, end_state=True, n_init=10, random_state=0).fit(train)
+model = CVBHMM(3, transitions=Transitions(end_state=True), n_init=10, random_state=0).fit(train)
 for state in range(3):
     top = np.argsort(-model.emissionprob_[state])[:4]
     pages = ", ".join(f"{model.vocabulary_[i]} {model.emissionprob_[state, i]:.2f}" for i in top)

@@ -25,9 +25,9 @@ print(len(X), "sequences of", len(X[0]), "symbols, such as", X[0][:10].tolist())
 # The likelihood of the sequences that were learned from always rises with the number of states. It
 # says nothing.
 
-from sklearn_cvb import CVBHMM
+from sklearn_cvb import CVBHMM, Symbols, Transitions
 
-settings = {"n_init": 3, "vocabulary": range(20), "random_state": 0}
+settings = {"n_init": 3, "emission": Symbols(vocabulary=range(20)), "random_state": 0}
 numbers = list(range(2, 10))
 models = [CVBHMM(k, **settings).fit(X) for k in numbers]
 print([round(model.score(X), 3) for model in models])
@@ -108,7 +108,7 @@ for name in ("evidence", "held-out perplexity", "BIC"):
 from sklearn_cvb import GibbsHMM
 
 sampler = GibbsHMM(
-    12, transition_prior="hdp", alpha=1.0, max_iter=400, n_init=2, random_state=0
+    12, transitions=Transitions(prior="hdp"), alpha=1.0, max_iter=400, n_init=2, random_state=0
 ).fit(X)
 print("states that hold tokens:", sampler.n_effective_components_)
 print("their weights:", np.sort(sampler.state_weights_)[::-1].round(2))

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn_cvb.alignment.links import agreement
 from sklearn_cvb.alignment.reading import read_pairs
 from sklearn_cvb.estimators.alignment import BaseAlignmentHMM
-from sklearn_cvb.reading.corpus import shown
+from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.validation import check_counts
 
 Fitted = tuple[BaseAlignmentHMM, BaseAlignmentHMM]
@@ -47,7 +47,7 @@ def fit_agreeing(estimator: Any, X: Any, *, n_rounds: int = 5) -> Fitted:
     [(0, 0), (1, 1)]
     """
     if not isinstance(estimator, BaseAlignmentHMM):
-        raise TypeError(f"estimator is {shown(estimator)}: give a model of word alignment")
+        raise TypeError(f"estimator is {short_repr(estimator)}: give a model of word alignment")
     check_counts(n_rounds=n_rounds)
     sides = read_pairs(X)
     words = [np.split(np.arange(len(side.tokens)), side.starts[1:-1]) for side in sides]

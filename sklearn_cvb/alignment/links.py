@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import as_list, is_missing, shown
+from sklearn_cvb.reading.corpus import as_list, is_missing, short_repr
 from sklearn_cvb.reading.validation import Folder, check_choice
 
 # What stands for the source of a target word that has none.
@@ -23,12 +23,12 @@ def links_in(given: Any, name: str, sizes: tuple[int, int] | None = None) -> lis
     """Links of one sentence pair."""
     items = sorted(given, key=repr) if isinstance(given, set | frozenset) else as_list(given)
     if items is None:
-        raise TypeError(f"{name} is {shown(given)} of type {type(given).__name__}: {_FORM}")
+        raise TypeError(f"{name} is {short_repr(given)} of type {type(given).__name__}: {_FORM}")
     found = []
     for item in items:
         ends = None if isinstance(item, str | bytes) else as_list(item)
         if ends is None or len(ends) != 2:
-            raise TypeError(f"{name} holds {shown(item)}: {_FORM}")
+            raise TypeError(f"{name} holds {short_repr(item)}: {_FORM}")
         source = NO_SOURCE if is_missing(ends[0]) else ends[0]
         found.append((_position(source, item, name), _position(ends[1], item, name)))
         _check_range(found[-1], name, sizes)
@@ -38,7 +38,7 @@ def links_in(given: Any, name: str, sizes: tuple[int, int] | None = None) -> lis
 def _position(value: Any, item: Any, name: str) -> int:
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole and not (isinstance(value, float | np.floating) and value == int(value)):
-        raise TypeError(f"{name} holds {shown(item)}: {_FORM}")
+        raise TypeError(f"{name} holds {short_repr(item)}: {_FORM}")
     return int(value)
 
 

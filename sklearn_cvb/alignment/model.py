@@ -10,16 +10,17 @@ from scipy.special import xlogy
 
 from sklearn_cvb.alignment.parameters import (
     LEARNED,
-    Layout,
+    AlignmentLayout,
     Prior,
     Weights,
     learned_rows,
     no_sums,
     positions_to_places,
+    rows_of,
     tally_of,
     weights_of,
 )
-from sklearn_cvb.alignment.reading import Problem
+from sklearn_cvb.alignment.reading import AlignmentProblem
 from sklearn_cvb.kernels.alignment import (
     ADD,
     EXPECT,
@@ -42,6 +43,7 @@ from sklearn_cvb.kernels.alignment import (
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.corpus import as_list
+from sklearn_cvb.settings import IBM1
 
 # Concentrations of the start where an algorithm has none: leaving out a pair would leave nothing of
 # the words that it alone holds.
@@ -59,9 +61,8 @@ class Alignments(NamedTuple):
 class AlignmentModel(Model):
     """Pairs of sentences, the cells there are, and where links begin."""
 
-    problem: Problem
+    problem: AlignmentProblem
     init: Any
-    init_sweeps: int
 
     @property
     def n_observed(self) -> int:
@@ -81,22 +82,23 @@ class AlignmentModel(Model):
         self, prior: Prior, seed: np.random.Generator, keep: bool
     ) -> tuple[Inferred, Weights | None]:
         """Counts that the links of the start add up to."""
-        shares, counts = first_shares(self.init, self.init_sweeps, self.problem, seed)
+        shares, counts = first_shares(self.init, self.problem, seed)
         return Inferred(counts, 0.0, shares=shares), None
 
     def maximise(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
         """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
-        layout, rows = self.problem.layout, learned_rows(counts, prior, self.problem.layout)
-        weights = weights_of(counts, prior, layout)
-        value = rows.log_prior_density(weights.cells[: len(rows.counts)])
+        layout = self.problem.layout
+        rows = rows_of(counts, prior, layout)
+        weights, learned = weights_of(rows, prior), learned_rows(rows, prior)
+        value = learned.log_prior_density(weights.cells[: len(learned.counts)])
         value += float(np.sum(layout.n_unlisted * xlogy(prior.rest, weights.rest)))
         return weights, -value
 
     def average(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        layout = self.problem.layout
-        divergence = learned_rows(counts, prior, layout).divergence()
-        return weights_of(counts, prior, layout, averages=True), divergence
+        rows = rows_of(counts, prior, self.problem.layout)
+        logs, learned = rows.expected_log(), learned_rows(rows, prior)
+        return weights_of(rows, prior, logs), learned.divergence(logs[: len(learned.counts)])
 
     def infer(self, weights: Weights, work: Any = None) -> Inferred:
         """Expected counts of all pairs."""
@@ -116,8 +118,8 @@ class AlignmentModel(Model):
 
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """Alignments drawn under the posterior means that the start gives."""
-        _, cells = first_shares(self.init, self.init_sweeps, self.problem, rng)
-        weights = weights_of(cells, prior, self.problem.layout)
+        _, cells = first_shares(self.init, self.problem, rng)
+        weights = weights_of(rows_of(cells, prior, self.problem.layout), prior)
         sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
         return Drawn(used_cells(self.problem, sample), sample)
 
@@ -136,7 +138,8 @@ class AlignmentModel(Model):
 
     def log_evidence(self, counts: np.ndarray, prior: Prior, sample: Alignments) -> float:
         """log p(target words, alignments, lost jumps | source words, prior)."""
-        value = learned_rows(counts, prior, self.problem.layout).log_evidence()
+        rows = rows_of(counts, prior, self.problem.layout)
+        value = learned_rows(rows, prior).log_evidence()
         if prior.p_null != LEARNED:
             chances = 1.0 - prior.p_null, prior.p_null
             for n, chance in zip(counts[-2:].tolist(), chances, strict=True):
@@ -149,7 +152,7 @@ class AlignmentModel(Model):
         """Posterior means, and the links that there are (how often is what `link_proba_` says)."""
         link = np.zeros(self.problem.pairs.first[-1], np.float32)
         link[positions_to_places(self.problem.pairs, sample.position)] = 1.0
-        return weights_of(counts, prior, self.problem.layout), link
+        return weights_of(rows_of(counts, prior, self.problem.layout), prior), link
 
     def links(self, state: State) -> np.ndarray:
         """Link posteriors of the pairs, placed as in `Pairs.cell`."""
@@ -180,7 +183,7 @@ def _inferred(
 
 
 def expectation(
-    weights: Weights, pairs: Pairs, layout: Layout, keeps_shares: bool = False
+    weights: Weights, pairs: Pairs, layout: AlignmentLayout, keeps_shares: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Shares]:
     """Expected counts of all pairs, log p(target words | source words) of each, and shares."""
     shares, sums = shares_for(pairs, keeps_shares), no_sums(layout)
@@ -188,7 +191,7 @@ def expectation(
     return sums.cells, log_z, shares
 
 
-def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: Layout) -> Shares:
+def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: AlignmentLayout) -> Shares:
     """What pairs add that have these links, each target word's apart from the others'."""
     sums, no_value = no_sums(layout), np.zeros(len(pairs.first) - 1)
     tally = tally_of(sums.cells, prior, layout)
@@ -212,7 +215,7 @@ def leave_out_sweep(
     return shares, _inferred(pairs, tally, tally.sums, shares, SWEEP, uniform)
 
 
-def sum_of(shares: Shares, pairs: Pairs, layout: Layout) -> np.ndarray:
+def sum_of(shares: Shares, pairs: Pairs, layout: AlignmentLayout) -> np.ndarray:
     """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(Weights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
     _inferred(pairs, tally, tally.sums, shares, ADD)
@@ -256,7 +259,7 @@ def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
 
 
 def draw_sweep(
-    problem: Problem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
+    problem: AlignmentProblem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
 ) -> tuple[Alignments, np.ndarray]:
     """A Hastings step of each pair given all others, which changes the tally, and proposals.
 
@@ -275,7 +278,7 @@ def draw_sweep(
     return sample, draws.n_accepted.astype(np.float64)
 
 
-def used_cells(problem: Problem, sample: Alignments) -> np.ndarray:
+def used_cells(problem: AlignmentProblem, sample: Alignments) -> np.ndarray:
     """How often a sample uses each cell."""
     pairs, layout = problem.pairs, problem.layout
     lexicon = pairs.cell[positions_to_places(pairs, sample.position)]
@@ -314,29 +317,29 @@ def log_sharing(pairs: Pairs, positions: np.ndarray) -> float:
 
 
 def first_shares(
-    init: Any, init_sweeps: int, problem: Problem, rng: np.random.Generator
+    init: Any, problem: AlignmentProblem, rng: np.random.Generator
 ) -> tuple[Shares, np.ndarray]:
     """What each pair adds to the first counts, and these counts; `init` as of the estimators."""
     pairs, layout, prior = problem.pairs, problem.layout, _proper(problem.prior, problem)
-    if not isinstance(init, str):
+    if not isinstance(init, str | IBM1):
         tables = given_tables(init, problem)
         link = np.concatenate([table.T.ravel() for table in tables])
         link = normalised_links(link, pairs)
-    elif init == "random":
+    elif isinstance(init, str) and init == "random":
         link = normalised_links(rng.standard_exponential(pairs.first[-1]), pairs)
     else:
         link = even_links(pairs)
     shares = placed(link, pairs, prior, layout)
     cells = sum_of(shares, pairs, layout)
-    if isinstance(init, str) and init == "ibm1":
-        for _ in range(init_sweeps):
+    if isinstance(init, IBM1):
+        for _ in range(init.n_sweeps):
             tally = tally_of(cells, prior, layout)
             shares, _ = leave_out_sweep(pairs, tally, shares, uniform=True)
             cells = sum_of(shares, pairs, layout)
     return shares, cells
 
 
-def _proper(prior: Prior, problem: Problem) -> Prior:
+def _proper(prior: Prior, problem: AlignmentProblem) -> Prior:
     """A prior without zeros."""
     layout = problem.layout
     least = np.repeat(
@@ -350,7 +353,7 @@ def _proper(prior: Prior, problem: Problem) -> Prior:
     return Prior(prior.cells + added, totals, rest, prior.p_null)
 
 
-def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
+def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
     """Link posteriors that a user gives, or that a fitted model has, of shape (m, n + 1) each."""
     pairs = problem.pairs
     shapes = list(
@@ -383,7 +386,7 @@ def given_tables(init: Any, problem: Problem) -> list[np.ndarray]:
     return found
 
 
-def _words_of(problem: Problem) -> list[tuple[list[Any], list[Any]]]:
+def _words_of(problem: AlignmentProblem) -> list[tuple[list[Any], list[Any]]]:
     """The sentence pairs in words."""
     pairs, corpus = problem.pairs, problem.corpus
     source, target = problem.types

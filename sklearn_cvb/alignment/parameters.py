@@ -10,7 +10,7 @@ from sklearn_cvb.alignment.links import best_positions
 from sklearn_cvb.kernels.alignment import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import shown
+from sklearn_cvb.reading.corpus import short_repr
 
 # Words of so many pairs are looked up at a time.
 _PIECE = 1000
@@ -23,7 +23,7 @@ _ALMOST_NOTHING = 1e-200
 LEARNED = -1.0
 
 
-class Layout(NamedTuple):
+class AlignmentLayout(NamedTuple):
     """Rows and cells of a model, in the order of `sklearn_cvb.kernels.alignment`."""
 
     n_sources: int  # types of source words, unknown ones among them
@@ -103,14 +103,17 @@ def first_places(encoded: Encoded) -> np.ndarray:
 
 def layout_of(
     words: Words, sizes: tuple[int, int], longest_jump: int, others: np.ndarray
-) -> Layout:
+) -> AlignmentLayout:
     """The cells that words which stand beside each other need, and those with other keys."""
     keys = np.unique(np.concatenate([others.astype(np.int64), *words.keys]))
-    return Layout(*sizes, longest_jump, keys)
+    return AlignmentLayout(*sizes, longest_jump, keys)
 
 
 def pairs_of(
-    encoded: Encoded, words: Words, layout: Layout, known: dict[int, list[Any]] | None = None
+    encoded: Encoded,
+    words: Words,
+    layout: AlignmentLayout,
+    known: dict[int, list[Any]] | None = None,
 ) -> Pairs:
     """Sentence pairs as kernels read them; known links of pairs rule out others of their words.
 
@@ -218,7 +221,7 @@ class Weights(NamedTuple):
 
 
 def prior_of(
-    layout: Layout,
+    layout: AlignmentLayout,
     alpha: float,
     beta: float,
     p_null: float | tuple[float, float],
@@ -244,7 +247,7 @@ def prior_of(
     return Prior(cells, totals, rest, LEARNED if learned else null[1])
 
 
-def counts_from(cells: np.ndarray, layout: Layout) -> AlignmentCounts:
+def counts_from(cells: np.ndarray, layout: AlignmentLayout) -> AlignmentCounts:
     """Flat cells as tables."""
     n, end = len(layout.keys), len(layout.keys) + layout.n_jumps
     rows, columns = np.divmod(layout.keys, layout.n_targets)
@@ -259,37 +262,42 @@ def cells_from(counts: AlignmentCounts) -> np.ndarray:
     return np.concatenate([counts.lexicon.data, counts.jump, counts.null])
 
 
-def learned_rows(cells: np.ndarray, prior: Prior, layout: Layout) -> DirichletRows:
-    """Listed cells as rows of probabilities, without that of no source where it is given."""
-    n, k = (None, None) if prior.p_null == LEARNED else (-2, -1)
-    totals = layout.totals(cells)[:k], prior.totals[:k]
-    return DirichletRows(cells[:n], prior.cells[:n], *totals, layout.row[:n])
+def rows_of(cells: np.ndarray, prior: Prior, layout: AlignmentLayout) -> DirichletRows:
+    """Listed cells as rows of probabilities."""
+    row = layout.row
+    totals = np.bincount(row, cells, layout.n_rows), prior.totals
+    return DirichletRows(cells, prior.cells, *totals, row, layout.widths)
 
 
-def weights_of(
-    cells: np.ndarray, prior: Prior, layout: Layout, *, averages: bool = False
-) -> Weights:
-    """Posterior means (equal in a row without count and prior), or exp E[log theta]."""
-    totals = layout.totals(cells), prior.totals
-    listed = DirichletRows(cells, prior.cells, *totals, layout.row, layout.widths)
-    unlisted = listed._replace(counts=np.zeros(layout.n_rows), prior=prior.rest, row=slice(None))
-    if averages:
-        parts = listed.exp_expected_log(), unlisted.exp_expected_log()
-        weights = Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
+def learned_rows(rows: DirichletRows, prior: Prior) -> DirichletRows:
+    """Rows without that of no source where it is given."""
+    if prior.p_null == LEARNED:
+        return rows
+    counts, cells, row = rows.counts[:-2], prior.cells[:-2], rows.row[:-2]
+    return DirichletRows(counts, cells, rows.count_totals[:-1], rows.prior_totals[:-1], row)
+
+
+def weights_of(rows: DirichletRows, prior: Prior, logs: np.ndarray | None = None) -> Weights:
+    """Posterior means (equal in a row without count and prior), or exp of E[log theta]."""
+    none = np.zeros(len(prior.rest))
+    unlisted = rows._replace(counts=none, prior=prior.rest, row=slice(None))
+    if logs is None:
+        weights = Weights(rows.mean(), unlisted.mean())
     else:
-        weights = Weights(listed.mean(), unlisted.mean())
+        parts = np.exp(logs), unlisted.exp_expected_log()
+        weights = Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
     if prior.p_null != LEARNED:
         weights.cells[-2:] = 1.0 - prior.p_null, prior.p_null
     return weights
 
 
-def tally_of(cells: np.ndarray, prior: Prior, layout: Layout) -> Tally:
+def tally_of(cells: np.ndarray, prior: Prior, layout: AlignmentLayout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     sums = Sums(cells.copy(), layout.totals(cells))
     return Tally(sums, prior.cells, prior.totals, prior.rest, prior.p_null)
 
 
-def no_sums(layout: Layout) -> Sums:
+def no_sums(layout: AlignmentLayout) -> Sums:
     """Counts of nothing."""
     return Sums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
 
@@ -302,14 +310,19 @@ def mean_weights(learned: Learned) -> Weights:
     if learned.more is not None:
         means: Weights = learned.more
         return means
-    return weights_of(cells_from(learned.counts), learned.prior, learned.layout)
+    return weights_of(_rows_left(learned), learned.prior)
 
 
 def predicting_weights(learned: Learned) -> Weights:
     """Weights of `predict` and `predict_proba`."""
     if not learned.averages:
         return mean_weights(learned)
-    return weights_of(cells_from(learned.counts), learned.prior, learned.layout, averages=True)
+    rows = _rows_left(learned)
+    return weights_of(rows, learned.prior, rows.expected_log())
+
+
+def _rows_left(learned: Learned) -> DirichletRows:
+    return rows_of(cells_from(learned.counts), learned.prior, learned.layout)
 
 
 # What a fitted model knows of translations, as a table to read
@@ -360,7 +373,7 @@ class Lexicon:
             If the word is not known.
         """
         if word is not None and word not in self._row:
-            raise KeyError(f"{shown(word)} is no source word that the model knows")
+            raise KeyError(f"{short_repr(word)} is no source word that the model knows")
         row = self.table.shape[0] - 1 if word is None else self._row[word]
         begin, end = self.table.indptr[row : row + 2].tolist()
         values, columns = self.table.data[begin:end], self.table.indices[begin:end]

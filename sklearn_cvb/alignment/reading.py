@@ -8,8 +8,8 @@ import numpy as np
 
 from sklearn_cvb.alignment.links import links_in
 from sklearn_cvb.alignment.parameters import (
+    AlignmentLayout,
     Encoded,
-    Layout,
     Prior,
     layout_of,
     pairs_of,
@@ -29,7 +29,7 @@ from sklearn_cvb.reading.corpus import (
     known_of,
     refuse_lengths,
     samples_of,
-    shown,
+    short_repr,
     tokens_of,
 )
 
@@ -69,13 +69,13 @@ class Words(NamedTuple):
     target: Vocabulary
 
 
-class Problem(NamedTuple):
+class AlignmentProblem(NamedTuple):
     """All that does not change while fitting."""
 
     corpus: Corpus  # the target sentences
     types: tuple[list[Any], list[Any]]  # known source and target words
     pairs: Pairs
-    layout: Layout
+    layout: AlignmentLayout
     prior: Prior
 
 
@@ -111,10 +111,12 @@ def read_pairs(
     target: list[list[Any]] = []
     for i, sample in enumerate(samples):
         if isinstance(sample, str | bytes):
-            raise TypeError(f"X[{i}] is the string {shown(sample)}: {_PAIR}")
+            raise TypeError(f"X[{i}] is the string {short_repr(sample)}: {_PAIR}")
         pair = as_list(sample)
         if pair is None:
-            raise TypeError(f"X[{i}] is {shown(sample)} of type {type(sample).__name__}: {_PAIR}")
+            raise TypeError(
+                f"X[{i}] is {short_repr(sample)} of type {type(sample).__name__}: {_PAIR}"
+            )
         if len(pair) != 2:
             raise ValueError(f"X[{i}] has {len(pair)} parts: {_PAIR}")
         for k, (side, sentences) in enumerate(zip(_SIDES, (source, target), strict=True)):
@@ -203,7 +205,7 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
     if dictionary is None:
         return {}
     if not isinstance(dictionary, Mapping):
-        raise TypeError(f"dictionary is {shown(dictionary)}: {_DICTIONARY}")
+        raise TypeError(f"dictionary is {short_repr(dictionary)}: {_DICTIONARY}")
     found: dict[tuple[Hashable, Hashable], float] = {}
     for source, entry in dictionary.items():
         if isinstance(entry, Mapping):
@@ -211,14 +213,14 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
         else:
             items = list(entry) if isinstance(entry, set | frozenset) else as_list(entry)
             if items is None or not all(map(reading.is_hashable, items)):
-                raise TypeError(f"dictionary[{source!r}] is {shown(entry)}: {_DICTIONARY}")
+                raise TypeError(f"dictionary[{source!r}] is {short_repr(entry)}: {_DICTIONARY}")
             weights = dict.fromkeys(items, 1.0)
         for target, weight in weights.items():
             is_number = isinstance(weight, Real) and not isinstance(weight, bool)
             if not is_number or not 0 < weight < np.inf:
                 raise ValueError(
-                    f"dictionary[{source!r}][{target!r}] is {shown(weight)}: weights are finite "
-                    "numbers above 0"
+                    f"dictionary[{source!r}][{target!r}] is {short_repr(weight)}: weights are "
+                    "finite numbers above 0"
                 )
             found[source, target] = float(weight)
     return found
@@ -268,7 +270,7 @@ def reading_of(sides: Sides, y: Any, settings: Any, instead: str) -> Reading:
     layout = layout_of(beside, sizes, int(settings.longest_jump), others)
     prior = prior_of(layout, float(settings.alpha), float(settings.beta), settings.p_null, more)
     pairs = pairs_of(encoded, beside, layout, known)
-    problem = Problem(corpora.target, (list(source), list(target)), pairs, layout, prior)
+    problem = AlignmentProblem(corpora.target, (list(source), list(target)), pairs, layout, prior)
     known_words = {"source_vocabulary_": words.source.types, "vocabulary_": words.target.types}
     return Reading(problem, words, known_words, messages)
 

@@ -40,12 +40,7 @@ def check_forecast(n_steps: int, n_draws: int, level: float) -> None:
 
 
 def forecast(
-    learned: Learned,
-    last: np.ndarray,
-    n_steps: int,
-    level: float,
-    n_draws: int,
-    random_state: Seed,
+    learned: Learned, last: np.ndarray, n_steps: int, level: float, n_draws: int, random_state: Seed
 ) -> Forecast:
     """What follows sequences whose last steps have these probabilities of the states."""
     first, *moves = moves_ahead(steps_of(learned), n_steps)

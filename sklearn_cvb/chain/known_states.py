@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Topology
-from sklearn_cvb.reading.corpus import Corpus, place, shown
+from sklearn_cvb.reading.corpus import Corpus, place, short_repr
 
 
 def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
@@ -23,7 +23,7 @@ def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
         )
         if isinstance(label, bool) or not is_whole or not -1 <= label < n_states:
             raise ValueError(
-                f"y holds {shown(label)} ({place(t, corpus.starts)}): states are 0 to "
+                f"y holds {short_repr(label)} ({place(t, corpus.starts)}): states are 0 to "
                 f"{n_states - 1}, or -1 or None where unknown (see n_components)"
             )
         found[t] = int(label)

@@ -13,8 +13,9 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
-from sklearn_cvb.learning.concentrations import first_value, log_density
-from sklearn_cvb.learning.dirichlet import DirichletRows, kl_divergence
+from sklearn_cvb.learning.concentrations import FIRST_VALUE, first_value, log_density
+from sklearn_cvb.learning.dirichlet import DirichletRows
+from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_DIVISOR = 1e-280
@@ -22,7 +23,6 @@ _SMALLEST_DIVISOR = 1e-280
 LEAST_SHARE = 0.01
 # gamma starts here where it is learned.
 _FIRST_GAMMA = 1.0
-_NO_CELLS = np.empty(0)
 
 
 class HMMCounts(NamedTuple):
@@ -115,28 +115,32 @@ class Concentrations(NamedTuple):
 
 
 def prior_settings(hmm: Any, dictionary_weight: float | None) -> Concentrations:
-    """Those of the first sweep, as an estimator's parameters say; "auto" marks those to learn."""
+    """Those of the first sweep, as an estimator's parameters say."""
+    transitions = hmm._setting("transitions")
+    weights, n = transitions.shared, hmm.n_components
+    alpha_prior, beta_prior = gamma_prior_of(hmm.alpha), gamma_prior_of(hmm.beta)
+    usual = FIRST_VALUE if weights is None else 1.0
     first = Concentrations(
-        first_value(hmm.alpha),
+        first_value(usual if hmm.alpha is None else hmm.alpha),
         first_value(hmm.beta),
-        hmm.alpha == "auto",
-        hmm.beta == "auto",
-        hmm.alpha_prior,
-        hmm.beta_prior,
-        hmm.start_alpha,
-        sticky=float(hmm.sticky),
+        alpha_prior is not None,
+        beta_prior is not None,
+        alpha_prior or VAGUE,
+        beta_prior or VAGUE,
+        transitions.start_alpha,
+        sticky=float(transitions.sticky),
         dictionary_weight=dictionary_weight,
     )
-    if hmm.transition_prior != "hdp":
+    if weights is None:
         return first
-    n, is_learned = hmm.n_components, hmm.gamma == "auto"
+    gamma_prior = gamma_prior_of(weights.gamma)
     return first._replace(
         # Equal weights are the plain prior, and so is what is learned at first.
         alpha=n * first.alpha if first.learn_alpha else first.alpha,
         shared=(1.0 / n,) * n,
-        gamma=_FIRST_GAMMA if is_learned else float(hmm.gamma),
-        learn_gamma=is_learned,
-        gamma_prior=hmm.gamma_prior,
+        gamma=float(weights.gamma) if gamma_prior is None else _FIRST_GAMMA,
+        learn_gamma=gamma_prior is not None,
+        gamma_prior=gamma_prior or VAGUE,
     )
 
 
@@ -351,14 +355,17 @@ def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
 def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
     """exp E[log theta], and KL of the posterior from the prior, in one pass over the cells."""
     tables = _listed_rows(counts, prior, cells)
-    divisors = [np.exp(digamma(rows.totals)) for rows in tables]
+    logs = [digamma(rows.totals) for rows in tables]
+    divisors = [np.exp(each) for each in logs]
     if min(divisor.min() for divisor in divisors) <= _SMALLEST_DIVISOR:
         return exp_expected_log(counts, prior, cells), sum(rows.divergence() for rows in tables)
     weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
-    for rows, below, table, kept in zip(tables, divisors, weights, _allowed(cells), strict=True):
+    each = zip(tables, logs, divisors, weights, _allowed(cells), strict=True)
+    for rows, log, below, table, kept in each:
         found = np.empty(len(rows.counts))
         value += expected_weights(rows.counts, rows.prior, rows.row, below, found)
-        value += kl_divergence(_NO_CELLS, _NO_CELLS, rows.totals, rows.prior_totals)
+        of_rows = gammaln(rows.totals) - gammaln(rows.prior_totals) - rows.count_totals * log
+        value += float(np.sum(of_rows))
         table.reshape(-1)[kept] = found
     return weights, value
 
@@ -399,8 +406,7 @@ def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
     if cells.is_full:
         return values.reshape(cells.n_rows, cells.n_emitting)
     return csr_array(
-        (values, cells.state, cells.indptr.astype(np.int32)),
-        shape=(cells.n_rows, cells.n_emitting),
+        (values, cells.state, cells.indptr.astype(np.int32)), shape=(cells.n_rows, cells.n_emitting)
     )
 
 

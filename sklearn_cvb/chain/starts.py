@@ -19,7 +19,7 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.kernels.chain.decoding import smoothed
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.reading.corpus import as_list, shown
+from sklearn_cvb.reading.corpus import as_list, short_repr
 from sklearn_cvb.reading.validation import as_numbers
 
 # Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
@@ -282,7 +282,7 @@ def posterior_arrays(init: Any, starts: np.ndarray, n_states: int) -> list[np.nd
     """Posteriors given as one (length, n_components) array per sequence."""
     lengths, arrays = np.diff(starts), as_list(init)
     if arrays is None:
-        raise TypeError(f"init is {shown(init)}: pass a list of posterior arrays")
+        raise TypeError(f"init is {short_repr(init)}: pass a list of posterior arrays")
     arrays = [as_numbers(f"init[{i}]", array) for i, array in enumerate(arrays)]
     if len(arrays) != len(lengths):
         raise ValueError(f"init has {len(arrays)} posterior arrays for {len(lengths)} sequences")

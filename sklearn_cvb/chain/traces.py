@@ -151,7 +151,7 @@ def refuse_without_posterior(sampled: Sampled, temperatures: Any, name: str) -> 
 
 def traced(estimator: Any, sampled: Sampled, name: str) -> dict[str, np.ndarray]:
     """The label-free traces by name; concentrations only where they are learned."""
-    refuse_without_posterior(sampled, estimator.temperatures, name)
+    refuse_without_posterior(sampled, estimator._kept().temperatures, name)
     assert sampled.chains is not None, "a posterior was sampled"
     chains = sampled.chains._asdict()
     for parameter in ("alpha", "beta"):

@@ -50,10 +50,7 @@ class _Treebank(NamedTuple):
     punctuation: str
 
 
-_TREEBANKS = {
-    "basque": _Treebank("eus", "PUNT"),
-    "spanish": _Treebank("esp", "F"),
-}
+_TREEBANKS = {"basque": _Treebank("eus", "PUNT"), "spanish": _Treebank("esp", "F")}
 _SUBSETS = {"all": ("train", "test"), "train": ("train",), "test": ("test",)}
 
 
@@ -217,10 +214,7 @@ def fetch_conll2007(
     >>> X[0][:4], y[0][:4]  # doctest: +SKIP
     (['d', 'n', 's', 'n'], [2, 8, 2, 3])
     """
-    for name, value, known in (
-        ("language", language, _TREEBANKS),
-        ("subset", subset, _SUBSETS),
-    ):
+    for name, value, known in (("language", language, _TREEBANKS), ("subset", subset, _SUBSETS)):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     path = find_corpus("conll2007", data_home=data_home, download_if_missing=download_if_missing)
@@ -238,11 +232,7 @@ def fetch_conll2007(
 
 
 def read_dependencies(
-    path: Folder,
-    *,
-    column: str = "upos",
-    remove: Collection[str] = (),
-    encoding: str = "utf-8",
+    path: Folder, *, column: str = "upos", remove: Collection[str] = (), encoding: str = "utf-8"
 ) -> Bunch:
     """Read tags and heads from a file in CoNLL-U or CoNLL-X columns, or in those of NLTK.
 

@@ -13,10 +13,11 @@ from joblib import Parallel, delayed
 from sklearn_cvb.demo.text import HeldOut, Text
 from sklearn_cvb.estimators.taggers import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.metrics import token_accuracy
+from sklearn_cvb.settings import Samples, TagDictionary
 
 _MEASURED_SWEEPS = 60
 # Algorithms are compared as in the paper: on the dictionary as it is, over random starts.
-COMPARED: dict[Any, Any] = {"init": "token", "denoise": "none"}
+COMPARED: dict[Any, Any] = {"init": "token"}
 
 
 class Algorithm(NamedTuple):
@@ -32,7 +33,7 @@ ALGORITHMS = {
     "vb": Algorithm("VB", VBHMMTagger, {}),
     "cvb-token": Algorithm("CVB token", CVBHMMTagger, {"update": "token"}),
     "cvb-sequence": Algorithm("CVB sequence", CVBHMMTagger, {"update": "sequence"}),
-    "gibbs": Algorithm("Gibbs", GibbsHMMTagger, {"temperatures": (2.0, 0.08)}),
+    "gibbs": Algorithm("Gibbs", GibbsHMMTagger, {"samples": Samples(temperatures=(2.0, 0.08))}),
 }
 
 # Emission concentrations by min_count, chosen on Wall Street Journal text: (from, beta) pairs.
@@ -98,11 +99,11 @@ class Watch:
         self.on_sweep = on_sweep
         self.stop = stop
         # Compared some fifty times in a fit: faster as one array than with `token_accuracy`.
-        self.gold = _flat(y or [])
-        self.due = frozenset(due)  # sweeps, counted from 0
+        self.gold: np.ndarray = _flat(y or [])
+        self.due: frozenset[int] = frozenset(due)  # sweeps, counted from 0
         self.sweeps: list[int] = []  # counted from 1
         self.accuracies: list[float] = []
-        self.seconds = 0.0  # spent on measuring
+        self.seconds: float = 0.0  # spent on measuring
         self._is_due, self._begin = False, 0.0
 
     def setup(self, estimator: Any, context: Any) -> None:
@@ -145,7 +146,7 @@ def tagger_for(name: str, text: Text, settings: Settings) -> Any:
     """An unfitted tagger of an algorithm, by the text's dictionary."""
     alpha, beta = settings.concentrations(name)
     return ALGORITHMS[name].tagger(
-        text.dictionary,
+        TagDictionary(text.dictionary, denoise="none"),
         supervision="none",
         alpha=alpha,
         beta=beta,
@@ -162,7 +163,7 @@ def warm_up(name: str, text: Text, settings: Settings) -> None:
     tagger = tagger_for(name, text, settings._replace(max_iter=1, gibbs_sweeps=1))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        tagger.set_params(handle_unknown="error").fit(text.X[:20])
+        tagger.set_params(emission__handle_unknown="error").fit(text.X[:20])
 
 
 def run_restarts(
@@ -192,7 +193,7 @@ def _restart(
     stop: threading.Event,
 ) -> Restart:
     tagger = tagger_for(name, text, settings)
-    tagger.set_params(handle_unknown="error", random_state=settings.seed + index)
+    tagger.set_params(emission__handle_unknown="error", random_state=settings.seed + index)
     due = measured_sweeps(settings.sweeps(name)) if index == 0 else ()
     watch = Watch(on_sweep, stop, text.y, due)
     begin = perf_counter()

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from sklearn_cvb.demo.display import refusal
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings
 from sklearn_cvb.demo.text import FETCHERS, Text, load_text
+from sklearn_cvb.reading.validation import CallbackSupportMixin
 
 
 class _Parser(argparse.ArgumentParser):
@@ -104,6 +105,8 @@ def command_line() -> argparse.ArgumentParser:
 
 def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Settings:
     """How to fit, or an exit that says which options contradict."""
+    if not hasattr(CallbackSupportMixin(), "set_callbacks"):
+        parser.error("fits are watched by callbacks: scikit-learn 1.9 or later is needed")
     reason = refusal(Path(options.output))
     if reason is not None:
         parser.error(f"--output {options.output}: {reason}")

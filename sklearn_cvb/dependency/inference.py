@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.dependency.known import Rule
-from sklearn_cvb.dependency.parameters import Layout
+from sklearn_cvb.dependency.parameters import DependencyLayout
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
     Sentences,
@@ -39,7 +39,7 @@ class Trees(NamedTuple):
     is_coarse: np.ndarray  # (n_tokens,), whether each token's arc comes from a coarse row
 
 
-class Problem(NamedTuple):
+class DependencyProblem(NamedTuple):
     """What an algorithm learns from."""
 
     corpus: Corpus
@@ -47,12 +47,14 @@ class Problem(NamedTuple):
     # The corpus as kernels read it, with known heads. Where there is a cell for unknown tags,
     # it has one tag more.
     sentences: Sentences
-    layout: Layout  # the parameters
+    layout: DependencyLayout  # the parameters
     prior: np.ndarray  # (n_cells,), what the prior of each cell has beside the concentrations
     rules: list[Rule]  # what tilts the harmonic start
 
 
-def sentences_of(corpus: Corpus, layout: Layout, heads: np.ndarray | None = None) -> Sentences:
+def sentences_of(
+    corpus: Corpus, layout: DependencyLayout, heads: np.ndarray | None = None
+) -> Sentences:
     """A corpus as kernels read it; tags that are not known are the last one."""
     if heads is None:
         heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
@@ -85,7 +87,7 @@ def frozen_tally(weights: np.ndarray) -> Tally:
     )
 
 
-def tally_of(cells: np.ndarray, prior: np.ndarray, layout: Layout) -> Tally:
+def tally_of(cells: np.ndarray, prior: np.ndarray, layout: DependencyLayout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     return Tally(Sums(cells.copy(), layout.totals(cells)), prior, layout.totals(prior))
 
@@ -138,7 +140,7 @@ def leave_out_sweep(
     return shares, _inferred(sentences, tally, tally.sums, shares, SWEEP)
 
 
-def sum_of(shares: Shares, sentences: Sentences, layout: Layout) -> np.ndarray:
+def sum_of(shares: Shares, sentences: Sentences, layout: DependencyLayout) -> np.ndarray:
     """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(np.zeros(layout.n_cells))
     # No sentence is to be inferred, so that shares are added, and that is all.

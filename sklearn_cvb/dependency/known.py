@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dependency.parameters import Layout, tables_of
+from sklearn_cvb.dependency.parameters import DependencyLayout, tables_of
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.reading.corpus import Corpus, is_missing
+from sklearn_cvb.settings import ArcWeights
 
 _HEADS_FORM = (
     "y holds a list of heads for each sentence: for each token the position of its head, from 1, 0 "
@@ -122,7 +123,7 @@ def _refuse_cycle(heads: np.ndarray, t: int, i: int) -> None:
 
 
 _RULES_FORM = (
-    "rule_weights is a dict such as {('VERB', 'NOUN'): 100.0, (None, 'VERB'): 100.0}: a pair of "
+    "arc_weights is a dict such as {('VERB', 'NOUN'): 100.0, (None, 'VERB'): 100.0}: a pair of "
     "head (None for the root) and child, each a tag or a tuple of tags, and a weight of at least 0"
 )
 
@@ -136,19 +137,16 @@ class Rule(NamedTuple):
     weight: float
 
 
-def rules_from(rule_weights: Any, index: Mapping[Any, Any], layout: Layout) -> list[Rule]:
-    """`rule_weights` in numbers; TypeError or ValueError where they are nothing of that kind."""
-    if rule_weights is None:
-        return []
-    if not isinstance(rule_weights, Mapping):
-        raise TypeError(f"rule_weights is {rule_weights!r}: {_RULES_FORM}")
+def rules_from(known: ArcWeights, index: Mapping[Any, Any], layout: DependencyLayout) -> list[Rule]:
+    """Weights of arcs in numbers; TypeError or ValueError where they are nothing of that kind."""
+    classes = {name: tuple(tags) for name, tags in (known.tag_classes or {}).items()}
     rules = []
-    for pair, weight in rule_weights.items():
+    for pair, weight in (known.weights or {}).items():
         if not (isinstance(pair, tuple) and len(pair) == 2):
-            raise TypeError(f"rule_weights has the key {pair!r}: {_RULES_FORM}")
+            raise TypeError(f"arc_weights has the key {pair!r}: {_RULES_FORM}")
         if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
-            raise ValueError(f"rule_weights[{pair!r}] is {weight!r}: {_RULES_FORM}")
-        head, child = pair
+            raise ValueError(f"arc_weights[{pair!r}] is {weight!r}: {_RULES_FORM}")
+        head, child = (classes.get(tag, tag) for tag in pair)
         tags = _places(child, pair, index)
         if head is None:
             heads = np.array([layout.n_types])
@@ -168,13 +166,13 @@ def _places(tags: Any, pair: tuple[Any, ...], index: Mapping[Any, Any]) -> np.nd
     missing = [tag for tag in listed if tag not in index]
     if missing or not listed:
         raise ValueError(
-            f"rule_weights[{pair!r}]: the tags {missing} are not in the vocabulary: take tags of "
+            f"arc_weights[{pair!r}]: the tags {missing} are not in the vocabulary: take tags of "
             "the sentences, and a tuple for several"
         )
     return np.array([index[tag] for tag in listed])
 
 
-def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: Layout) -> np.ndarray:
+def rule_prior(rules: list[Rule], harmonic: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """The weight of each rule spread over its cells in proportion to harmonic counts.
 
     Naseem et al. (2010) for the idea of rules. Equal shares would make what the sentences hardly

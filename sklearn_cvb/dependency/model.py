@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.dependency.inference import (
-    Problem,
+    DependencyProblem,
     Trees,
     draw_sweep,
     expectation,
@@ -22,8 +22,8 @@ from sklearn_cvb.dependency.inference import (
 )
 from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.parameters import (
+    DependencyLayout,
     DMVCounts,
-    Layout,
     cells_from,
     layout_of,
     mixed_weights,
@@ -37,6 +37,7 @@ from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Own row, coarse row.
 _FIRST_MIXTURE = 1 / 3, 2 / 3
@@ -52,13 +53,12 @@ class Concentrations(NamedTuple):
     values: tuple[float, float]  # of attachments and roots (coarse rows, too), and of decisions
     learned: tuple[bool, ...]  # which of them are learned
     tied: bool  # whether they are one
-    gamma: tuple[float, float]  # prior of what is learned: shape, rate
+    gamma: tuple[tuple[float, float], tuple[float, float]]  # priors of what is learned: shape, rate
 
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
-        pairs = list(zip(self.values, self.learned, strict=True))
-        once = pairs[:1] if self.tied else pairs
-        return sum(log_density(value, learned, self.gamma) for value, learned in once)
+        each = list(zip(self.values, self.learned, self.gamma, strict=True))
+        return sum(log_density(*one) for one in (each[:1] if self.tied else each))
 
     def going_on(self, before: "Concentrations") -> "Concentrations":
         """The same with learned values of an earlier sweep, if that learned the same."""
@@ -71,18 +71,18 @@ class Concentrations(NamedTuple):
         return self._replace(values=(first, second))
 
 
-def first_concentrations(
-    alpha: float | str, alpha_stop: float | str | None, gamma: tuple[float, float]
-) -> Concentrations:
-    """Those of the first sweep; "auto" marks one to learn, None is as the other."""
+def first_concentrations(alpha: Any, alpha_stop: Any) -> Concentrations:
+    """Those of the first sweep, of attachments and stops; None is as the other."""
     settings = (alpha, alpha if alpha_stop is None else alpha_stop)
     first, second = map(first_value, settings)
-    learned = settings[0] == "auto", settings[1] == "auto"
-    return Concentrations((first, second), learned, alpha_stop is None, gamma)
+    priors = tuple(map(gamma_prior_of, settings))
+    learned = priors[0] is not None, priors[1] is not None
+    priors = priors[0] or VAGUE, priors[1] or VAGUE
+    return Concentrations((first, second), learned, alpha_stop is None, priors)
 
 
 def log_absence(
-    shares: Shares, sentences: Sentences, layout: Layout
+    shares: Shares, sentences: Sentences, layout: DependencyLayout
 ) -> tuple[np.ndarray, np.ndarray]:
     """log P(C = 0) of every cell and row, sentences taken as independent.
 
@@ -99,7 +99,7 @@ def log_absence(
 
 
 def _used_by_length(
-    shares: Shares, sentences: Sentences, layout: Layout
+    shares: Shares, sentences: Sentences, layout: DependencyLayout
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Cells that sentences may use, and expected counts: a row for each sentence of a length."""
     n_types, coarse = layout.n_types, layout.coarse
@@ -147,7 +147,7 @@ def cells_by_length(
 # Where a fit begins: harmonic, uniform or random weights, or those of a fitted model
 
 
-def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.ndarray:
+def first_weights(init: Any, problem: DependencyProblem, rng: np.random.Generator) -> np.ndarray:
     """Weights of the first E-step."""
     layout = problem.layout
     if not isinstance(init, str):
@@ -162,7 +162,7 @@ def first_weights(init: Any, problem: Problem, rng: np.random.Generator) -> np.n
     return layout.rows(draws).mean()
 
 
-def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
+def backed_off(counts: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Weights from counts whose mixtures are not known: coarse rows sum the others.
 
     Attachments come from coarse rows twice as often as from their own, which is the mean of the
@@ -177,7 +177,7 @@ def backed_off(counts: np.ndarray, layout: Layout) -> np.ndarray:
     return layout.rows(cells).mean()
 
 
-def weights_of_model(model: Any, problem: Problem) -> np.ndarray:
+def weights_of_model(model: Any, problem: DependencyProblem) -> np.ndarray:
     """Posterior means of a fitted model for other tags; those it lacks are its unknown one."""
     layout = problem.layout
     places = _places_in(model, problem.types, layout.n_types)
@@ -223,7 +223,7 @@ def _of_tags(parts: DMVCounts, places: list[int]) -> DMVCounts:
     )
 
 
-def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: Layout) -> np.ndarray:
+def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Probabilities without mixtures as counts for other valences: sums are means over arcs.
 
     There are so many expected arcs by head, side and valence.
@@ -236,7 +236,7 @@ def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: Layout) -> np.ndarr
 
 
 def harmonic_counts(
-    sentences: Sentences, layout: Layout, tilt: np.ndarray | None = None
+    sentences: Sentences, layout: DependencyLayout, tilt: np.ndarray | None = None
 ) -> np.ndarray:
     """Expected counts if each token chose its head alone, the nearer the likelier.
 
@@ -312,7 +312,7 @@ class DependencyModel(Model):
     E-step counts heavy trees more.
     """
 
-    problem: Problem
+    problem: DependencyProblem
     first: Concentrations
     init: Any
     rare: np.ndarray
@@ -324,7 +324,7 @@ class DependencyModel(Model):
         return len(self.problem.corpus.tokens)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> DependencyLayout:
         """The cells."""
         return self.problem.layout
 
@@ -363,11 +363,11 @@ class DependencyModel(Model):
         # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
         parts = tables[:1] + tables[3:], tables[1:2]
         if hyper.tied:
-            value = step(hyper.values[0], parts[0] + parts[1], *hyper.gamma)
+            value = step(hyper.values[0], parts[0] + parts[1], *hyper.gamma[0])
             return hyper._replace(values=(value, value))
         first, second = (
-            step(value, part, *hyper.gamma) if learned else value
-            for value, learned, part in zip(hyper.values, hyper.learned, parts, strict=True)
+            step(value, part, *gamma) if learned else value
+            for value, learned, gamma, part in zip(*hyper[:2], hyper.gamma, parts, strict=True)
         )
         return hyper._replace(values=(first, second))
 
@@ -406,8 +406,7 @@ class DependencyModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        rows = self.layout.rows(counts, prior)
-        return rows.exp_expected_log(), rows.divergence()
+        return self.layout.rows(counts, prior).averages()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts; arcs are split in proportion between tables at any temperature."""

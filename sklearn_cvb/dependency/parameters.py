@@ -8,7 +8,7 @@ from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.reading.corpus import Corpus
 
 
-class Layout(NamedTuple):
+class DependencyLayout(NamedTuple):
     """The cells of a model, in the order of `sklearn_cvb.kernels.dependency.arrays`."""
 
     n_types: int  # number of tags
@@ -65,12 +65,12 @@ class Layout(NamedTuple):
         return DirichletRows(counts, prior, *totals, self.row, self.widths)
 
     @property
-    def mixed(self) -> "Layout":
+    def mixed(self) -> "DependencyLayout":
         """That of the same model with mixtures worked out."""
         return self._replace(backoff=None)
 
 
-def tables_of(cells: np.ndarray, layout: Layout) -> list[np.ndarray]:
+def tables_of(cells: np.ndarray, layout: DependencyLayout) -> list[np.ndarray]:
     """Views of flat cells: attachments, the root's row the last; choices; mixtures; coarse rows."""
     found, begin = [], 0
     for n_rows, width in layout.shapes:
@@ -108,14 +108,14 @@ class DMVCounts(NamedTuple):
     coarse: np.ndarray | None = None
 
 
-def layout_of(counts: DMVCounts) -> Layout:
+def layout_of(counts: DMVCounts) -> DependencyLayout:
     """The layout of fitted counts."""
     kinds = {0: None, 3: "head", 2: "direction"}
     backoff = kinds[0 if counts.coarse is None else counts.coarse.ndim]
-    return Layout(len(counts.root), counts.attach.ndim - 2, backoff)
+    return DependencyLayout(len(counts.root), counts.attach.ndim - 2, backoff)
 
 
-def counts_from(cells: np.ndarray, layout: Layout) -> DMVCounts:
+def counts_from(cells: np.ndarray, layout: DependencyLayout) -> DMVCounts:
     """Flat cells as tables, which are views."""
     attach, choice, *others = tables_of(cells, layout)
     n = layout.n_types
@@ -140,7 +140,7 @@ def seen_once(corpus: Corpus) -> np.ndarray:
     return once[:0] if corpus.unknown else once
 
 
-def rare_counts(cells: np.ndarray, once: np.ndarray, layout: Layout) -> np.ndarray | None:
+def rare_counts(cells: np.ndarray, once: np.ndarray, layout: DependencyLayout) -> np.ndarray | None:
     """Mean counts of tags seen `once`, at the cells of the unknown one; None without any."""
     if not len(once):
         return None
@@ -162,7 +162,7 @@ def rare_counts(cells: np.ndarray, once: np.ndarray, layout: Layout) -> np.ndarr
 # Mixtures. Without `backoff` all is as it is.
 
 
-def mixed_weights(weights: np.ndarray, layout: Layout) -> np.ndarray:
+def mixed_weights(weights: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Weights with the mixtures worked out: cells of `layout.mixed`.
 
     Headden, Johnson and McClosky (2009): p(own) p(child | own) + p(coarse) p(child | coarse).
@@ -174,7 +174,7 @@ def mixed_weights(weights: np.ndarray, layout: Layout) -> np.ndarray:
     return np.concatenate([(own + general).ravel(), attach[-1], choice.ravel()])
 
 
-def unmixed_counts(counts: np.ndarray, weights: np.ndarray, layout: Layout) -> np.ndarray:
+def unmixed_counts(counts: np.ndarray, weights: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Counts of `layout.mixed`, each arc's split in proportion between its row and the coarse."""
     if layout.coarse is None:
         return counts

@@ -6,10 +6,4 @@ from sklearn_cvb.display.model_summary import ModelSummary
 from sklearn_cvb.display.phrase_tree import PhraseTree
 from sklearn_cvb.display.tagged_sentence import TaggedSentence
 
-__all__ = [
-    "AlignedSentences",
-    "DependencyTree",
-    "ModelSummary",
-    "PhraseTree",
-    "TaggedSentence",
-]
+__all__ = ["AlignedSentences", "DependencyTree", "ModelSummary", "PhraseTree", "TaggedSentence"]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.alignment.links import NO_SOURCE, links_in
+from sklearn_cvb.alignment.links import NO_SOURCE, Link, links_in
 from sklearn_cvb.display.arcs import COLOURS, GOLD, width_of
 from sklearn_cvb.display.svg import Picture, opening, quoted
 from sklearn_cvb.display.texts import padded, texts_of
@@ -70,13 +70,14 @@ class AlignedSentences(Picture):
     def __init__(
         self, source: Sequence[Any], target: Sequence[Any], links: Any, *, gold: Any = None
     ) -> None:
-        self.source, self.target = texts_of(source, "source"), texts_of(target, "target")
+        self.source: list[str] = texts_of(source, "source")
+        self.target: list[str] = texts_of(target, "target")
         for name in ("source", "target"):
             if not getattr(self, name):
                 raise ValueError(f"{name} is empty: a sentence has at least one word")
         sizes = len(self.source), len(self.target)
-        self.posteriors = _posteriors(links, sizes)
-        self.gold = None if gold is None else set(links_in(gold, "gold", sizes))
+        self.posteriors: np.ndarray = _posteriors(links, sizes)
+        self.gold: set[Link] | None = None if gold is None else set(links_in(gold, "gold", sizes))
 
     def circles(self) -> list[Circle]:
         """The circles of all posteriors that can be seen, those of no source not among them."""

@@ -71,13 +71,15 @@ class DependencyTree(Picture):
         tags: Sequence[Any] | None = None,
         gold: Sequence[Any] | None = None,
     ) -> None:
-        self.tokens = texts_of(tokens, "tokens")
+        self.tokens: list[str] = texts_of(tokens, "tokens")
         if not self.tokens:
             raise ValueError("tokens is empty: a tree has at least one token")
         n = len(self.tokens)
-        self.heads = _heads(heads, "heads", n)
-        self.tags = None if tags is None else of_length(texts_of(tags, "tags"), "tags", n)
-        self.gold = None if gold is None else _heads(gold, "gold", n)
+        self.heads: list[int | None] = _heads(heads, "heads", n)
+        self.tags: list[str] | None = (
+            None if tags is None else of_length(texts_of(tags, "tags"), "tags", n)
+        )
+        self.gold: list[int | None] | None = None if gold is None else _heads(gold, "gold", n)
 
     def __str__(self) -> str:
         return text_of(self.tokens, self.heads, self.tags, self.gold)

@@ -229,7 +229,7 @@ def how_it_ended(model: Any) -> str:
     """How many sweeps a fit made, and whether it converged."""
     sweeps = _number_of(len(model.history_), "sweep")
     # Samplers have nothing to converge to.
-    if hasattr(model, "temperatures"):
+    if hasattr(model, "samples"):
         return sweeps
     return f"{sweeps}, {'converged' if model.converged_ else 'stopped before it converged'}"
 

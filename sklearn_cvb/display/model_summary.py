@@ -68,8 +68,8 @@ class ModelSummary:
         check_is_fitted(model)
         self.learned: Learned = learned_by(model)
         # A classifier has none of its own.
-        self.history = np.asarray(getattr(model, "history_", []), dtype=float)
-        self.name = type(model).__name__
+        self.history: np.ndarray = np.asarray(getattr(model, "history_", []), dtype=float)
+        self.name: str = type(model).__name__
         self._is_total = not hasattr(model, "_algorithm") or model._algorithm().is_total
         if len(self.history):
             self._ended = how_it_ended(model)

@@ -57,7 +57,7 @@ class PhraseTree(Picture):
     def __init__(self, tree: Any) -> None:
         from nltk import Tree
 
-        self.tree = Tree.fromstring(tree) if isinstance(tree, str) else tree
+        self.tree: Any = Tree.fromstring(tree) if isinstance(tree, str) else tree
         if not isinstance(self.tree, Tree):
             raise TypeError(f"tree is {tree!r}: give an nltk.Tree, or brackets such as '(S (A b))'")
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn_cvb.display.svg import page_of
 from sklearn_cvb.display.tagged_words import (
     SOURCES,
+    TaggedWord,
     compare,
     html_of,
     legend_text,
@@ -112,7 +113,7 @@ class TaggedSentence:
             else [tuple(map(text_of_one, dropped.get(token) or ())) for token in given]
         )
         sure = [None] * n if probabilities is None else _probabilities(probabilities, n)
-        self.words = [
+        self.words: list[TaggedWord] = [
             word._replace(source=source, dropped=some, probability=p)
             for word, source, some, p in zip(words, told, lost, sure, strict=True)
         ]

@@ -1,8 +1,17 @@
-"""What states of a hidden Markov model emit, where it is numbers: one file for each family."""
+"""What states of a hidden Markov model emit: symbols, or numbers, with a file for each family."""
 
 from sklearn_cvb.emissions.categorical import Bernoulli, Categorical
 from sklearn_cvb.emissions.columns import Columns
+from sklearn_cvb.emissions.emission import Emission
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.poisson import Poisson
+from sklearn_cvb.settings import Symbols
 
-__all__ = ["Bernoulli", "Categorical", "Columns", "Gaussian", "Poisson"]
+__all__ = ["Bernoulli", "Categorical", "Columns", "Gaussian", "Poisson", "Symbols"]
+
+# The words that the parameter `emission` takes, beside "categorical" for symbols.
+NAMED: dict[str, type[Emission]] = {
+    "gaussian": Gaussian,
+    "bernoulli": Bernoulli,
+    "poisson": Poisson,
+}

@@ -4,6 +4,7 @@ Columns are independent given the state. Each has a Dirichlet distribution, whic
 distribution where there are two categories.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from sklearn_cvb.emissions.emission import (
 _MOST_CATEGORIES = 2**16
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Categorical(Emission):
     """Columns of category codes 0, 1, 2, ..., independent given the state.
 
@@ -59,21 +61,14 @@ class Categorical(Emission):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        concentration_prior: float | None = None,
-        n_categories: int | None = None,
-        floor: float = 1e-6,
-    ) -> None:
-        self.concentration_prior = concentration_prior
-        self.n_categories = n_categories
-        self.floor = floor
+    concentration_prior: float | None = None
+    n_categories: int | None = None
+    floor: float = 1e-6
 
     def bind(self, table: np.ndarray, n_states: int) -> "CategoricalFamily":
         """The family, with as many categories as the data have where none is given."""
-        prior = 0.1
-        if self.concentration_prior is not None:
+        is_given, prior = self.concentration_prior is not None, 0.1
+        if is_given:
             prior = positive("concentration_prior", self.concentration_prior)
         if self.n_categories is None:
             largest = np.nan_to_num(table).max(axis=0)
@@ -87,7 +82,7 @@ class Categorical(Emission):
             sizes = (np.maximum(largest, 0) + 1).astype(np.int64)
         else:
             sizes = np.full(table.shape[1], int(positive("n_categories", self.n_categories)))
-        is_given, floor = self.concentration_prior is not None, positive("floor", self.floor)
+        floor = positive("floor", self.floor)
         return CategoricalFamily(np.full(sizes.sum(), prior), is_given, floor, n_states, sizes)
 
 
@@ -97,27 +92,23 @@ class CategoricalFamily(Family):
     def __init__(
         self, prior: np.ndarray, is_given: bool, floor: float, n_states: int, sizes: np.ndarray
     ) -> None:
-        self.prior = prior[:, None]
+        self.prior: np.ndarray = prior[:, None]
         self.is_given = is_given
         self.floor = floor
         self.n_states = n_states
-        self.n_columns = len(sizes)
+        self.n_columns: int = len(sizes)
         self.sizes = sizes
-        self.n_statistics = int(sizes.sum())
+        self.n_statistics: int = int(sizes.sum())
         # Where the categories of each column begin.
-        self.begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        self.begins: np.ndarray = np.concatenate([[0], np.cumsum(sizes)[:-1]])
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(table)
         wrong = (values < 0) | (values != np.floor(values)) | (values >= self.sizes)
         if wrong.any():
             step, column = map(int, np.argwhere(wrong)[0])
-            raise OutsideSupport(
-                step,
-                column,
-                f"categories are 0 to {self.sizes[column] - 1}, got {values[step, column]:g}: "
-                "encode them, or give n_categories",
-            )
+            why = f"categories are 0 to {self.sizes[column] - 1}, got {values[step, column]:g}: "
+            raise OutsideSupport(step, column, f"{why}encode them, or give n_categories")
         features = np.zeros((len(values), self.n_statistics))
         steps, columns = np.nonzero(np.ones_like(values) if observed is None else observed)
         features[steps, self.begins[columns] + values[steps, columns].astype(np.int64)] = 1.0
@@ -143,7 +134,8 @@ class CategoricalFamily(Family):
         totals = self._totals(counts)
         if kept is None:
             kept = 1.0 / self._totals(np.ones_like(counts))
-        return self._floored(np.where(totals > FEWEST, counts / np.maximum(totals, FEWEST), kept))
+        found = self._floored(counts / np.maximum(totals, FEWEST))
+        return np.where(totals > FEWEST, found, kept)
 
     def mean(self, statistics: np.ndarray) -> np.ndarray:
         counts = self._posterior(statistics)
@@ -201,6 +193,7 @@ class CategoricalFamily(Family):
         return {"category_probabilities_": [np.ascontiguousarray(table) for table in tables]}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Bernoulli(Emission):
     """Columns of zeros and ones, independent given the state.
 
@@ -226,25 +219,15 @@ class Bernoulli(Emission):
     [0.0, 1.0]
     """
 
-    def __init__(
-        self,
-        *,
-        ones_prior: float | None = None,
-        zeros_prior: float | None = None,
-        floor: float = 1e-6,
-    ) -> None:
-        self.ones_prior = ones_prior
-        self.zeros_prior = zeros_prior
-        self.floor = floor
+    ones_prior: float | None = None
+    zeros_prior: float | None = None
+    floor: float = 1e-6
 
     def bind(self, table: np.ndarray, n_states: int) -> "BernoulliFamily":
         """The family; the data do not change the prior."""
-        given = [self.ones_prior, self.zeros_prior]
-        prior = [
-            1.0 if value is None else positive(name, value)
-            for name, value in zip(("ones_prior", "zeros_prior"), given, strict=True)
-        ]
-        is_given = any(value is not None for value in given)
+        given = {"ones_prior": self.ones_prior, "zeros_prior": self.zeros_prior}
+        prior = [1.0 if value is None else positive(name, value) for name, value in given.items()]
+        is_given = any(value is not None for value in given.values())
         floor, sizes = min(positive("floor", self.floor), 0.5), np.full(table.shape[1], 2)
         return BernoulliFamily(np.repeat(prior, len(sizes)), is_given, floor, n_states, sizes)
 
@@ -253,8 +236,8 @@ class BernoulliFamily(CategoricalFamily):
     """Two categories a column: in a point those of ones, (D, K), come before those of zeros."""
 
     def read(self, table: np.ndarray) -> Observations:
+        refuse_where((table != 0) & (table != 1), table, "Bernoulli emissions are 0 or 1")
         values, observed = with_zeros(table)
-        refuse_where((values != 0) & (values != 1), values, "Bernoulli emissions are 0 or 1")
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         return Observations(values, observed, np.hstack([values, there - values]))
 

@@ -1,7 +1,8 @@
 """Mixed observations: some columns of one family, some of another, independent given the state."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Sco
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 
+@dataclass(eq=False, repr=False)
 class Columns(Emission):
     """Columns of several kinds, independent of each other given the state.
 
@@ -32,8 +34,7 @@ class Columns(Emission):
     [0, 3]
     """
 
-    def __init__(self, parts: Sequence[tuple[Emission, Sequence[int]]]) -> None:
-        self.parts = parts
+    parts: Sequence[tuple[Emission, Sequence[int]]]
 
     def bind(self, table: np.ndarray, n_states: int) -> "MixedFamily":
         """The families of all parts."""
@@ -98,6 +99,16 @@ class SummedScores(NamedTuple):
             out += more
 
 
+def _of_each(method: str, joined: Callable[[Any], Any], of_points: bool = False) -> Any:
+    """A method that asks all parts, each for its statistics (or point), and joins the answers."""
+
+    def ask(self: "MixedFamily", given: Any, *others: Any) -> Any:
+        parts = zip(self.families, given if of_points else self._split(given), strict=True)
+        return joined(tuple(getattr(family, method)(own, *others) for family, own in parts))
+
+    return ask
+
+
 class MixedFamily(Family):
     """Statistics of the parts one after the other; a point is a tuple of theirs."""
 
@@ -105,8 +116,8 @@ class MixedFamily(Family):
         self.families = families
         self.columns = columns
         self.n_states = n_states
-        self.n_columns = sum(map(len, columns))
-        self.n_statistics = sum(family.n_statistics for family in families)
+        self.n_columns: int = sum(map(len, columns))
+        self.n_statistics: int = sum(family.n_statistics for family in families)
 
     def read(self, table: np.ndarray) -> MixedObservations:
         parts = []
@@ -141,11 +152,6 @@ class MixedFamily(Family):
             tuple(family.completed(own, one, states, rng) for family, own, one in parts)
         )
 
-    def _each(self, method: str, points: Iterable[Any], *others: Any) -> tuple[Any, ...]:
-        """What a method of all parts gives, each for a point or statistics of its own."""
-        parts = zip(self.families, points, strict=True)
-        return tuple(getattr(family, method)(own, *others) for family, own in parts)
-
     def _split(self, statistics: np.ndarray) -> list[np.ndarray]:
         """The statistics of each part."""
         ends = np.cumsum([family.n_statistics for family in self.families])
@@ -156,32 +162,19 @@ class MixedFamily(Family):
         parts = zip(self.families, self._split(statistics), before, strict=True)
         return tuple(family.most_likely(own, old) for family, own, old in parts)
 
-    def mean(self, statistics: np.ndarray) -> tuple[Any, ...]:
-        return self._each("mean", self._split(statistics))
-
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> tuple[Any, ...]:
-        return self._each("draw", self._split(statistics), rng)
-
-    def at(self, point: tuple[Any, ...]) -> SummedScores:
-        return SummedScores(self._each("at", point))
-
-    def expected(self, statistics: np.ndarray) -> SummedScores:
-        return SummedScores(self._each("expected", self._split(statistics)))
-
-    def predictive(self, statistics: np.ndarray) -> SummedScores:
-        return SummedScores(self._each("predictive", self._split(statistics)))
-
-    def divergence(self, statistics: np.ndarray) -> float:
-        return sum(self._each("divergence", self._split(statistics)))
-
-    def log_evidence(self, statistics: np.ndarray) -> float:
-        return sum(self._each("log_evidence", self._split(statistics)))
-
-    def log_prior(self, point: tuple[Any, ...]) -> float:
-        return sum(self._each("log_prior", point))
-
-    def reordered(self, point: tuple[Any, ...], order: np.ndarray) -> tuple[Any, ...]:
-        return self._each("reordered", point, order)
+    mean = _of_each("mean", tuple)
+    draw = _of_each("draw", tuple)
+    expected = _of_each("expected", SummedScores)
+    predictive = _of_each("predictive", SummedScores)
+    divergence = _of_each("divergence", sum)
+    log_evidence = _of_each("log_evidence", sum)
+    marginals = _of_each("marginals", list)
+    at = _of_each("at", SummedScores, of_points=True)
+    log_prior = _of_each("log_prior", sum, of_points=True)
+    reordered = _of_each("reordered", tuple, of_points=True)
+    _samples = _of_each("sample", tuple, of_points=True)
+    _moments = _of_each("moments", tuple, of_points=True)
+    _attributes = _of_each("attributes", list, of_points=True)
 
     def _in_order(self, parts: tuple[np.ndarray, ...]) -> np.ndarray:
         """Columns of the parts in the order of the data; columns are the last axis."""
@@ -193,14 +186,11 @@ class MixedFamily(Family):
     def sample(
         self, point: tuple[Any, ...], states: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        return self._in_order(self._each("sample", point, states, rng))
+        return self._in_order(self._samples(point, states, rng))
 
     def moments(self, point: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
-        means, variances = zip(*self._each("moments", point), strict=True)
+        means, variances = zip(*self._moments(point), strict=True)
         return self._in_order(means), self._in_order(variances)
 
-    def marginals(self, statistics: np.ndarray) -> list[Any]:
-        return list(self._each("marginals", self._split(statistics)))
-
     def attributes(self, point: tuple[Any, ...]) -> dict[str, Any]:
-        return {"parts_": list(self._each("attributes", point))}
+        return {"parts_": self._attributes(point)}

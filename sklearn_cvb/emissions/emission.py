@@ -8,7 +8,7 @@ Statistics are arrays of shape (..., S, K): S numbers for each of K states, whic
 so that those of a part can be subtracted. Leading axes are units that are left out at a time.
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -51,7 +51,7 @@ class LinearScores(NamedTuple):
         linear_scores(observations.features, units, self.weights, out)
 
 
-class Family(ABC):
+class Family:
     """An emission whose prior is in numbers.
 
     A point is what a family holds its parameters in.
@@ -62,9 +62,31 @@ class Family(ABC):
     n_statistics: int  # S, the numbers that each state learns from
     states_axis = -1  # of the tables of a point
 
-    @abstractmethod
-    def read(self, table: np.ndarray) -> Any:
-        """Observations from numbers of shape (n_steps, D), NaN where missing."""
+    # What each family defines. Of numbers (n_steps, D), NaN where missing, its observations:
+    read: Callable[[np.ndarray], Any]
+    # Of statistics points: with the largest likelihood, or posterior density with a prior (EM),
+    # where states without any step keep their parameters in the point `kept`; of posterior means;
+    # drawn from the posterior (Gibbs).
+    most_likely: Callable[..., Any]  # (statistics, kept=None)
+    mean: Callable[[np.ndarray], Any]
+    draw: Callable[[np.ndarray, np.random.Generator], Any]
+    # Scores log p(x | point); E[log p(x | theta)] under the posterior (VB); log p(x | what the
+    # statistics were made of) (CVB).
+    at: Callable[[Any], Any]
+    expected: Callable[[np.ndarray], Any]
+    predictive: Callable[[np.ndarray], Any]
+    # Log marginal likelihood of steps whose states are known, and log prior density of a point, up
+    # to a constant (nats); 0 for maximum likelihood.
+    log_evidence: Callable[[np.ndarray], float]
+    log_prior: Callable[[Any], float]
+    # In the units of the data: observations of given states, (n_steps, D); what a fitted model
+    # shows of a point; mean and variance of each column in each state, (K, D) each.
+    sample: Callable[[Any, np.ndarray, np.random.Generator], np.ndarray]
+    attributes: Callable[[Any], dict[str, Any]]
+    moments: Callable[[Any], tuple[np.ndarray, np.ndarray]]
+    # The posterior distribution of each parameter alone: a dict of distributions of scipy.stats
+    # for tables (K, D), by name; dicts and lists of such.
+    marginals: Callable[[np.ndarray], Any]
 
     def statistics(
         self, observations: Any, posterior: np.ndarray, units: np.ndarray, scores: Any = None
@@ -85,33 +107,6 @@ class Family(ABC):
         """Observations whose missing values are drawn, where statistics need them (Gibbs)."""
         return observations
 
-    @abstractmethod
-    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
-        """The point with the largest likelihood, or posterior density with a prior (EM).
-
-        States without any step keep their parameters in the point `kept`.
-        """
-
-    @abstractmethod
-    def mean(self, statistics: np.ndarray) -> Any:
-        """The point of posterior means."""
-
-    @abstractmethod
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
-        """A point drawn from the posterior (Gibbs)."""
-
-    @abstractmethod
-    def at(self, point: Any) -> Scores:
-        """Scores log p(x | point)."""
-
-    @abstractmethod
-    def expected(self, statistics: np.ndarray) -> Scores:
-        """Scores E[log p(x | theta)] under the posterior (VB)."""
-
-    @abstractmethod
-    def predictive(self, statistics: np.ndarray) -> Scores:
-        """Scores log p(x | what the statistics were made of) (CVB)."""
-
     def divergence(self, statistics: np.ndarray) -> float:
         """KL divergence of the posterior from the prior (nats).
 
@@ -121,33 +116,6 @@ class Family(ABC):
         scores = self.expected(statistics)
         assert isinstance(scores, LinearScores), "other scores have formulas of their own"
         return float((statistics * scores.weights[0]).sum()) - self.log_evidence(statistics)
-
-    @abstractmethod
-    def log_evidence(self, statistics: np.ndarray) -> float:
-        """Log marginal likelihood of steps whose states are known (nats)."""
-
-    @abstractmethod
-    def log_prior(self, point: Any) -> float:
-        """Log prior density of a point, up to a constant (nats); 0 for maximum likelihood."""
-
-    @abstractmethod
-    def sample(self, point: Any, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Observations of given states, (n_steps, D), in the units of the data."""
-
-    @abstractmethod
-    def attributes(self, point: Any) -> dict[str, Any]:
-        """What a fitted model shows, in the units of the data."""
-
-    @abstractmethod
-    def marginals(self, statistics: np.ndarray) -> Any:
-        """Posterior distribution of each parameter alone, in the units of the data.
-
-        A dict of distributions of scipy.stats for tables (K, D), by name; dicts and lists of such.
-        """
-
-    @abstractmethod
-    def moments(self, point: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of each column in each state, (K, D) each, in units of the data."""
 
     def reordered(self, point: Any, order: np.ndarray) -> Any:
         """The point whose state k is state ``order[k]`` of this one."""
@@ -195,13 +163,18 @@ class OutsideSupport(ValueError):
     Who knows which sequence has the step says so.
     """
 
+    step: int
+    column: int
+    why: str
+
     def __init__(self, step: int, column: int, why: str) -> None:
         super().__init__(f"{why} (step {step} of all, column {column})")
         self.step, self.column, self.why = step, column, why
 
 
 def refuse_where(wrong: np.ndarray, table: np.ndarray, why: str) -> None:
-    """Raise OutsideSupport for the first value of a table that is `wrong`."""
+    """Raise OutsideSupport for the first value of a table that is `wrong`; none is if missing."""
+    wrong = wrong & ~np.isnan(table)
     if wrong.any():
         step, column = map(int, np.argwhere(wrong)[0])
         raise OutsideSupport(step, column, f"{why}, got {table[step, column]:g}")

@@ -1,5 +1,7 @@
 """Gaussian emissions: their settings, and the standard units in which their families compute."""
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,6 +16,7 @@ _MEAN_PRECISION = 0.01
 _LARGEST_SCALE = 1e151
 
 
+@dataclass(eq=False, repr=False)
 class Gaussian(Emission):
     """Normally distributed columns of numbers.
 
@@ -62,22 +65,13 @@ class Gaussian(Emission):
     [0, 5]
     """
 
-    def __init__(
-        self,
-        covariance_type: str = "full",
-        *,
-        mean_prior: ArrayLike | None = None,
-        mean_precision_prior: float | None = None,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior: ArrayLike | None = None,
-        reg_covar: float = 1e-6,
-    ) -> None:
-        self.covariance_type = covariance_type
-        self.mean_prior = mean_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        self.reg_covar = reg_covar
+    covariance_type: str = "full"
+    _: KW_ONLY
+    mean_prior: ArrayLike | None = None
+    mean_precision_prior: float | None = None
+    degrees_of_freedom_prior: float | None = None
+    covariance_prior: ArrayLike | None = None
+    reg_covar: float = 1e-6
 
     def bind(self, table: np.ndarray, n_states: int) -> Family:
         """The family in standard units, with the prior that the data imply where none is given."""
@@ -118,20 +112,10 @@ class Gaussian(Emission):
                     f"degrees_of_freedom_prior must be above {least:g} for {n_columns} columns, "
                     f"got {degrees:g}"
                 )
-        given = (
-            self.mean_prior,
-            self.mean_precision_prior,
-            self.degrees_of_freedom_prior,
-            self.covariance_prior,
-        )
-        return NormalPrior(
-            mean,
-            precision,
-            degrees,
-            self._scale(units, n_states, has_matrices),
-            any(setting is not None for setting in given),
-            positive("reg_covar", self.reg_covar),
-        )
+        given = self.mean_prior, self.mean_precision_prior, self.degrees_of_freedom_prior
+        is_given = any(setting is not None for setting in (*given, self.covariance_prior))
+        scale, floor = self._scale(units, n_states, has_matrices), self.reg_covar
+        return NormalPrior(mean, precision, degrees, scale, is_given, positive("reg_covar", floor))
 
     def _scale(self, units: Units, n_states: int, has_matrices: bool) -> np.ndarray:
         """The prior's sum of squares in standard units."""
@@ -179,9 +163,6 @@ def _refuse_scales(scale: np.ndarray, table: np.ndarray) -> None:
     if wrong.any():
         column = int(wrong.argmax())
         step = int(np.nanargmax(np.abs(table[:, column])))
-        raise OutsideSupport(
-            step,
-            column,
-            f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
-            "multiply the column by a number that brings it near 1",
-        )
+        why = f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
+        near = "multiply the column by a number that brings it near 1"
+        raise OutsideSupport(step, column, why + near)

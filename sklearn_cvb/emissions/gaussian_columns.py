@@ -86,11 +86,13 @@ class GaussianFamily(Family):
     def __init__(self, prior: NormalPrior, units: Units, n_states: int, is_shared: bool) -> None:
         self.prior = prior
         self.units = units
-        self.log_scales = np.log(units.scale)  # what standard units take off log densities
+        # What standard units take off log densities.
+        self.log_scales: np.ndarray = np.log(units.scale)
         self.n_states = n_states
-        self.n_columns = n = len(units.centre)
+        n = len(units.centre)
+        self.n_columns: int = n
         # Steps, sums and sums of squares of each column; or steps, sums and sums of products.
-        self.n_statistics = 1 + n + n * (n + 1) // 2 if self.has_matrices else 3 * n
+        self.n_statistics: int = 1 + n + n * (n + 1) // 2 if self.has_matrices else 3 * n
         self.is_shared = is_shared
 
     def _sum(self, of_means: np.ndarray, of_precisions: np.ndarray) -> float:

@@ -19,13 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
-from sklearn_cvb.emissions.emission import (
-    FEWEST,
-    Observations,
-    as_units,
-    spread,
-    with_zeros,
-)
+from sklearn_cvb.emissions.emission import FEWEST, Observations, as_units, spread, with_zeros
 from sklearn_cvb.emissions.gaussian_columns import GaussianFamily
 from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
 from sklearn_cvb.kernels.special import log_of, room_for_bits
@@ -71,13 +65,8 @@ class MatrixScores(NamedTuple):
             out += spread(self.constants, units)
         if observations.observed is not None:
             out[~observations.observed.any(axis=1)] = 0.0
-        if _has_partly_missing(observations):
+        if (observations.features != WHOLE).any():
             fill_partly_missing(self, observations, units, out)
-
-
-def _has_partly_missing(observations: Observations) -> bool:
-    """Whether some columns of some steps are missing."""
-    return bool((observations.features != WHOLE).any())
 
 
 def _states_last(table: np.ndarray, n_axes: int) -> np.ndarray:
@@ -112,7 +101,14 @@ class GaussianMatrices(GaussianFamily):
 
     def read(self, table: np.ndarray) -> Observations:
         values, observed = with_zeros(self.units.standard(table))
-        patterns = np.empty((len(values), 0)) if observed is None else patterns_of(observed)
+        if observed is None:
+            return Observations(values, None, np.empty((len(values), 0)))
+        patterns = np.full((len(values), 1), WHOLE)
+        partly = observed.any(axis=1) & ~observed.all(axis=1)
+        if partly.any():
+            # Steps that lack the same columns share a number.
+            _, found = np.unique(observed[partly], axis=0, return_inverse=True)
+            patterns[partly, 0] = found.ravel()
         return Observations(values, observed, patterns)
 
     def statistics(
@@ -127,7 +123,7 @@ class GaussianMatrices(GaussianFamily):
         if observations.observed is not None:
             whole = posterior * observations.observed.all(axis=1, keepdims=True)
         second_moments(observations.values, whole, units, sums)
-        if _has_partly_missing(observations):
+        if (observations.features != WHOLE).any():
             if scores is None:
                 # Before anything is learned: as if columns were independent.
                 n, k = self.n_columns, self.n_states
@@ -142,7 +138,7 @@ class GaussianMatrices(GaussianFamily):
         states: np.ndarray,
         rng: np.random.Generator,
     ) -> Observations:
-        if not _has_partly_missing(observations):
+        if (observations.features == WHOLE).all():
             return observations
         return draw_partly_missing(scores, observations, states, rng)
 
@@ -276,16 +272,8 @@ class GaussianMatrices(GaussianFamily):
             shape = len(statistics), self.n_columns, self.n_columns, self.n_states
             mean, factors = np.empty((shape[0], *shape[2:])), np.empty(shape)
             log_det = np.empty((shape[0], self.n_states))
-            prior = self.prior
-            normal_wishart(
-                statistics,
-                prior.mean,
-                prior.mean_precision,
-                prior.scale,
-                mean,
-                factors,
-                log_det,
-            )
+            of_prior = self.prior.mean, self.prior.mean_precision, self.prior.scale
+            normal_wishart(statistics, *of_prior, mean, factors, log_det)
         n, count = self.n_columns, np.maximum(statistics[:, 0], 0.0)
         widened = 1.0 + 1.0 / (self.prior.mean_precision + count)
         if self.is_shared:
@@ -389,16 +377,6 @@ class GaussianMatrices(GaussianFamily):
 
 
 # Steps of which some columns are missing
-
-
-def patterns_of(observed: np.ndarray) -> np.ndarray:
-    """The pattern of each step (n_steps, 1): `WHOLE`, or a number that equal ones share."""
-    partly = observed.any(axis=1) & ~observed.all(axis=1)
-    codes = np.full((len(observed), 1), WHOLE)
-    if partly.any():
-        _, found = np.unique(observed[partly], axis=0, return_inverse=True)
-        codes[partly, 0] = found.ravel()
-    return codes
 
 
 class Marginal(NamedTuple):
@@ -506,10 +484,7 @@ def add_partly_missing(
 
 
 def draw_partly_missing(
-    scores: MatrixScores,
-    observations: Observations,
-    states: np.ndarray,
-    rng: np.random.Generator,
+    scores: MatrixScores, observations: Observations, states: np.ndarray, rng: np.random.Generator
 ) -> Observations:
     """Observations with the missing values of partly missing steps drawn, given their states."""
     values = observations.values.copy()

@@ -1,5 +1,6 @@
 """Poisson emissions: columns of counts, independent given the state."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn_cvb.emissions.emission import (
     Family,
     LinearScores,
     Observations,
+    Scores,
     as_units,
     positive,
     refuse_where,
@@ -24,6 +26,7 @@ _SMALLEST_RATE = 1e-6
 _LARGE = 1e3
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Poisson(Emission):
     """Columns of counts (0, 1, 2, ...), independent given the state.
 
@@ -50,11 +53,8 @@ class Poisson(Emission):
     [1.0, 10.0]
     """
 
-    def __init__(
-        self, *, shape_prior: float | None = None, rate_prior: float | None = None
-    ) -> None:
-        self.shape_prior = shape_prior
-        self.rate_prior = rate_prior
+    shape_prior: float | None = None
+    rate_prior: float | None = None
 
     def bind(self, table: np.ndarray, n_states: int) -> "PoissonFamily":
         """The family, with the mean of each column as the prior's where none is given."""
@@ -139,17 +139,17 @@ class PoissonFamily(Family):
         self, shape: float, rates: np.ndarray, floor: np.ndarray, n_states: int, is_given: bool
     ) -> None:
         self.shape = shape
-        self.rates = rates[:, None]
-        self.floor = floor[:, None]
+        self.rates: np.ndarray = rates[:, None]
+        self.floor: np.ndarray = floor[:, None]
         self.n_states = n_states
-        self.n_columns = len(rates)
-        self.n_statistics = 2 * len(rates) + 1
+        self.n_columns: int = len(rates)
+        self.n_statistics: int = 2 * len(rates) + 1
         self.is_given = is_given
 
     def read(self, table: np.ndarray) -> Observations:
+        wrong = (table < 0) | (table != np.floor(table))
+        refuse_where(wrong, table, "Poisson emissions are counts (0, 1, 2, ...)")
         values, observed = with_zeros(table)
-        wrong = (values < 0) | (values != np.floor(values))
-        refuse_where(wrong, values, "Poisson emissions are counts (0, 1, 2, ...)")
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         # Of all states alike: minus the log factorials.
         base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
@@ -194,7 +194,7 @@ class PoissonFamily(Family):
         shape, rate = self._posterior(statistics)
         return self._linear(digamma(shape) - np.log(rate), shape / rate)
 
-    def predictive(self, statistics: np.ndarray) -> NegativeBinomialScores:
+    def predictive(self, statistics: np.ndarray) -> Scores:
         return NegativeBinomialScores(*self._posterior(as_units(statistics)))
 
     def log_evidence(self, statistics: np.ndarray) -> float:

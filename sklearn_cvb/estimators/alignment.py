@@ -53,6 +53,7 @@ from sklearn_cvb.reading.validation import (
     check_table_to_fit,
     tell,
 )
+from sklearn_cvb.settings import IBM1
 
 
 class Alignments(Parameters):
@@ -109,14 +110,12 @@ class AlignedPairs(Parameters):
 
     Parameters
     ----------
-    init : {"ibm1", "even", "random"}, list of arrays, or model
-        Where to start: the links that first counts come from. "ibm1": those of IBM model 1, by
-        collapsed variational Bayes. "even": all equally likely. "random": those of each target word
-        from Dirichlet(1). A table for each pair, of the form that `predict_proba` gives. A fitted
-        model: what it predicts for the pairs. Only "random" differs between restarts, but for
-        samplers.
-    init_sweeps : int
-        Sweeps of IBM model 1 with init="ibm1".
+    init : {"ibm1", "even", "random"}, IBM1, list of arrays, or model
+        Where to start: the links that first counts come from. "ibm1" or ``IBM1(n_sweeps)``: those
+        of IBM model 1, by collapsed variational Bayes. "even": all equally likely. "random": those
+        of each target word from Dirichlet(1). A table for each pair, of the form that
+        `predict_proba` gives. A fitted model: what it predicts for the pairs. Only "random" differs
+        between restarts, but for samplers.
     handle_unknown : {"error", "smooth"}
         Words that are new in `predict` or `score`, of either side: refuse them, or let one more
         word stand for them, with prior mass.
@@ -126,9 +125,8 @@ class AlignedPairs(Parameters):
     """
 
     init: Annotated[
-        Any, StrOptions({"ibm1", "even", "random"}), "array-like", HasMethods("predict_proba")
+        Any, StrOptions({"ibm1", "even", "random"}), IBM1, "array-like", HasMethods("predict_proba")
     ] = "ibm1"
-    init_sweeps: Annotated[int, Interval(Integral, 0, None, closed="left")] = 5
     handle_unknown: Annotated[str, StrOptions({"error", "smooth"})] = "smooth"
     supervision: Supervision = "y"
 
@@ -178,10 +176,11 @@ class BaseAlignmentHMM(BaseModel):
             )
 
     def _model(self, read: Reading) -> AlignmentModel:
-        return AlignmentModel(read.problem, self.init, int(self.init_sweeps))
+        init = IBM1() if isinstance(self.init, str) and self.init == "ibm1" else self.init
+        return AlignmentModel(read.problem, IBM1.of(init) if isinstance(init, IBM1) else init)
 
     def _fixed_start(self, read: Reading) -> str:
-        if not isinstance(self.init, str):
+        if not isinstance(self.init, str | IBM1):
             return "init says where to start"
         return "" if self.init == "random" else f"init={self.init!r} leaves nothing to chance"
 
@@ -497,6 +496,7 @@ class GibbsAlignmentHMM(Alignments, Chain, AlignedPairs, BaseAlignmentHMM):
 
     max_iter = 200
     _algorithm = chain_of
+    _can_anneal = False
 
     def _fixed_start(self, read: Reading) -> str:
         """Nothing: chains differ wherever they begin."""

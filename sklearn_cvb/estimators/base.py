@@ -3,11 +3,10 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb import version
 from sklearn_cvb.estimators.parameters import Running
+from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
@@ -24,7 +23,7 @@ from sklearn_cvb.reading.validation import (
 )
 
 
-class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
+class BaseModel(Running, CallbackSupportMixin, Saved):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
@@ -94,6 +93,47 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
             )
         return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this estimator, or within one of them: ``transitions__sticky=10``.
+
+        Parameters
+        ----------
+        **params : dict
+            A nested name turns a word into the object that it is short for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown.
+        """
+        own = self.get_params(deep=False)
+        for name in {name.partition("__")[0] for name in params if "__" in name} & own.keys():
+            value = params.get(name, own[name])
+            if not hasattr(value, "set_params"):
+                params[name] = self._object_of(name, value)
+        return super().set_params(**params)
+
+    def _object_of(self, name: str, value: Any) -> Any:
+        """The object that a plain value of a parameter is short for, if there is one."""
+        return self._settings[name].of(value) if name in self._settings else value
+
+    def _setting(self, name: str) -> Any:
+        """A parameter as the object, checked, that its value is short for."""
+        return self._settings[name].of(getattr(self, name))
+
+    @property
+    def _n_restarts(self) -> int:
+        """Number of restarts that are asked for."""
+        return 1 if self.n_init is None else self.n_init
+
+    def _known_words(self) -> tuple[Any, str]:
+        """Which words are known (None: those of the sequences), and what becomes of others."""
+        return self.vocabulary, self.handle_unknown
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the states (taggers: tags) of the training sequences.
@@ -179,24 +219,6 @@ class BaseModel(Running, CallbackSupportMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return state | {"_saved_by": version.__version__} if "_learned" in state else state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        # Before what a fit leaves was one value, nothing said who had saved it.
-        saved_by = state.pop("_saved_by", "before 0.1.0")
-        if "history_" in state and saved_by != version.__version__:
-            raise ValueError(
-                f"this {type(self).__name__} was saved by sklearn_cvb {saved_by}, and this is "
-                f"{version.__version__}: fit it anew"
-            )
-        # Arrays from a memory map may only be read: numba takes them for another type and would
-        # compile kernels anew, and a warm start changes them in place.
-        private = {name: _writable(value) for name, value in state.items() if name[0] == "_"}
-        super().__setstate__(state | private)
 
     def _html_repr(self) -> str:
         """scikit-learn's diagram; of a fitted model also what it has learned."""
@@ -289,13 +311,3 @@ def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any
 
     learned_of(estimator)
     return fitting.over_partitions(estimator, method, X, settings)
-
-
-def _writable(value: Any) -> Any:
-    """A value whose arrays, also those in tuples, are copied where they may only be read."""
-    if isinstance(value, np.ndarray):
-        return value if value.flags.writeable else np.array(value)
-    if isinstance(value, tuple):
-        parts = map(_writable, value)
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value

@@ -8,12 +8,13 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.parameters import Parameters
+from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.validation import (
@@ -35,7 +36,7 @@ class _Classes(NamedTuple):
     width: int | None
 
 
-class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
     """Classifier of sequences: a model for each class, and Bayes' rule.
 
     A sequence gets the class under which it is most probable, the priors of the classes included.

@@ -1,13 +1,13 @@
 """Dependency models: their parameters, what they share, and a class for each algorithm."""
 
 from numbers import Real
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.dependency.inference import (
-    Problem,
+    DependencyProblem,
     Trees,
     log_likelihoods,
     sentences_of,
@@ -15,8 +15,8 @@ from sklearn_cvb.dependency.inference import (
 from sklearn_cvb.dependency.known import heads_from, rule_prior, rules_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations, harmonic_counts
 from sklearn_cvb.dependency.parameters import (
+    DependencyLayout,
     DMVCounts,
-    Layout,
     counts_from,
     rare_counts,
     seen_once,
@@ -31,11 +31,8 @@ from sklearn_cvb.dependency.prediction import (
 )
 from sklearn_cvb.estimators.base import BaseModel, learned_of
 from sklearn_cvb.estimators.parameters import (
-    AnnealedChain,
     BoundedSweeps,
-    Concentration,
-    Flag,
-    GammaPrior,
+    Chain,
     KnownWords,
     LearnedConcentration,
     LeaveOneOutSweeps,
@@ -45,11 +42,9 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     UnknownWords,
     chain_of,
-    check_temperatures,
 )
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.model import NOBODY
@@ -63,6 +58,7 @@ from sklearn_cvb.reading.validation import (
     StrOptions,
     check_concentrations,
 )
+from sklearn_cvb.settings import ArcWeights, Valence, gamma_prior_of
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
 _TABLES, _MANY_GIGABYTES = 10, 1.0
@@ -79,28 +75,16 @@ class Dependencies(Parameters):
 
     Parameters
     ----------
-    alpha : float or "auto"
+    alpha : float, "auto" or GammaPrior
         Concentration of the Dirichlet priors of attachments: of what each tag takes on either side,
-        and of the root, 1e-10 to 1e10. "auto" learns it while fitting (one step of Wang and Blunsom
-        2013, HMM, eq. 29, a sweep, from sweep 20 on).
-    alpha_stop : float, "auto" or None
-        The same for decisions to stop or to go on; None for one concentration of both.
-    alpha_prior : tuple (shape, rate)
-        Gamma prior of what is "auto".
-    extended_valence : bool
-        Whether attachments, too, depend on whether the head has a child on that side yet.
-    backoff : {"head", "direction"} or None
-        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
-        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
-        `extended_valence`) or p(child | side) ("direction"). How often from which is learned for
-        each own table.
-    alpha_backoff : float
-        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
-    rule_weights : dict or None
+        and of the root, 1e-10 to 1e10. "auto", or the prior of the concentration, learns it while
+        fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, a sweep, from sweep 20 on).
+    valence : Valence or None
+        What attachments and stops depend on, coarser tables to share what is seen, and a
+        concentration of stops of their own; None for the plain model.
+    arc_weights : dict, ArcWeights or None
         What is known of the language: ``{(head, child): weight}``, None as head for the root; a
-        tuple of tags stands for any of them. The weight is prior mass (a number of attachments)
-        that the rule's cells, on both sides, share as they do harmonic counts. The harmonic start
-        is tilted towards the rules as well. See the page on dependencies.
+        tuple of tags stands for any of them. See `ArcWeights` and the page on dependencies.
 
     Attributes
     ----------
@@ -109,13 +93,13 @@ class Dependencies(Parameters):
     rootprob_ : ndarray of shape (n_types,)
         p(tag of the root). Here and below the unknown tag, if there is one, is the last.
     attachprob_ : ndarray of shape (n_types, 2, n_types)
-        p(child | head, side): by head, side of the child (0 left, 1 right), child. With
-        `extended_valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
-        `backoff` own and coarse tables together.
+        p(child | head, side): by head, side of the child (0 left, 1 right), child. With an
+        extended `valence` p(child | head, side, valence), of shape (n_types, 2, 2, n_types). With
+        back-off own and coarse tables together.
     stopprob_ : ndarray of shape (n_types, 2, 2)
         p(stop | head, side, valence): valence 0 without and 1 with a child on that side.
     mixtureprob_, ownprob_, coarseprob_ : ndarray
-        With `backoff` alone: how likely own and coarse tables are, by head, side, valence if any,
+        With back-off alone: how likely own and coarse tables are, by head, side, valence if any,
         and which; and p(child | ...) in either.
     labels_ : ndarray
         Heads of the training sentences, in the form that `predict` gives: those of
@@ -125,17 +109,8 @@ class Dependencies(Parameters):
     """
 
     alpha: LearnedConcentration = 0.1
-    alpha_stop: Annotated[
-        float | str | None,
-        Interval(Real, SMALLEST, LARGEST, closed="both"),
-        StrOptions({"auto"}),
-        None,
-    ] = None
-    alpha_prior: GammaPrior = (1.0, 1.0)
-    extended_valence: Flag = False
-    backoff: Annotated[str | None, StrOptions({"head", "direction"}), None] = None
-    alpha_backoff: Concentration = 1.0
-    rule_weights: Annotated[dict[Any, Any] | None, dict, None] = None
+    valence: Annotated[Valence | None, Valence, None] = None
+    arc_weights: Annotated[dict[Any, Any] | ArcWeights | None, dict, ArcWeights, None] = None
 
 
 class Hardening(Parameters):
@@ -214,16 +189,17 @@ class BaseDMV(BaseModel):
         corpus = reading.checked(self, corpus, sequences, n_types)
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
-        layout = Layout(n_types, 1 + self.extended_valence, self.backoff)
-        rules = rules_from(self.rule_weights, words.index, layout)
+        valence = self._setting("valence")
+        layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
+        rules = rules_from(self._setting("arc_weights"), words.index, layout)
         sentences = sentences_of(corpus, layout, heads)
-        # What the prior of each cell has beside `alpha` and `alpha_stop`.
+        # What the prior of each cell has beside its concentration.
         prior = np.zeros(layout.n_cells)
         if rules:
             prior += rule_prior(rules, harmonic_counts(sentences, layout), layout)
         for mixture in tables_of(prior, layout)[2:3]:
-            mixture += self.alpha_backoff
-        problem = Problem(corpus, list(words.index), sentences, layout, prior, rules)
+            mixture += valence.alpha_backoff
+        problem = DependencyProblem(corpus, list(words.index), sentences, layout, prior, rules)
         _refuse_impossible(problem)
         gigabytes = _TABLES * 8 * len(prior) / 1e9
         if gigabytes > _MANY_GIGABYTES:
@@ -237,14 +213,10 @@ class BaseDMV(BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        if self.backoff == "head" and not self.extended_valence:
+        is_learned = gamma_prior_of(self.alpha) is not None
+        if self._setting("arc_weights").weights is not None and is_learned:
             raise InvalidParameterError(
-                "backoff='head' needs extended_valence=True: without it attachments depend on head "
-                "and side alone, and there is nothing to leave out; or take backoff='direction'"
-            )
-        if self.rule_weights is not None and self.alpha == "auto":
-            raise InvalidParameterError(
-                "alpha='auto' learns one value for all attachments, and rule_weights give some of "
+                "alpha='auto' learns one value for all attachments, and arc_weights give some of "
                 "them more: give alpha a number"
             )
 
@@ -252,7 +224,7 @@ class BaseDMV(BaseModel):
 
     def _model(self, read: Reading) -> DependencyModel:
         problem = read.problem
-        asked = first_concentrations(self.alpha, self.alpha_stop, self.alpha_prior)
+        asked = first_concentrations(self.alpha, self._setting("valence").alpha_stop)
         rare = seen_once(problem.corpus) if self.handle_unknown == "rare" else NOBODY
         return DependencyModel(problem, asked, self.init, rare, self.temperature)
 
@@ -295,8 +267,8 @@ class BaseDMV(BaseModel):
     def attachprob_(self) -> np.ndarray:
         """p(child | head, side), shape (n_types, 2, n_types): head, side (0 left, 1 right).
 
-        With `extended_valence` p(child | head, side, valence), shape (n_types, 2, 2, n_types). With
-        `backoff` mixtures are worked out.
+        With an extended `valence` p(child | head, side, valence), shape (n_types, 2, 2, n_types).
+        With back-off mixtures are worked out.
         """
         return probabilities_of(learned_of(self), mixed=True).attach
 
@@ -307,17 +279,17 @@ class BaseDMV(BaseModel):
 
     @property
     def mixtureprob_(self) -> np.ndarray:
-        """With `backoff`: p(own table), p(coarse table), shape (n_types, 2[, 2], 2)."""
+        """With back-off: p(own table), p(coarse table), shape (n_types, 2[, 2], 2)."""
         return self._part("mixture")
 
     @property
     def ownprob_(self) -> np.ndarray:
-        """With `backoff`: p(child | head, side[, valence]) in the own tables alone."""
+        """With back-off: p(child | head, side[, valence]) in the own tables alone."""
         return self._part("attach")
 
     @property
     def coarseprob_(self) -> np.ndarray:
-        """With `backoff`: p(child | head, side), or p(child | side), shape (2, n_types)."""
+        """With back-off: p(child | head, side), or p(child | side), shape (2, n_types)."""
         return self._part("coarse")
 
     def predict(self, X: Any) -> np.ndarray:
@@ -408,7 +380,7 @@ class BaseDMV(BaseModel):
         return tags
 
 
-def _refuse_impossible(problem: Problem) -> None:
+def _refuse_impossible(problem: DependencyProblem) -> None:
     """Raise where no projective tree with one root has the known heads."""
     sentences = problem.sentences
     if (sentences.head == UNKNOWN_HEAD).all():
@@ -437,8 +409,6 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
     alpha : float
         Pseudo-count of every attachment of one tag to another or to the root; 0 is maximum
         likelihood, above 0 maximum a posteriori in the softmax basis (adds alpha, not alpha - 1).
-    alpha_stop : float or None
-        The same for decisions to stop or to go on; None for the same as `alpha`.
 
     Attributes
     ----------
@@ -467,15 +437,15 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
     """
 
     alpha: PseudoCount = 0.0
-    alpha_stop: Annotated[float | None, Interval(Real, 0, None, closed="left"), None] = None
-    # EM learns no concentration.
-    alpha_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)  # type: ignore[misc]
     _algorithm = EM
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("alpha", "alpha_stop"):
-            check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
+        given = {"alpha": self.alpha, "alpha_stop": self._setting("valence").alpha_stop}
+        for name, value in given.items():
+            if gamma_prior_of(value) is not None:
+                raise InvalidParameterError(f"EM learns no concentration: give {name} a number")
+            check_concentrations(name, np.array(value or 0.0), or_zero=True)
         if 0 < self.temperature < _LOWEST_TEMPERATURE:
             raise InvalidParameterError(
                 f"temperature must be 0 or from {_LOWEST_TEMPERATURE} to 1, got {self.temperature}"
@@ -561,7 +531,7 @@ class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
     _in_place_of_leaving_out = "use VBDMV"
 
 
-class GibbsDMV(Dependencies, AnnealedChain, TaggedSentences, BaseDMV):
+class GibbsDMV(Dependencies, Chain, TaggedSentences, BaseDMV):
     """Dependency model with valence learned by a collapsed sampler over whole trees.
 
     Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
@@ -597,10 +567,6 @@ class GibbsDMV(Dependencies, AnnealedChain, TaggedSentences, BaseDMV):
     """
 
     _algorithm = chain_of
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_temperatures(self.temperatures)
 
     def _fixed_start(self, read: Reading) -> str:
         """Nothing: chains differ wherever they begin."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
 from sklearn_cvb.estimators.parameters import (
-    AnnealedChain,
     Batches,
     BoundedSweeps,
     Chain,
@@ -23,11 +22,10 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     UnknownWords,
     chain_of,
-    check_temperatures,
 )
 from sklearn_cvb.grammar.grammar import Grammar, written_out
 from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
-from sklearn_cvb.grammar.layout import Layout, laid_out_over, lay_out, problem_of, unseen
+from sklearn_cvb.grammar.layout import GrammarLayout, laid_out_over, lay_out, problem_of, unseen
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
     GrammarModel,
@@ -73,6 +71,7 @@ from sklearn_cvb.reading.validation import (
     check_counts,
     columns_of,
 )
+from sklearn_cvb.settings import MiniBatches, gamma_prior_of
 
 
 class Rules(Parameters):
@@ -94,13 +93,11 @@ class Rules(Parameters):
         `n_components` may be in the hundreds (Liu et al. 2023). Then ``rules_`` has, for each
         symbol A, a left part ``A.left`` and a right part ``A.right``, with rules A -> A.left
         A.right, A.left -> B and A.right -> C in place of all A -> B C; trees do not show them.
-    alpha : float, "auto", dict or array-like of shape (n_rules,)
+    alpha : float, "auto", GammaPrior, dict or array-like of shape (n_rules,)
         Concentration of the Dirichlet prior of the rules of each symbol, 1e-10 to 1e10. A dict has
-        one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto" learns
-        one value while fitting (one step of Wang and Blunsom 2013, HMM, eq. 29, a sweep, from sweep
-        20 on).
-    alpha_prior : tuple (shape, rate)
-        Gamma prior of `alpha` where it is "auto".
+        one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto", or
+        the prior of the concentration, learns one value while fitting (one step of Wang and Blunsom
+        2013, HMM, eq. 29, a sweep, from sweep 20 on).
 
     Attributes
     ----------
@@ -127,37 +124,32 @@ class Rules(Parameters):
     n_components: Count = 2
     rules: Annotated[str, StrOptions({"full", "independent"})] = "full"
     alpha: Annotated[
-        float | str | dict[Any, Any] | ArrayLike,
+        float | str | GammaPrior | dict[Any, Any] | ArrayLike,
         Interval(Real, SMALLEST, LARGEST, closed="both"),
         StrOptions({"auto"}),
+        GammaPrior,
         dict,
         "array-like",
     ] = 0.1
-    alpha_prior: GammaPrior = (1.0, 1.0)
 
 
-class Steps(Parameters):
+class Steps(Batches):
     """When EM changes weights.
 
     Parameters
     ----------
-    update : {"batch", "sequence"}
+    update : {"batch", "sequence"} or MiniBatches
         When weights change. "batch": after each sweep, from the counts of all sentences.
-        "sequence": after every `batch_size` sentences (stepwise or online EM, Liang and Klein
-        2009), which come in an order drawn anew for each sweep. Step k = 0, 1, ... keeps 1 - eta of
-        the running counts and adds eta times the batch's, scaled up to the corpus, with eta = (k +
-        2) ** -step_power; the first running counts are those of a batch E-step. Stops after two
-        small changes in a row.
-    batch_size : int
-        Sentences between two updates with "sequence".
-    step_power : float in (0.5, 1]
-        How fast steps get smaller with "sequence": the smaller, the sooner are old counts
-        forgotten.
+        "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
+        EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
+        ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
+        corpus, with eta = (k + 2) ** -decay (see `steps`); the first running counts are those of a
+        batch E-step. Stops after two small changes in a row.
+    steps : StepSizes or None
+        How fast steps get smaller, in stepwise EM and in `partial_fit`.
     """
 
-    update: Annotated[str, StrOptions({"batch", "sequence"})] = "batch"
-    batch_size: Count = 1
-    step_power: Annotated[float, Interval(Real, 0.5, 1.0, closed="right")] = 0.7
+    update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
 
 
 class StartOfGrammar(Parameters):
@@ -241,7 +233,9 @@ class BasePCFG(BaseModel):
         read = self._reading(*lay_out(self, sequences), sequences, y)
         return read._replace(attributes=read.attributes | attributes, messages=messages)
 
-    def _reading(self, words: Vocabulary, layout: Layout, sequences: Sequences, y: Any) -> Reading:
+    def _reading(
+        self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
+    ) -> Reading:
         """Sentences under a grammar, and what is shown of it."""
         attributes = attributes_of(words, layout)
         self._check_layout(layout)
@@ -269,11 +263,11 @@ class BasePCFG(BaseModel):
         read = read._replace(attributes=read.attributes | columns_of(self))
         return read, Running(counts, kept)
 
-    def _check_layout(self, layout: Layout) -> None:
+    def _check_layout(self, layout: GrammarLayout) -> None:
         """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
         self._check_parameters()
         alpha = self.alpha
-        if isinstance(alpha, str):
+        if gamma_prior_of(alpha) is not None:
             return
         values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
         if isinstance(alpha, dict):
@@ -303,7 +297,7 @@ class BasePCFG(BaseModel):
 
     def _model(self, read: Reading) -> GrammarModel:
         layout = read.problem.layout
-        alpha = first_alpha(self.alpha, self.alpha_prior, layout)
+        alpha = first_alpha(self.alpha, layout)
         init = where_to_start(self.init, layout)
         kind = getattr(read.problem, "model_type", self._model_type)
         return kind(read.problem, alpha, init, self.handle_unknown)
@@ -508,7 +502,7 @@ class BasePCFG(BaseModel):
         return tags
 
 
-def attributes_of(words: Vocabulary, layout: Layout) -> dict[str, Any]:
+def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:
     """The fitted attributes that tell the words and the grammar."""
     symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
     return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
@@ -527,7 +521,7 @@ def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -
     return larger
 
 
-class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
+class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
     """Probabilistic context-free grammar learned by expectation-maximisation (inside-outside).
 
     Parameters
@@ -588,17 +582,16 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Batches, Sentences, BasePCFG)
         dict,
         "array-like",
     ] = 0.0
-    # EM learns no concentration.
-    alpha_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)  # type: ignore[misc]
 
     _zero_alpha = True
 
     partial_fit = partial_fit
 
     def _algorithm(self) -> EM:
-        if self.update == "batch":
+        if isinstance(self.update, str) and self.update == "batch":
             return EM()
-        return Stepwise(Pace(self.batch_size, float(self.step_power)))
+        decay = self._setting("steps").decay
+        return Stepwise(Pace(self._setting("update").size, 0.7 if decay is None else float(decay)))
 
     def _algorithm_of_batches(self) -> EM:
         """Plain EM: a batch is inferred at once, whatever `update` says of a fit."""
@@ -678,7 +671,7 @@ class CVBPCFG(Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, Base
     _in_place_of_leaving_out = "use VBPCFG"
 
 
-class HastingsPCFG(Rules, AnnealedChain, StartOfGrammar, Sentences, BasePCFG):
+class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
     """Probabilistic context-free grammar learned by a collapsed Hastings sampler.
 
     Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
@@ -686,9 +679,9 @@ class HastingsPCFG(Rules, AnnealedChain, StartOfGrammar, Sentences, BasePCFG):
 
     Parameters
     ----------
-    temperatures : tuple (first, last) or None
-        Annealing: temperature of the first and of the last sweep, linear in between. None samples
-        the posterior. Above 1 the grammar must have no cycle of unary rules.
+    samples : Samples or None
+        Which samples are kept, and at which temperatures they are drawn. Above 1 the grammar must
+        have no cycle of unary rules.
 
     Attributes
     ----------
@@ -720,16 +713,13 @@ class HastingsPCFG(Rules, AnnealedChain, StartOfGrammar, Sentences, BasePCFG):
 
     _algorithm = chain_of
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_temperatures(self.temperatures)
-
-    def _check_layout(self, layout: Layout) -> None:
+    def _check_layout(self, layout: GrammarLayout) -> None:
         super()._check_layout(layout)
         has_cycles = len(layout.rules.member) > 0
-        if self.temperatures is not None and max(self.temperatures) > 1 and has_cycles:
+        temperatures = self._kept().temperatures
+        if temperatures is not None and max(temperatures) > 1 and has_cycles:
             raise InvalidParameterError(
-                f"temperatures={self.temperatures!r} above 1 give the chains of a cycle of unary "
+                f"temperatures={temperatures!r} above 1 give the chains of a cycle of unary "
                 "rules infinite weight: stay at 1 or below, or leave such cycles out"
             )
 
@@ -759,12 +749,6 @@ class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
     Draws all probabilities given the trees, then all trees given the probabilities: exact, but it
     mixes more slowly than `HastingsPCFG`, which integrates the probabilities out.
 
-    Parameters
-    ----------
-    n_burn_in : int or None
-        Sweeps before samples are kept; None for half of `max_iter`. A fit that goes on with a chain
-        (`warm_start`) keeps to the burn-in and the last tenth of the fit that began it.
-
     Attributes
     ----------
     counts_ : PCFGCounts
@@ -790,11 +774,14 @@ class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
     """
 
     _algorithm = chain_of
+    _can_anneal = False
 
     _model_type = DrawnGrammar
 
 
-def dirichlet_draw(cells: np.ndarray, layout: Layout, rng: np.random.Generator) -> np.ndarray:
+def dirichlet_draw(
+    cells: np.ndarray, layout: GrammarLayout, rng: np.random.Generator
+) -> np.ndarray:
     """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
 
     log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.

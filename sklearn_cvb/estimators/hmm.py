@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import field
-from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +11,6 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain import prediction
 from sklearn_cvb.chain.intervals import CredibleIntervals
-from sklearn_cvb.chain.lattice import NAMES
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
@@ -27,34 +25,27 @@ from sklearn_cvb.chain.traces import (
 )
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
 from sklearn_cvb.estimators.parameters import (
-    AnnealedChain,
     Batches,
     BoundedSweeps,
+    Chain,
     Count,
-    Flag,
-    GammaPrior,
-    KnownWords,
     LearnedConcentration,
     LeaveOneOutSweeps,
-    OptionalCount,
+    OptionalLearnedConcentration,
     Parameters,
     PseudoCount,
     Supervision,
     Sweeps,
-    UnknownWords,
     chain_of,
-    check_temperatures,
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.online import Batch, partial_fit, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.reading.validation import (
     HasMethods,
-    Interval,
     InvalidParameterError,
     Seed,
     StrOptions,
@@ -62,6 +53,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     without_lengths,
 )
+from sklearn_cvb.settings import Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.forecasting import Forecast
@@ -106,13 +98,13 @@ class Emissions(Parameters):
     Parameters
     ----------
     emission : str or object of `sklearn_cvb.emissions`
-        What a state emits: symbols ("categorical"), or numbers: "gaussian", "bernoulli", "poisson",
-        or an object that says more, such as ``Gaussian(covariance_type="diag")``. With numbers a
-        sequence is an array of shape (length, n_columns), or (length,) for a single column, with
-        NaN where values are missing; `init` is "kmeans" (the default), "token", arrays or a fitted
-        model; `beta`, `handle_unknown` and `vocabulary` are for symbols alone. CVB leaves out
-        sequences, or windows of `block_length` steps (100 where one series holds most of them; 1
-        for single steps); Gibbs sampling draws by "parameter".
+        What a state emits: symbols ("categorical", or ``Symbols(vocabulary=...)``), or numbers:
+        "gaussian", "bernoulli", "poisson", or an object that says more, such as
+        ``Gaussian(covariance_type="diag")``. With numbers a sequence is an array of shape (length,
+        n_columns), or (length,) for a single column, with NaN where values are missing; `init` is
+        "kmeans" (the default), "token", arrays or a fitted model; `beta` is for symbols alone. CVB
+        leaves out sequences, or windows where one series holds most steps; Gibbs sampling draws by
+        "parameter".
 
     Attributes
     ----------
@@ -130,11 +122,8 @@ class Emissions(Parameters):
         `category_probabilities_`, an array of shape (n_components, n_categories) for each column.
     """
 
-    emission: Annotated[
-        Any,
-        StrOptions({"categorical", "gaussian", "bernoulli", "poisson"}),
-        HasMethods("bind"),
-    ] = "categorical"
+    # Which words there are `emissions.NAMED` says, which is loaded where numbers are learned from.
+    emission: Annotated[Any, str, Symbols, HasMethods("bind")] = "categorical"
 
 
 class Paths(Parameters):
@@ -142,104 +131,54 @@ class Paths(Parameters):
 
     Parameters
     ----------
-    topology : {"full", "independent", "constant", "left-right"} or array
-        Which state (of a tagger: tag) may follow which. "independent": none depends on the one
-        before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
-        every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
-        table of shape (n_components, n_components) whose rows say what may follow.
+    transitions : {"full", "independent", "constant", "left-right"}, array or Transitions
+        Which state may follow which: any; none depends on the one before; a sequence stays in one
+        state; or it starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. `Transitions` says more: ends
+        of sequences, priors of starts and of staying, weights of states that rows share.
     supervision : {"none", "y"}
         Whether `fit` learns from the states in `y` where they are known: for each sequence its
         states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored: choosing
         among models by what `y` says must not train on it.
-    end_state : bool
-        Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
-        one more cell, p(end | last state), with the same prior, and likelihoods include the end.
-        Taggers gain or lose a point or two by it, depending on the corpus.
     """
 
-    topology: Annotated[str | ArrayLike, StrOptions(set(NAMES)), "array-like"] = "full"
+    transitions: Annotated[
+        Any,
+        StrOptions({"full", "independent", "constant", "left-right"}),
+        "array-like",
+        Transitions,
+    ] = "full"
     supervision: Supervision = "none"
-    end_state: Flag = False
 
 
-class Transitions(Parameters):
-    """What rows of transitions share.
+class Concentrations(Parameters):
+    """Priors of transitions and emissions.
 
     Parameters
     ----------
-    transition_prior : {"dirichlet", "hdp"}
-        "hdp": the rows of transitions share weights of the states, which are learned, and states
-        that are not needed get next to none (a truncated hierarchical Dirichlet process);
-        `n_components` is then the largest number of states, `alpha` a row's total concentration.
-    gamma : float or "auto"
-        With "hdp": concentration of the weights, 1e-10 to 1e10. More makes more states likely.
-        "auto" learns it while fitting.
-    sticky : float
-        Added to the concentration of staying in each state (Fox et al. 2011).
+    alpha : float, "auto", GammaPrior or None
+        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
+        "auto", or the prior of the concentration, learns it while fitting (one step of eq. 29 a
+        sweep, from sweep 20 on). None is 0.1, or 1 of a whole row under an HDP (`transitions`).
+    beta : float, "auto" or GammaPrior
+        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10.
 
     Attributes
     ----------
     state_weights_ : ndarray of shape (n_components,)
-        With `transition_prior="hdp"`: the learned weights of the states, which sum to 1.
+        Under an HDP: the learned weights of the states, which sum to 1.
     gamma_ : float
-        With "hdp": concentration of the weights in the last sweep.
+        Under an HDP: concentration of the weights in the last sweep.
     n_effective_components_ : int
-        With "hdp": the number of states that hold at least one in a hundred training tokens, by
+        Under an HDP: the number of states that hold at least one in a hundred training tokens, by
         `labels_`.
     """
 
-    transition_prior: Annotated[str, StrOptions({"dirichlet", "hdp"})] = "dirichlet"
-    gamma: LearnedConcentration = 1.0
-    sticky: Annotated[float, Interval(Real, 0, LARGEST, closed="both")] = 0.0
-
-
-class PlainTransitions(Parameters):
-    """Rows of transitions that share nothing, where this cannot be chosen."""
-
-    transition_prior: ClassVar[str] = "dirichlet"
-    gamma: ClassVar[float | str] = 1.0
-    sticky: ClassVar[float] = 0.0
-    gamma_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)
-
-
-class Concentrations(Parameters):
-    """Priors of transitions, emissions and starts.
-
-    Parameters
-    ----------
-    alpha : float or "auto"
-        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
-        "auto" learns it while fitting (one step of eq. 29 a sweep, from sweep 20 on).
-    beta : float or "auto"
-        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10.
-    start_alpha : float or None
-        Concentration of the start row, 1e-10 to 1e10; None for `alpha`.
-    """
-
-    alpha: LearnedConcentration = 0.1
+    alpha: OptionalLearnedConcentration = None
     beta: LearnedConcentration = 0.1
-    start_alpha: Annotated[float | None, Interval(Real, SMALLEST, LARGEST, closed="both"), None] = (
-        None
-    )
 
 
-class GammaPriors(Parameters):
-    """Priors of concentrations that are learned.
-
-    Parameters
-    ----------
-    alpha_prior, beta_prior : tuple (shape, rate)
-        Gamma priors of `alpha` and `beta` where they are "auto".
-    gamma_prior : tuple (shape, rate)
-        Gamma prior of `gamma` where it is "auto".
-    """
-
-    alpha_prior: GammaPrior = (1.0, 1.0)
-    beta_prior: GammaPrior = (1.0, 1.0)
-    gamma_prior: GammaPrior = (1.0, 1.0)
-
-
-class PointEstimates(States, Emissions, Paths, PlainTransitions, Concentrations):
+class PointEstimates(States, Emissions, Paths, Concentrations):
     """Groups of a hidden Markov model without a posterior.
 
     Parameters
@@ -249,18 +188,15 @@ class PointEstimates(States, Emissions, Paths, PlainTransitions, Concentrations)
         posteriori in the softmax basis (adds alpha, not alpha - 1).
     beta : float
         Pseudo-count of every emission, 0 or 1e-10 to 1e10.
-    start_alpha : float or None
-        Pseudo-count of the start states, 0 or 1e-10 to 1e10; None for `alpha`.
     """
 
     alpha: PseudoCount = 0.0
     beta: PseudoCount = 0.0
-    start_alpha: Annotated[float | None, Interval(Real, 0, None, closed="left"), None] = None
-    alpha_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)
-    beta_prior: ClassVar[tuple[float, float]] = (1.0, 1.0)
+
+    _why_no_weights = "EM learns no prior that rows share"
 
 
-class Posterior(States, Emissions, Paths, Transitions, Concentrations, GammaPriors):
+class Posterior(States, Emissions, Paths, Concentrations):
     """Groups of a hidden Markov model with a posterior."""
 
 
@@ -269,17 +205,13 @@ class LeavingOut(Parameters):
 
     Parameters
     ----------
-    update : {"sequence", "token"}
+    update : {"sequence", "token"}, Windows or None
         What is left out and inferred from all the rest: a sequence at a time (the paper's
-        Algorithm 2) or a token at a time (Algorithm 1).
-    block_length : int or None
-        With ``update="sequence"``: leave out windows of this many tokens instead of whole
-        sequences, conditioned on the messages at their borders. For corpora of one or few long
-        sequences.
+        Algorithm 2), a token at a time (Algorithm 1), or ``Windows(length)`` of a sequence. None is
+        "sequence", or windows of up to 100 steps where one long sequence holds most of all.
     """
 
-    update: Annotated[str, StrOptions({"sequence", "token"})] = "sequence"
-    block_length: OptionalCount = None
+    update: Annotated[str | Windows | None, StrOptions({"sequence", "token"}), Windows, None] = None
 
 
 class Drawing(Parameters):
@@ -300,28 +232,16 @@ class Drawing(Parameters):
 
 
 class Start(Parameters):
-    """Where a fit starts, and what becomes of unknown words.
+    """Where a fit starts.
 
     Parameters
     ----------
-    init : str, list of arrays or fitted model
-        Where to start. "token": each token's posterior from Dirichlet(1) over its allowed states,
-        times the weights of a dictionary that has some (None means this with a dictionary or
-        labels). "context": each token's posterior from what its neighbours may be (None means this
-        with a dictionary that `denoise` cleans, "unambiguous" if there are labels, too; not for
-        Gibbs). "parameter": random weights and one E-step (None means this otherwise; for CVB's
-        token update, "word"). "word": one posterior for all tokens of a word, from Dirichlet(0.1).
-        "unambiguous": transitions counted between neighbouring tokens that have one allowed state
-        each (Kupiec 1992). "merged": sweeps of VB in which pairs of states are joined while the
-        bound rises; of symbols under ``transition_prior="hdp"`` alone. Arrays: the posteriors of
-        each training sequence, shape (length, n_components). A fitted model of this family over the
-        same vocabulary and states: its counts (within a search wrap it in
-        `sklearn.frozen.FrozenEstimator`). From "context",
-        "unambiguous", arrays or a model all restarts would be the same, and only one is run.
-    handle_unknown : {"error", "smooth", "rare"}
-        Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
-        cell the mean expected count of the words seen once as well. With the cell the number of
-        symbols is ``len(vocabulary_) + 1`` everywhere.
+    init : str, list of arrays, fitted model or None
+        Where to start: None for what suits the data, else "token", "word", "parameter", "context",
+        "unambiguous", "merged" or "kmeans"; the posteriors of each training sequence, arrays of
+        shape (length, n_components); or a fitted model of this family over the same vocabulary and
+        states (within a search wrap it in `sklearn.frozen.FrozenEstimator`). :ref:`starts` has what
+        each costs, and when only one restart is run.
     """
 
     init: Annotated[
@@ -331,19 +251,6 @@ class Start(Parameters):
         "array-like",
         None,
     ] = None
-    handle_unknown: UnknownWords = "smooth"
-
-
-class Symbols(Parameters):
-    """Which symbols are known.
-
-    Parameters
-    ----------
-    vocabulary : collection or None
-        The known symbols; None for those seen in `fit`.
-    """
-
-    vocabulary: KnownWords = None
 
 
 class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
@@ -361,11 +268,14 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _no_posterior = ""
     _takes_dask = _takes_bulk = True
     _module_of_parts = "sklearn_cvb.chain.symbols.parts"
+    # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
+    _why_no_weights = ""
+    _unknown_words = "smooth"
 
     @property
     def _observed(self) -> Any:
         """What is observed: a module of functions; that of numbers is loaded when asked for."""
-        if isinstance(self.emission, str) and self.emission == "categorical":
+        if isinstance(self.emission, Symbols) or np.array_equal(self.emission, "categorical"):
             return symbols
         from sklearn_cvb.chain.numbers import observed as numbers
 
@@ -386,11 +296,18 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        is_full = isinstance(self.topology, str) and self.topology == "full"
-        if self.transition_prior == "hdp" and not is_full:
+        transitions = self._setting("transitions")
+        if transitions.shared is None:
+            return
+        if self._why_no_weights:
             raise InvalidParameterError(
-                "transition_prior='hdp' gives every state a weight wherever it is entered from: it "
-                "needs topology='full'"
+                f"{type(self).__name__} takes no HDP as prior of transitions: "
+                f"{self._why_no_weights}"
+            )
+        if not (isinstance(transitions.topology, str) and transitions.topology == "full"):
+            raise InvalidParameterError(
+                "an HDP as prior of transitions gives every state a weight wherever it is entered "
+                "from: it needs topology='full'"
             )
 
     # What words tell, and how a chain begins: of symbols, where a tagger knows more
@@ -425,7 +342,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         state, n = best.state, model.cells.n_emitting
         paths = self._observed.left_paths(self, result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
-        end = counts.transition[:n, n] if self.end_state else None
+        end = counts.transition[:n, n] if self._setting("transitions").end_state else None
         learned = Learned(
             read.words,
             model.cells,
@@ -447,6 +364,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             **attributes,
         }
         return Left(learned, attributes)
+
+    @property
+    def _n_restarts(self) -> int:
+        if self.n_init is None and self._setting("transitions").shared is not None:
+            return 3
+        return super()._n_restarts
 
     @property
     def _n_features_out(self) -> int:
@@ -499,32 +422,17 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         self._observed.tag(tags.input_tags)
         return tags
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters of this estimator, or of an emission as ``emission__<parameter>``.
+    def _object_of(self, name: str, value: Any) -> Any:
+        if name == "emission" and isinstance(value, str) and value != "categorical":
+            from sklearn_cvb.chain.numbers.observed import emission_of
 
-        Parameters
-        ----------
-        **params : dict
+            return emission_of(value)
+        return super()._object_of(name, value)
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter is unknown, or the emission is a name and has none.
-        """
-        nested = [name for name in params if name.startswith("emission__")]
-        nested = nested if "emission" in self._get_param_names() else []
-        emission = params.get("emission", self.emission)
-        if nested and isinstance(emission, str):
-            kind = emission.capitalize()
-            raise InvalidParameterError(
-                f"{nested[0]} is a parameter of an emission, but emission={emission!r} is its name "
-                f"alone: give the object, emission={kind}() of sklearn_cvb.emissions"
-            )
-        return super().set_params(**params)
+    def _known_words(self) -> tuple[Any, str]:
+        known = Symbols.of(self.emission)
+        usual = self._unknown_words if known.handle_unknown is None else known.handle_unknown
+        return known.vocabulary, usual
 
     # What it has learned
 
@@ -858,7 +766,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return [self._observed.posterior(learned)]
 
 
-class EMHMM(PointEstimates, Sweeps, Start, Batches, Symbols, BaseHMM):
+class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
     """Hidden Markov model learned by expectation-maximisation (Baum-Welch).
 
     Parameters
@@ -900,11 +808,13 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, Symbols, BaseHMM):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("alpha", "beta", "start_alpha"):
-            check_concentrations(name, np.array(getattr(self, name) or 0.0), or_zero=True)
+        start_alpha = self._setting("transitions").start_alpha
+        given = {"alpha": self.alpha, "beta": self.beta, "start_alpha": start_alpha}
+        for name, value in given.items():
+            check_concentrations(name, np.array(value or 0.0), or_zero=True)
 
 
-class VBHMM(Posterior, BoundedSweeps, Start, Batches, Symbols, BaseHMM):
+class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
     """Hidden Markov model learned by variational Bayes.
 
     Parameters
@@ -951,21 +861,11 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, Symbols, BaseHMM):
         return log_z
 
 
-class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, Symbols, BaseHMM):
+class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, BaseHMM):
     """Hidden Markov model learned by collapsed variational Bayes.
 
     Parameters are integrated out, and the states of each sequence are inferred from the expected
     counts of all others: as accurate as sampling at the price of EM.
-
-    Parameters
-    ----------
-    topology : {"full", "independent", "constant", "left-right"} or array
-        Which state (of a tagger: tag) may follow which. "independent": none depends on the one
-        before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
-        every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
-        table of shape (n_components, n_components) whose rows say what may follow.
-        ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
-        time cannot keep to a path.
 
     Attributes
     ----------
@@ -1002,7 +902,7 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, Symbols, 
     )
 
 
-class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
+class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
     """Hidden Markov model learned by Gibbs sampling.
 
     With `update="token"` a sweep draws the state of each token anew, given those of all others:
@@ -1012,20 +912,13 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
 
     Parameters
     ----------
-    topology : {"full", "independent", "constant", "left-right"} or array
-        Which state (of a tagger: tag) may follow which. "independent": none depends on the one
-        before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
-        every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
-        table of shape (n_components, n_components) whose rows say what may follow.
-        ``update="token"`` takes "full" and "independent" alone: tokens that are updated one at a
-        time cannot keep to a path.
-    temperatures : tuple (first, last) or None
-        Annealing: temperature moves linearly from first to last over all sweeps (Goldwater and
-        Griffiths 2007). "token" raises the conditional of every token to the power 1/temperature;
-        "sequence" raises the weights of the proposals and what they are accepted by; both sample
-        p(z | x) to that power. "parameter" divides the parameters of the Dirichlets by temperature
-        and raises the weights of the states to 1/temperature: p(z, theta | x) over log theta to
-        that power. None is 1 throughout, which samples the posterior.
+    samples : Samples or None
+        Which samples are kept, and at which temperatures they are drawn; None samples the posterior
+        throughout, taggers anneal from 2 to 0.08. With annealing "token" raises the conditional of
+        every token to the power 1/temperature; "sequence" raises the weights of the proposals and
+        what they are accepted by; both sample p(z | x) to that power. "parameter" divides the
+        parameters of the Dirichlets by temperature and raises the weights of the states to
+        1/temperature: p(z, theta | x) over log theta to that power.
 
     Attributes
     ----------
@@ -1049,7 +942,7 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
         `alpha`, `beta`, `n_occupied` (see `convergence`). None with annealing.
     samples_ : ndarray of shape (n_samples, n_tokens) or None
         Sampled states of all training tokens, sequences one after the other: every `thin`-th sweep
-        after `n_burn_in`. None with annealing.
+        after burn-in. None with annealing.
 
     References
     ----------
@@ -1071,10 +964,6 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
     # What is drawn at a time
     _algorithm = chain_of
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_temperatures(self.temperatures)
-
     _why_all_steps = (
         "update='token' moves one token at a time, which cannot reach every path that "
         "topology allows: use update='sequence'"
@@ -1085,7 +974,7 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
     def _left(self, result: FitResult) -> Left:
         left, (best, fits, _, algorithm, model, counts) = super()._left(result), result
         sampled, rate = model.sampled(best.state, counts)
-        if self.temperatures is None:
+        if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
             chains = chains_of([fit.state.work.trace for fit in fits], n_burn_in)
             sampled = sampled._replace(chains=chains)
@@ -1114,7 +1003,7 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
         sampled: Sampled = learned.more.sampled
-        refuse_without_posterior(sampled, self.temperatures, "credible_intervals")
+        refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
         return sampled.posteriors()
 
     def score_samples(self, X: Any, per: str = "sequence") -> np.ndarray:
@@ -1156,7 +1045,7 @@ class GibbsHMM(Posterior, Drawing, AnnealedChain, Start, Symbols, BaseHMM):
             With annealing: its samples are not of the posterior.
         """
         learned_of(self)
-        if self.temperatures is not None:
+        if self._kept().temperatures is not None:
             raise ValueError(
                 "perplexity averages over samples of the posterior (eq. 28): fit with "
                 "temperatures=None; score uses averaged parameters with any temperatures"

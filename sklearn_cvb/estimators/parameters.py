@@ -8,7 +8,6 @@ and no parameter.
 """
 
 import inspect
-import math
 import os
 import re
 from collections.abc import Collection, Iterator
@@ -28,6 +27,7 @@ from sklearn_cvb.reading.validation import (
     Seed,
     StrOptions,
 )
+from sklearn_cvb.settings import Checkpoint, GammaPrior, Samples, Setting, StepSizes
 
 # How groups are joined
 
@@ -53,6 +53,8 @@ class Parameters:
     _stated: ClassVar[Stated]
     # Those of the constructor that was made; a class that has written its own has none.
     _fields: ClassVar[dict[str, Field[Any]]]
+    # The kinds of object that words and other plain values of parameters are short for.
+    _settings: ClassVar[dict[str, type[Setting]]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -108,6 +110,21 @@ def _joined(bases: list[type[Parameters]], part: str) -> dict[str, Any]:
     return {name: stated[name] for name in dict.fromkeys(places)}
 
 
+# What signatures end with, in this order: what is set less often than what says what is learned.
+_LAST = (
+    *("init", "n_init", "max_iter", "tol", "random_state", "n_jobs"),
+    *("fixed", "samples", "steps", "supervision", "handle_unknown", "vocabulary"),
+    *("rare_threshold", "horizontal_markovisation", "decoding"),
+    *("warm_start", "checkpoint", "verbose"),
+)
+
+
+def _in_order(stated: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as signatures have them."""
+    first = [name for name in stated if name not in _LAST]
+    return {name: stated[name] for name in (*first, *_LAST) if name in stated}
+
+
 def _is_fixed(annotation: Any) -> bool:
     if isinstance(annotation, str):
         return "ClassVar" in annotation
@@ -121,7 +138,7 @@ def _complete(cls: type[Parameters]) -> None:
     fields: list[Any] = []
     constraints = {}
     by_place = set().union(*(base._stated.by_place for base in bases))
-    for name, annotation in _joined(bases, "fields").items():
+    for name, annotation in _in_order(_joined(bases, "fields")).items():
         if not _is_fixed(annotation):
             checked = get_origin(annotation) is Annotated
             kind = annotation.__origin__ if checked else annotation
@@ -143,6 +160,12 @@ def _complete(cls: type[Parameters]) -> None:
     cls.__init__ = made.__init__
     cls._fields = made.__dataclass_fields__
     cls._parameter_constraints = constraints
+    cls._settings = {
+        name: kind
+        for name, allowed in constraints.items()
+        for kind in allowed
+        if isinstance(kind, type) and issubclass(kind, Setting)
+    }
     if cls.__doc__:
         cls.__doc__ = "\n\n".join(_sections(cls, bases))
 
@@ -185,10 +208,19 @@ Count = Annotated[int, Interval(Integral, 1, None, closed="left")]
 OptionalCount = Annotated[int | None, Interval(Integral, 1, None, closed="left"), None]
 Concentration = Annotated[float, Interval(Real, SMALLEST, LARGEST, closed="both")]
 LearnedConcentration = Annotated[
-    float | str, Interval(Real, SMALLEST, LARGEST, closed="both"), StrOptions({"auto"})
+    float | str | GammaPrior,
+    Interval(Real, SMALLEST, LARGEST, closed="both"),
+    StrOptions({"auto"}),
+    GammaPrior,
 ]
 PseudoCount = Annotated[float, Interval(Real, 0, None, closed="left")]
-GammaPrior = Annotated[tuple[float, float], tuple]
+OptionalLearnedConcentration = Annotated[
+    float | str | GammaPrior | None,
+    Interval(Real, SMALLEST, LARGEST, closed="both"),
+    StrOptions({"auto"}),
+    GammaPrior,
+    None,
+]
 Flag = Annotated[bool, "boolean"]
 Supervision = Annotated[str, StrOptions({"y", "none"})]
 UnknownWords = Annotated[str, StrOptions({"error", "smooth", "rare"})]
@@ -203,8 +235,9 @@ class Sweeps(Parameters):
 
     Parameters
     ----------
-    n_init : int
-        Number of restarts; the one with the best objective is kept.
+    n_init : int or None
+        Number of restarts; the one with the best objective is kept. None is 1,
+        or 3 where rows of transitions share weights (`HDP`).
     max_iter : int
         Largest number of sweeps.
     tol : float
@@ -227,7 +260,7 @@ class Sweeps(Parameters):
         Whether it stopped by `tol`.
     """
 
-    n_init: Count = 1
+    n_init: OptionalCount = None
     max_iter: Count = 100
     tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 1e-4
 
@@ -267,19 +300,14 @@ class LeaveOneOutSweeps(Sweeps):
 
 
 class Chain(Sweeps):
-    """The same of samplers, and what they keep.
+    """The same of samplers, and what they keep; a chain runs all its sweeps.
 
     Parameters
     ----------
-    n_burn_in : int or None
-        Sweeps before samples are kept; None for half of `max_iter`. A fit that goes on with a chain
-        (`warm_start`) keeps to the burn-in of the fit that began it.
-    thin : int
-        Keep every `thin`-th sample.
+    samples : Samples or None
+        Which samples are kept, and at which temperatures they are drawn.
     max_iter : int
         Number of sweeps.
-    tol : float
-        Ignored: a sampler runs all its sweeps.
 
     Attributes
     ----------
@@ -288,29 +316,25 @@ class Chain(Sweeps):
     history_ : ndarray of shape (n_iter_,)
         log p(x, t | alpha) of the sample after every sweep (nats).
     converged_ : bool
-        Whether it stopped by `tol` (never).
+        Always False: a sampler runs all its sweeps.
     """
 
-    n_burn_in: Annotated[int | None, Interval(Integral, 0, None, closed="left"), None] = None
-    thin: Count = 10
+    samples: Annotated[Any, Samples, None] = None
     max_iter = 1000
+    tol: ClassVar[float] = 0.0  # type: ignore[misc]
 
+    # What None stands for, and whether temperatures may be asked for.
+    _usual_samples: ClassVar[Samples] = Samples()
+    _can_anneal: ClassVar[bool] = True
 
-class AnnealedChain(Chain):
-    """Samplers whose temperature may fall.
-
-    Parameters
-    ----------
-    temperatures : tuple (first, last) or None
-        Annealing: temperature of the first and of the last sweep, linear in between. None samples
-        the posterior.
-    n_burn_in : int or None
-        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths. A
-        fit that goes on with a chain (`warm_start`) keeps to the burn-in, the temperatures and the
-        last tenth of the fit that began it.
-    """
-
-    temperatures: Annotated[tuple[float, float] | None, tuple, None] = None
+    def _kept(self) -> Samples:
+        """`samples`, checked."""
+        found = Samples.of(self._usual_samples if self.samples is None else self.samples)
+        if found.temperatures is not None and not self._can_anneal:
+            raise InvalidParameterError(
+                f"{type(self).__name__} does not anneal: leave out temperatures of its samples"
+            )
+        return found
 
 
 class Batches(Parameters):
@@ -318,16 +342,8 @@ class Batches(Parameters):
 
     Parameters
     ----------
-    learning_decay : float in (0.5, 1]
-        With `partial_fit`: how fast steps get smaller. Where t batches of this size were seen, the
-        last one makes up a share (learning_offset + t) ** -learning_decay of the counts, but no
-        less than 1 / t, as if all were counted alike: so with 1. The smaller, the sooner are old
-        counts forgotten.
-    learning_offset : float
-        With `partial_fit`: the larger, the longer are all batches counted alike.
-    total_samples : int or None
-        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
-        as many as were seen so far. Give it where sequences come several times.
+    steps : StepSizes or None
+        How fast `partial_fit` forgets old batches; None for not at all.
 
     Attributes
     ----------
@@ -335,9 +351,7 @@ class Batches(Parameters):
         Calls of `partial_fit` since the last `fit`.
     """
 
-    learning_decay: Annotated[float, Interval(Real, 0.5, 1.0, closed="right")] = 1.0
-    learning_offset: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 10.0
-    total_samples: OptionalCount = None
+    steps: Annotated[Any, StepSizes, None] = None
 
 
 class Running(Parameters):
@@ -345,59 +359,34 @@ class Running(Parameters):
 
     Parameters
     ----------
-    warm_start : bool
-        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
-        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
-        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
-    checkpoint : path or None
-        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
-        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
-        nothing had stopped it. One folder for each fit.
-    checkpoint_every : int or str
-        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
-        where saving would take a twentieth of the time).
     random_state : int, RandomState or None
         Seed of all that is random: the starts, and what is drawn later.
     n_jobs : int or None
         Threads that run restarts; the result does not depend on it.
+    warm_start : bool
+        Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
+        after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
+        prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
+    checkpoint : path, Checkpoint or None
+        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
+        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
+        nothing had stopped it. One folder for each fit.
     verbose : int
         1 prints a line per restart, 2 a line per sweep.
     """
 
-    warm_start: Flag = False
-    checkpoint: Annotated[Folder | None, str, os.PathLike, None] = None
-    checkpoint_every: Annotated[int | str, Interval(Integral, 1, None, closed="left"), str] = "60s"
     random_state: Annotated[Seed, "random_state"] = None
     n_jobs: Annotated[int | None, Integral, None] = None
+    warm_start: Flag = False
+    checkpoint: Annotated[Folder | Checkpoint | None, str, os.PathLike, Checkpoint, None] = None
     verbose: Annotated[int, "verbose"] = 0
 
 
-# What parameters of samplers ask for
-
-# Counts over a lower temperature may leave the range of float64.
-_LOWEST_TEMPERATURE = 1e-100
-
-
-def check_temperatures(temperatures: Any) -> None:
-    """Raise InvalidParameterError unless these are None or two positive numbers."""
-    if temperatures is None:
-        return
-    numbers: list[Any] = [t for t in temperatures if isinstance(t, Real)]
-    if not (len(temperatures) == len(numbers) == 2 and all(0 < t < math.inf for t in numbers)):
-        raise InvalidParameterError(
-            f"temperatures must be None or two positive numbers, got {temperatures!r}"
-        )
-    if min(temperatures) < _LOWEST_TEMPERATURE:
-        raise InvalidParameterError(
-            f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {temperatures!r}"
-        )
-
-
 def chain_of(sampler: Any) -> Gibbs:
-    """The algorithm that an estimator's parameters ask for; some have no `temperatures`."""
-    n_burn_in = sampler.n_burn_in
+    """The algorithm that an estimator's parameters ask for."""
+    kept = sampler._kept()
+    n_burn_in = kept.burn_in
     if n_burn_in is not None and not sampler.warm_start:
         # Where no other fit is to come the last sample is kept in any case.
         n_burn_in = min(n_burn_in, sampler.max_iter - 1)
-    temperatures = getattr(sampler, "temperatures", None)
-    return Gibbs(sampler.max_iter, n_burn_in, int(sampler.thin), temperatures)
+    return Gibbs(sampler.max_iter, n_burn_in, int(kept.thin), kept.temperatures)

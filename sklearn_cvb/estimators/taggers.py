@@ -1,8 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 from dataclasses import field
-from numbers import Real
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -18,13 +17,13 @@ from sklearn_cvb.estimators.hmm import (
     VBHMM,
     BaseHMM,
     GibbsHMM,
-    PlainTransitions,
     States,
 )
-from sklearn_cvb.estimators.parameters import KnownWords, OptionalCount, Supervision
+from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, encoded_again, is_store
-from sklearn_cvb.reading.validation import Interval, StrOptions, without_lengths
+from sklearn_cvb.reading.validation import StrOptions, without_lengths
+from sklearn_cvb.settings import Samples, Symbols, TagDictionary
 
 
 class Tags(States):
@@ -32,24 +31,11 @@ class Tags(States):
 
     Parameters
     ----------
-    tag_dictionary : dict or None
+    tag_dictionary : dict, TagDictionary or None
         Maps a word to its legal tags, or to a dict that says how often each was seen, such as
         ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
-        the tags that `unknown_tags` and `handle_unknown` leave them. Looked up by the word itself,
-        also outside the vocabulary.
-    dictionary_weight : float
-        How much a dictionary that says how often tags were seen counts as evidence: as if so many
-        times the corpus had been tagged in its proportions (added to `beta` cell by cell). The
-        shares of tags that the forms of words give count half as much.
-    denoise : {"auto", "none"}
-        What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
-        of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
-        the word's shape (its case, digits and hyphens) among all words of the dictionary.
-        Entries that say how often tags were seen are left alone, and so is all where most say it,
-        or the words of the text are no strings or all in one case.
-    unknown_tags : collection or None
-        Tags of words missing from the dictionary. None for all or, where words are known by their
-        form (see `handle_unknown`), for those of open classes, `open_tags_`.
+        any tag, or those that their form suggests (see `Symbols`). Looked up by the word itself,
+        also outside the vocabulary. `TagDictionary` says more: how far it is trusted.
     supervision : {"y", "none"}
         Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
@@ -71,34 +57,32 @@ class Tags(States):
         entry in `tag_dictionary`, from 0 to 1.
     """
 
-    tag_dictionary: Annotated[dict[Any, Any] | None, dict, None] = field(
-        default=None, kw_only=False
+    tag_dictionary: Annotated[dict[Any, Any] | TagDictionary | None, dict, TagDictionary, None] = (
+        field(default=None, kw_only=False)
     )
-    dictionary_weight: Annotated[float, Interval(Real, 0, None, closed="left")] = 2.0
-    denoise: Annotated[str, StrOptions({"auto", "none"})] = "auto"
-    unknown_tags: KnownWords = None
     supervision: Supervision = "y"
     n_components: OptionalCount = None
 
 
-class HMMTagger(Tags, PlainTransitions, BaseHMM):
+class HMMTagger(Tags, BaseHMM):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token.
 
     Parameters
     ----------
-    handle_unknown : {"error", "smooth", "rare", "form"}
-        Words outside the vocabulary: refuse them; give them one cell with prior mass; or give that
-        cell the mean expected count of the words seen once as well. With the cell the number of
-        symbols is ``len(vocabulary_) + 1`` everywhere. "form" does as "rare", and lets words that
-        neither dictionary nor labels tell of, in `fit` and later, take tags in shares that their
-        shape and their last letters suggest; these are learned from the rarer words of both, one
-        vote a type, and a word known in lower case takes half from there. In `fit` the shares are
-        weights, as those of a dictionary, and `beta` is divided in them (``beta="auto"``: only the
-        tags of open classes). Tokens that are no strings have no form.
+    emission : "categorical" or Symbols
+        Words: which are known, and what becomes of unknown ones. "categorical" is `Symbols`, with
+        unknown words known by their form (``Symbols(handle_unknown="form")``).
+    transitions : {"full", "independent", "constant", "left-right"}, array or Transitions
+        Which tag may follow which: any; none depends on the one before; a sentence keeps one tag;
+        or it starts with the first and never goes back. Or a boolean table of shape (n_components,
+        n_components) whose rows say what may follow. `Transitions` says more: ends of sentences,
+        priors of starts and of staying.
     """
 
-    emission: ClassVar[str] = "categorical"
-    handle_unknown: Annotated[str, StrOptions({"error", "smooth", "rare", "form"})] = "form"
+    emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
+
+    _unknown_words = "form"
+    _why_no_weights = "tags are given"
 
     # With a cleaned dictionary: without labels, with some.
     _starts_when_clean = ("context", "unambiguous")
@@ -185,7 +169,7 @@ class HMMTagger(Tags, PlainTransitions, BaseHMM):
         ndarray of str
             Arranged as by `predict`, None where a row is padded. "dictionary": the word's entry,
             with one tag; "ambiguous": its entry, with several; "seen": it has no entry, but labels
-            in `fit`; "form": neither, so that its form suggests tags (see `handle_unknown`);
+            in `fit`; "form": neither, so that its form suggests tags (see `Symbols`);
             "open": nothing, so that it may take any of `open_tags_`. Tags that were dropped
             (`dropped_tags_`) are not counted.
 
@@ -345,7 +329,7 @@ class GibbsHMMTagger(HMMTagger, GibbsHMM):
 
     alpha = 1.0
     beta = 0.03
-    temperatures = (2.0, 0.08)
+    _usual_samples = Samples(temperatures=(2.0, 0.08))
 
     # Annealing forgets the start, and chains are to begin apart.
     _starts_when_clean = ("token", "token")

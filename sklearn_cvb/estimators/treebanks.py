@@ -2,7 +2,7 @@
 
 from dataclasses import field
 from itertools import pairwise
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, shown
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, short_repr
 from sklearn_cvb.reading.validation import (
     Interval,
     Seed,
@@ -29,8 +29,9 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     tell,
 )
+from sklearn_cvb.settings import SplitAndMerge
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
-from sklearn_cvb.treebank.inference import Problem
+from sklearn_cvb.treebank.inference import TreebankProblem
 from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
 from sklearn_cvb.treebank.parameters import (
     LatentPCFGCounts,
@@ -59,14 +60,10 @@ class Subtypes(Parameters):
     ----------
     n_subtypes : int
         Number of subtypes of each symbol; with schedule="split-merge" the most that it can get.
-    schedule : {"fixed", "split-merge"}
-        "fixed": all subtypes from the start. "split-merge" (Petrov et al. 2006): begin with one
-        subtype, and in as many rounds as it takes to double it to `n_subtypes` split each in two,
-        with 1 % of noise; after 70 % of a round's sweeps undo the splits that gain least.
-    round_length : int
-        Sweeps of each of these rounds; more sweeps may follow.
-    merge_share : float
-        Part of the splits that each round undoes, from 0 to below 1.
+    schedule : {"fixed", "split-merge"} or SplitAndMerge
+        "fixed": all subtypes from the start. "split-merge" (Petrov et al. 2006) or `SplitAndMerge`:
+        begin with one subtype, and in as many rounds as it takes to double it to `n_subtypes` split
+        each in two, and undo the splits that gain least.
     alpha : float
         Concentration of the Dirichlet priors, 1e-10 to 1e10: of every annotated rule, so that the
         prior of a symbol outweighs more counts the more subtypes there are.
@@ -90,9 +87,7 @@ class Subtypes(Parameters):
     n_subtypes: Annotated[int, Interval(Integral, 1, 1024, closed="both")] = field(
         default=2, kw_only=False
     )
-    schedule: Annotated[str, StrOptions({"fixed", "split-merge"})] = "fixed"
-    round_length: Annotated[int, Interval(Integral, 2, None, closed="left")] = 20
-    merge_share: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
+    schedule: Annotated[Any, StrOptions({"fixed", "split-merge"}), SplitAndMerge] = "fixed"
     alpha: Concentration = 0.1
 
 
@@ -192,7 +187,7 @@ class BaseLatentPCFG(BaseModel):
         )
         if self._in_place_of_leaving_out:
             messages += reading.caution_of_giant(corpus, self._in_place_of_leaving_out)
-        return Reading(Problem(corpus, treebank), lexicon, attributes | known, messages)
+        return Reading(TreebankProblem(corpus, treebank), lexicon, attributes | known, messages)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -200,7 +195,7 @@ class BaseLatentPCFG(BaseModel):
     def _gold(self, X: Any, y: Any) -> tuple[Taken, Gold]:
         """Sentences and their trees."""
         if is_tree(X):
-            raise TypeError(f"X is {shown(X)}, a single tree: pass a list of trees")
+            raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
         if are_trees(X):
             if y is not None:
                 raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
@@ -215,16 +210,24 @@ class BaseLatentPCFG(BaseModel):
         return taken, gold_from(y, taken.sequences)
 
     def _model(self, read: Reading) -> AnnotatedModel:
-        most, schedule = int(self.n_subtypes), self.schedule
-        treebank, n_first = read.problem.treebank, 1 if schedule == "split-merge" else most
+        most, rounds = int(self.n_subtypes), self._rounds()
+        treebank, n_first = read.problem.treebank, 1 if rounds else most
         layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
-        alpha, share = float(self.alpha), float(self.merge_share)
+        alpha, share = float(self.alpha), float(rounds.merge_share) if rounds else 0.0
         kind = TokenAnnotatedModel if self.update == "token" else AnnotatedModel
-        return kind(read.problem, layout, self.init, alpha, most, share, schedule)
+        return kind(read.problem, layout, self.init, alpha, most, share, rounds is None)
+
+    def _rounds(self) -> SplitAndMerge | None:
+        """How subtypes are split and merged; None where all are there from the start."""
+        if isinstance(self.schedule, str) and self.schedule == "fixed":
+            return None
+        found: SplitAndMerge = self._setting("schedule")
+        return found
 
     def _algorithm(self) -> SplitMerge:
         """One between whose sweeps subtypes are split and merged as `schedule` says."""
-        plan = plan_of(self.schedule, int(self.n_subtypes), int(self.round_length))
+        rounds = self._rounds()
+        plan = plan_of(int(self.n_subtypes), None if rounds is None else int(rounds.round_length))
         return SplitMerge(self._sweeps(), plan)
 
     def _fixed_start(self, read: Reading) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.reading.corpus import as_list, samples_of, shown, tokens_of
+from sklearn_cvb.reading.corpus import as_list, samples_of, short_repr, tokens_of
 
 # NLTK needs a second for so many rules, and half a gigabyte.
 MOST_RULES = 2**18
@@ -74,13 +74,13 @@ class Grammar:
         rules: Sequence[Rule],
         probabilities: ArrayLike | None = None,
     ) -> None:
-        self.symbols = tuple(symbols)
-        self.start = int(start)
+        self.symbols: tuple[Any, ...] = tuple(symbols)
+        self.start: int = int(start)
         merged: dict[Rule, int] = {}
         for rule in rules:
             merged.setdefault(rule, len(merged))
-        self.rules = list(merged)
-        self.probabilities = None
+        self.rules: list[Rule] = list(merged)
+        self.probabilities: np.ndarray | None = None
         if probabilities is not None:
             cells = [merged[rule] for rule in rules]
             self.probabilities = np.bincount(cells, probabilities, len(merged))
@@ -354,8 +354,8 @@ def grammar_from(given: Any) -> Grammar:
     trees = as_list(given)
     if trees is None:
         raise TypeError(
-            f"grammar is {shown(given)}: pass text in NLTK's notation, an nltk.CFG or nltk.PCFG, a "
-            "Grammar, or a list of trees"
+            f"grammar is {short_repr(given)}: pass text in NLTK's notation, an nltk.CFG or "
+            "nltk.PCFG, a Grammar, or a list of trees"
         )
     return Grammar.from_trees(trees)
 

@@ -1,10 +1,10 @@
-"""Inference over sentences under a grammar: sweeps of all algorithms, whatever the form."""
+"""Inference over sentences under a grammar: sweeps of all algorithms, whatever the engine."""
 
 from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.grammar.layout import Layout, Problem
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import (
     Listed,
     Trees,
@@ -31,13 +31,13 @@ from sklearn_cvb.kernels.tree.tallies import Shares, Tally, empty_shares
 from sklearn_cvb.kernels.tree.unary_rules import chain_workspace_for, fill_closure
 
 
-def listed_for(problem: Problem) -> Listed:
-    """Rules and sentences in lists, whatever the form."""
+def listed_for(problem: GrammarProblem) -> Listed:
+    """Rules and sentences in lists, whatever the engine."""
     return listed_of(problem.layout.rules, problem.lexicon, problem.brackets)
 
 
-def form_for(problem: Problem, to_draw: bool = False) -> Engine:
-    """The form and its buffers; trees by tables are drawn from a chart."""
+def engine_for(problem: GrammarProblem, to_draw: bool = False) -> Engine:
+    """The engine and its buffers; trees by tables are drawn from a chart."""
     if problem.forest is not None:
         return Engine(problem.forest, forest_workspace_for(problem.forest), None, None, None)
     listed = listed_for(problem)
@@ -50,53 +50,53 @@ def form_for(problem: Problem, to_draw: bool = False) -> Engine:
 
 
 def expectation(
-    theta: np.ndarray, problem: Problem, with_counts: bool = True
+    theta: np.ndarray, problem: GrammarProblem, with_counts: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected counts over the sentences that have a tree, and log p(words), -inf for others."""
     if problem.forest is not None:
         return _forest_expectation(theta, problem, with_counts)
-    form, lengths = form_for(problem), problem.lexicon.length
-    assert form.listed is not None, "tables have lists, too"
-    set_weights(form.listed, theta)
+    engine, lengths = engine_for(problem), problem.lexicon.length
+    assert engine.listed is not None, "tables have lists, too"
+    set_weights(engine.listed, theta)
     log_z = np.empty(len(lengths))
-    if form.chart is not None:
+    if engine.chart is not None:
         sentences = problem.sentences
-        expected_listed_counts(form.listed, form.chart, sentences, log_z, with_counts)
+        expected_listed_counts(engine.listed, engine.chart, sentences, log_z, with_counts)
     else:
         # Sentences of similar length are inferred side by side.
         order, ordered = np.argsort(lengths, kind="stable"), np.empty_like(log_z)
-        if form.tables is not None:
-            expected_counts_by_tables(form.tables, form.listed, order, ordered, with_counts)
+        if engine.tables is not None:
+            expected_counts_by_tables(engine.tables, engine.listed, order, ordered, with_counts)
         else:
-            expected_counts_by_factors(form.factors, form.listed, order, ordered, with_counts)
+            expected_counts_by_factors(engine.factors, engine.listed, order, ordered, with_counts)
         log_z[order] = ordered
     for i in np.flatnonzero(np.isnan(log_z)).tolist():
-        log_z[i] = count_in_logs(form, i)
-    return cells_of(form.listed, len(theta)), log_z
+        log_z[i] = count_in_logs(engine, i)
+    return cells_of(engine.listed, len(theta)), log_z
 
 
 def _forest_expectation(
-    theta: np.ndarray, problem: Problem, with_counts: bool
+    theta: np.ndarray, problem: GrammarProblem, with_counts: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same by a forest."""
-    forest, form = problem.forest, form_for(problem)
+    forest, engine = problem.forest, engine_for(problem)
     assert forest is not None, "asked for by a forest only"
-    assert form.work is not None, "a forest has buffers"
+    assert engine.work is not None, "a forest has buffers"
     weights = np.append(theta, 1.0)[forest.cell]
     counts, log_z = np.empty_like(weights), np.empty(problem.corpus.n_sequences)
-    expected_forest_counts(forest, weights, form.work, counts, log_z, with_counts)
+    expected_forest_counts(forest, weights, engine.work, counts, log_z, with_counts)
     for i in np.flatnonzero(np.isnan(log_z)).tolist():
         here = slice(forest.rule_first[i], forest.rule_first[i + 1])
         n_rules = here.stop - here.start
-        form.work.weight[:n_rules] = weights[here]
-        log_z[i] = count_in_logs(form, i)
+        engine.work.weight[:n_rules] = weights[here]
+        log_z[i] = count_in_logs(engine, i)
         if log_z[i] > -np.inf:
-            counts[here] = form.work.count[:n_rules]
+            counts[here] = engine.work.count[:n_rules]
     # Cell -1, of helpers, comes first and is left out.
     return np.bincount(forest.cell + 1, counts, len(theta) + 1)[1:], log_z
 
 
-def heaviest_trees(logs: np.ndarray, problem: Problem) -> Trees:
+def heaviest_trees(logs: np.ndarray, problem: GrammarProblem) -> Trees:
     """The tree of each sentence that is heaviest under log weights of rules."""
     if problem.forest is not None:
         return heaviest_in_forest(np.append(logs, 0.0)[problem.forest.cell], problem.forest)
@@ -112,12 +112,12 @@ def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
     return trimmed(trees)
 
 
-# Sweeps that infer one sentence after the other, whatever the form. A kernel goes as far as it can;
-# Python then makes room, or infers a sentence that float64 has lost, and lets it go on.
+# Sweeps that infer one sentence after the other, whatever the engine. A kernel goes as far as it
+# can; Python then makes room, or infers a sentence that float64 has lost, and lets it go on.
 
 
 def tally_of(
-    layout: Layout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None = None
+    layout: GrammarLayout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None = None
 ) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     totals, prior_totals = layout.totals(counts), layout.totals(prior)
@@ -127,41 +127,41 @@ def tally_of(
     return Tally(counts, totals, np.ones(1), prior, prior_totals, layout.lhs, kept)
 
 
-def frozen_tally(layout: Layout, theta: np.ndarray) -> Tally:
+def frozen_tally(layout: GrammarLayout, theta: np.ndarray) -> Tally:
     """A tally without counts whose posterior means are `theta`."""
     nothing, none = np.zeros(len(theta)), np.zeros(layout.n_lhs)
     return Tally(nothing, none, np.ones(1), theta, np.ones(layout.n_lhs), layout.lhs, theta)
 
 
 def leave_out_sweep(
-    problem: Problem, tally: Tally, shares: Shares | None, frozen: bool
+    problem: GrammarProblem, tally: Tally, shares: Shares | None, frozen: bool
 ) -> tuple[Shares, np.ndarray]:
     """Shares of every sentence inferred from the counts of all others, and log normalisers.
 
     Unless frozen, the tally and the tables of the old shares (None: nothing is left out) are
     changed in place.
     """
-    n, form = len(problem.lexicon.length), form_for(problem)
+    n, engine = len(problem.lexicon.length), engine_for(problem)
     shares = empty_shares(n, 0) if shares is None else shares
-    if form.factors is not None:
-        shares, tables = _with_tables(shares, form.factors.n_symbols, frozen)
+    if engine.factors is not None:
+        shares, tables = _with_tables(shares, engine.factors.n_symbols, frozen)
     else:
         tables = None
-    forest = form.forest
-    room = len(shares.cell) + _most_rules(form) if forest is None else len(forest.cell)
+    forest = engine.forest
+    room = len(shares.cell) + _most_rules(engine) if forest is None else len(forest.cell)
     new, log_z = empty_shares(n, room, tables), np.zeros(n)
     i, inferred = 0, False
     while True:
-        i = leave_out(form, tally, shares, new, frozen, inferred, i, log_z)
+        i = leave_out(engine, tally, shares, new, frozen, inferred, i, log_z)
         if i == n:
             size = new.starts[-1]
             cell, count = new.cell[:size].copy(), new.count[:size].copy()
             return Shares(new.starts, cell, count, tables), log_z
         inferred = bool(np.isnan(log_z[i]))
         if inferred:
-            log_z[i] = count_in_logs(form, i)
+            log_z[i] = count_in_logs(engine, i)
         else:
-            new = _enlarged(new, form)
+            new = _enlarged(new, engine)
 
 
 def _with_tables(shares: Shares, n: int, frozen: bool) -> tuple[Shares, np.ndarray]:
@@ -176,25 +176,25 @@ def _with_tables(shares: Shares, n: int, frozen: bool) -> tuple[Shares, np.ndarr
     return shares, np.empty((1, 2 * n, n)) if frozen else shares.tables
 
 
-def _most_rules(form: Engine) -> int:
+def _most_rules(engine: Engine) -> int:
     """How many rules a sentence may have."""
-    listed = form.listed
+    listed = engine.listed
     assert listed is not None, "without a forest there are lists"
     n_unary = 0 if listed.unary is None else len(listed.unary.cell)
     return len(listed.binary.cell) + n_unary + int(np.diff(listed.terminals.starts).max())
 
 
-def _enlarged(shares: Shares, form: Engine) -> Shares:
+def _enlarged(shares: Shares, engine: Engine) -> Shares:
     """The same shares with twice the room, and for one more sentence at least."""
     size = len(shares.cell)
-    more = 2 * size if form.listed is None else 2 * size + _most_rules(form)
+    more = 2 * size if engine.listed is None else 2 * size + _most_rules(engine)
     larger = Shares(shares.starts, np.empty(more, np.int64), np.empty(more), shares.tables)
     larger.cell[:size], larger.count[:size] = shares.cell, shares.count
     return larger
 
 
 def draw_sweep(
-    problem: Problem,
+    problem: GrammarProblem,
     tally: Tally,
     rng: np.random.Generator,
     old: Trees | None = None,
@@ -205,25 +205,25 @@ def draw_sweep(
     Without old trees they are drawn from the tally, which stays whole; a sentence that has none
     among the old ones keeps none.
     """
-    n, lengths, form = problem.corpus.n_sequences, problem.lexicon.length, form_for(problem, True)
-    frozen = old is None
+    n, lengths = problem.corpus.n_sequences, problem.lexicon.length
+    engine, frozen = engine_for(problem, True), old is None
     old = empty_trees(n, 0) if old is None else old
     forest, room = problem.forest, max(len(old.rule), 2 * int(lengths.sum()))
     new = empty_trees(n, room if forest is None else len(forest.symbol))
     draws, log_z, i = draws_for(old, new, int(lengths.max())), np.zeros(n), 0
     while True:
-        i = draw_trees(form, tally, draws, frozen, float(temperature), i, rng, log_z)
+        i = draw_trees(engine, tally, draws, frozen, float(temperature), i, rng, log_z)
         if i == n:
             return trimmed(draws.new), log_z, draws.proposals.astype(np.float64)
         if draws.stage[0] == BEGIN and np.isnan(log_z[i]):
-            draws, log_z[i] = draw_in_logs(form, i, draws, rng)
+            draws, log_z[i] = draw_in_logs(engine, i, draws, rng)
         else:
             n_nodes = draws.new.starts[i] + old.starts[i + 1] - old.starts[i]
             draws = draws._replace(new=with_room(draws.new, int(n_nodes)))
 
 
 def stepwise_sweep(
-    problem: Problem,
+    problem: GrammarProblem,
     tally: Tally,
     order: np.ndarray,
     batches: tuple[int, float, int],
@@ -233,25 +233,25 @@ def stepwise_sweep(
     `batches` holds their size, the power of a step, and the steps before; the tally is changed in
     place.
     """
-    form, log_z = form_for(problem), np.full(problem.corpus.n_sequences, -np.inf)
+    engine, log_z = engine_for(problem), np.full(problem.corpus.n_sequences, -np.inf)
     steps, inferred = steps_for(order, *batches), False
-    room = 4096 if form.listed is None else _most_rules(form)
+    room = 4096 if engine.listed is None else _most_rules(engine)
     shares = empty_shares(0, room)
     while True:
-        at = sweep_steps(form, tally, steps, shares, inferred, log_z)
+        at = sweep_steps(engine, tally, steps, shares, inferred, log_z)
         if at == len(order):
             return log_z, int(steps.n_steps[0])
         inferred = bool(np.isnan(log_z[order[at]]))
         if inferred:
-            log_z[order[at]] = count_in_logs(form, int(order[at]))
+            log_z[order[at]] = count_in_logs(engine, int(order[at]))
         else:
-            shares = _enlarged(shares, form)
+            shares = _enlarged(shares, engine)
 
 
 # What each sentence adds to the counts of collapsed variational Bayes
 
 
-def left_out_trees(shares: Shares, tally: Tally, problem: Problem) -> Trees:
+def left_out_trees(shares: Shares, tally: Tally, problem: GrammarProblem) -> Trees:
     """Each sentence's Viterbi tree under the weights that leave it out, counts frozen."""
     sentences, forest = range(len(problem.lexicon.length)), problem.forest
     if forest is not None:
@@ -303,7 +303,7 @@ def _share(shares: Shares, i: int, lhs: np.ndarray) -> tuple[np.ndarray, np.ndar
     return own, count
 
 
-def counts_of(shares: Shares, problem: Problem) -> np.ndarray:
+def counts_of(shares: Shares, problem: GrammarProblem) -> np.ndarray:
     """The sum of what the sentences add, by rule."""
     counts = np.bincount(shares.cell, shares.count, len(problem.layout.lhs))
     if shares.tables is not None:
@@ -311,7 +311,7 @@ def counts_of(shares: Shares, problem: Problem) -> np.ndarray:
     return counts
 
 
-def presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def presence_one_by_one(shares: Shares, problem: GrammarProblem) -> tuple[np.ndarray, np.ndarray]:
     """P(C > 0) of every rule and left-hand side, sentences taken as independent.
 
     A sentence uses a rule with a probability of at most its expected count there. Shares in tables
@@ -330,7 +330,7 @@ def presence_one_by_one(shares: Shares, problem: Problem) -> tuple[np.ndarray, n
 # Trees that were sampled
 
 
-def used_rules(trees: Trees, layout: Layout) -> np.ndarray:
+def used_rules(trees: Trees, layout: GrammarLayout) -> np.ndarray:
     """How often each rule is used."""
     cells = trees.rule[trees.rule >= 0]
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)

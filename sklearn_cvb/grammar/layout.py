@@ -1,13 +1,14 @@
-"""Grammar and sentences laid out for the kernels, and in which form sentences are inferred.
+"""Grammar and sentences laid out for the kernels, and by which engine sentences are inferred.
 
-A grammar has two symbols at most on the right, and its terminals by word. There are four forms with
-the same results:
+A grammar has two symbols at most on the right, and its terminals by word. There are four engines
+with the same results:
 
 - A forest lists all derivations of each sentence once, so that a sentence costs what its own rules
   cost, whatever the size of the grammar. Chosen wherever it can be.
 - Tables are for grammars with most of all possible rules, where the derivations are too many to
   list: products of matrices, five to ten times as fast as lists with 30 symbols.
-- Factors are tables for grammars whose left and right children are independent.
+- Factors are tables for grammars whose left and right children are independent; with K symbols they
+  take a K-th of their time.
 - Lists go from rule to rule. They are for what none of these can do: cycles of unary rules, and
   sentences with more derivations than memory holds.
 
@@ -34,7 +35,7 @@ from sklearn_cvb.reading.corpus import (
     as_list,
     is_missing,
     known_of,
-    shown,
+    short_repr,
     sorted_types,
     types_to_learn,
     vocabulary_of,
@@ -48,7 +49,7 @@ MOST_EDGES = 2**23
 MOST_EDGES_ONCE = 2**18
 
 
-class Layout(NamedTuple):
+class GrammarLayout(NamedTuple):
     """A binarised grammar and its terminals."""
 
     grammar: Grammar  # as the user knows it: cell r of parameter vectors belongs to its rule r
@@ -87,7 +88,7 @@ class Layout(NamedTuple):
         return cells[cells >= 0]
 
 
-def lay_out(settings: Any, sequences: Sequences) -> tuple[Vocabulary, Layout]:
+def lay_out(settings: Any, sequences: Sequences) -> tuple[Vocabulary, GrammarLayout]:
     """The words and the grammar of a model with these settings that is fitted to sequences."""
     given = settings.grammar
     if given is None:
@@ -106,7 +107,7 @@ def lay_out(settings: Any, sequences: Sequences) -> tuple[Vocabulary, Layout]:
     return words, layout_of(grammar, words.index)
 
 
-def laid_out_over(settings: Any, types: list[Any]) -> tuple[Vocabulary, Layout]:
+def laid_out_over(settings: Any, types: list[Any]) -> tuple[Vocabulary, GrammarLayout]:
     """These words, and all rules of so many symbols over them."""
     terminals = types if settings.handle_unknown == "error" else [*types, UNKNOWN]
     is_independent = settings.rules == "independent"
@@ -152,7 +153,7 @@ class _Binarised:
 
 def layout_of(
     grammar: Grammar, index: dict[Any, Any], n_shown: int | None = None, *, is_given: bool = True
-) -> Layout:
+) -> GrammarLayout:
     """A grammar laid out over words with these codes, of which trees show so many symbols."""
     parts, n_words = _Binarised(grammar), len(index)
     codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
@@ -165,7 +166,7 @@ def layout_of(
     table = np.array(terminals, np.int64).reshape(-1, 3)
     text, symbol, cell = table[np.lexsort(table.T[::-1])].T
     lhs = np.array([rule.parent for rule in grammar.rules], np.int32)
-    return Layout(
+    return GrammarLayout(
         grammar,
         rules_of(parts.n_symbols, grammar.start, parts.binary, parts.unary),
         lhs,
@@ -184,12 +185,12 @@ def layout_of(
 # Sentences under a grammar
 
 
-class Problem(NamedTuple):
+class GrammarProblem(NamedTuple):
     """Sentences under a grammar, as the kernels see them."""
 
     corpus: Corpus
     words: list[Any]  # all tokens
-    layout: Layout
+    layout: GrammarLayout
     lexicon: Lexicon
     brackets: Brackets
     dense: DenseRules | None  # the rules in tables, where there are enough of them
@@ -203,8 +204,8 @@ class Problem(NamedTuple):
 
 
 def problem_of(
-    words: Vocabulary, layout: Layout, corpus: Corpus, sequences: Sequences, y: Any
-) -> Problem:
+    words: Vocabulary, layout: GrammarLayout, corpus: Corpus, sequences: Sequences, y: Any
+) -> GrammarProblem:
     """Sentences under a grammar, with what `y` tells of their trees."""
     is_numeric = words.types.dtype.kind in "iuf"
     if y is None:
@@ -213,27 +214,27 @@ def problem_of(
         labels = layout.grammar if layout.is_given else None
         brackets = brackets_from(y, corpus, sequences.tokens, labels, is_numeric)
     lexicon = lexicon_for(layout, corpus)
-    forms = forms_of(layout, lexicon, brackets)
-    return Problem(corpus, sequences.tokens, layout, lexicon, brackets, *forms)
+    engines = engines_of(layout, lexicon, brackets)
+    return GrammarProblem(corpus, sequences.tokens, layout, lexicon, brackets, *engines)
 
 
-def as_lists(layout: Layout, corpus: Corpus, words: list[Any]) -> Problem:
+def as_lists(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarProblem:
     """Sentences to be inferred by lists of rules."""
     lexicon, brackets = lexicon_for(layout, corpus), brackets_of(len(corpus.starts) - 1)
-    return Problem(corpus, words, layout, lexicon, brackets, None, None, False)
+    return GrammarProblem(corpus, words, layout, lexicon, brackets, None, None, False)
 
 
-def unseen(layout: Layout, corpus: Corpus, words: list[Any]) -> Problem:
-    """Sentences to be inferred once, by the form that suits them."""
+def unseen(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarProblem:
+    """Sentences to be inferred once, by the engine that suits them."""
     problem = as_lists(layout, corpus, words)
-    dense, forest, factored = forms_of(layout, problem.lexicon, problem.brackets, once=True)
+    dense, forest, factored = engines_of(layout, problem.lexicon, problem.brackets, once=True)
     return problem._replace(dense=dense, forest=forest, factored=factored)
 
 
-def forms_of(
-    layout: Layout, lexicon: Lexicon, brackets: Brackets, once: bool = False
+def engines_of(
+    layout: GrammarLayout, lexicon: Lexicon, brackets: Brackets, once: bool = False
 ) -> tuple[DenseRules | None, Forest | None, bool]:
-    """What the sentences are inferred with: `dense`, `forest` and `factored` of `Problem`.
+    """What the sentences are inferred with: `dense`, `forest` and `factored` of `GrammarProblem`.
 
     Sentences that are inferred `once`, as in `predict`, are listed in a forest while they are few:
     the kernels of lists, ten times as fast for that, take a few seconds to be compiled.
@@ -251,7 +252,7 @@ def forms_of(
     return None, forest_of(rules, lexicon, brackets, len(layout.lhs), most), False
 
 
-def lexicon_for(layout: Layout, corpus: Corpus) -> Lexicon:
+def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> Lexicon:
     """Occurrences of the grammar's terminals in a corpus without missing tokens."""
     starts = corpus.starts
     text = np.minimum(corpus.tokens, layout.n_words)
@@ -278,7 +279,9 @@ def lexicon_for(layout: Layout, corpus: Corpus) -> Lexicon:
     )
 
 
-def _several(layout: Layout, codes: list[int], starts: list[int]) -> list[tuple[int, int, int]]:
+def _several(
+    layout: GrammarLayout, codes: list[int], starts: list[int]
+) -> list[tuple[int, int, int]]:
     """Texts of several words: first token, last token plus 1, number."""
     longest, number = layout.longest, layout.several.get
     return [
@@ -359,7 +362,7 @@ def _spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ...]]:
         return spans_of(known)
     spans = as_list(known)
     if spans is None:
-        raise TypeError(f"y[{i}] is {shown(known)}: {_FORM}")
+        raise TypeError(f"y[{i}] is {short_repr(known)}: {_FORM}")
     return [_span(span, i, len(words)) for span in spans]
 
 
@@ -367,10 +370,10 @@ def _span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
     """One span of sentence `i` as (begin, end, label or None)."""
     parts = as_list(span)
     if parts is None or len(parts) not in (2, 3) or not all(map(_is_place, parts[:2])):
-        raise TypeError(f"y[{i}] holds {shown(span)}: {_FORM}")
+        raise TypeError(f"y[{i}] holds {short_repr(span)}: {_FORM}")
     begin, end = int(parts[0]), int(parts[1])
     if not 0 <= begin < end <= n_words:
-        raise ValueError(f"y[{i}] holds {shown(span)}, but sentence {i} has {n_words} tokens")
+        raise ValueError(f"y[{i}] holds {short_repr(span)}, but sentence {i} has {n_words} tokens")
     return begin, end, parts[2] if len(parts) == 3 else None
 
 

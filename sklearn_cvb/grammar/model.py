@@ -21,7 +21,7 @@ from sklearn_cvb.grammar.inference import (
     trees_of,
     used_rules,
 )
-from sklearn_cvb.grammar.layout import Layout, Problem
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning import dirichlet
@@ -31,6 +31,7 @@ from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.reading.validation import (
     as_numbers,
 )
+from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Starts that the seed decides.
 RANDOM_STARTS = ("parameter", "uniform", "trees")
@@ -68,22 +69,22 @@ class Alpha(NamedTuple):
         return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
 
 
-def first_alpha(alpha: Any, gamma: tuple[float, float], layout: Layout) -> Alpha:
-    """The concentrations of the first sweep; "auto" marks one to learn."""
-    learned = isinstance(alpha, str)
+def first_alpha(alpha: Any, layout: GrammarLayout) -> Alpha:
+    """The concentrations of the first sweep; "auto" and a prior mark one to learn."""
+    gamma_prior = gamma_prior_of(alpha)
     if isinstance(alpha, dict):
         by_symbol = np.array([alpha[label] for label in layout.grammar.symbols], dtype=np.float64)
         cells = by_symbol[layout.lhs]
     else:
         cells = np.empty(len(layout.lhs))
-        cells[:] = FIRST_VALUE if learned else alpha
-    return Alpha(cells, learned, tuple(gamma))
+        cells[:] = alpha if gamma_prior is None else FIRST_VALUE
+    return Alpha(cells, gamma_prior is not None, gamma_prior or VAGUE)
 
 
 # Where a fit begins: weights under which sentences are first inferred
 
 
-def where_to_start(init: Any, layout: Layout) -> Any:
+def where_to_start(init: Any, layout: GrammarLayout) -> Any:
     """`init`, or what stands for None."""
     if init is not None:
         return init
@@ -97,7 +98,7 @@ def where_to_start(init: Any, layout: Layout) -> Any:
     return "trees" if layout.longest > 1 and not has_cycles else "uniform"
 
 
-def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.ndarray:
+def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) -> np.ndarray:
     """Weights of the first E-step, as `init` says."""
     if not isinstance(init, str):
         if hasattr(init, "rule_probabilities_"):
@@ -124,7 +125,7 @@ def first_weights(init: Any, layout: Layout, rng: np.random.Generator) -> np.nda
     return layout.rows(draws).mean()
 
 
-def _of_array(init: Any, layout: Layout) -> np.ndarray:
+def _of_array(init: Any, layout: GrammarLayout) -> np.ndarray:
     """Weights that were given, one for each rule."""
     weights = as_numbers("init", init)
     if weights.shape != (len(layout.lhs),) or not (
@@ -141,7 +142,7 @@ def _of_array(init: Any, layout: Layout) -> np.ndarray:
 
 
 def predicting_weights(
-    layout: Layout,
+    layout: GrammarLayout,
     counts: np.ndarray,
     prior: np.ndarray,
     kept: np.ndarray | None,
@@ -162,7 +163,7 @@ def log_weights(weights: np.ndarray) -> np.ndarray:
         return np.log(weights)
 
 
-def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndarray | None:
+def rare_counts(counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray) -> np.ndarray | None:
     """Mean count of the words that were `seen` once, by unknown cell; None without any."""
     cells, once = layout.unknown_cells, np.flatnonzero(seen == 1)
     if not (len(cells) and len(once)):
@@ -177,7 +178,7 @@ def rare_counts(counts: np.ndarray, layout: Layout, seen: np.ndarray) -> np.ndar
 class GrammarModel(Model):
     """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
 
-    problem: Problem
+    problem: GrammarProblem
     alpha: Alpha
     init: Any
     handle_unknown: str
@@ -273,8 +274,7 @@ class GrammarModel(Model):
         self, counts: np.ndarray, prior: np.ndarray, before: Any
     ) -> tuple[np.ndarray, float]:
         """exp E[log theta], and KL of the posterior of theta from its prior."""
-        rows = self.problem.layout.rows(counts, prior)
-        return rows.exp_expected_log(), rows.divergence()
+        return self.problem.layout.rows(counts, prior).averages()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts of all sentences."""

@@ -14,7 +14,7 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
 )
 from sklearn_cvb.estimators.grammars import BasePCFG, attributes_of
 from sklearn_cvb.grammar import layout as layouts
-from sklearn_cvb.grammar.layout import Layout, problem_of
+from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
 from sklearn_cvb.grammar.model import Alpha, GrammarModel
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning.learned import Reading
@@ -61,9 +61,11 @@ class SentencesInParts(InParts):
     """Sentences in shards, as a fit knows them."""
 
     model_type = ShardedGrammar
+    layout: GrammarLayout
+    n_words: int
 
     def __init__(
-        self, layout: Layout, types: Corpus, facts: list[PartSummary], source: Source
+        self, layout: GrammarLayout, types: Corpus, facts: list[PartSummary], source: Source
     ) -> None:
         super().__init__(types, facts, source)
         self.layout, self.n_words = layout, layout.n_words
@@ -80,7 +82,7 @@ class ForParts(NamedTuple):
 
     estimator: BasePCFG
     words: Vocabulary
-    layout: Layout
+    layout: GrammarLayout
 
 
 class LaidOut(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.grammar.inference import (
-    form_for,
+    engine_for,
     heaviest_trees,
     listed_for,
     set_log_weights,
     set_weights,
 )
-from sklearn_cvb.grammar.layout import Layout, Problem, as_lists, unseen
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem, as_lists, unseen
 from sklearn_cvb.grammar.model import log_weights, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.decoding import k_best_trees
@@ -68,7 +68,9 @@ def best_trees(learned: Learned, corpus: Corpus, words: list[Any]) -> np.ndarray
     return arranged_trees(layout, corpus, words, trees)
 
 
-def arranged_trees(layout: Layout, corpus: Corpus, words: list[Any], trees: Trees) -> np.ndarray:
+def arranged_trees(
+    layout: GrammarLayout, corpus: Corpus, words: list[Any], trees: Trees
+) -> np.ndarray:
     """Derivations as nltk.Tree, or as charts of a 2-D X."""
     if corpus.width is not None:
         return to_charts(layout, trees, corpus)
@@ -80,7 +82,7 @@ def sentences_of(corpus: Corpus, words: list[Any]) -> list[list[Any]]:
     return [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
 
 
-def to_nltk(layout: Layout, trees: Trees, sentences: Iterable[Any]) -> list[Any]:
+def to_nltk(layout: GrammarLayout, trees: Trees, sentences: Iterable[Any]) -> list[Any]:
     """Derivations as trees in the user's symbols; binarisation is undone.
 
     A sentence without derivation becomes a flat tree below the start symbol.
@@ -117,7 +119,7 @@ def to_nltk(layout: Layout, trees: Trees, sentences: Iterable[Any]) -> list[Any]
     return result
 
 
-def to_charts(layout: Layout, trees: Trees, corpus: Corpus) -> np.ndarray:
+def to_charts(layout: GrammarLayout, trees: Trees, corpus: Corpus) -> np.ndarray:
     """Derivations of a 2-D input as integer charts, (n_sentences, width, width + 1).
 
     Cell [i, begin, end] is one more than the number of the label of words[begin:end] (the highest,
@@ -165,13 +167,13 @@ def labelled_spans(learned: Learned, corpus: Corpus, words: list[Any]) -> np.nda
     return stacked
 
 
-def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
+def span_tables(problem: GrammarProblem, theta: np.ndarray) -> list[np.ndarray]:
     """The same by sentence, (length, length + 1, n_symbols); NaN where one has no tree."""
-    form, n_symbols, tables = form_for(problem), problem.layout.n_shown, []
-    assert form.listed is not None, "asked for by lists only"
-    set_weights(form.listed, theta)
+    engine, n_symbols, tables = engine_for(problem), problem.layout.n_shown, []
+    assert engine.listed is not None, "asked for by lists only"
+    set_weights(engine.listed, theta)
     for i, n in enumerate(problem.lexicon.length.tolist()):
-        spans, _ = span_posteriors(form, i)
+        spans, _ = span_posteriors(engine, i)
         table = np.zeros((n, n + 1, n_symbols))
         if spans is None:
             table[:] = np.nan
@@ -183,24 +185,24 @@ def span_tables(problem: Problem, theta: np.ndarray) -> list[np.ndarray]:
     return tables
 
 
-def span_posteriors(form: Engine, i: int) -> tuple[Spans | None, float]:
+def span_posteriors(engine: Engine, i: int) -> tuple[Spans | None, float]:
     """Posterior of all nodes of sentence `i`, by lists that have weights, and log p(words).
 
     None where it has no tree.
     """
-    assert form.listed is not None, "asked for by lists only"
-    assert form.chart is not None, "lists have a chart"
+    assert engine.listed is not None, "asked for by lists only"
+    assert engine.chart is not None, "lists have a chart"
     log_z = np.empty(1)
-    expected_listed_counts(form.listed, form.chart, np.array([i]), log_z, True)
+    expected_listed_counts(engine.listed, engine.chart, np.array([i]), log_z, True)
     value = float(log_z[0])
     if np.isnan(value):
-        value = count_in_logs(form, i)
+        value = count_in_logs(engine, i)
     if value == -np.inf:
         return None, value
-    return spans_of(form.chart, int(form.listed.terminals.length[i])), value
+    return spans_of(engine.chart, int(engine.listed.terminals.length[i])), value
 
 
-def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable[Any]) -> str:
+def words_without_rule(layout: GrammarLayout, corpus: Corpus, sentences: Iterable[Any]) -> str:
     """What a message says of words in these sentences that no rule derives; empty without any."""
     if len(layout.unknown_cells) or not corpus.unknown:
         return ""
@@ -214,7 +216,7 @@ def words_without_rule(layout: Layout, corpus: Corpus, sentences: Iterable[Any])
 
 
 def tell_unexplained(
-    layout: Layout, corpus: Corpus, unexplained: Sequence[Any] | np.ndarray, instead: str
+    layout: GrammarLayout, corpus: Corpus, unexplained: Sequence[Any] | np.ndarray, instead: str
 ) -> None:
     """Warn of sentences that no tree derives, and of what stands for it."""
     if len(unexplained):

@@ -29,6 +29,9 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 # nothing do without.
 _BORROWED = {"_nrt": False}
 
+# What compiles a function, whose types numba finds out.
+Decorator = Callable[[Callable[..., Any]], Any]
+
 
 class _WithoutCollections(event.Listener):
     """Keeps Python from looking for garbage while a function of this package is compiled.
@@ -58,7 +61,7 @@ class _WithoutCollections(event.Listener):
 event.register("numba:compile", _WithoutCollections())
 
 
-def kept_on_disk(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+def kept_on_disk(**options: Any) -> Decorator:
     """A decorator that compiles, and keeps the result on disk where a folder can be written.
 
     Numba raises RuntimeError at the decorated function where it finds no such folder. Without one
@@ -108,25 +111,27 @@ def _warn_of_no_folder() -> None:
 _FUSED = {"contract"}
 
 # Kernels that Python calls.
-jit = kept_on_disk(fastmath=_FUSED, **_OPTIONS, **_BORROWED)
+jit: Decorator = kept_on_disk(fastmath=_FUSED, **_OPTIONS, **_BORROWED)
 
 # Kernels that Python calls and that allocate arrays.
-jit_allocating = kept_on_disk(fastmath=_FUSED, **_OPTIONS)
+jit_allocating: Decorator = kept_on_disk(fastmath=_FUSED, **_OPTIONS)
 
 # Called by kernels alone, once per sequence or less: passing arrays costs more than a token's work.
-jit_called = numba.njit(fastmath=_FUSED, no_cpython_wrapper=True, **_OPTIONS, **_BORROWED)
+jit_called: Decorator = numba.njit(
+    fastmath=_FUSED, no_cpython_wrapper=True, **_OPTIONS, **_BORROWED
+)
 
 # Copied into the caller before types are known: nothing is compiled for itself. Such a function has
 # one return, at its end, and leaves its arguments' names alone.
-jit_inline = numba.njit(fastmath=_FUSED, inline="always", **_OPTIONS, **_BORROWED)
+jit_inline: Decorator = numba.njit(fastmath=_FUSED, inline="always", **_OPTIONS, **_BORROWED)
 
 # The same on the level of machine code, for functions whose rules of rounding are their own or
 # that are used in many places of a caller.
 _INNER = {"no_cpython_wrapper": True, "forceinline": True}
-jit_token = numba.njit(fastmath=_FUSED, **_INNER, **_OPTIONS, **_BORROWED)
+jit_token: Decorator = numba.njit(fastmath=_FUSED, **_INNER, **_OPTIONS, **_BORROWED)
 
 # Sums that may be split over vector lanes, in an order fixed at compile time.
-jit_token_reduction = numba.njit(
+jit_token_reduction: Decorator = numba.njit(
     fastmath={"contract", "reassoc"}, **_INNER, **_OPTIONS, **_BORROWED
 )
 

@@ -22,7 +22,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 # Numbers in a vector: the longest there are, and a cache line.
 LANES = 8
-VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+VECTOR: Any = ir.VectorType(ir.DoubleType(), LANES)
 _INDEX = ir.IntType(32)
 _WHOLE = ir.VectorType(ir.IntType(64), LANES)
 

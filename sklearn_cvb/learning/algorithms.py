@@ -152,7 +152,7 @@ class EM(Batch):
 class VB(Batch):
     """Variational Bayes: exp E[log parameters], and a bound that never falls."""
 
-    requires = ("average", "infer")
+    requires: tuple[str, ...] = ("average", "infer")
     averages = True
     name_of_objective = "lower_bound_"
 
@@ -164,7 +164,7 @@ class VB(Batch):
 class CVB(Algorithm):
     """What is left out at a time (a sequence, a window, a token) is the model's."""
 
-    requires = ("leave_out",)
+    requires: tuple[str, ...] = ("leave_out",)
     patience = 2
     is_total = False
     name_of_objective = "loo_score_"

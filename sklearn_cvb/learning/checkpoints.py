@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.learning.loop import Job
 
 # What a fit that goes on may have otherwise.
-_FREE = (
-    *("max_iter", "tol", "n_jobs", "verbose"),
-    *("checkpoint", "checkpoint_every", "warm_start"),
-)
+_FREE = ("max_iter", "tol", "n_jobs", "verbose", "checkpoint", "warm_start")
 # What `secrets.token_hex(4)` gives, as a regular expression and as a pattern of files.
 _FIT_NAME = "[0-9a-f]" * 8
 # Where seconds are counted, so many times what the last save took pass before the next.
@@ -47,13 +44,13 @@ class Every(NamedTuple):
 
 
 def every_of(value: int | str) -> Every:
-    """Read the parameter `checkpoint_every`."""
+    """How often to save, as `Checkpoint` says."""
     if isinstance(value, Integral):
         return Every(int(value), None)
     found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*s", str(value))
     if found is None:
         raise InvalidParameterError(
-            f"checkpoint_every must be a number of sweeps, such as 10, or of seconds, such as "
+            f"every must be a number of sweeps, such as 10, or of seconds, such as "
             f"'60s', got {value!r}"
         )
     return Every(None, float(found[1]))
@@ -85,12 +82,13 @@ class FitCheckpoint:
 
     def __init__(self, job: "Job") -> None:
         estimator = job.estimator
-        self.folder = Path(estimator.checkpoint)
+        where = estimator._setting("checkpoint")
+        self.folder: Path = Path(where.folder)
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
             )
-        self._every = every_of(estimator.checkpoint_every)
+        self._every = every_of(where.every)
         self._job = job
         self._fit_name = secrets.token_hex(4)
         self._about = about(estimator, job.read)

@@ -8,6 +8,8 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, NamedTuple
 
+from sklearn_cvb.settings import MiniBatches, Samples, SplitAndMerge, Valence, Windows
+
 # Words with one tag and with several, in sentences longer and shorter than a window.
 _X = [
     "the can can leak and they saw a duck swim by the saw",
@@ -132,7 +134,8 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     name = f"{algorithm}HMM{'Tagger' if is_tagger else ''}"
     base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
     if algorithm == "Gibbs":
-        base |= {"temperatures": None, "thin": 1}
+        del base["tol"]
+        base |= {"samples": Samples(thin=1)}
     usual: dict[str, Any] = {"tag_dictionary": _DICTIONARY} if is_tagger else {"n_components": 3}
 
     def situation(X: list[list[Any]] = X, y: Any = None, **settings: Any) -> Situation:
@@ -158,11 +161,11 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     for title, settings in _UPDATES.get(algorithm, {}).items():
         found[title] = situation(**usual | settings)
     if algorithm == "CVB" and is_tagger:
-        found["windows partial"] = situation(tag_dictionary=_partial(), block_length=_WINDOW)
+        found["windows partial"] = situation(tag_dictionary=_partial(), update=Windows(_WINDOW))
         found["token partial"] = situation(tag_dictionary=_partial(), update="token")
     shape: dict[str, Any] = {"update": "sequence"} if algorithm == "Gibbs" else {}
-    found["topology"] = situation(n_components=3, topology="left-right", **shape)
-    found["mixture"] = situation(n_components=3, topology="independent")
+    found["topology"] = situation(n_components=3, transitions="left-right", **shape)
+    found["mixture"] = situation(n_components=3, transitions="independent")
     return found
 
 
@@ -170,7 +173,8 @@ def _numeric_situations(algorithm: str) -> dict[str, Situation]:
     """Those of a hidden Markov model of numbers, in one series and in several."""
     base: dict[str, Any] = {"n_components": 2, "max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
     if algorithm == "Gibbs":
-        base |= {"thin": 1}
+        del base["tol"]
+        base |= {"samples": Samples(thin=1)}
     series = [float(step % 7 > 3) * 4.0 + step % 3 for step in range(60)]
     pieces = [series[begin : begin + 6] for begin in range(0, 60, 6)]
     wide = [[[value, 1.0 + value % 2] for value in piece] for piece in pieces]
@@ -193,12 +197,12 @@ _UPDATES: dict[str, dict[str, dict[str, Any]]] = {
     "CVB": {
         "token": _TOKEN,
         "token auto": _TOKEN | {"alpha": "auto", "beta": "auto", "max_iter": _SWEEPS_AUTO},
-        "windows": {"block_length": _WINDOW},
+        "windows": {"update": Windows(_WINDOW)},
     },
     "Gibbs": {
         "sequence": {"update": "sequence"},
         "parameter": {"update": "parameter"},
-        "annealing": {"temperatures": (2.0, 0.5)},
+        "annealing": {"samples": Samples(thin=1, temperatures=(2.0, 0.5))},
     },
 }
 
@@ -207,7 +211,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
     """Those of a grammar: given, with cycles of unary rules, and with all rules."""
     base: dict[str, Any] = {"max_iter": _SWEEPS, "random_state": 0}
     if algorithm in ("Hastings", "Gibbs"):
-        base |= {"thin": 1}
+        base |= {"samples": Samples(thin=1)}
 
     def situation(y: Any = None, **settings: Any) -> Situation:
         new = [list("ab"), list("abab")]
@@ -223,14 +227,16 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
         "independent": situation(n_components=_FEW, rules="independent"),
     }
     if algorithm == "EM":
-        stepwise = {"update": "sequence", "batch_size": 2}
+        stepwise = {"update": MiniBatches(2)}
         found["stepwise"] = situation(grammar=_GRAMMAR, **stepwise)
         found["stepwise cycles"] = situation(grammar=_CYCLE, **stepwise)
         found["stepwise tables"] = situation(n_components=_MANY, **stepwise)
         independent: dict[str, Any] = {"n_components": _FEW, "rules": "independent"}
         found["stepwise independent"] = situation(**independent, **stepwise)
     else:
-        auto = {"alpha": "auto", "max_iter": _SWEEPS_AUTO, "tol": 0.0}
+        auto: dict[str, Any] = {"alpha": "auto", "max_iter": _SWEEPS_AUTO}
+        if algorithm in ("VB", "CVB"):
+            auto["tol"] = 0.0
         for title, settings in (
             ("auto", {"grammar": _GRAMMAR}),
             ("auto cycles", {"grammar": _CYCLE}),
@@ -244,20 +250,20 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
     """Those of a dependency model: nothing known, some heads, and tables that back off."""
     base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
     if algorithm == "Gibbs":
-        base |= {"thin": 1}
+        del base["tol"]
+        base |= {"samples": Samples(thin=1)}
     X, new = _words(_X), [["they", _UNKNOWN, "duck", "saw"]]
     heads = [None, [2, 0, None, None, 2], None, [None, None, None]]
     name = f"{algorithm}DMV"
+    extended = {"valence": Valence(True, backoff="head")}
     found = {
         "raw": Situation(name, base, X, None, new),
         "heads": Situation(name, base, X, heads, new),
         "random": Situation(name, base | {"init": "random"}, X, None, new),
-        "backoff": Situation(
-            name, base | {"extended_valence": True, "backoff": "head"}, X, None, new
-        ),
+        "backoff": Situation(name, base | extended, X, None, new),
     }
     if algorithm != "EM":
-        auto = {"alpha": "auto", "alpha_stop": "auto", "max_iter": _SWEEPS_AUTO}
+        auto = {"alpha": "auto", "valence": Valence(alpha_stop="auto"), "max_iter": _SWEEPS_AUTO}
         found["auto"] = Situation(name, base | auto, X, None, new)
     return found
 
@@ -274,7 +280,8 @@ def _alignment_situations(algorithm: str) -> dict[str, Situation]:
     """Those of a model of word alignment: nothing known, links, translations, learned NULL."""
     base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
     if algorithm == "Gibbs":
-        base |= {"thin": 1}
+        del base["tol"]
+        base |= {"samples": Samples(thin=1)}
     X = [(source.split(), target.split()) for source, target in _PAIRS]
     new = [(["they", _UNKNOWN, "duck"], ["el", _UNKNOWN, "pato"])]
     links = [None, [(1, 0), (3, 2)], None, [(0, 0), (-1, 1)]]
@@ -310,7 +317,7 @@ def _treebank_situations(algorithm: str) -> dict[str, Situation]:
     found = {
         "fixed": situation(),
         "viterbi": situation(decoding="viterbi"),
-        "split-merge": situation(n_subtypes=4, schedule="split-merge", round_length=2),
+        "split-merge": situation(n_subtypes=4, schedule=SplitAndMerge(round_length=2)),
     }
     if algorithm == "CVB":
         found["token"] = situation(**_TOKEN)

@@ -4,7 +4,8 @@ Wang and Blunsom (2013), eq. 29: one step a sweep from the same counts, none in 
 The step itself is `sklearn_cvb.learning.dirichlet.fixed_point` or `ascend`.
 """
 
-from typing import NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,9 +42,9 @@ class Rows(NamedTuple):
     width: int
 
 
-def first_value(concentration: float | str) -> float:
-    """The concentration of the first sweep; "auto" marks one to learn."""
-    return FIRST_VALUE if concentration == "auto" else float(concentration)
+def first_value(concentration: Any) -> float:
+    """The concentration of the first sweep; "auto" and a prior mark one to learn."""
+    return float(concentration) if isinstance(concentration, Real) else FIRST_VALUE
 
 
 def rests(is_learned: bool, n_sweeps: int) -> bool:

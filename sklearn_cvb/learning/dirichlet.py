@@ -65,9 +65,15 @@ class DirichletRows(NamedTuple):
         """Its exponential, which does not sum to 1."""
         return np.exp(self.expected_log())
 
-    def divergence(self) -> float:
-        """KL of the posterior from the prior (nats)."""
-        return kl_divergence(self.cells, self.prior, self.totals, self.prior_totals)
+    def divergence(self, expected_log: np.ndarray | None = None) -> float:
+        """KL of the posterior from the prior (nats; Beal 2003, appendix A)."""
+        logs = self.expected_log() if expected_log is None else expected_log
+        return float(np.sum(self.counts * logs)) - self.log_evidence()
+
+    def averages(self) -> tuple[np.ndarray, float]:
+        """exp E[log theta], and the divergence, which shares its digammas."""
+        logs = self.expected_log()
+        return np.exp(logs), self.divergence(logs)
 
     def log_prior_density(self, weights: np.ndarray) -> float:
         """The log prior of listed cells in the softmax basis: the sum of u log theta (nats)."""
@@ -78,15 +84,6 @@ class DirichletRows(NamedTuple):
         return log_evidence(self.counts, self.prior, self.count_totals, self.prior_totals)
 
 
-def kl_divergence(
-    cells: np.ndarray, prior_cells: Numbers, totals: np.ndarray, prior_totals: np.ndarray
-) -> float:
-    """Sum over rows of KL(Dir(u) || Dir(p)), nats (Beal 2003, appendix A)."""
-    of_cells = (cells - prior_cells) * digamma(cells) - gammaln(cells) + gammaln(prior_cells)
-    of_rows = gammaln(totals) - gammaln(prior_totals) - (totals - prior_totals) * digamma(totals)
-    return float(np.sum(of_cells) + np.sum(of_rows))
-
-
 def log_evidence(
     counts: np.ndarray, prior_cells: Numbers, count_totals: np.ndarray, prior_totals: Numbers
 ) -> float:
@@ -95,9 +92,17 @@ def log_evidence(
     Wang and Blunsom (2013), the Gamma functions behind eq. 12.
     """
     return float(
-        np.sum(gammaln(counts + prior_cells) - gammaln(prior_cells))
+        np.sum(gammaln(counts + prior_cells) - _log_gamma_of_prior(prior_cells))
         - np.sum(gammaln(count_totals + prior_totals) - gammaln(prior_totals))
     )
+
+
+def _log_gamma_of_prior(cells: Numbers) -> np.ndarray:
+    """log Gamma of the cells of a prior: equal ones come in long rows, and are done once."""
+    cells = np.asarray(cells)
+    flat = cells.ravel()
+    first = np.flatnonzero(np.append(True, flat[1:] != flat[:-1])[: flat.size])
+    return np.repeat(gammaln(flat[first]), np.diff(first, append=flat.size)).reshape(cells.shape)
 
 
 def log_rising(counts: np.ndarray, prior: np.ndarray) -> float:

@@ -69,7 +69,7 @@ class Gibbs(Algorithm):
         Linear over all sweeps; None for 1 throughout.
     """
 
-    requires = ("first_sample", "resample", "log_evidence", "means")
+    requires: tuple[str, ...] = ("first_sample", "resample", "log_evidence", "means")
     stops = False
 
     def __init__(
@@ -79,7 +79,9 @@ class Gibbs(Algorithm):
         thin: int = 1,
         temperatures: tuple[float, float] | None = None,
     ) -> None:
-        self.n_planned, self.n_burn_in, self.thin = n_planned, n_burn_in, thin
+        self.n_planned: int = n_planned
+        self.n_burn_in: int | None = n_burn_in
+        self.thin: int = thin
         self.temperatures = temperatures
 
     def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:

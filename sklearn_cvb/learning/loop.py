@@ -279,7 +279,7 @@ def _restored(job: Job, fit: Fit) -> Fit:
 
 def _generators(job: Job, resumed: Fit | None) -> list[np.random.Generator]:
     """A random generator for each restart; a fit that goes on has a single one, its own."""
-    n_init = job.estimator.n_init
+    n_init = job.estimator._n_restarts
     if resumed is not None:
         assert resumed.randomness is not None, "sweeps leave it"
         if job.estimator.verbose and n_init > 1:

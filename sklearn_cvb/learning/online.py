@@ -26,10 +26,11 @@ from sklearn_cvb.reading.validation import (
 )
 
 # What may not change between batches: the layout of all counts depends on it.
-_LAYOUT = (
-    *("n_components", "grammar", "rules", "topology", "end_state", "emission"),
-    *("tag_dictionary", "unknown_tags", "denoise", "handle_unknown", "vocabulary"),
-)
+_LAYOUT = {
+    *("n_components", "grammar", "rules", "transitions__topology", "transitions__end_state"),
+    *("tag_dictionary__entries", "tag_dictionary__unknown_tags", "tag_dictionary__denoise"),
+    *("emission__vocabulary", "emission__handle_unknown", "handle_unknown", "vocabulary"),
+}
 
 
 class Seen(NamedTuple):
@@ -135,7 +136,7 @@ def seen_after(before: Seen | None, batch: Batch, estimator: Any, n_batches: int
         uses = uses.copy()
         uses[: len(before.uses)] += before.uses
         n_batches += before.n_batches
-    total = estimator.total_samples
+    total = estimator._setting("steps").total_samples
     scale = 1.0 if total is None else total / max(1, n_sequences)
     return Seen(
         n_tokens, n_sequences, scale * n_tokens, n_batches, uses, _layout_parameters(estimator)
@@ -155,7 +156,11 @@ def seen_by_fit(estimator: Any, batch: Batch) -> Seen:
 
 
 def _layout_parameters(estimator: Any) -> dict[str, Any]:
-    return {name: getattr(estimator, name) for name in _LAYOUT if hasattr(estimator, name)}
+    found = estimator.get_params(deep=False)
+    for name in {"transitions", "emission", "tag_dictionary"} & found.keys():
+        fields = estimator._setting(name).get_params(deep=False).items()
+        found |= {f"{name}__{field}": value for field, value in fields}
+    return {name: found[name] for name in _LAYOUT & found.keys()}
 
 
 class Running(NamedTuple):
@@ -191,7 +196,7 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
 
     The first call starts a model as `fit` does, from this batch alone and once (`n_init` is not
     used); after `fit` it goes on from there. A batch is inferred from the counts so far, which
-    then move towards its own (see `learning_decay`). They always sum to the tokens of all
+    then move towards its own (see `StepSizes`). They always sum to the tokens of all
     calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
     given; tags and symbols are those of the first call, and so is what the forms of words say.
 
@@ -228,7 +233,7 @@ def learn_batch(estimator: Any, X: Any, y: Any) -> None:
     `_batch_of` says how much there is in one, `_rare_of_all` what is known of words seen once;
     `_why_no_batches` is empty where it learns in batches at all.
     """
-    check_sizes(estimator.get_params(deep=False))
+    check_sizes(estimator.get_params())
     learned: Learned | None = vars(estimator).get("_learned")
     _check_streaming(estimator, learned)
     running: Running | None = None
@@ -257,7 +262,8 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
         finished = finished._replace(work=None)
     batch = estimator._batch_of(read, finished)
     seen_now = seen_after(seen, batch, estimator)
-    step = step_for(seen, seen_now, estimator.learning_decay, estimator.learning_offset)
+    steps = estimator._setting("steps")
+    step = step_for(seen, seen_now, 1.0 if steps.decay is None else steps.decay, steps.offset)
     counts = mapped(lambda one: step.batch * one, state.counts)
     if running is not None:
         counts = mixed(running.counts, step.running, state.counts, step.batch)

@@ -93,7 +93,7 @@ class LocalParts:
     """Shards in this process, asked one after the other."""
 
     def __init__(self, shards: Sequence["Shard"]) -> None:
-        self.shards = list(shards)
+        self.shards: list[Shard] = list(shards)
 
     def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every shard, and add up what they return in their order."""

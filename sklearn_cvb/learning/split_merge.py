@@ -31,8 +31,9 @@ class SplitMerge(Algorithm):
     """
 
     def __init__(self, inner: Algorithm, plan: Plan) -> None:
-        self.inner, self.plan = inner, plan
-        self.requires = (*inner.requires, "laid_out", "split", "merged")
+        self.inner: Algorithm = inner
+        self.plan: Plan = plan
+        self.requires: tuple[str, ...] = (*inner.requires, "laid_out", "split", "merged")
         self.patience, self.is_total, self.stops = inner.patience, inner.is_total, inner.stops
         self.averages, self.keeps_work = inner.averages, inner.keeps_work
         self.name_of_objective = inner.name_of_objective

@@ -25,7 +25,7 @@ class Steps(NamedTuple):
 class Stepwise(EM):
     """EM whose sweep goes through the units in a random order, a few at a time."""
 
-    requires = ("maximise", "infer", "units", "step_through")
+    requires: tuple[str, ...] = ("maximise", "infer", "units", "step_through")
     patience = 2
     keeps_work = True
 

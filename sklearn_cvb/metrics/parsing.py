@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from sklearn_cvb.reading.corpus import as_list, shown
+from sklearn_cvb.reading.corpus import as_list, short_repr
 from sklearn_cvb.treebank.reading import cleaned
 
 # What EVALB's standard parameters delete: roots above the sentence, and punctuation.
@@ -274,7 +274,7 @@ def _tree(tree: Any) -> Any:
     if isinstance(tree, str):
         return Tree.fromstring(tree)
     if not isinstance(tree, Tree):
-        raise TypeError(f"{shown(tree)} is no tree: pass an nltk.Tree, or a tree in brackets")
+        raise TypeError(f"{short_repr(tree)} is no tree: pass an nltk.Tree, or a tree in brackets")
     return tree
 
 
@@ -283,7 +283,9 @@ def _paired(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[Any, ...
     gold, predictions = as_list(y_true), as_list(y_pred)
     if gold is None or predictions is None:
         wrong = y_true if gold is None else y_pred
-        raise TypeError(f"{shown(wrong)} is no list: pass one tree or segmentation per sentence")
+        raise TypeError(
+            f"{short_repr(wrong)} is no list: pass one tree or segmentation per sentence"
+        )
     if len(gold) != len(predictions):
         raise ValueError(f"{len(gold)} gold trees but {len(predictions)} predicted ones")
     pairs = [
@@ -337,7 +339,7 @@ def _piece_lengths(segments: Any) -> list[int]:
     if not hasattr(segments, "label"):
         pieces = as_list(segments)
         if pieces is None or not all(hasattr(piece, "__len__") for piece in pieces):
-            raise TypeError(f"{shown(segments)} is no list of pieces, strings or lists")
+            raise TypeError(f"{short_repr(segments)} is no list of pieces, strings or lists")
         return [len(piece) for piece in pieces]
     lengths, run = [], 0
     for child in segments:

@@ -75,16 +75,20 @@ class TaggingScorer:
         return self.name
 
 
-token_accuracy_scorer = TaggingScorer(token_accuracy, "token_accuracy_scorer")
-many_to_one_scorer = TaggingScorer(many_to_one_accuracy, "many_to_one_scorer")
-one_to_one_scorer = TaggingScorer(one_to_one_accuracy, "one_to_one_scorer")
-v_measure_scorer = TaggingScorer(v_measure, "v_measure_scorer")
-bracket_f1_scorer = TaggingScorer(bracket_f1, "bracket_f1_scorer")
-segmentation_f1_scorer = TaggingScorer(segmentation_f1, "segmentation_f1_scorer")
-directed_accuracy_scorer = TaggingScorer(directed_accuracy, "directed_accuracy_scorer")
-undirected_accuracy_scorer = TaggingScorer(undirected_accuracy, "undirected_accuracy_scorer")
-neutral_accuracy_scorer = TaggingScorer(neutral_accuracy, "neutral_accuracy_scorer")
-alignment_f1_scorer = TaggingScorer(alignment_f1, "alignment_f1_scorer")
+token_accuracy_scorer: TaggingScorer = TaggingScorer(token_accuracy, "token_accuracy_scorer")
+many_to_one_scorer: TaggingScorer = TaggingScorer(many_to_one_accuracy, "many_to_one_scorer")
+one_to_one_scorer: TaggingScorer = TaggingScorer(one_to_one_accuracy, "one_to_one_scorer")
+v_measure_scorer: TaggingScorer = TaggingScorer(v_measure, "v_measure_scorer")
+bracket_f1_scorer: TaggingScorer = TaggingScorer(bracket_f1, "bracket_f1_scorer")
+segmentation_f1_scorer: TaggingScorer = TaggingScorer(segmentation_f1, "segmentation_f1_scorer")
+directed_accuracy_scorer: TaggingScorer = TaggingScorer(
+    directed_accuracy, "directed_accuracy_scorer"
+)
+undirected_accuracy_scorer: TaggingScorer = TaggingScorer(
+    undirected_accuracy, "undirected_accuracy_scorer"
+)
+neutral_accuracy_scorer: TaggingScorer = TaggingScorer(neutral_accuracy, "neutral_accuracy_scorer")
+alignment_f1_scorer: TaggingScorer = TaggingScorer(alignment_f1, "alignment_f1_scorer")
 
 
 def perplexity_scorer(estimator: Any, X: Any, y: Any = None) -> float:

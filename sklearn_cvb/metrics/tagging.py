@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import as_list, is_hashable, is_missing, shown
+from sklearn_cvb.reading.corpus import as_list, is_hashable, is_missing, short_repr
 
 
 def token_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
@@ -243,7 +243,7 @@ def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list[An
 def _rows(name: str, labels: Any) -> list[Any]:
     rows = as_list(labels.to_numpy() if hasattr(labels, "columns") else labels)
     if rows is None:
-        raise TypeError(f"{name} is {shown(labels)}: pass a list of sequences of labels")
+        raise TypeError(f"{name} is {short_repr(labels)}: pass a list of sequences of labels")
     return rows
 
 
@@ -251,7 +251,7 @@ def _label_list(name: str, number: int, labels: Any) -> list[Any]:
     items = as_list(labels)
     if items is None or not all(map(is_hashable, items)):
         raise TypeError(
-            f"{name}[{number}] is {shown(labels)}; each element must be a sequence of labels, "
+            f"{name}[{number}] is {short_repr(labels)}; each element must be a sequence of labels, "
             'as in [["DET", "NOUN"], ...]'
         )
     return items

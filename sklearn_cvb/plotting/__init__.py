@@ -1,11 +1,6 @@
 """Pictures of what a fit did. Needs matplotlib, which is imported when a function is called."""
 
-from sklearn_cvb.plotting.curves import (
-    plot_accuracy,
-    plot_components,
-    plot_history,
-    plot_restarts,
-)
+from sklearn_cvb.plotting.curves import plot_accuracy, plot_components, plot_history, plot_restarts
 from sklearn_cvb.plotting.matrices import hinton, plot_confusion, plot_transitions
 from sklearn_cvb.plotting.sentences import plot_alignment, plot_dependency_tree, plot_phrase_tree
 from sklearn_cvb.plotting.series import plot_ellipses, plot_forecast, plot_states

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn_cvb.display import AlignedSentences, DependencyTree, PhraseTree
 from sklearn_cvb.display.aligned_sentences import HALF_SQUARE
-from sklearn_cvb.display.arcs import (
-    CAPTION,
-    COLOURS,
-    DASHES,
-    GOLD,
-    SIZES,
-    STROKE,
-    Drawing,
-    Stroke,
-)
+from sklearn_cvb.display.arcs import CAPTION, COLOURS, DASHES, GOLD, SIZES, STROKE, Drawing, Stroke
 from sklearn_cvb.plotting.axes import axes_or_new
 
 if TYPE_CHECKING:

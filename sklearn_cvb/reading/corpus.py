@@ -184,8 +184,8 @@ def unhashable(values: list[Any], starts: np.ndarray, kind: str = "token") -> Ty
             is_deeper = kind == "token" and isinstance(value, list)
             deeper = " (X is a list of sequences, not of batches)" if is_deeper else ""
             return TypeError(
-                f"{kind} {shown(value)} ({place(position, starts)}) is not hashable: the argument "
-                "must be a hashable value such as a string or a number" + deeper
+                f"{kind} {short_repr(value)} ({place(position, starts)}) is not hashable: the "
+                "argument must be a hashable value such as a string or a number" + deeper
             )
     return TypeError(f"every {kind} must be hashable")
 
@@ -319,19 +319,19 @@ class Taken(NamedTuple):
 
 def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
     """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
-    if estimator.vocabulary is None:
+    vocabulary, handle_unknown = estimator._known_words()
+    if vocabulary is None:
         types = types_of(sequences.tokens, sequences.starts)
-        if not types and estimator.handle_unknown == "error":
+        if not types and handle_unknown == "error":
             raise ValueError("X holds no observed token: give a vocabulary")
         return types
-    unordered = isinstance(estimator.vocabulary, Set | Mapping)
-    given = list(estimator.vocabulary) if unordered else as_list(estimator.vocabulary)
+    given = list(vocabulary) if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
     if given is None:
-        raise TypeError(f"vocabulary is {shown(estimator.vocabulary)}: pass a list of symbols")
+        raise TypeError(f"vocabulary is {short_repr(vocabulary)}: pass a list of symbols")
     types = types_of(given, np.array([0, len(given)]))
     if any(map(is_missing, given)):
         raise ValueError("vocabulary holds None or NaN, which stand for missing observations")
-    if isinstance(estimator.vocabulary, set | frozenset):
+    if isinstance(vocabulary, set | frozenset):
         return types
     return list(dict.fromkeys(given))
 
@@ -342,7 +342,7 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     messages: list[str] = []
     if is_table(X):
         table, attributes = check_table_to_fit(estimator, X)
-        if estimator.vocabulary is None and are_measurements(table):
+        if estimator._known_words()[0] is None and are_measurements(table):
             messages.append(
                 "nearly all numbers in X differ: each value is a symbol of its own here, so "
                 "that nothing will be recognised again; sort numbers into bins first, as "
@@ -380,7 +380,7 @@ def encoded_again(estimator: Any, index: Mapping[Any, Any], X: Any) -> Corpus:
 
 def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
     """Encoded sequences; raises on words outside the vocabulary where they are not handled."""
-    if estimator.handle_unknown == "error" and corpus.unknown:
+    if corpus.unknown and estimator._known_words()[1] == "error":
         # Unknown words are numbered behind all others.
         position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
         raise ValueError(
@@ -452,11 +452,11 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
         raise ValueError(f"X must have one axis of steps and columns, got shape {tokens.shape}")
     cuts = as_list(lengths)
     if cuts is None or not all(isinstance(length, numbers.Integral) for length in cuts):
-        raise TypeError(f"lengths must be a list of integers, got {shown(lengths)}")
+        raise TypeError(f"lengths must be a list of integers, got {short_repr(lengths)}")
     if any(length <= 0 for length in cuts) or sum(cuts) != len(tokens):
         raise ValueError(
             f"lengths must be positive and sum to the number of tokens ({len(tokens)}), "
-            f"got {shown(cuts[:10])} with sum {shown(sum(cuts))}"
+            f"got {short_repr(cuts[:10])} with sum {short_repr(sum(cuts))}"
         )
     return np.split(tokens, np.cumsum(cuts)[:-1])
 
@@ -502,7 +502,7 @@ def samples_of(X: Any, such_as: str = "lists of words") -> list[Any]:
         raise TypeError(f"X is the string {X!r}: {_TOKENISE}, and pass a list of samples")
     if isinstance(X, Mapping | Set) or not hasattr(X, "__iter__"):
         raise TypeError(
-            f"X is {shown(X)}: pass a list of sequences, such as {such_as}{_values_of(X)}"
+            f"X is {short_repr(X)}: pass a list of sequences, such as {such_as}{_values_of(X)}"
         )
     items = as_list(X)
     return list(X) if items is None else items
@@ -551,8 +551,8 @@ def tokens_of(sample: Any, name: str) -> list[Any]:
     items = as_list(sample)
     if items is None:
         raise TypeError(
-            f"{name} is {shown(sample)} of type {type(sample).__name__}: each sample must be a "
-            f"sequence of tokens, such as a list, {_COLUMN}"
+            f"{name} is {short_repr(sample)} of type {type(sample).__name__}: each sample must be "
+            f"a sequence of tokens, such as a list, {_COLUMN}"
         )
     return items
 
@@ -569,7 +569,7 @@ def known_of(y: Any, lengths: np.ndarray, width: int | None, form: str) -> list[
             y = y[:, 0]
         known = as_list(y)
     if known is None:
-        raise TypeError(f"y is {shown(y)} of type {type(y).__name__}: {form}")
+        raise TypeError(f"y is {short_repr(y)} of type {type(y).__name__}: {form}")
     refuse_lengths(known, len(lengths), int(lengths.sum()))
     if len(known) != len(lengths):
         raise ValueError(
@@ -592,10 +592,10 @@ def refuse_lengths(y: Any, n_sequences: int, n_tokens: int) -> None:
         and all(isinstance(item, Integral) and not isinstance(item, bool) for item in known)
         and sum(known) == n_tokens
     ):
-        raise ValueError(f"y holds {shown(known)}, the lengths of sequences: {LENGTHS}")
+        raise ValueError(f"y holds {short_repr(known)}, the lengths of sequences: {LENGTHS}")
 
 
-def shown(value: Any) -> str:
+def short_repr(value: Any) -> str:
     """How a message shows a value: its text, not all of it where that is long."""
     if _is_frame(value):
         return f"a frame with columns {_columns(value)[:5]!r}"

@@ -27,7 +27,7 @@ from sklearn_cvb.reading.corpus import (
     is_missing,
     place,
     samples_of,
-    shown,
+    short_repr,
     sorted_types,
     tokens_of,
 )
@@ -110,8 +110,8 @@ def _tags_checked(word: Hashable, entry: Any) -> tuple[Any, ...]:
         can_be = False
     if not can_be:
         raise TypeError(
-            f"tag_dictionary[{word!r}] is {shown(entry)}: an entry is a tag, a list of tags, or a "
-            'dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'
+            f"tag_dictionary[{word!r}] is {short_repr(entry)}: an entry is a tag, a list of tags, "
+            'or a dict that says how often each tag was seen, such as {"NOUN": 3, "VERB": 1}'
         )
     return tags
 
@@ -120,7 +120,7 @@ def check_unknown_tags(unknown_tags: Any) -> list[Any]:
     """The tags that words outside a dictionary may take, as a list."""
     tags = list(unknown_tags) if isinstance(unknown_tags, Set) else as_list(unknown_tags)
     if tags is None or not all(map(is_hashable, tags)):
-        raise TypeError(f"unknown_tags is {shown(unknown_tags)}: pass a list of tags")
+        raise TypeError(f"unknown_tags is {short_repr(unknown_tags)}: pass a list of tags")
     if not tags:
         raise ValueError("unknown_tags lists no tag: use None to allow any tag")
     if any(map(is_missing, tags)):
@@ -332,7 +332,7 @@ def tag_dictionary_from(
             pairs.update(map(tuple, items))
         except TypeError:
             raise TypeError(
-                f"sentence {i} has a word or tag that is not hashable: {shown(items)}"
+                f"sentence {i} has a word or tag that is not hashable: {short_repr(items)}"
             ) from None
     seen: dict[Hashable, Counter[Any]] = {}
     counts: Counter[Any] = Counter()
@@ -367,7 +367,7 @@ def tagged_pairs(
             if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in items):
                 raise ValueError(
                     f"sentence {i} holds something else than pairs (word, tag): give `tags`, or "
-                    f"pairs; it is {shown(items)}"
+                    f"pairs; it is {short_repr(items)}"
                 )
         else:
             labels = tokens_of(known[i], f"tags[{i}]")

@@ -5,7 +5,7 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
@@ -30,11 +30,19 @@ from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback._callback_support import callback_management_context
-except ImportError:  # an older or later scikit-learn without callbacks: fit without them
+except ImportError:  # scikit-learn before 1.9, or a later one that has moved them: fit without
     from contextlib import nullcontext as callback_management_context
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in where scikit-learn has no callbacks."""
+
+        @property
+        def set_callbacks(self) -> Any:
+            """What asks whether it is there finds nothing; who calls it is told why."""
+            raise AttributeError(
+                f"{type(self).__name__} has no callbacks with scikit-learn {sklearn.__version__}: "
+                "they came with 1.9"
+            )
 
 
 # Where a seed is asked for, and a path.
@@ -77,7 +85,7 @@ def with_callbacks(
         estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
     ) -> _Result:
         _refuse_lengths(method, kwargs)
-        check_sizes(estimator.get_params(deep=False))  # type: ignore[attr-defined]
+        check_sizes(estimator.get_params())  # type: ignore[attr-defined]
         with callback_management_context(estimator):
             return method(estimator, *args, **kwargs)
 
@@ -164,13 +172,8 @@ _CONCENTRATIONS = ("alpha", "beta", "start_alpha")
 
 
 def check_sizes(parameters: Mapping[str, Any]) -> None:
-    """Raise InvalidParameterError where a number, also one in a tuple, is too large.
-
-    A tuple that is the prior of a concentration must be (shape, rate), too.
-    """
+    """Raise InvalidParameterError where a number, also one in a tuple, is too large."""
     for name, value in parameters.items():
-        if name.endswith("_prior") and isinstance(value, tuple):
-            check_gamma_prior(name, value)
         for number in value if isinstance(value, tuple) else (value,):
             has_range = name in _CONCENTRATIONS and not isinstance(number, Integral)
             if not isinstance(number, Real) or has_range:
@@ -198,18 +201,6 @@ def as_numbers(name: str, values: Any) -> np.ndarray:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InvalidParameterError(f"{name} must hold numbers, got {values!r}"[:200]) from None
-
-
-def check_gamma_prior(name: str, value: Sequence[Any]) -> None:
-    """Raise unless `value` is a pair (shape >= 1, rate > 0) of finite numbers."""
-    if (
-        len(value) != 2
-        or not all(isinstance(number, Real) for number in value)
-        or not (1 <= value[0] < np.inf and 0 < value[1] < np.inf)
-    ):
-        raise InvalidParameterError(
-            f"{name} must be (shape, rate) with shape >= 1 and rate > 0, got {value!r}"
-        )
 
 
 def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
@@ -260,7 +251,6 @@ __all__ = [
     "check_choice",
     "check_concentrations",
     "check_counts",
-    "check_gamma_prior",
     "check_sizes",
     "check_table",
     "check_table_to_fit",

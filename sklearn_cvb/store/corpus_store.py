@@ -103,6 +103,7 @@ class CorpusStore:
     """
 
     is_on_disk = True
+    starts: np.ndarray
 
     def __init__(
         self,
@@ -112,13 +113,17 @@ class CorpusStore:
         scratch: Path | None = None,
         span: tuple[int, int] | None = None,
     ) -> None:
-        self.folder, self._header, self.batch_size = folder, header, batch_size
-        self.scratch = folder if scratch is None else scratch
+        self._header = header
+        self.folder: Path = folder
+        self.batch_size: int = batch_size
+        self.scratch: Path = folder if scratch is None else scratch
         self._span = span or (0, header.n_sequences)
         words = read_json(folder, WORDS, header)
-        self.vocabulary = as_array(words[: header.n_words])
-        self.unknown = words[header.n_words :]
-        self.classes = read_json(folder, CLASSES, header) if CLASSES in header.files else []
+        self.vocabulary: np.ndarray = as_array(words[: header.n_words])
+        self.unknown: list[Any] = words[header.n_words :]
+        self.classes: list[Any] = (
+            read_json(folder, CLASSES, header) if CLASSES in header.files else []
+        )
         self._map()
 
     def _map(self) -> None:

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import weakref
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -61,9 +61,10 @@ class Scratch:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         try:
-            self.handle = tempfile.TemporaryFile(dir=folder, prefix="fit-", buffering=0)  # noqa: SIM115
+            file = tempfile.TemporaryFile(dir=folder, prefix="fit-", buffering=0)  # noqa: SIM115
         except OSError as error:
             raise self._named(error) from error
+        self.handle: IO[bytes] = file
         weakref.finalize(self, self.handle.close)
         self._end = 0
         self._lock = threading.Lock()

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import as_list, is_table, samples_of, shown, tokens_of
+from sklearn_cvb.reading.corpus import as_list, is_table, samples_of, short_repr, tokens_of
 
 # Bytes of a text file, rows of a parquet file, and sequences of a stream that are read at a time.
 _BYTES, _ROWS, _SEQUENCES = 1 << 23, 1 << 16, 10_000
@@ -52,7 +52,7 @@ def batches_of(source: Any, reading: Reading) -> Iterator[Batch]:
         yield from _read(source, "X", reading)
         return
     if not isinstance(source, Iterable):
-        raise TypeError(f"X is {shown(source)}: pass batches of sequences, or paths of files")
+        raise TypeError(f"X is {short_repr(source)}: pass batches of sequences, or paths of files")
     items = iter(source)
     first = next(items, None)
     if first is None:
@@ -75,8 +75,8 @@ def _read(item: Any, name: str, reading: Reading) -> Iterator[Batch]:
     elif reading.tagged:
         if not isinstance(item, tuple | list) or len(item) != 2:
             raise TypeError(
-                f"{name} is {shown(item)}: with tagged=True each batch is a pair, the sequences "
-                "and their tags"
+                f"{name} is {short_repr(item)}: with tagged=True each batch is a pair, the "
+                "sequences and their tags"
             )
         yield _with_tags(_of_sequences(item[0], name), item[1], name)
     else:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import as_list, is_missing, shown, sorted_types, unhashable
+from sklearn_cvb.reading.corpus import as_list, is_missing, short_repr, sorted_types, unhashable
 from sklearn_cvb.store.corpus_store import CorpusStore, open_store
 from sklearn_cvb.store.files import (
     CLASSES,
@@ -142,7 +142,7 @@ def _given(vocabulary: Collection[Any]) -> list[Any]:
     """The symbols of a vocabulary, each once; sorted where it has no order."""
     values = None if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
     if values is None and not isinstance(vocabulary, Set | Mapping):
-        raise TypeError(f"vocabulary is {shown(vocabulary)}: pass a list of symbols")
+        raise TypeError(f"vocabulary is {short_repr(vocabulary)}: pass a list of symbols")
     given = sorted_types(vocabulary) if values is None else list(dict.fromkeys(values))
     for word in given:
         if not isinstance(word, str | int) or isinstance(word, bool):
@@ -190,7 +190,7 @@ class _Writer:
                 at = position - int(starts[sequence])
                 where = f"sequence {self._n_sequences + sequence}, position {at}"
             raise TypeError(
-                f"{kind} {shown(token)} ({where}) is a {type(token).__name__}: a store holds "
+                f"{kind} {short_repr(token)} ({where}) is a {type(token).__name__}: a store holds "
                 "strings or integers; turn others into strings, as with str"
             ) from None
         except TypeError:
@@ -278,7 +278,7 @@ def _aside(place: Path, overwrite: bool) -> Iterator[Path]:
     if left and (LOCK not in left or left - _MADE):
         raise FileExistsError(
             f"{str(aside)!r}, where the store is written first, holds what no write has left "
-            f"({shown(sorted(left - _MADE or left))}): move it elsewhere, or choose another folder"
+            f"({short_repr(sorted(left - _MADE or left))}): move it elsewhere, or choose another "
         )
     lock = _locked(aside)
     try:
@@ -306,8 +306,8 @@ def _replace(place: Path, aside: Path) -> None:
     others = [path.name for path in place.iterdir() if path.name not in own or path.is_dir()]
     if both := [name for name in others if (aside / name).exists()]:
         raise FileExistsError(
-            f"{str(place)!r} holds {shown(both)}, not of the store that is there, but a name of "
-            "the new one's: move it elsewhere, or choose another folder"
+            f"{str(place)!r} holds {short_repr(both)}, not of the store that is there, but a name "
+            "of the new one's: move it elsewhere, or choose another folder"
         )
     # A new name, so that nobody's folder is in the way.
     kept = Path(tempfile.mkdtemp(prefix=f"{place.name}.replaced-", dir=place.parent))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.latent.arrays import NONE, Parses, Rules, Trees, rules_of
+from sklearn_cvb.kernels.treebank.arrays import NONE, Parses, Rules, Trees, rules_of
 from sklearn_cvb.reading.corpus import Corpus, sorted_types
 
 _NO_LABELS = np.empty(0, object)
@@ -43,7 +43,7 @@ class Treebank(NamedTuple):
     """A binarised treebank, before annotation."""
 
     symbols: list[Any]
-    # Rules, as `sklearn_cvb.kernels.latent.arrays.rules_of` takes them.
+    # Rules, as `sklearn_cvb.kernels.treebank.arrays.rules_of` takes them.
     roots: list[Any]
     binary: list[Any]
     unary: list[Any]

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_cvb.kernels.latent.arrays import NONE, Trees
-from sklearn_cvb.kernels.latent.tokens import Nodes, add_uses, spread, sweep_nodes
-from sklearn_cvb.kernels.latent.training import (
+from sklearn_cvb.kernels.treebank.arrays import NONE, Trees
+from sklearn_cvb.kernels.treebank.tokens import Nodes, add_uses, spread, sweep_nodes
+from sklearn_cvb.kernels.treebank.training import (
     EXPECT,
     KEEP,
     SCORE,
@@ -23,13 +23,13 @@ from sklearn_cvb.kernels.latent.training import (
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.treebank.binarise import Treebank
-from sklearn_cvb.treebank.parameters import Layout, Weights
+from sklearn_cvb.treebank.parameters import TreebankLayout, Weights
 
 # From so many numbers on shares are kept with half the digits.
 _MANY = 40_000_000
 
 
-class Problem(NamedTuple):
+class TreebankProblem(NamedTuple):
     """What an algorithm learns from."""
 
     corpus: Corpus
@@ -41,13 +41,13 @@ class Problem(NamedTuple):
         return self.treebank.trees
 
 
-def frozen_tally(weights: Weights, layout: Layout) -> Tally:
+def frozen_tally(weights: Weights, layout: TreebankLayout) -> Tally:
     """A tally without prior whose quotients are the weights."""
     n_rows = len(layout.sizes)
     return Tally(weights.cells, np.ones(n_rows), 0.0, np.zeros(n_rows), weights.log_scale)
 
 
-def tally_of(counts: np.ndarray, alpha: float, layout: Layout) -> Tally:
+def tally_of(counts: np.ndarray, alpha: float, layout: TreebankLayout) -> Tally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     prior_totals = alpha * layout.sizes
     log_scale = np.zeros(len(layout.blocks.first))
@@ -55,7 +55,7 @@ def tally_of(counts: np.ndarray, alpha: float, layout: Layout) -> Tally:
 
 
 def _inferred(
-    trees: Trees, layout: Layout, tally: Tally, shares: Shares, update: int
+    trees: Trees, layout: TreebankLayout, tally: Tally, shares: Shares, update: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Logs of the weights of all trees, and sums; what is done is said in the kernel."""
     work = workspace_for(trees, layout.rules, adds=update == EXPECT)
@@ -68,7 +68,7 @@ def _inferred(
 
 
 def marginals(
-    weights: Weights, layout: Layout, trees: Trees
+    weights: Weights, layout: TreebankLayout, trees: Trees
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Inside and outside weights of all nodes, whose products are posteriors; logs of trees.
 
@@ -86,7 +86,7 @@ def marginals(
 
 
 def expectation(
-    weights: Weights, layout: Layout, trees: Trees, keeps_shares: bool = False
+    weights: Weights, layout: TreebankLayout, trees: Trees, keeps_shares: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Shares]:
     """Expected counts of all trees, their log weights (-inf for none), and what each tree adds."""
     sizes = layout.blocks.nx * layout.blocks.ny * layout.blocks.nz
@@ -100,14 +100,14 @@ def expectation(
     return sums, log_z, shares
 
 
-def log_likelihoods(weights: Weights, layout: Layout, trees: Trees) -> np.ndarray:
+def log_likelihoods(weights: Weights, layout: TreebankLayout, trees: Trees) -> np.ndarray:
     """Log of the weight of each tree, summed over annotations."""
     tally, shares = frozen_tally(weights, layout), shares_for(trees, layout.blocks, False)
     return _inferred(trees, layout, tally, shares, WEIGH)[0]
 
 
 def leave_out_sweep(
-    trees: Trees, layout: Layout, tally: Tally, shares: Shares, frozen: bool
+    trees: Trees, layout: TreebankLayout, tally: Tally, shares: Shares, frozen: bool
 ) -> tuple[Shares, np.ndarray]:
     """Infer every tree from the counts of all others, which change at once unless frozen."""
     if not frozen:
@@ -116,7 +116,7 @@ def leave_out_sweep(
     return shares, _inferred(trees, layout, tally, shares, update)[0]
 
 
-def sum_of(shares: Shares, layout: Layout, trees: Trees) -> np.ndarray:
+def sum_of(shares: Shares, layout: TreebankLayout, trees: Trees) -> np.ndarray:
     """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
     n_cells, n_rows = int(layout.rules.first[-1]), len(layout.sizes)
     log_scale = np.zeros(len(layout.blocks.first))
@@ -194,7 +194,7 @@ def nodes_above(trees: Trees) -> np.ndarray:
     return above
 
 
-def first_nodes(weights: Weights, layout: Layout, trees: Trees) -> np.ndarray:
+def first_nodes(weights: Weights, layout: TreebankLayout, trees: Trees) -> np.ndarray:
     """Posteriors of each node's subtypes under given weights; then the row of a child not there."""
     inner, outer, log_z = marginals(weights, layout, trees)
     q = np.zeros((len(inner) + 1, inner.shape[1]))
@@ -208,21 +208,21 @@ def first_nodes(weights: Weights, layout: Layout, trees: Trees) -> np.ndarray:
     return q
 
 
-def counts_of(q: np.ndarray, layout: Layout, trees: Trees) -> np.ndarray:
+def counts_of(q: np.ndarray, layout: TreebankLayout, trees: Trees) -> np.ndarray:
     """Expected counts of all trees."""
     tally = tally_of(np.zeros(len(layout.row)), 0.0, layout)
     add_uses(trees, layout.blocks, tally, q)
     return tally.cells
 
 
-def token_sweep(q: np.ndarray, layout: Layout, trees: Trees, tally: Tally) -> np.ndarray:
+def token_sweep(q: np.ndarray, layout: TreebankLayout, trees: Trees, tally: Tally) -> np.ndarray:
     """New distributions of all nodes; the tally, of their counts, is changed in place."""
     nodes = Nodes(q.copy(), nodes_above(trees))
     sweep_nodes(trees, layout.blocks, tally, nodes, np.zeros((2, q.shape[1])))
     return nodes.q
 
 
-def score(q: np.ndarray, layout: Layout, trees: Trees, tally: Tally) -> np.ndarray:
+def score(q: np.ndarray, layout: TreebankLayout, trees: Trees, tally: Tally) -> np.ndarray:
     """Logs of the weights of all trees, each under the counts of all others."""
     found = []
     for begin, end in even_pieces(trees.starts, _PIECE):

@@ -5,13 +5,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sklearn_cvb.kernels.latent.arrays import Trees, rules_of
-from sklearn_cvb.kernels.latent.training import Shares
+from sklearn_cvb.kernels.treebank.arrays import Trees, rules_of
+from sklearn_cvb.kernels.treebank.training import Shares
 from sklearn_cvb.learning.model import NOBODY, Inferred, Model, State, inferred
 from sklearn_cvb.learning.split_merge import Plan
 from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.inference import (
-    Problem,
+    TreebankProblem,
     counts_of,
     expectation,
     first_nodes,
@@ -23,11 +23,11 @@ from sklearn_cvb.treebank.inference import (
     token_sweep,
 )
 from sklearn_cvb.treebank.parameters import (
-    Layout,
+    TreebankLayout,
     Weights,
-    exp_expected_log,
     layout_of,
     lists_of,
+    scaled,
     unscaled,
 )
 
@@ -36,13 +36,13 @@ from sklearn_cvb.treebank.parameters import (
 class AnnotatedModel(Model):
     """Observed trees whose symbols have hidden subtypes, which may be split and merged."""
 
-    problem: Problem
-    layout: Layout
+    problem: TreebankProblem
+    layout: TreebankLayout
     init: str  # "treebank", "random"
     alpha: float
     n_subtypes: int  # the most of a symbol
     merge_share: float  # part of the splits that is undone at a time
-    schedule: str  # "fixed" if layouts have `n_subtypes` of all symbols, "split-merge"
+    is_fixed: bool  # layouts have `n_subtypes` of all symbols
 
     _shares_type: ClassVar[type] = Shares
 
@@ -74,8 +74,9 @@ class AnnotatedModel(Model):
 
     def average(self, counts: np.ndarray, prior: float, before: Any) -> tuple[Weights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        divergence = self.layout.rows(counts, prior).divergence()
-        return exp_expected_log(self.layout, counts, prior), divergence
+        rows = self.layout.rows(counts, prior)
+        logs = rows.expected_log()
+        return scaled(logs, self.layout), rows.divergence(logs)
 
     def infer(self, weights: Weights, work: Any = None) -> Inferred:
         """Expected counts of all trees."""
@@ -92,7 +93,7 @@ class AnnotatedModel(Model):
     def rebase(self, state: State) -> State | None:
         """The state; None where other subtypes are asked for."""
         now = self.layout.rules.n_subtypes
-        if self.schedule == "fixed" and (now != self.n_subtypes).any():
+        if self.is_fixed and (now != self.n_subtypes).any():
             return None
         is_ours = state.shares is None or isinstance(state.shares, self._shares_type)
         return super().rebase(state) if is_ours else None
@@ -104,16 +105,16 @@ class AnnotatedModel(Model):
 
     # Layouts that change between sweeps
 
-    def laid_out(self, layout: Layout) -> Self:
+    def laid_out(self, layout: TreebankLayout) -> Self:
         """The same trees, annotated with other subtypes."""
         return replace(self, layout=layout)
 
-    def split(self, state: State, rng: np.random.Generator) -> tuple[Layout, np.ndarray]:
+    def split(self, state: State, rng: np.random.Generator) -> tuple[TreebankLayout, np.ndarray]:
         """Every subtype in two, and their weights."""
         weights, layout = split(self.means_of(state), self.layout, self.n_subtypes, rng)
         return layout, weights
 
-    def merged(self, state: State) -> tuple[Layout, np.ndarray]:
+    def merged(self, state: State) -> tuple[TreebankLayout, np.ndarray]:
         """Without the least useful splits, and the weights of what is left."""
         trees, share = self.problem.trees, self.merge_share
         counts, layout = merged(self.means_of(state), state.counts, self.layout, trees, share)
@@ -166,7 +167,7 @@ _ALIKE = 20
 
 
 def first_weights(
-    init: str, treebank: Treebank, layout: Layout, rng: np.random.Generator
+    init: str, treebank: Treebank, layout: TreebankLayout, rng: np.random.Generator
 ) -> np.ndarray:
     """Weights of the first E-step; `init` as of the estimators."""
     if init == "random":
@@ -181,11 +182,14 @@ def noisy(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return cells * (1.0 + _NOISE * rng.random(len(cells)))
 
 
-def plan_of(schedule: str, n_subtypes: int, length: int) -> Plan:
-    """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps."""
-    n_rounds = (n_subtypes - 1).bit_length() if schedule == "split-merge" else 0
+def plan_of(n_subtypes: int, length: int | None) -> Plan:
+    """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps.
+
+    None where all subtypes are there from the start.
+    """
+    n_rounds = (n_subtypes - 1).bit_length()
     n_alike = _ALIKE if n_subtypes > 1 else 0
-    if not n_rounds:
+    if length is None or not n_rounds:
         return Plan(n_resting=n_alike)
     splits = tuple(n * length for n in range(n_rounds))
     merges = tuple(first + max(1, int(_BEFORE_MERGING * length)) for first in splits)
@@ -193,8 +197,8 @@ def plan_of(schedule: str, n_subtypes: int, length: int) -> Plan:
 
 
 def split(
-    weights: np.ndarray, layout: Layout, most: int, rng: np.random.Generator
-) -> tuple[np.ndarray, Layout]:
+    weights: np.ndarray, layout: TreebankLayout, most: int, rng: np.random.Generator
+) -> tuple[np.ndarray, TreebankLayout]:
     """Split every subtype in two, with 1 % of noise; symbols that would have too many stay."""
     n = layout.rules.n_subtypes
     times = np.where(2 * n <= most, 2, 1)
@@ -209,8 +213,8 @@ def split(
 
 
 def merged(
-    weights: np.ndarray, counts: np.ndarray, layout: Layout, trees: Trees, share: float
-) -> tuple[np.ndarray, Layout]:
+    weights: np.ndarray, counts: np.ndarray, layout: TreebankLayout, trees: Trees, share: float
+) -> tuple[np.ndarray, TreebankLayout]:
     """Merge a share of all pairs of subtypes: those that tell least apart."""
     rows, losses = losses_of(weights, counts, layout, trees)
     order = np.argsort(losses, kind="stable")
@@ -228,7 +232,7 @@ def merged(
 
 
 def losses_of(
-    weights: np.ndarray, counts: np.ndarray, layout: Layout, trees: Trees
+    weights: np.ndarray, counts: np.ndarray, layout: TreebankLayout, trees: Trees
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the log-likelihood would lose if two subtypes of a symbol were one.
 
@@ -257,7 +261,7 @@ def losses_of(
     return np.array(rows, np.int64), np.array(losses)
 
 
-def _places(fine: Layout, coarse: Layout, onto: np.ndarray) -> np.ndarray:
+def _places(fine: TreebankLayout, coarse: TreebankLayout, onto: np.ndarray) -> np.ndarray:
     """For each cell of more subtypes the one of fewer to which it belongs."""
     rules, here, there = fine.rules, fine.blocks, coarse.blocks
     rule = np.repeat(np.arange(len(here.first)), np.diff(rules.first))

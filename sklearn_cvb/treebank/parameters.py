@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.latent.arrays import Rules, rows_of, rules_of
-from sklearn_cvb.kernels.latent.training import Blocks, blocks_of
+from sklearn_cvb.kernels.treebank.arrays import Rules, rows_of, rules_of
+from sklearn_cvb.kernels.treebank.training import Blocks, blocks_of
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 
@@ -26,7 +26,7 @@ class LatentPCFGCounts(NamedTuple):
     first: np.ndarray
 
 
-class Layout(NamedTuple):
+class TreebankLayout(NamedTuple):
     """Annotated rules, and what is computed from them once."""
 
     rules: Rules
@@ -50,7 +50,7 @@ class Weights(NamedTuple):
     cells: np.ndarray
     log_scale: np.ndarray  # (n_rules,), logs of these numbers
 
-    def whole(self, layout: Layout) -> np.ndarray:
+    def whole(self, layout: TreebankLayout) -> np.ndarray:
         """The weights themselves; the smallest may be 0."""
         if not self.log_scale.any():
             return self.cells
@@ -65,21 +65,21 @@ def lists_of(rules: Rules) -> list[list[Any]]:
     return [roots[:, 1].tolist(), list(map(tuple, binary.tolist())), *pairs]
 
 
-def layout_of(rules: Rules) -> Layout:
+def layout_of(rules: Rules) -> TreebankLayout:
     """What is computed from rules once."""
     row = rows_of(rules)
     sizes = np.bincount(row, minlength=int(rules.n_subtypes.sum()) + 1).astype(np.float64)
-    return Layout(rules, blocks_of(rules), row, sizes)
+    return TreebankLayout(rules, blocks_of(rules), row, sizes)
 
 
-def unscaled(cells: np.ndarray, layout: Layout) -> Weights:
+def unscaled(cells: np.ndarray, layout: TreebankLayout) -> Weights:
     """Weights that are not divided by anything."""
     return Weights(cells, np.zeros(len(layout.blocks.first)))
 
 
-def exp_expected_log(layout: Layout, counts: np.ndarray, alpha: float) -> Weights:
-    """exp(E[log theta]) under the Dirichlet posterior, scaled by the largest of each rule."""
-    logs, first = layout.rows(counts, alpha).expected_log(), layout.rules.first
+def scaled(logs: np.ndarray, layout: TreebankLayout) -> Weights:
+    """The exponentials of logs, those of each rule divided by their largest."""
+    first = layout.rules.first
     largest = np.maximum.reduceat(logs, first[:-1])
     return Weights(np.exp(logs - np.repeat(largest, np.diff(first))), largest)
 
@@ -97,8 +97,8 @@ def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
     """Weights of `predict`."""
     if not learned.averages:
         return mean_weights(learned, smoothing)
-    layout, alpha = learned.layout, learned.prior + float(smoothing)
-    return exp_expected_log(layout, learned.counts.cells, alpha).whole(layout)
+    alpha = learned.prior + float(smoothing)
+    return learned.layout.rows(learned.counts.cells, alpha).exp_expected_log()
 
 
 def with_any_word(learned: Learned, weights: np.ndarray) -> tuple[Rules, np.ndarray]:

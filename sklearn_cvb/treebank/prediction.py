@@ -11,8 +11,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from sklearn_cvb.grammar.sampling import drawn_within
-from sklearn_cvb.kernels.latent.arrays import NONE, Grammar, Parses, Rules, grammar_of, rows_of
-from sklearn_cvb.kernels.latent.chart import (
+from sklearn_cvb.kernels.treebank.arrays import NONE, Grammar, Parses, Rules, grammar_of, rows_of
+from sklearn_cvb.kernels.treebank.chart import (
     Chart,
     Items,
     Reach,
@@ -22,9 +22,9 @@ from sklearn_cvb.kernels.latent.chart import (
     outside,
     reach_for,
 )
-from sklearn_cvb.kernels.latent.decoding import SAME, Best, best_for, max_rule, viterbi
+from sklearn_cvb.kernels.treebank.decoding import SAME, Best, best_for, max_rule, viterbi
 from sklearn_cvb.learning.threads import on_threads
-from sklearn_cvb.treebank.parameters import Layout
+from sklearn_cvb.treebank.parameters import TreebankLayout
 
 # Rounds in which expected counts of subtypes are found.
 _ROUNDS = 20
@@ -305,13 +305,15 @@ class Drawn(NamedTuple):
 class Choices:
     """What every annotated left-hand side may become, and how likely that is."""
 
-    def __init__(self, layout: Layout, weights: np.ndarray) -> None:
+    def __init__(self, layout: TreebankLayout, weights: np.ndarray) -> None:
         order = np.argsort(layout.row, kind="stable")
         bounds = np.searchsorted(layout.row[order], np.arange(1, len(layout.sizes)))
-        self.cells = np.split(order, bounds)
-        self.levels = [np.cumsum(part) for part in np.split(weights[order], bounds)]
-        self.rules = layout.rules
-        self.before = np.cumsum(layout.rules.n_subtypes) - layout.rules.n_subtypes
+        self.cells: list[np.ndarray] = np.split(order, bounds)
+        self.levels: list[np.ndarray] = [
+            np.cumsum(part) for part in np.split(weights[order], bounds)
+        ]
+        self.rules: Rules = layout.rules
+        self.before: np.ndarray = np.cumsum(layout.rules.n_subtypes) - layout.rules.n_subtypes
 
     def root(self, rng: np.random.RandomState) -> tuple[int, int]:
         """A symbol and its subtype."""
@@ -348,7 +350,7 @@ def _subtypes(rules: Rules, rule: int, cell: int) -> tuple[int, int, int]:
 
 
 def sample_parses(
-    layout: Layout,
+    layout: TreebankLayout,
     weights: np.ndarray,
     n_samples: int,
     longest: int,

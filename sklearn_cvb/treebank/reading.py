@@ -16,7 +16,7 @@ from sklearn_cvb.reading.corpus import (
     is_table,
     known_of,
     samples_of,
-    shown,
+    short_repr,
     sorted_types,
 )
 
@@ -84,7 +84,7 @@ def cleaned(given: Any, name: str) -> Any:
         except ValueError as error:
             raise ValueError(f"{name} is no tree in brackets: {error}") from None
     if not isinstance(given, Tree):
-        raise TypeError(f"{name} is {shown(given)}: {_FORM}")
+        raise TypeError(f"{name} is {short_repr(given)}: {_FORM}")
     tree = _without_traces(given, name)
     if tree is None:
         raise ValueError(f"{name} has no words but traces: leave it out")
@@ -131,7 +131,9 @@ def _flat(label: Any, i: int, words: list[Any]) -> Any:
     from nltk import Tree
 
     if reading.is_missing(label) or not np.isscalar(label):
-        raise ValueError(f"Input y contains NaN or no label: y[{i}] is {shown(label)}; {_FORM}")
+        raise ValueError(
+            f"Input y contains NaN or no label: y[{i}] is {short_repr(label)}; {_FORM}"
+        )
     if isinstance(label, float | np.floating) and not np.isfinite(label):
         raise ValueError(f"Input y contains infinity: y[{i}] is {label}; {_FORM}")
     return Tree(label.item() if isinstance(label, np.generic) else label, words)

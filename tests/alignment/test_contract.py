@@ -12,10 +12,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import (
+    IBM1,
     AlignmentCounts,
     CVBAlignmentHMM,
     EMAlignmentHMM,
     GibbsAlignmentHMM,
+    Samples,
     VBAlignmentHMM,
     metrics,
 )
@@ -36,7 +38,7 @@ SHORTEST = 2
 def quick(kind, **keywords):
     settings = {"random_state": 0}
     if kind is GibbsAlignmentHMM:
-        settings |= {"max_iter": 60, "thin": 1}
+        settings |= {"max_iter": 60, "samples": Samples(thin=1)}
     return kind(**settings | keywords)
 
 
@@ -342,7 +344,7 @@ def test_bad_y_and_x(kind):
         {"p_null": (0.0, 1.0)},
         {"longest_jump": 0},
         {"init": "ibm4"},
-        {"init_sweeps": -1},
+        {"init": IBM1(-1)},
         {"dictionary": ["house"]},
         {"handle_unknown": "rare"},
     ],

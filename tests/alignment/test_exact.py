@@ -20,7 +20,14 @@ from enumerated import enumerated_alignments
 from scipy.special import gammaln, logsumexp
 from watching import watch
 
-from sklearn_cvb import CVBAlignmentHMM, EMAlignmentHMM, GibbsAlignmentHMM, VBAlignmentHMM
+from sklearn_cvb import (
+    IBM1,
+    CVBAlignmentHMM,
+    EMAlignmentHMM,
+    GibbsAlignmentHMM,
+    Samples,
+    VBAlignmentHMM,
+)
 from sklearn_cvb.alignment.model import best_of, expectation, log_likelihoods
 from sklearn_cvb.alignment.parameters import (
     Encoded,
@@ -238,7 +245,7 @@ def test_ibm_model_1_starts_the_chain():
                 for row, chance in zip([*rows, -1], chances, strict=True):
                     counts["lexicon"][row, t] += chance / sum(chances)
             shares[i] = counts | {"jump": shares[i]["jump"], "null": shares[i]["null"]}
-    settings = SHARED | {"init": "ibm1", "init_sweeps": 2, "max_iter": 1}
+    settings = SHARED | {"init": IBM1(2), "max_iter": 1}
     fits = []
 
     def watched(sweep, state, model, rng):
@@ -293,7 +300,7 @@ def test_samples_follow_the_exact_posterior(p_null):
     whole = sum(posterior.values())
     X = [([f"s{row}" for row in rows], [f"t{t}" for t in targets]) for rows, targets in pairs]
     settings = SHARED | {"alpha": 1.0, "longest_jump": 1, "random_state": 0, "p_null": p_null}
-    model = GibbsAlignmentHMM(max_iter=12000, n_burn_in=100, thin=1, **settings).fit(X)
+    model = GibbsAlignmentHMM(max_iter=12000, samples=Samples(100, thin=1), **settings).fit(X)
     for i, pair in enumerate(pairs):
         marginal = {}
         for sample, weight in posterior.items():

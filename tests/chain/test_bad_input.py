@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from interruption import Interrupt
+from interruption import Interrupt, watched
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
@@ -19,6 +19,10 @@ from sklearn_cvb import (
     EMHMMTagger,
     GibbsHMM,
     GibbsHMMTagger,
+    Samples,
+    Symbols,
+    TagDictionary,
+    Transitions,
     VBHMMTagger,
     split_by_lengths,
 )
@@ -71,7 +75,7 @@ def test_rows_without_a_token(kind):
 
 def test_nothing_observed():
     message = "X holds no observed token: give a vocabulary"
-    fails(ValueError, message, EMHMM(handle_unknown="error").fit, [[None, None]])
+    fails(ValueError, message, EMHMM(emission=Symbols(handle_unknown="error")).fit, [[None, None]])
 
 
 # Row "a bare string as a sample", and other samples that are no sequences.
@@ -131,7 +135,9 @@ def test_empty_dictionary_entries(kind):
     )
     fails(ValueError, message, kind(legal).fit, [["a"]])
     fails(ValueError, "lists no tag for ['b'] (1 words)", kind({"b": None}).fit, [["a"]])
-    fails(ValueError, "unknown_tags lists no tag", kind(LEGAL, unknown_tags=[]).fit, X)
+    fails(
+        ValueError, "unknown_tags lists no tag", kind(TagDictionary(LEGAL, unknown_tags=[])).fit, X
+    )
 
 
 @pytest.mark.parametrize("kind", TAGGERS)
@@ -253,9 +259,9 @@ def test_gamma_priors(kind, name):
 def test_temperatures(kind):
     for pair in ((1,), (1, 2, 3), (0, 1), (1, -1), (np.nan, 1), (1, np.inf)):
         message = f"temperatures must be None or two positive numbers, got {pair!r}"
-        fails(ValueError, message, kind(temperatures=pair).fit, X)
+        fails(ValueError, message, kind(samples=Samples(temperatures=pair)).fit, X)
     message = f"The 'temperatures' parameter of {kind.__name__} must be an instance of 'tuple'"
-    fails(InvalidParameterError, message, kind(temperatures=2.0).fit, X)
+    fails(InvalidParameterError, message, kind(samples=Samples(temperatures=2.0)).fit, X)
 
 
 @pytest.mark.parametrize("kind", TAGGERS)
@@ -265,7 +271,7 @@ def test_tagger_parameters(kind):
     message = f"The 'supervision' parameter of {kind.__name__} must be a str among"
     fails(InvalidParameterError, message, kind(LEGAL, supervision="full").fit, X)
     message = f"The 'unknown_tags' parameter of {kind.__name__} must be an array-like"
-    fails(InvalidParameterError, message, kind(LEGAL, unknown_tags="NN").fit, X)
+    fails(InvalidParameterError, message, kind(TagDictionary(LEGAL, unknown_tags="NN")).fit, X)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -279,11 +285,11 @@ def test_unknown_keyword(kind):
 
 def test_vocabulary_without_meaning():
     message = "vocabulary holds None or NaN, which stand for missing observations"
-    fails(ValueError, message, VBHMM(vocabulary=["a", None]).fit, X)
-    fails(ValueError, message, VBHMM(vocabulary=[1.0, np.nan]).fit, [[1.0]])
+    fails(ValueError, message, VBHMM(emission=Symbols(vocabulary=["a", None])).fit, X)
+    fails(ValueError, message, VBHMM(emission=Symbols(vocabulary=[1.0, np.nan])).fit, [[1.0]])
     message = "infinity is not a symbol: got the token inf"
-    fails(ValueError, message, VBHMM(vocabulary=[1.0, np.inf]).fit, [[1.0]])
-    fails(TypeError, "is not hashable", VBHMM(vocabulary=[["a"]]).fit, X)
+    fails(ValueError, message, VBHMM(emission=Symbols(vocabulary=[1.0, np.inf])).fit, [[1.0]])
+    fails(TypeError, "is not hashable", VBHMM(emission=Symbols(vocabulary=[["a"]])).fit, X)
 
 
 # Arguments of methods.
@@ -341,7 +347,11 @@ def test_posteriors_to_start_from():
 
 def test_models_to_start_from():
     fails(ValueError, "init is a model that is not fitted", VBHMM(init=EMHMM()).fit, X)
-    others = [EMHMM(3), EMHMM(handle_unknown="error"), EMHMM(vocabulary=["a", "b", "c", "d"])]
+    others = [
+        EMHMM(3),
+        EMHMM(emission=Symbols(handle_unknown="error")),
+        EMHMM(emission=Symbols(vocabulary=["a", "b", "c", "d"])),
+    ]
     for other in others:
         model = other.fit(X if other.vocabulary is None else [["a", "b"]])
         message = "init is a model with other states, another vocabulary or another handling of"
@@ -353,7 +363,7 @@ def test_models_to_start_from():
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_unknown_word(kind):
-    model = quick(kind, handle_unknown="error").fit(X)
+    model = quick(kind, emission=Symbols(handle_unknown="error")).fit(X)
     message = "unknown word 'cat' (sequence 1, position 2; 1 unknown types)"
     fails(ValueError, message, model.predict, [["the"], ["the", "dog", "cat"]])
     if kind in TAGGERS:
@@ -366,13 +376,15 @@ def test_unknown_word(kind):
 
 def _grammar():
     """A tagger from labels in which V never follows V and D never ends a sentence."""
-    tagger = EMHMMTagger(LEGAL, handle_unknown="error", max_iter=3)
+    tagger = EMHMMTagger(LEGAL, emission=Symbols(handle_unknown="error"), max_iter=3)
     return tagger.fit(X, [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]])
 
 
 def test_a_sentence_that_no_path_explains_in_fit():
     corpus = [X[0], ["runs", "saw", "the"], X[1], X[2], ["saw", "the"]]
-    tagger = EMHMMTagger(LEGAL, handle_unknown="error", init=_grammar(), max_iter=3)
+    tagger = EMHMMTagger(
+        LEGAL, emission=Symbols(handle_unknown="error"), init=_grammar(), max_iter=3
+    )
     message = "2 sequences cannot be explained by any path and were left out of the counts: [1, 4]"
     with pytest.warns(UserWarning, match=re.escape(message)):
         tagger.fit(corpus)
@@ -389,7 +401,10 @@ def test_a_sentence_that_no_path_explains_in_fit():
 def test_a_fit_in_which_no_path_explains_any_sentence():
     first = _grammar()
     tagger = EMHMMTagger(
-        LEGAL, handle_unknown="error", init=first, vocabulary=first.vocabulary_, max_iter=3
+        LEGAL,
+        emission=Symbols(vocabulary=first.vocabulary_, handle_unknown="error"),
+        init=first,
+        max_iter=3,
     )
     message = "nothing to learn from: all 2 sequences cannot be explained by any path"
     fails(ValueError, message, tagger.fit, [["runs", "saw", "the"], ["saw", "the"]])
@@ -429,7 +444,12 @@ def test_a_sentence_that_no_path_explains_in_predict():
 @pytest.mark.parametrize("kind", [VBHMMTagger, CVBHMMTagger, GibbsHMMTagger])
 def test_a_prior_explains_every_sentence(kind):
     corpus = [X[0], ["runs", "saw", "the"], X[1], X[2], ["saw", "the"]]
-    settings = {"alpha": 1e-10, "beta": 1e-10, "handle_unknown": "error", "init": _grammar()}
+    settings = {
+        "alpha": 1e-10,
+        "beta": 1e-10,
+        "emission": Symbols(handle_unknown="error"),
+        "init": _grammar(),
+    }
     tagger = quick(kind, tag_dictionary=LEGAL, **settings).fit(corpus)
     assert tagger.unexplained_.tolist() == []
     assert np.isfinite(tagger.score_samples(corpus)).all()
@@ -442,7 +462,7 @@ def test_a_prior_explains_every_sentence(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 def test_interrupted_fit_goes_on(kind):
     settings = {"max_iter": 8, "tol": 0, "warm_start": True}
-    model = quick(kind, **settings).set_callbacks(Interrupt(at=3))
+    model = watched(quick(kind, **settings), Interrupt(at=3))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert model.n_iter_ == len(model.history_) == 3
@@ -460,7 +480,7 @@ def test_interrupted_fit_goes_on(kind):
 def test_the_best_restart_survives_an_interruption(kind):
     model = quick(kind, n_init=3, init="token", tol=0, warm_start=True)
     with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(Interrupt(at=7)).fit(X)
+        watched(model, Interrupt(at=7)).fit(X)
     assert len(model.restart_objectives_) == 2
     assert model.objective_ == model.restart_objectives_.max()
 
@@ -470,11 +490,11 @@ def test_without_warm_start_an_interruption_leaves_the_earlier_fit(kind):
     model = quick(kind).fit(X)
     before = model.predict_proba(X)
     with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(Interrupt(at=2)).fit([["other", "words"]] * 3)
+        watched(model, Interrupt(at=2)).fit([["other", "words"]] * 3)
     assert model.vocabulary_.tolist() == ["dog", "runs", "saw", "the"]
     for now, then in zip(model.predict_proba(X), before, strict=True):
         assert np.array_equal(now, then)
-    fresh = quick(kind).set_callbacks(Interrupt(at=2))
+    fresh = watched(quick(kind), Interrupt(at=2))
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X)
     with pytest.raises(NotFittedError):
@@ -483,12 +503,12 @@ def test_without_warm_start_an_interruption_leaves_the_earlier_fit(kind):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_refused_fit_leaves_the_earlier_one(kind):
-    model = quick(kind, handle_unknown="error").fit(np.array(X[:2]))
+    model = quick(kind, emission=Symbols(handle_unknown="error")).fit(np.array(X[:2]))
     before = model.predict_proba(X[:2])
     for wrong in ([["a"], []], [["z", ["z"]]], np.array([["p", "q"]])[:, :0]):
         with pytest.raises((ValueError, TypeError)):
             model.fit(wrong)
-    model.set_params(vocabulary=["the"])
+    model.set_params(emission=Symbols(vocabulary=["the"]))
     with pytest.raises(ValueError, match="unknown word 'dog'"):
         model.fit(X)
     assert model.n_features_in_ == 3
@@ -507,7 +527,7 @@ def test_a_warm_start_on_other_sequences_starts_afresh():
 def test_a_warm_start_goes_on_with_the_parameters_of_now(kind):
     settings = {"alpha": 0.3, "beta": 0.2, "tol": 0, "warm_start": True}
     model = quick(kind, **settings).fit(X)
-    model.set_params(alpha=2.0, beta=0.7, start_alpha=5.0).fit(X)
+    model.set_params(alpha=2.0, beta=0.7, transitions=Transitions(start_alpha=5.0)).fit(X)
     assert (model.alpha_, model.beta_) == (2.0, 0.7)
     counts = model.counts_
     expected = (counts.transition + 2.0) / (counts.transition + 2.0).sum(axis=1, keepdims=True)

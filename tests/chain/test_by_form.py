@@ -19,6 +19,9 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMMTagger,
+    Samples,
+    Symbols,
+    TagDictionary,
     VBHMMTagger,
     tag_dictionary_from,
 )
@@ -95,7 +98,12 @@ def start_of(problem):
 def test_sweeps_are_those_under_the_prior_of_the_forms(kind, n_sweeps, only):
     problem = plain_problem(only=only)
     q = start_of(problem)
-    settings = {"alpha": ALPHA, "beta": BETA, "dictionary_weight": WEIGHT, "max_iter": n_sweeps}
+    settings = {
+        "alpha": ALPHA,
+        "beta": BETA,
+        "tag_dictionary": TagDictionary(weight=WEIGHT),
+        "max_iter": n_sweeps,
+    }
     if only is not None:
         settings["unknown_tags"] = [TAGS[state] for state in only]
     tagger = kind(LISTED, init=q, tol=0, **settings).fit(X)
@@ -112,7 +120,12 @@ def test_sweeps_are_those_under_the_prior_of_the_forms(kind, n_sweeps, only):
 def test_the_token_update_takes_the_same_prior():
     problem = plain_problem()
     q = start_of(problem)
-    settings = {"alpha": ALPHA, "beta": BETA, "dictionary_weight": WEIGHT, "max_iter": 3}
+    settings = {
+        "alpha": ALPHA,
+        "beta": BETA,
+        "tag_dictionary": TagDictionary(weight=WEIGHT),
+        "max_iter": 3,
+    }
     tagger = CVBHMMTagger(LISTED, update="token", init=q, tol=0, **settings).fit(X)
     expected = restatement_token.cvb_token_sweeps(problem, q, 3)
     counts = fitted_counts(tagger)
@@ -121,8 +134,13 @@ def test_the_token_update_takes_the_same_prior():
 
 def test_samples_follow_the_exact_posterior():
     problem = plain_problem()
-    settings = {"max_iter": 8000, "n_burn_in": 100, "thin": 1, "temperatures": None}
-    settings |= {"alpha": ALPHA, "beta": BETA, "dictionary_weight": WEIGHT, "random_state": 0}
+    settings = {"max_iter": 8000, "samples": Samples(100, thin=1, temperatures=None)}
+    settings |= {
+        "alpha": ALPHA,
+        "beta": BETA,
+        "tag_dictionary": TagDictionary(weight=WEIGHT),
+        "random_state": 0,
+    }
     chain = GibbsHMMTagger(LISTED, **settings).fit(X)
     exact = np.concatenate(brute.collapsed_posterior(problem).marginals)
     found = np.stack([(chain.samples_ == state).mean(axis=0) for state in range(3)], axis=1)
@@ -173,7 +191,9 @@ def test_a_prediction_depends_on_its_own_sentence_alone(kind):
 
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_never_across_tags_that_are_ruled_out(kind):
-    tagger = kind(LISTED, unknown_tags=["N", "V"], max_iter=10, random_state=0).fit(X)
+    tagger = kind(TagDictionary(LISTED, unknown_tags=["N", "V"]), max_iter=10, random_state=0).fit(
+        X
+    )
     assert tagger.open_tags_.tolist() == ["N", "V"]
     table = tagger.predict_proba([["The", "A", "bogs"]])[0]
     assert (table[:, 0] == 0).all()
@@ -205,7 +225,9 @@ def test_tokens_that_are_no_strings_are_as_rare_ones(kind):
     rows = [[1, 2, 3], [1, 3, 4], [2, 2, 4]]
     settings = {"random_state": 0, "max_iter": 10}
     by_form = kind({1: ("D",), 2: {"N": 1, "V": 3}}, **settings).fit(rows)
-    rare = kind({1: ("D",), 2: {"N": 1, "V": 3}}, handle_unknown="rare", **settings).fit(rows)
+    rare = kind(
+        {1: ("D",), 2: {"N": 1, "V": 3}}, emission=Symbols(handle_unknown="rare"), **settings
+    ).fit(rows)
     np.testing.assert_array_equal(by_form.counts_.transition, rare.counts_.transition)
     new = [[9, 1, 8], [(1, 2), None, 2]]
     for first, second in zip(by_form.predict_proba(new), rare.predict_proba(new), strict=True):
@@ -247,9 +269,11 @@ def test_forms_help_unlisted_and_unknown_words(kind):
     raw, settings = text[half:], {"random_state": 0, "max_iter": 30}
     scores = {}
     for handled in ("rare", "form"):
-        tagger = kind(listed, handle_unknown=handled, **settings)
+        tagger = kind(listed, emission=Symbols(handle_unknown=handled), **settings)
         fitted = unknown_accuracy(listed, raw, gold[half:], tagger.fit_predict(raw))
-        supervised = kind(handle_unknown=handled, **settings).fit(text[:half], gold[:half])
+        supervised = kind(emission=Symbols(handle_unknown=handled), **settings).fit(
+            text[:half], gold[:half]
+        )
         predicted = unknown_accuracy(listed, raw, gold[half:], supervised.predict(raw))
         scores[handled] = fitted, predicted
     print(kind.__name__, scores)
@@ -278,7 +302,7 @@ def test_labels_without_a_dictionary_teach_forms():
     listed, text, gold, half = pocket()
     y = [*gold[:half], *[None] * half]
     settings = {"random_state": 0, "max_iter": 20}
-    rare = CVBHMMTagger(handle_unknown="rare", **settings).fit_predict(text, y)
+    rare = CVBHMMTagger(emission=Symbols(handle_unknown="rare"), **settings).fit_predict(text, y)
     tagger = CVBHMMTagger(**settings)
     by_form = tagger.fit_predict(text, y)
     scores = [
@@ -317,9 +341,9 @@ def test_contract():
     np.testing.assert_array_equal(tagger.predict_proba(new)[0], again.predict_proba(new)[0])
     assert not hasattr(clone(tagger), "open_tags_")
     with pytest.raises(InvalidParameterError, match="handle_unknown"):
-        CVBHMM(handle_unknown="form").fit(X)
+        CVBHMM(emission=Symbols(handle_unknown="form")).fit(X)
     with pytest.raises(InvalidParameterError, match="handle_unknown"):
-        CVBHMMTagger(LISTED, handle_unknown="shape").fit(X)
+        CVBHMMTagger(LISTED, emission=Symbols(handle_unknown="shape")).fit(X)
 
 
 def test_other_names_for_tags_change_no_prediction():

@@ -8,10 +8,12 @@ from estimators import ALGORITHMS, fitted_counts, make_estimator
 from problems import initial_posteriors, random_problem, with_priors
 from restatement_hyper import count_presence, hyper_update, repaired_hyper_update
 
+from sklearn_cvb import Samples, Transitions
+
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 WARM_UP, FIRST_VALUE = 20, 0.1
-AUTO = {"alpha": "auto", "beta": "auto", "start_alpha": None}
+AUTO = {"alpha": "auto", "beta": "auto", "transitions": Transitions(start_alpha=None)}
 LEARNERS = ["vb", "cvb_sequence", "cvb_token"]
 
 
@@ -75,7 +77,7 @@ def test_a_given_start_alpha_stays_out_of_the_step():
     problem, q = _case(1, False)
     problem.alpha[-1] = 0.7
     counts = restatement.vb_sweeps(problem, q, WARM_UP).counts
-    estimator = _fit("vb", problem, q, WARM_UP + 1, start_alpha=0.7)
+    estimator = _fit("vb", problem, q, WARM_UP + 1, transitions=Transitions(start_alpha=0.7))
     expected = hyper_update(FIRST_VALUE, counts.transition[:-1])
     assert estimator.alpha_ == pytest.approx(expected, rel=1e-8)
 
@@ -90,7 +92,7 @@ def test_the_bound_rises_while_learning(seed):
 
 def test_the_sampler_learns_from_actual_counts():
     problem, _ = _case(2, True)
-    settings = AUTO | {"temperatures": None, "n_burn_in": 0, "thin": 1, "max_iter": WARM_UP + 1}
+    settings = AUTO | {"samples": Samples(0, thin=1, temperatures=None), "max_iter": WARM_UP + 1}
     estimator = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
     lengths = [len(sequence) for sequence in problem.sequences]
     z = np.split(estimator.samples_[WARM_UP - 1], np.cumsum(lengths)[:-1])

@@ -6,7 +6,14 @@ import warnings
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb import (
+    CVBHMMTagger,
+    EMHMMTagger,
+    GibbsHMMTagger,
+    Symbols,
+    TagDictionary,
+    VBHMMTagger,
+)
 from sklearn_cvb.reading.dictionary import look_up
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
@@ -27,10 +34,14 @@ def mismatch(dictionary, sequences):
 
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_coverage_counts_tokens_and_types(kind):
-    model = quick(kind, {"the": "D", "saw": ["N", "V"], "zebra": "N"}, unknown_tags=["N", "V"])
+    model = quick(
+        kind,
+        {"the": "D", "saw": ["N", "V"], "zebra": "N"},
+        tag_dictionary=TagDictionary(unknown_tags=["N", "V"]),
+    )
     assert model.fit(X).coverage_ == (5 / 11, 2 / 4)
     # Also what is outside the vocabulary; what is missing does not count.
-    model.set_params(vocabulary=["the", "cat"])
+    model.set_params(emission=Symbols(vocabulary=["the", "cat"]))
     assert model.fit([["the", None, "dog", "saw"]]).coverage_ == (2 / 3, 2 / 3)
     assert quick(kind, LEGAL).fit(X).coverage_ == (1, 1)
     assert quick(kind).fit(X).coverage_ == (0, 0)

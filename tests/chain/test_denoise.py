@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb import (
+    CVBHMMTagger,
+    EMHMMTagger,
+    GibbsHMMTagger,
+    Samples,
+    Symbols,
+    TagDictionary,
+    VBHMMTagger,
+)
 from sklearn_cvb.chain import starts as start
 from sklearn_cvb.chain.parameters import prior_of
 from sklearn_cvb.chain.tags.word_forms import SHAPE_WEIGHT
@@ -27,7 +35,7 @@ DROPPED = {"The": ("N",), "the": ("V",), "It": ("N",)}
 def quick(kind, dictionary, **keywords):
     """A tagger that fits in milliseconds."""
     if kind is GibbsHMMTagger:
-        keywords = {"max_iter": 12, "thin": 1} | keywords
+        keywords = {"max_iter": 12, "samples": Samples(thin=1)} | keywords
     return kind(dictionary, **{"max_iter": 4, "random_state": 0} | keywords)
 
 
@@ -37,7 +45,9 @@ def test_slips_are_dropped_and_told(kind):
     assert model.dropped_tags_ == DROPPED
     assert {tags[0] for tags in model.labels_[::4]} == {"D"}
     assert model.classes_.tolist() == ["D", "N", "P", "V"]
-    assert quick(kind, LEGAL, denoise="none").fit(X).dropped_tags_ == {}
+    assert (
+        quick(kind, LEGAL, tag_dictionary=TagDictionary(denoise="none")).fit(X).dropped_tags_ == {}
+    )
     # What another text does not bear out stays.
     assert quick(kind, LEGAL).fit([["The", "duck"], ["Duck", "runs"]]).dropped_tags_ == {}
 
@@ -55,7 +65,7 @@ def test_what_cannot_be_cleaned_is_fitted_as_without(kind, case):
     else:
         sentences = [[word.lower() for word in row] for row in X]
     cleaned = quick(kind, legal).fit(sentences)
-    left = quick(kind, legal, denoise="none").fit(sentences)
+    left = quick(kind, legal, tag_dictionary=TagDictionary(denoise="none")).fit(sentences)
     assert cleaned.dropped_tags_ == {}
     np.testing.assert_array_equal(cleaned.counts_.transition, left.counts_.transition)
     np.testing.assert_array_equal(cleaned.history_, left.history_)
@@ -77,16 +87,20 @@ def test_labels_overrule_what_forms_lack(kind):
 
 def test_all_labels_leave_maximum_likelihood():
     y = [[LEGAL[word][0] for word in row] for row in X]
-    model = EMHMMTagger(LEGAL, handle_unknown="error").fit(X, y)
-    plain = EMHMMTagger(LEGAL, handle_unknown="error", denoise="none").fit(X, y)
+    model = EMHMMTagger(LEGAL, emission=Symbols(handle_unknown="error")).fit(X, y)
+    plain = EMHMMTagger(
+        TagDictionary(LEGAL, denoise="none"), emission=Symbols(handle_unknown="error")
+    ).fit(X, y)
     assert model.dropped_tags_
     np.testing.assert_allclose(model.emissionprob_, plain.emissionprob_, atol=1e-12)
     np.testing.assert_allclose(model.transmat_, plain.transmat_, atol=1e-12)
 
 
 def test_shares_by_shape_are_a_prior_that_dictionary_weight_scales():
-    model = CVBHMMTagger(LEGAL, random_state=0, max_iter=1, handle_unknown="error").fit(X)
-    heavy = CVBHMMTagger(LEGAL, random_state=0, dictionary_weight=100.0).fit(X)
+    model = CVBHMMTagger(
+        LEGAL, random_state=0, max_iter=1, emission=Symbols(handle_unknown="error")
+    ).fit(X)
+    heavy = CVBHMMTagger(TagDictionary(LEGAL, weight=100.0), random_state=0).fit(X)
 
     cells = model._read(X, None).problem.cells
     words = model.vocabulary_.tolist()
@@ -106,7 +120,12 @@ def test_learned_emission_concentrations_have_an_equal_prior():
 
 def test_a_start_from_the_neighbours():
     legal = {"The": "D", "the": "D", "x": ["A", "B"], "a": "A", "b": "B", "D": "D"}
-    model = CVBHMMTagger(legal, init="context", max_iter=1, denoise="none", handle_unknown="error")
+    model = CVBHMMTagger(
+        TagDictionary(legal, denoise="none"),
+        init="context",
+        max_iter=1,
+        emission=Symbols(handle_unknown="error"),
+    )
     X = [["The", "a"], ["the", "x"], ["x", "b"]]
     problem = model._read(X, None).problem
     entries = start.context_start(problem, np.random.default_rng(0)).posterior

@@ -22,7 +22,17 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 import sklearn_cvb
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, EMHMMTagger, GibbsHMM
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    EMHMMTagger,
+    GibbsHMM,
+    Samples,
+    Symbols,
+    Transitions,
+    Windows,
+)
 from sklearn_cvb.metrics.matching import relabel
 from sklearn_cvb.selection import bayesian_information
 
@@ -102,7 +112,12 @@ def _case(seed, dictionary):
 
 def _fit(name, problem, q, n_sweeps, **others):
     prefix, keywords, _ = ALGORITHMS[name]
-    keywords = keywords | {"init": q, "tol": 0, "max_iter": n_sweeps, "end_state": True}
+    keywords = keywords | {
+        "init": q,
+        "tol": 0,
+        "max_iter": n_sweeps,
+        "transitions": Transitions(end_state=True),
+    }
     return make_estimator(prefix, problem, **keywords | others).fit(problem.sequences)
 
 
@@ -153,7 +168,7 @@ def test_sweeps_agree_under_a_topology(name, topology):
     if name == "em":
         ended.beta[-1] = 0.0
     value = ring if topology == "ring" else topology
-    estimator = _fit(name, problem, q, 3, topology=value)
+    estimator = _fit(name, problem, q, 3, transitions=value)
     _assert_same(estimator, ALGORITHMS[name][2](ended, _posteriors_with_end(q), 3))
     assert not estimator.transmat_[~transition].any()
 
@@ -167,7 +182,9 @@ def test_the_restatement_without_the_end_would_be_noticed():
 
 def test_em_gives_relative_frequencies_of_labelled_data():
     y = [["A", "B", "A"], ["B"], ["A", "A", "B", "B"], ["B", "A"]]
-    model = EMHMMTagger(end_state=True, alpha=0.0, beta=0.0, max_iter=3).fit(X, y)
+    model = EMHMMTagger(
+        transitions=Transitions(end_state=True), alpha=0.0, beta=0.0, max_iter=3
+    ).fit(X, y)
     # A is followed by A, B, the end in 1, 2, 2 of 5 tokens; B in 2, 1, 2 of 5.
     np.testing.assert_allclose(model.transmat_, [[0.2, 0.4], [0.4, 0.2]])
     np.testing.assert_allclose(model.endprob_, [0.4, 0.4])
@@ -179,7 +196,14 @@ def test_em_gives_relative_frequencies_of_labelled_data():
 def test_the_bound_rises_and_stays_below_the_evidence(seed):
     rng = np.random.default_rng([7, seed])
     problem = random_problem(rng, 2 + seed % 2, 4, [3, 2, 3, 1], seed % 4 < 2, 0.1)
-    model = make_estimator("VB", problem, end_state=True, max_iter=60, tol=0, random_state=seed)
+    model = make_estimator(
+        "VB",
+        problem,
+        transitions=Transitions(end_state=True),
+        max_iter=60,
+        tol=0,
+        random_state=seed,
+    )
     history = model.fit(problem.sequences).history_
     assert np.diff(history).min() >= -1e-7
     assert history.max() <= brute.collapsed_posterior(_with_end(problem)).log_evidence + 1e-10
@@ -187,7 +211,9 @@ def test_the_bound_rises_and_stays_below_the_evidence(seed):
 
 def test_the_bound_is_the_evidence_of_one_state():
     problem = random_problem(np.random.default_rng(0), 1, 4, [3, 2, 4])
-    model = make_estimator("VB", problem, end_state=True, max_iter=3).fit(problem.sequences)
+    model = make_estimator("VB", problem, transitions=Transitions(end_state=True), max_iter=3).fit(
+        problem.sequences
+    )
     exact = brute.collapsed_posterior(_with_end(problem)).log_evidence
     assert model.lower_bound_ == pytest.approx(exact, abs=1e-10)
 
@@ -196,20 +222,23 @@ def test_the_bound_is_the_evidence_of_one_state():
 def test_em_never_falls(pseudo_count):
     problem, _ = _case(2, True)
     problem = with_priors(problem, pseudo_count, pseudo_count)
-    model = make_estimator("EM", problem, end_state=True, max_iter=40, tol=0)
+    model = make_estimator(
+        "EM", problem, transitions=Transitions(end_state=True), max_iter=40, tol=0
+    )
     assert np.diff(model.fit(problem.sequences).history_).min() >= -1e-7
 
 
 # With parameters drawn, too, a chain moves more slowly.
 @pytest.mark.parametrize(
-    ("update", "n_sweeps"), [("token", 8_000), ("sequence", 8_000), ("parameter", 20_000)]
+    ("update", "n_samples", "thin"),
+    [("token", 8_000, 1), ("sequence", 8_000, 1), ("parameter", 10_000, 2)],
 )
-def test_samples_follow_the_exact_posterior(update, n_sweeps):
+def test_samples_follow_the_exact_posterior(update, n_samples, thin):
     problem = make_problem([[0, 1, 0], [1], [2, 0]], 2, 3, 0.4, 0.3)
-    settings = {"max_iter": 500 + n_sweeps, "n_burn_in": 500, "thin": 1, "temperatures": None}
-    settings |= {"update": update, "end_state": True}
+    settings = {"max_iter": 500 + n_samples * thin, "samples": Samples(500, thin=thin)}
+    settings |= {"update": update, "transitions": Transitions(end_state=True)}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
-    assert chain.samples_.shape == (n_sweeps, 6)
+    assert chain.samples_.shape == (n_samples, 6)
     assert chain.chains_.n_occupied.max() == 2
     ended, given = _with_end(problem), [0, 1, 2, 4, 6, 7]
     assert _variation(chain.samples_, ended, given) < 0.05
@@ -235,9 +264,14 @@ def _variation(samples, problem, given):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_a_model_says_is_exact(name):
-    settings = {"n_components": 2, "end_state": True, "max_iter": 30, "random_state": 0}
-    settings |= {"temperatures": None} if name.startswith("Gibbs") else {}
-    model = getattr(sklearn_cvb, name)(handle_unknown="error", **settings).fit(X)
+    settings = {
+        "n_components": 2,
+        "transitions": Transitions(end_state=True),
+        "max_iter": 30,
+        "random_state": 0,
+    }
+    settings |= {"samples": Samples()} if name.startswith("Gibbs") else {}
+    model = getattr(sklearn_cvb, name)(emission=Symbols(handle_unknown="error"), **settings).fit(X)
     transition, emission = _weights(model)
     np.testing.assert_allclose(model.transmat_.sum(axis=1) + model.endprob_, 1.0)
     assert model.transmat_.shape == (2, 2)
@@ -272,7 +306,13 @@ def test_what_a_model_says_is_exact(name):
 
 
 def test_likelihoods_of_a_sampler_average_over_samples():
-    model = GibbsHMM(2, end_state=True, max_iter=60, thin=5, handle_unknown="error").fit(X)
+    model = GibbsHMM(
+        2,
+        transitions=Transitions(end_state=True),
+        samples=Samples(thin=5),
+        emission=Symbols(handle_unknown="error"),
+        max_iter=60,
+    ).fit(X)
     assert model.samples_.shape[1] == 10
     total = 0.0
     for path in model.samples_:
@@ -298,7 +338,9 @@ def test_likelihoods_of_a_sampler_average_over_samples():
 
 def test_lengths_of_samples_are_geometric():
     # One state: a sequence goes on with the same chance after each token.
-    model = EMHMM(1, end_state=True, handle_unknown="error").fit(X)
+    model = EMHMM(
+        1, transitions=Transitions(end_state=True), emission=Symbols(handle_unknown="error")
+    ).fit(X)
     assert model.endprob_[0] == pytest.approx(0.4)
     drawn, states = model.sample(20_000, length=None, random_state=0)
     lengths = np.array([len(row) for row in drawn])
@@ -311,7 +353,9 @@ def test_samples_of_a_length_end_there():
     # State 0 always goes on, state 1 always ends: a path of length 3 is 0, 0, 1.
     y = [["0", "0", "1"], ["0", "0", "0", "1"], ["0", "1"]]
     data = [["a", "a", "b"], ["a", "a", "a", "b"], ["a", "b"]]
-    model = EMHMMTagger(end_state=True, alpha=0.0, beta=0.0, max_iter=2).fit(data, y)
+    model = EMHMMTagger(
+        transitions=Transitions(end_state=True), alpha=0.0, beta=0.0, max_iter=2
+    ).fit(data, y)
     drawn, states = model.sample(3, length=3, random_state=0)
     assert drawn.tolist() == [["a", "a", "b"]] * 3
     assert states.tolist() == [["0", "0", "1"]] * 3
@@ -322,7 +366,7 @@ def test_samples_of_a_length_end_there():
 
 
 def test_samples_that_would_never_end_are_refused():
-    model = EMHMM(2, end_state=True, max_iter=5, random_state=0).fit(X)
+    model = EMHMM(2, transitions=Transitions(end_state=True), max_iter=5, random_state=0).fit(X)
     learned = model._learned
     model._learned = learned._replace(more=learned.more._replace(end=np.zeros(2)))
     with pytest.raises(ValueError, match="give a length"):
@@ -337,8 +381,13 @@ def test_samples_that_would_never_end_are_refused():
 @pytest.mark.parametrize("name", KINDS)
 def test_public_arrays_have_no_end(name):
     table = np.array([["a", "b", None], ["b", None, None], ["a", "c", "b"]], dtype=object)
-    settings = {"n_components": 2, "end_state": True, "max_iter": 20, "random_state": 0}
-    settings |= {"temperatures": None} if name.startswith("Gibbs") else {}
+    settings = {
+        "n_components": 2,
+        "transitions": Transitions(end_state=True),
+        "max_iter": 20,
+        "random_state": 0,
+    }
+    settings |= {"samples": Samples()} if name.startswith("Gibbs") else {}
     model = getattr(sklearn_cvb, name)(warm_start=True, **settings).fit(table)
     assert model.labels_.shape == (3, 3)
     assert model.predict(table)[1, 1:].tolist() == [-1, -1]
@@ -359,7 +408,12 @@ def test_public_arrays_have_no_end(name):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_a_fit_goes_on(name):
-    settings = {"n_components": 2, "end_state": True, "tol": 0, "random_state": 0}
+    settings = {
+        "n_components": 2,
+        "transitions": Transitions(end_state=True),
+        "tol": 0,
+        "random_state": 0,
+    }
     kind = getattr(sklearn_cvb, name)
     twice = kind(max_iter=3, warm_start=True, **settings).fit(X).fit(X)
     once = kind(max_iter=6, **settings).fit(X)
@@ -367,8 +421,8 @@ def test_a_fit_goes_on(name):
         np.testing.assert_allclose(twice.transmat_, once.transmat_, rtol=1e-12)
         np.testing.assert_allclose(twice.end_counts_, once.end_counts_, rtol=1e-12)
     # Under another value a fit begins anew.
-    plain = twice.set_params(end_state=False, max_iter=6).fit(X)
-    other = kind(max_iter=6, **settings | {"end_state": False}).fit(X)
+    plain = twice.set_params(transitions=Transitions(end_state=False), max_iter=6).fit(X)
+    other = kind(max_iter=6, **settings | {"transitions": Transitions(end_state=False)}).fit(X)
     np.testing.assert_array_equal(plain.transmat_, other.transmat_)
     assert plain.end_counts_ is None
     assert not hasattr(plain, "endprob_")
@@ -380,27 +434,47 @@ def test_a_search_over_the_parameter():
 
 
 def test_a_model_to_start_from_keeps_its_ends():
-    first = VBHMM(2, end_state=True, random_state=0, max_iter=5, handle_unknown="error").fit(X)
-    second = EMHMM(2, end_state=True, init=first, max_iter=1, handle_unknown="error").fit(X)
+    first = VBHMM(
+        2,
+        transitions=Transitions(end_state=True),
+        emission=Symbols(handle_unknown="error"),
+        random_state=0,
+        max_iter=5,
+    ).fit(X)
+    second = EMHMM(
+        2,
+        transitions=Transitions(end_state=True),
+        emission=Symbols(handle_unknown="error"),
+        init=first,
+        max_iter=1,
+    ).fit(X)
     shares = first.end_counts_ / (first.counts_.transition.sum(axis=1) + first.end_counts_)
-    weights = EMHMM(2, end_state=True, max_iter=5, handle_unknown="error").fit(X)
+    weights = EMHMM(
+        2,
+        transitions=Transitions(end_state=True),
+        emission=Symbols(handle_unknown="error"),
+        max_iter=5,
+    ).fit(X)
     learned = first._learned
     weights._learned = weights._learned._replace(counts=learned.counts, more=learned.more)
     np.testing.assert_allclose(weights.endprob_, shares)
     assert second.history_[0] == pytest.approx(weights.score_samples(X).sum())
     with pytest.raises(ValueError, match="same n_components, end_state"):
-        EMHMM(2, init=first, handle_unknown="error").fit(X)
+        EMHMM(2, init=first, emission=Symbols(handle_unknown="error")).fit(X)
 
 
 def test_independent_states_have_no_end():
     with pytest.raises(ValueError, match="end_state=True lets the end depend on the last state"):
-        EMHMM(2, end_state=True, topology="independent").fit(X)
+        EMHMM(2, transitions=Transitions("independent", end_state=True)).fit(X)
 
 
 def test_sequences_that_no_path_explains_are_left_out():
     legal = {"a": ["A"], "b": ["B"]}
-    settings = {"topology": np.array([[True, True], [False, True]]), "handle_unknown": "error"}
-    model = EMHMMTagger(legal, end_state=True, warm_start=True, **settings)
+    settings = {
+        "topology": np.array([[True, True], [False, True]]),
+        "emission": Symbols(handle_unknown="error"),
+    }
+    model = EMHMMTagger(legal, transitions=Transitions(end_state=True), warm_start=True, **settings)
     model.fit([["a", "b"], ["b", "a", "a"], ["a", "a"]])
     assert model.unexplained_.tolist() == [1]
     assert [row.tolist() for row in model.labels_] == [["A", "B"], ["B", "A", "A"], ["A", "A"]]
@@ -408,11 +482,18 @@ def test_sequences_that_no_path_explains_are_left_out():
     assert model.training_posteriors()[1].tolist() == [[0, 1], [1, 0], [1, 0]]
 
 
-@pytest.mark.parametrize("others", [{"block_length": 3}, {"update": "token"}])
+@pytest.mark.parametrize("others", [{"update": Windows(3)}, {"update": "token"}])
 def test_windows_tokens_and_one_long_sequence(others):
     rng = np.random.default_rng(0)
     data = [rng.integers(4, size=n).tolist() for n in (40, 1, 7, 3)]
-    model = CVBHMM(3, end_state=True, max_iter=8, alpha="auto", random_state=0, **others)
+    model = CVBHMM(
+        3,
+        transitions=Transitions(end_state=True),
+        max_iter=8,
+        alpha="auto",
+        random_state=0,
+        **others,
+    )
     model.fit(data)
     assert model.end_counts_.sum() == pytest.approx(4)
     assert model.counts_.transition.sum() == pytest.approx(51 - 4)
@@ -422,14 +503,19 @@ def test_windows_tokens_and_one_long_sequence(others):
 
 
 def test_states_may_be_renumbered():
-    model = VBHMM(2, end_state=True, random_state=0).fit(X)
+    model = VBHMM(2, transitions=Transitions(end_state=True), random_state=0).fit(X)
     other = relabel(model, [1, 0])
     np.testing.assert_allclose(other.endprob_, model.endprob_[::-1])
     np.testing.assert_allclose(other.score_samples(X), model.score_samples(X))
 
 
 def test_ends_are_free_parameters():
-    model = EMHMM(2, handle_unknown="error", max_iter=3, end_state=True).fit(X)
+    model = EMHMM(
+        2,
+        transitions=Transitions(end_state=True),
+        emission=Symbols(handle_unknown="error"),
+        max_iter=3,
+    ).fit(X)
     free = 1 + 2 * 2 + 2 * 2
     expected = -2 * model.score_samples(X).sum() + free * np.log(10)
     assert bayesian_information(model, X) == pytest.approx(expected)
@@ -439,8 +525,13 @@ def test_ends_are_free_parameters():
 def test_learned_concentrations_know_the_ends(kind):
     rng = np.random.default_rng(1)
     data = [rng.integers(3, size=rng.integers(1, 6)).tolist() for _ in range(40)]
-    settings = {"alpha": "auto", "start_alpha": 1.0, "max_iter": 400, "tol": 0}
-    model = kind(1, end_state=True, **settings).fit(data)
+    settings = {
+        "alpha": "auto",
+        "transitions": Transitions(start_alpha=1.0),
+        "max_iter": 400,
+        "tol": 0,
+    }
+    model = kind(1, transitions=Transitions(end_state=True), **settings).fit(data)
     assert model.alpha_ > 0
     if kind is VBHMM:
         # One row of two cells: the best alpha is that of its evidence, known from its counts.
@@ -455,7 +546,9 @@ def test_learned_concentrations_know_the_ends(kind):
 @pytest.mark.parametrize("init", ["token", "context", "word", "parameter", "unambiguous"])
 def test_every_start_works(init):
     for kind in (EMHMM, VBHMM, CVBHMM, GibbsHMM):
-        model = kind(2, end_state=True, init=init, max_iter=5, random_state=0).fit(X)
+        model = kind(
+            2, transitions=Transitions(end_state=True), init=init, max_iter=5, random_state=0
+        ).fit(X)
         assert model.end_counts_.sum() == pytest.approx(4)
         assert np.isfinite(model.history_).all()
 
@@ -465,7 +558,9 @@ def test_labels_narrow_the_tokens_but_not_the_ends():
     y = [[None] * len(row) for row in problem.sequences]
     y[0][0] = tag(legal_states(problem, 0, 0)[0])
     q[0][0] = np.eye(3)[legal_states(problem, 0, 0)[0]]
-    model = make_estimator("VB", problem, init=q, tol=0, max_iter=2, end_state=True)
+    model = make_estimator(
+        "VB", problem, init=q, tol=0, max_iter=2, transitions=Transitions(end_state=True)
+    )
     model.fit(problem.sequences, y)
     ended = _with_end(problem)
     ended.allowed[0][0] = [legal_states(problem, 0, 0)[0]]

@@ -12,6 +12,8 @@ from estimators import (
 )
 from problems import make_problem, random_problem, random_sequences
 
+from sklearn_cvb import Symbols, Transitions
+
 # Symbols 3 and 4 are missing from the partial dictionary: free.
 DICTIONARIES = {
     "free": None,
@@ -114,7 +116,7 @@ def test_predict_next_proba(fitted):
 def test_unknown_cell_has_prior_mass(prefix):
     problem = make_problem([[0, 1, 2], [2, 1], [1, 0]], 2, 4, 0.4, 0.2)
     estimator = make_estimator(
-        prefix, problem, vocabulary=range(3), handle_unknown="smooth", max_iter=5
+        prefix, problem, emission=Symbols(vocabulary=range(3), handle_unknown="smooth"), max_iter=5
     ).fit(problem.sequences)
     transition, emission = posterior_means(estimator)
     assert emission.shape == (2, 4)
@@ -128,7 +130,9 @@ def test_unknown_cell_has_prior_mass(prefix):
 def test_maximum_likelihood_explains_its_own_corpus():
     rng = np.random.default_rng(5)
     problem = random_problem(rng, 3, 4, [4, 3, 3], dictionary=True)
-    estimator = make_estimator("EM", problem, alpha=0.0, beta=0.0, start_alpha=0.0, max_iter=8)
+    estimator = make_estimator(
+        "EM", problem, alpha=0.0, beta=0.0, transitions=Transitions(start_alpha=0.0), max_iter=8
+    )
     estimator.fit(problem.sequences)
     weights = posterior_means(estimator)
     expected = [

@@ -16,7 +16,10 @@ from sklearn_cvb import (
     EMHMMTagger,
     GibbsHMM,
     GibbsHMMTagger,
+    Samples,
+    Symbols,
     VBHMMTagger,
+    Windows,
 )
 from sklearn_cvb.metrics import one_to_one_accuracy
 
@@ -30,18 +33,18 @@ ALGORITHMS = {
     "em": (EMHMM, {}),
     "vb": (VBHMM, {}),
     "cvb sequence": (CVBHMM, {}),
-    "cvb blocks": (CVBHMM, {"block_length": 100}),
+    "cvb blocks": (CVBHMM, {"update": Windows(100)}),
     "cvb token": (CVBHMM, {"update": "token"}),
-    "gibbs": (GibbsHMM, {"n_burn_in": 0, "thin": 1}),
-    "gibbs sequence": (GibbsHMM, {"update": "sequence", "n_burn_in": 0, "thin": 1}),
-    "gibbs parameter": (GibbsHMM, {"update": "parameter", "n_burn_in": 0, "thin": 1}),
+    "gibbs": (GibbsHMM, {"samples": Samples(0, thin=1)}),
+    "gibbs sequence": (GibbsHMM, {"update": "sequence", "samples": Samples(0, thin=1)}),
+    "gibbs parameter": (GibbsHMM, {"update": "parameter", "samples": Samples(0, thin=1)}),
 }
 
 
 def quick(kind, **keywords):
     settings = {"max_iter": 4, "random_state": 0} | keywords
     if issubclass(kind, GibbsHMM):
-        settings = {"thin": 1} | settings
+        settings = {"samples": Samples(thin=1)} | settings
     return kind(**settings)
 
 
@@ -92,7 +95,7 @@ def test_one_token(name, n_components):
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_one_state_and_one_symbol_leave_no_doubt(name):
     kind, settings = ALGORITHMS[name]
-    model = quick(kind, n_components=1, handle_unknown="error", **settings)
+    model = quick(kind, n_components=1, emission=Symbols(handle_unknown="error"), **settings)
     model.fit([["a", "a"], ["a"], ["a", "a", "a"]])
     assert model.transmat_ == pytest.approx(1, abs=1e-12)
     assert model.emissionprob_ == pytest.approx(1, abs=1e-12)
@@ -103,7 +106,9 @@ def test_one_state_and_one_symbol_leave_no_doubt(name):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_sequences_of_one_token_each(kind):
-    model = quick(kind, handle_unknown="error", n_components=2).fit([["a"], ["b"], ["a"]])
+    model = quick(kind, emission=Symbols(handle_unknown="error"), n_components=2).fit(
+        [["a"], ["b"], ["a"]]
+    )
     assert model.counts_.transition.sum() == 0
     if not issubclass(kind, EMHMM):
         # Rows without counts are the prior; in EM, which has none, they stay as they started.
@@ -166,7 +171,7 @@ def test_leaving_out_all_there_is_warns_with_both_remedies():
     assert np.mean(accuracies) < 0.75
 
 
-@pytest.mark.parametrize("remedy", [{"update": "token"}, {"block_length": 100}], ids=str)
+@pytest.mark.parametrize("remedy", [{"update": "token"}, {"update": Windows(100)}], ids=str)
 def test_both_remedies_recover_the_states(remedy):
     symbols, states = well_separated_chain(20_000)
     # One start in ten gets there by tokens, six in ten by blocks (EM: three in ten).
@@ -222,7 +227,7 @@ def test_tiny_concentrations_with_a_dictionary(kind):
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_huge_concentrations_flatten_everything(kind):
     X = [["a", "b", "b"], ["b", "a"], ["a", "a"]]
-    model = quick(kind, alpha=1e10, beta=1e10, handle_unknown="error").fit(X)
+    model = quick(kind, alpha=1e10, beta=1e10, emission=Symbols(handle_unknown="error")).fit(X)
     assert model.transmat_ == pytest.approx(0.5, abs=1e-9)
     assert model.emissionprob_ == pytest.approx(0.5, abs=1e-9)
     assert model.score(X) == pytest.approx(np.log(0.5), abs=1e-9)
@@ -270,7 +275,12 @@ def test_words_nobody_emits_but_for_a_tiny_prior():
     # Each symbol 0..2 belongs to one state; the vocabulary has 3 that are never seen.
     rng = np.random.default_rng(0)
     X = [np.repeat(rng.integers(3, size=5), 4).tolist() for _ in range(20)]
-    model = CVBHMM(3, beta=1e-300, vocabulary=range(6), handle_unknown="error", random_state=0)
+    model = CVBHMM(
+        3,
+        beta=1e-300,
+        emission=Symbols(vocabulary=range(6), handle_unknown="error"),
+        random_state=0,
+    )
     model.fit(X)
     sequence = np.r_[rng.integers(6, size=5000), np.full(5000, 4)]
     exact = _log_likelihood(model, sequence)
@@ -283,7 +293,9 @@ def test_words_nobody_emits_but_for_a_tiny_prior():
 def test_weights_that_underflow_on_their_own_are_kept_as_logs():
     # exp(digamma(1e-5)) is exp(-1e5): no float64 holds it, the logs of VB do.
     X = [[0, 0, 1, 1]] * 5
-    model = VBHMM(2, beta=1e-5, vocabulary=range(3), handle_unknown="error", random_state=0)
+    model = VBHMM(
+        2, beta=1e-5, emission=Symbols(vocabulary=range(3), handle_unknown="error"), random_state=0
+    )
     model.fit(X)
     bound = model.lower_bound_samples([[0, 2, 1]])[0]
     assert -1.2e5 < bound < -0.8e5

@@ -1,4 +1,4 @@
-"""What a first fit compiles: the kernels of the forms that the data need, and nothing else."""
+"""What a first fit compiles: the kernels of the engines that the data need, and nothing else."""
 
 import json
 import os
@@ -14,7 +14,7 @@ MOST = {
     "labels and missing words": 0,
     "no dictionary": 9,
     "one sequence": 8,
-    "topology": 0,
+    "transitions": 0,
     "variational Bayes": 7,
     "learned concentrations": 0,
     "beyond float64": 8,
@@ -41,7 +41,7 @@ def fits():
     yield EMHMMTagger(legal, **settings).fit(missing, y).predict, X
     yield EMHMM(3, **settings).fit(symbols).predict, symbols
     yield EMHMM(3, **settings).fit([np.concatenate(symbols).tolist()]).predict, symbols
-    yield EMHMM(3, topology="left-right", **settings).fit(symbols).predict, symbols
+    yield EMHMM(3, transitions="left-right", **settings).fit(symbols).predict, symbols
     yield VBHMMTagger(legal, **settings).fit(X).predict, X
     learned = VBHMMTagger(legal, alpha="auto", beta="auto", **settings | {"max_iter": 25})
     yield learned.fit(X).predict, X
@@ -110,11 +110,11 @@ def test_a_fit_compiles_few_functions(reports, name):
 
 def test_each_form_is_compiled_when_data_need_it(reports):
     kernels = {name: {full.rsplit(".")[-1] for full in found} for name, found in reports.items()}
-    forms = {name: found & {RUNS, SIDE, SEQUENCES} for name, found in kernels.items()}
-    assert forms["dictionary"] == {RUNS}
-    assert forms["no dictionary"] == {SIDE}
-    assert forms["one sequence"] == {SEQUENCES}
-    assert sum(map(len, forms.values())) == 3
+    engines = {name: found & {RUNS, SIDE, SEQUENCES} for name, found in kernels.items()}
+    assert engines["dictionary"] == {RUNS}
+    assert engines["no dictionary"] == {SIDE}
+    assert engines["one sequence"] == {SEQUENCES}
+    assert sum(map(len, engines.values())) == 3
 
 
 def test_log_space_is_compiled_when_float64_loses_a_sequence(reports):

@@ -9,6 +9,8 @@ from chain.chain_deviations import deviations, exact_together, one_hot, together
 from estimators import make_estimator, posterior_means
 from problems import make_problem, with_priors
 
+from sklearn_cvb import Samples
+
 N_SWEEPS, N_BURN_IN = 7_000, 1_000
 
 PROBLEMS = {
@@ -26,7 +28,7 @@ PROBLEMS = {
 
 
 def _chain(problem, **keywords):
-    settings = {"max_iter": N_SWEEPS, "n_burn_in": N_BURN_IN, "thin": 1, "temperatures": None}
+    settings = {"max_iter": N_SWEEPS, "samples": Samples(N_BURN_IN, thin=1, temperatures=None)}
     return make_estimator("Gibbs", problem, **settings | keywords).fit(problem.sequences)
 
 
@@ -42,7 +44,7 @@ def test_samples_cover_the_kept_sweeps(chains):
         n_tokens = sum(len(sequence) for sequence in problem.sequences)
         assert samples.shape == (N_SWEEPS - N_BURN_IN, n_tokens)
         assert np.issubdtype(samples.dtype, np.integer)
-    thinned = _chain(PROBLEMS["free"], max_iter=110, n_burn_in=10, thin=5)
+    thinned = _chain(PROBLEMS["free"], max_iter=110, samples=Samples(10, thin=5))
     assert len(thinned.samples_) == 20
 
 
@@ -82,7 +84,7 @@ def _sample_weights(problem, sample):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_fitted_probabilities_average_over_samples(name):
     problem = PROBLEMS[name]
-    estimator = _chain(problem, max_iter=60, n_burn_in=20, thin=2)
+    estimator = _chain(problem, max_iter=60, samples=Samples(20, thin=2))
     tables = [_sample_weights(problem, sample) for sample in estimator.samples_]
     for got, each in zip(posterior_means(estimator), zip(*tables, strict=True), strict=True):
         np.testing.assert_allclose(got, np.mean(each, axis=0), atol=1e-10)
@@ -91,7 +93,7 @@ def test_fitted_probabilities_average_over_samples(name):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_history_is_the_log_joint_of_the_samples(name):
     problem = PROBLEMS[name]
-    estimator = _chain(problem, max_iter=30, n_burn_in=0)
+    estimator = _chain(problem, max_iter=30, samples=Samples(0))
     expected = brute.collapsed_log_joint(problem, estimator.samples_)
     np.testing.assert_allclose(estimator.history_, expected, atol=1e-8)
 
@@ -106,7 +108,7 @@ def test_samples_stay_legal(chains):
 def test_constant_temperature_flattens_the_posterior():
     # The conditionals to a power are those of the joint to that power.
     problem = PROBLEMS["dictionary"]
-    settings = {"max_iter": 12_000, "temperatures": (4.0, 4.0), "warm_start": True}
+    settings = {"max_iter": 12_000, "samples": Samples(temperatures=(4.0, 4.0)), "warm_start": True}
     got = np.concatenate(_chain(problem, **settings).training_posteriors())
     z = brute.joint_assignments(problem)
     tempered, plain = (_shares(brute.collapsed_log_joint(problem, z) / power) for power in (4, 1))
@@ -124,7 +126,7 @@ def _shares(log_weights):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_perplexity_averages_likelihoods_over_samples(name):
     problem = PROBLEMS[name]
-    estimator = _chain(problem, max_iter=40, n_burn_in=20, thin=2)
+    estimator = _chain(problem, max_iter=40, samples=Samples(20, thin=2))
     X = [[0, 1, None], [2], [1, 2]]
     allowed = make_problem(X, 3, 5, dictionary=problem.dictionary).allowed or [None] * 3
     likelihood = np.zeros(len(X))

@@ -1,5 +1,7 @@
 """Sampling by sequence and with parameters: the exact posterior, and step by step."""
 
+import itertools
+
 import brute
 import numpy as np
 import pytest
@@ -11,14 +13,14 @@ from problems import make_problem, unequal_priors, with_priors
 from scipy.stats import kstest
 from sklearn import config_context
 
-from sklearn_cvb import GibbsHMM
+from sklearn_cvb import GibbsHMM, Samples, Symbols
 from sklearn_cvb.chain.symbols import sampling as gibbs_sweeps
 from sklearn_cvb.chain.symbols.sampling import draw_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 UPDATES = ("sequence", "parameter")
-# Chains of long autocorrelation are longer.
-N_SWEEPS, N_BURN_IN = {"token": 9_000, "sequence": 4_500, "parameter": 9_000}, 500
+# Chains of long autocorrelation are longer, and not every sweep of theirs says something new.
+N_SWEEPS, N_BURN_IN = {"token": 9_000, "sequence": 3_000, "parameter": 6_500}, 500
 _LEGAL = {0: [0], 1: [1, 3], 2: [0, 2, 3], 3: [0, 1, 2, 3], 4: [1, 2], 5: [3]}
 _X = [
     [1, 2, 3, 0, 4],
@@ -51,9 +53,7 @@ def _chain(problem, update, **keywords):
     settings = {
         "update": update,
         "max_iter": N_SWEEPS[update],
-        "n_burn_in": N_BURN_IN,
-        "thin": 1,
-        "temperatures": None,
+        "samples": Samples(N_BURN_IN, thin=1),
     }
     return make_estimator("Gibbs", problem, **settings | keywords).fit(problem.sequences)
 
@@ -61,7 +61,8 @@ def _chain(problem, update, **keywords):
 @pytest.fixture(scope="module")
 def chains():
     """One long chain per update and problem; of one the joint distribution is looked at, too."""
-    more = {("sequence", "repetitive"): {"max_iter": 9_000}}
+    more = {key: {"thin": 2} for key in itertools.product(["parameter"], PROBLEMS)}
+    more["sequence", "repetitive"] = {"max_iter": 9_000}
     return {
         (update, name): _chain(problem, update, **more.get((update, name), {}))
         for update in UPDATES
@@ -109,7 +110,8 @@ def test_joint_distribution_of_all_states(update):
     problem = with_priors(PROBLEMS["repetitive"], 0.6, 0.6)
     z = brute.joint_assignments(problem)
     exact = _shares(brute.collapsed_log_joint(problem, z))
-    assert _total_variation(problem, _chain(problem, update, max_iter=9_000).samples_, exact) < 0.06
+    chain = _chain(problem, update, max_iter=9_000)
+    assert _total_variation(problem, chain.samples_, exact) < 0.06
 
 
 def test_the_metropolis_correction_matters(chains, monkeypatch):
@@ -122,7 +124,7 @@ def test_the_metropolis_correction_matters(chains, monkeypatch):
         return resample_sequences(*rest, sure, begin, room)
 
     monkeypatch.setattr(gibbs_sweeps, "resample_sequences", accept_all)
-    wrong = _chain(problem, "sequence", max_iter=9_000)
+    wrong = _chain(problem, "sequence", max_iter=4_500)
     assert wrong.acceptance_rate_ == 1.0
     exact = _shares(brute.collapsed_log_joint(problem, brute.joint_assignments(problem)))
     assert _total_variation(problem, wrong.samples_, exact) > 0.1
@@ -135,7 +137,7 @@ def test_acceptance_rate(chains):
     assert chains["parameter", "free"].acceptance_rate_ == 1.0
     # Nothing to draw: sequences of certain tokens.
     certain = make_problem([[0, 1], [1]], 2, 2, 0.3, 0.3, {0: [0], 1: [1]})
-    model = _chain(certain, "sequence", max_iter=3, n_burn_in=0)
+    model = _chain(certain, "sequence", max_iter=3, samples=Samples(0))
     assert model.acceptance_rate_ == 1.0
     assert model.samples_.tolist() == [[0, 1, 1]] * 3
 
@@ -144,7 +146,7 @@ def test_a_chain_that_stands_still_warns():
     X = [np.random.default_rng(0).integers(3, size=3000).tolist()]
     problem = make_problem(X, 3, 3, 0.3, 0.3)
     with pytest.warns(UserWarning, match="of the proposals were accepted"):
-        _chain(problem, "sequence", max_iter=110, n_burn_in=0)
+        _chain(problem, "sequence", max_iter=110, samples=Samples(0))
 
 
 @pytest.mark.parametrize("update", UPDATES)
@@ -154,7 +156,8 @@ def test_constant_temperature(update, temperature):
     if temperature < 1.0:
         # Cold chains mix only under larger priors.
         problem = with_priors(problem, 0.8, 0.6)
-    chain = _chain(problem, update, temperatures=(temperature, temperature), max_iter=12_000)
+    samples = Samples(N_BURN_IN, thin=2, temperatures=(temperature, temperature))
+    chain = _chain(problem, update, samples=samples, max_iter=12_000)
     z = brute.joint_assignments(problem)
     if update == "sequence":
         log_joint = brute.collapsed_log_joint(problem, z) / temperature
@@ -306,7 +309,7 @@ def _slow_parameter_sweep(problem, task, state, z, temperature, rng):
 def test_sweeps_equal_their_restatement(update, name, temperature):
     problem = UNEQUAL[name]
     estimator = with_unequal_priors(
-        "Gibbs", problem, update=update, temperatures=(temperature, temperature)
+        "Gibbs", problem, update=update, samples=Samples(temperatures=(temperature, temperature))
     )
     read = estimator._read(problem.sequences, None)
     algorithm, model, task = estimator._algorithm(), estimator._model(read), read.problem
@@ -387,7 +390,7 @@ def test_tiny_priors_draw_one_cell_of_an_unused_row():
 def test_tiny_priors_stay_exact(update):
     # A count comes and goes without a trace, however small its prior.
     problem = make_problem([[0, 1], [1, 0], [0, 0]], 2, 2, 1e-12, 1e-12)
-    chain = _chain(problem, update, max_iter=300, n_burn_in=0)
+    chain = _chain(problem, update, max_iter=300, samples=Samples(0))
     assert np.isfinite(chain.history_).all()
     expected = brute.collapsed_log_joint(problem, chain.samples_)
     np.testing.assert_allclose(chain.history_, expected, rtol=1e-9)
@@ -398,13 +401,7 @@ def test_impossible_transitions_are_never_drawn(update):
     bare = make_problem([[0, 1, 0, 1], [1, 0, 1]], 2, 2, 0.5, 0.5)
     problem = bare._replace(alpha=np.array([[0.4, 0.7], [0.7, 0.0], [0.5, 0.5]]))
     estimator = with_unequal_priors(
-        "Gibbs",
-        problem,
-        update=update,
-        max_iter=8000,
-        n_burn_in=100,
-        thin=1,
-        init="token",
+        "Gibbs", problem, update=update, max_iter=8000, samples=Samples(100, thin=1), init="token"
     )
     samples = estimator.fit(problem.sequences).samples_
     z = brute.joint_assignments(problem)
@@ -423,7 +420,7 @@ def test_impossible_transitions_are_never_drawn(update):
 def test_results_do_not_depend_on_threads(update):
     problem = PROBLEMS["dictionary"]
     one, two = (
-        _chain(problem, update, max_iter=30, n_burn_in=0, n_init=3, n_jobs=n) for n in (1, 2)
+        _chain(problem, update, max_iter=30, samples=Samples(0), n_init=3, n_jobs=n) for n in (1, 2)
     )
     np.testing.assert_array_equal(one.chains_.log_joint, two.chains_.log_joint)
     np.testing.assert_array_equal(one.samples_, two.samples_)
@@ -436,7 +433,7 @@ def test_learned_concentrations_and_unknown_words(update):
         update=update,
         alpha="auto",
         beta="auto",
-        handle_unknown="rare",
+        emission=Symbols(handle_unknown="rare"),
         max_iter=60,
         random_state=0,
     )

@@ -11,6 +11,7 @@ from sklearn_cvb import (
     VBHMM,
     CVBHMMTagger,
     GibbsHMM,
+    Symbols,
     VBHMMTagger,
     split_by_lengths,
 )
@@ -147,7 +148,7 @@ def test_padding_of_tags_is_none_unless_tags_are_integers():
 @pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT])
 def test_missing_tokens_have_a_state_and_no_emission(missing):
     sequences = [["a", missing, "b"], [missing, "b"], ["b", "a"]]
-    model = quick(EMHMM, handle_unknown="error", tol=0).fit(sequences)
+    model = quick(EMHMM, emission=Symbols(handle_unknown="error"), tol=0).fit(sequences)
     assert model.vocabulary_.tolist() == ["a", "b"]
     assert [len(row) for row in model.labels_] == [3, 2, 2]
     counts = model.counts_
@@ -180,7 +181,7 @@ def test_a_sequence_of_missing_tokens_is_the_prior():
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_unknown_words_as_errors(kind):
-    model = quick(kind, handle_unknown="error").fit(X)
+    model = quick(kind, emission=Symbols(handle_unknown="error")).fit(X)
     assert model.emissionprob_.shape == (2, 3)
     message = (
         r"unknown word 'z' \(sequence 1, position 2; 2 unknown types\): give vocabulary, or "
@@ -193,7 +194,7 @@ def test_unknown_words_as_errors(kind):
 
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_smooth_gives_one_cell_its_prior_mass(kind):
-    model = quick(kind, handle_unknown="smooth", beta=0.2).fit(X)
+    model = quick(kind, emission=Symbols(handle_unknown="smooth"), beta=0.2).fit(X)
     emission = model.counts_.emission
     assert emission.shape == (4, 2)
     assert np.array_equal(emission[3], [0, 0])
@@ -213,7 +214,9 @@ def test_rare_adds_the_mean_count_of_words_seen_once():
     # Fully labelled, so counts are whole: "c" and "d" are seen once, as V and as N.
     sequences = [["a", "b", "c"], ["a", "b", "d"], ["e", "e"]]
     tags = [["N", "V", "V"], ["N", "V", "N"], ["N", "N"]]
-    tagger = CVBHMMTagger(handle_unknown="rare", alpha=1.0, beta=0.5).fit(sequences, tags)
+    tagger = CVBHMMTagger(emission=Symbols(handle_unknown="rare"), alpha=1.0, beta=0.5).fit(
+        sequences, tags
+    )
     assert tagger.classes_.tolist() == ["N", "V"]
     # Counts of N: a 2, d 1, e 2; of V: b 2, c 1. One of the two words seen once is N, one is V.
     extra = np.array([0.5, 0.5])
@@ -228,36 +231,41 @@ def test_rare_adds_the_mean_count_of_words_seen_once():
 
 def test_rare_without_words_seen_once_is_smooth():
     sequences = [["a", "b"], ["b", "a"]]
-    fits = [quick(VBHMM, handle_unknown=handling).fit(sequences) for handling in ("rare", "smooth")]
+    fits = [
+        quick(VBHMM, emission=Symbols(handle_unknown=handling)).fit(sequences)
+        for handling in ("rare", "smooth")
+    ]
     assert np.array_equal(fits[0].emissionprob_, fits[1].emissionprob_)
 
 
 def test_unknown_words_in_training_with_a_vocabulary():
     sequences = [["a", "z"], ["y", "b"], ["a", "b"]]
-    model = quick(VBHMM, vocabulary=["b", "a", "q"]).fit(sequences)
+    model = quick(VBHMM, emission=Symbols(vocabulary=["b", "a", "q"])).fit(sequences)
     assert model.vocabulary_.tolist() == ["b", "a", "q"]
     assert model.counts_.emission.sum(axis=1) == pytest.approx([2, 2, 0, 2])
     with pytest.raises(ValueError, match=r"unknown word 'z' \(sequence 0, position 1; 2 unknown"):
-        quick(VBHMM, vocabulary=["b", "a", "q"], handle_unknown="error").fit(sequences)
+        quick(VBHMM, emission=Symbols(vocabulary=["b", "a", "q"], handle_unknown="error")).fit(
+            sequences
+        )
 
 
 def test_vocabulary_keeps_its_order_and_sets_are_sorted():
-    model = quick(VBHMM, handle_unknown="error").fit(X)
+    model = quick(VBHMM, emission=Symbols(handle_unknown="error")).fit(X)
     for vocabulary in (
         {"c", "a", "b"},
         frozenset("cab"),
         ["a", "b", "c"],
         np.array(["a", "b", "c"]),
     ):
-        given = clone(model).set_params(vocabulary=vocabulary).fit(X)
+        given = clone(model).set_params(emission=Symbols(vocabulary=vocabulary)).fit(X)
         assert given.vocabulary_.tolist() == ["a", "b", "c"]
         assert np.array_equal(given.emissionprob_, model.emissionprob_)
-    doubled = clone(model).set_params(vocabulary=["c", "a", "c", "b"]).fit(X)
+    doubled = clone(model).set_params(emission=Symbols(vocabulary=["c", "a", "c", "b"])).fit(X)
     assert doubled.vocabulary_.tolist() == ["c", "a", "b"]
 
 
 def test_unknown_word_without_mass_is_unobserved_and_impossible():
-    model = quick(EMHMM, handle_unknown="smooth", beta=0.0).fit(X)
+    model = quick(EMHMM, emission=Symbols(handle_unknown="smooth"), beta=0.0).fit(X)
     assert np.array_equal(model.emissionprob_[:, 3], [0, 0])
     known = [["a", "c"]]
     with_unknown, with_missing = [["a", "z", "c"]], [["a", None, "c"]]
@@ -272,7 +280,7 @@ def test_unknown_word_without_mass_is_unobserved_and_impossible():
 @pytest.mark.parametrize("kind", MODELS)
 def test_samples_never_hold_the_unknown_item(kind):
     # A large beta gives the unknown item nearly half of the mass.
-    model = quick(kind, handle_unknown="smooth", vocabulary=["a", "b"], beta=1e4)
+    model = quick(kind, emission=Symbols(vocabulary=["a", "b"], handle_unknown="smooth"), beta=1e4)
     model.fit([["a", "b"], ["b", "a"]])
     symbols, states = model.sample(200, length=5, random_state=0)
     assert symbols.shape == states.shape == (200, 5)

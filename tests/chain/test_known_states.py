@@ -88,7 +88,7 @@ def test_wrong_states_are_named(emission, wrong, message):
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_that_no_path_has_are_named(kind):
     """A left-right chain begins in state 0; a gap may be too short to get from one to another."""
-    X, settings = [np.arange(4.0), np.arange(4.0)], {"topology": "left-right", "max_iter": 4}
+    X, settings = [np.arange(4.0), np.arange(4.0)], {"transitions": "left-right", "max_iter": 4}
     told = [[0, None, 1, 1], None]
     model(kind, "gaussian", **settings).fit(X, told)
     for wrong, place in (([1, 0, 0, 0], 0), ([0, 2, None, 1], 3)):

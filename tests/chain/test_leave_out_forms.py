@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from sklearn_cvb import CVBHMM, CVBHMMTagger
+from sklearn_cvb import CVBHMM, CVBHMMTagger, Symbols, Windows
 from sklearn_cvb.chain.parameters import HMMCounts, floor_of, tally_of
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.chain.symbols import leave_out_lists as lists
@@ -167,7 +167,7 @@ def test_forms_agree_on_what_float64_loses(init, monkeypatch):
 def test_a_sequence_in_logs_is_as_it_would_be_without(form, block_length, monkeypatch):
     """Every sequence handed back, as if float64 had lost it."""
     X = text(np.random.default_rng(6), missing=True)
-    settings = {"max_iter": 4, "alpha": "auto", "block_length": block_length}
+    settings = {"max_iter": 4, "alpha": "auto", "update": Windows(block_length)}
     plain = fitted(form, X, None, monkeypatch, **settings)
     monkeypatch.setattr(leave_out, "pass_over_sequences", losing(leave_out.pass_over_sequences))
     in_logs = fitted(form, X, None, monkeypatch, **settings)
@@ -222,7 +222,7 @@ def test_a_score_leaves_everything_as_it_is(form, monkeypatch):
 
 @pytest.mark.parametrize("of_others", [0.0, 2.0])
 @pytest.mark.parametrize("n_sequences", [1, None])
-@pytest.mark.parametrize("settings", [{}, {"block_length": 3}, {"update": "token"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"update": Windows(3)}, {"update": "token"}], ids=str)
 def test_a_sweep_returns_its_own_counts_and_leaves_those_of_all(settings, n_sequences, of_others):
     """Counts of a sweep that was broken off are those of its posteriors, too."""
     X = text(np.random.default_rng(8), missing=True)[::-1]
@@ -285,9 +285,9 @@ def test_windows_that_cut_nothing_are_sequences():
     longest = max(map(len, X))
     settings = {"alpha": 0.5, "init": "token", "random_state": 0, "max_iter": 5, "tol": 0}
     whole = CVBHMMTagger(LEGAL, **settings).fit(X)
-    model = CVBHMMTagger(LEGAL, block_length=longest, **settings).fit(X)
+    model = CVBHMMTagger(LEGAL, update=Windows(longest), **settings).fit(X)
     assert model.history_.tolist() == whole.history_.tolist()
-    cut = CVBHMMTagger(LEGAL, block_length=longest - 1, **settings).fit(X)
+    cut = CVBHMMTagger(LEGAL, update=Windows(longest - 1), **settings).fit(X)
     assert cut.history_.tolist() != whole.history_.tolist()
 
 
@@ -337,7 +337,7 @@ def test_pairs_of_independent_tokens(stretch, form, block_length, monkeypatch):
 
 def test_what_is_settled():
     X = [["a", "b", "x", "c"], ["x", "z", "a", "a"], ["b"]]
-    model = CVBHMMTagger(LEGAL, handle_unknown="error")
+    model = CVBHMMTagger(LEGAL, emission=Symbols(handle_unknown="error"))
     problem = model._read(X, [[None] * 4, ["A", None, None, None], [None]]).problem
     assert problem.runs.begin.tolist() == [2, 5]
     assert problem.runs.end.tolist() == [3, 6]

@@ -15,6 +15,9 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMMTagger,
+    Samples,
+    Symbols,
+    TagDictionary,
     VBHMMTagger,
     tag_dictionary_from,
 )
@@ -63,7 +66,7 @@ def test_sweeps_agree_with_their_restatements(name, n_sweeps):
 def test_samples_agree_with_the_exact_posterior(update):
     problem, y = _labelled()
     exact = np.concatenate(brute.collapsed_posterior(problem).marginals)
-    settings = {"max_iter": 5_500, "n_burn_in": 500, "thin": 1, "temperatures": None}
+    settings = {"max_iter": 5_500, "samples": Samples(500, thin=1, temperatures=None)}
     model = make_estimator("Gibbs", problem, update=update, **settings).fit(ROWS, y)
     indicators = one_hot(model.samples_, 3)
     assert np.abs(deviations(indicators, exact.ravel())).max() < 5
@@ -135,7 +138,7 @@ def test_a_tag_that_no_entry_has_holds_at_its_token_with_one_warning(kind):
     assert emission[:, model.classes_.tolist().index("XN")].sum() == pytest.approx(1, abs=1e-9)
     y = [["N", "X", None], None, None, None]
     with pytest.warns(UserWarning, match="2 labels are not in tag_dictionary"):
-        model = quick(kind, LEGAL, unknown_tags=["N", "X"]).fit(X, y)
+        model = quick(kind, LEGAL, tag_dictionary=TagDictionary(unknown_tags=["N", "X"])).fit(X, y)
     assert model.labels_[0][:2].tolist() == ["N", "X"]
     # A word without an entry may take a tag that is nowhere else.
     model = quick(kind, LEGAL).fit([*X, ["cat"]], [*[None] * 4, ["X"]])
@@ -164,7 +167,10 @@ def test_pruning_and_labels_together(kind, weights):
 
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_words_outside_the_vocabulary_and_unknown_tags(kind):
-    settings = {"vocabulary": ["the", "saw"], "unknown_tags": ["V"], "handle_unknown": "smooth"}
+    settings = {
+        "emission": Symbols(vocabulary=["the", "saw"], handle_unknown="smooth"),
+        "tag_dictionary": TagDictionary(unknown_tags=["V"]),
+    }
     y = [["D", "V", "V"], [None, "D", None], ["N", None, None, "D"], ["D"]]
     with pytest.warns(UserWarning, match="4 labels are not in tag_dictionary"):
         model = quick(kind, LEGAL, **settings).fit([*X[:3], ["cat"]], y)
@@ -214,7 +220,7 @@ def test_a_model_to_start_from_has_the_same_cells():
 @pytest.mark.parametrize("topology", ["left-right", "independent"])
 def test_labels_under_a_topology(topology):
     problem, y = _labelled()
-    model = make_estimator("CVB", problem, topology=topology, max_iter=4)
+    model = make_estimator("CVB", problem, transitions=topology, max_iter=4)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".* cannot be explained by any path")
         model.fit(ROWS, y)
@@ -236,7 +242,9 @@ def test_labels_that_open_all_tags_to_all_words(kind):
     legal = {"a": ["X"], "b": ["Y"], "c": ["X", "Y"]}
     rows = [["a", "b", "c"], ["b", "a"], ["c", "c", "b", "a"], ["a", "b"]]
     y = [["Y", None, None], ["X", None], None, None]
-    model = quick(kind, legal, handle_unknown="error", alpha=0.1, beta=0.1).fit(rows, y)
+    model = quick(kind, legal, emission=Symbols(handle_unknown="error"), alpha=0.1, beta=0.1).fit(
+        rows, y
+    )
     assert isinstance(model.counts_.emission, np.ndarray)
     labels = [row.tolist() for row in model.labels_]
     assert (labels[0][:2], labels[1], labels[2][2:], labels[3]) == (

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, VBHMMTagger
+from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, Symbols, VBHMMTagger
 from sklearn_cvb.chain.parameters import uniform_weights
-from sklearn_cvb.chain.symbols import engines as forms
+from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 N_WORDS, N_TAGS = 20, 6
 TAGS = [f"tag {k}" for k in range(N_TAGS)]
-SETTINGS = {"max_iter": 3, "tol": 0, "random_state": 0, "handle_unknown": "error"}
+SETTINGS = {"max_iter": 3, "tol": 0, "random_state": 0, "emission": Symbols(handle_unknown="error")}
 
 
 def sequences():
@@ -47,7 +47,7 @@ def problem_and_weights(estimator, X):
 
 
 def keep_whole(monkeypatch):
-    monkeypatch.setattr(forms, "_n_pieces", lambda problem: 1)
+    monkeypatch.setattr(engines, "_n_pieces", lambda problem: 1)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -70,7 +70,7 @@ def test_a_fit_does_not_depend_on_the_number_of_threads(name):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_counts_of_pieces_add_up_to_those_of_the_whole(name, monkeypatch):
     problem, weights = problem_and_weights(ESTIMATORS[name], sequences())
-    assert forms._n_pieces(problem) > 1
+    assert engines._n_pieces(problem) > 1
     cut = expectation(weights, problem, engines_of(problem))
     keep_whole(monkeypatch)
     whole = expectation(weights, problem, engines_of(problem))
@@ -105,7 +105,7 @@ def test_sequences_beyond_float64_are_found_in_every_piece(monkeypatch):
 @pytest.mark.parametrize("name", ["EM dense", "EM with certain tokens"])
 def test_small_problems_are_kept_whole(name):
     problem, _ = problem_and_weights(ESTIMATORS[name], sequences()[:100])
-    assert forms._n_pieces(problem) == 1
+    assert engines._n_pieces(problem) == 1
 
 
 def test_one_restart_has_all_threads_and_many_share_them():

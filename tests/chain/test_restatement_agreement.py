@@ -24,6 +24,8 @@ from problems import (
     with_priors,
 )
 
+from sklearn_cvb import Symbols
+
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 LENGTHS = [4, 1, 3, 2, 5]
@@ -142,7 +144,7 @@ def test_unknown_cell_counts_in_the_denominators(name):
     problem, q = _case(6, 3, False)
     larger = with_priors(problem._replace(n_symbols=7), 0.3, 0.2)
     prefix, keywords, sweeps = ALGORITHMS[name]
-    keywords = keywords | {"vocabulary": range(6), "handle_unknown": "smooth"}
+    keywords = keywords | {"emission": Symbols(vocabulary=range(6), handle_unknown="smooth")}
     keywords = keywords | {"init": q, "tol": 0, "max_iter": 3}
     estimator = make_estimator(prefix, larger, **keywords).fit(larger.sequences)
     result = sweeps(larger, q, 3)

@@ -9,6 +9,7 @@ from chain.unequal_priors import with_unequal_priors
 from problems import make_problem, random_problem, unequal_priors
 from scipy.special import gammaln
 
+from sklearn_cvb import Samples
 from sklearn_cvb.chain.lattice import cells_for, lattice_for, problem_of
 from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, prior_of, tally_of
 from sklearn_cvb.chain.symbols import sampling as gibbs_sweeps
@@ -75,7 +76,9 @@ def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):
     monkeypatch.setattr(gibbs_sweeps, "_CHUNK", chunk)
     monkeypatch.setattr(gibbs_sweeps, "_BLOCK", 11)
     problem = PROBLEMS[name]
-    estimator = with_unequal_priors("Gibbs", problem, temperatures=(temperature, temperature))
+    estimator = with_unequal_priors(
+        "Gibbs", problem, samples=Samples(temperatures=(temperature, temperature))
+    )
     read = estimator._read(problem.sequences, None)
     algorithm, model, task = estimator._algorithm(), estimator._model(read), read.problem
     state = algorithm.start(model, np.random.default_rng(0))

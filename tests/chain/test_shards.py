@@ -14,7 +14,11 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMM,
+    Symbols,
+    TagDictionary,
+    Transitions,
     VBHMMTagger,
+    Windows,
 )
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
     merged,
@@ -83,33 +87,45 @@ SMALL = {"alpha": 0.3, "beta": 0.2}
 BATCH = {
     "EM": (EMHMM(3, **COMMON), None),
     "EM with restarts": (EMHMM(3, n_init=3, **COMMON), None),
-    "EM, smoothed, ends": (EMHMM(3, **COMMON, **SMALL, end_state=True), None),
+    "EM, smoothed, ends": (
+        EMHMM(3, **COMMON, **SMALL, transitions=Transitions(end_state=True)),
+        None,
+    ),
     "EM, word": (EMHMM(3, init="word", **COMMON), None),
     "EM, token": (EMHMM(3, init="token", **COMMON), None),
-    "EM, left-right": (EMHMM(3, topology="left-right", **COMMON), None),
-    "EM, independent": (EMHMM(3, topology="independent", init="token", **COMMON), None),
+    "EM, left-right": (EMHMM(3, transitions="left-right", **COMMON), None),
+    "EM, independent": (EMHMM(3, transitions="independent", init="token", **COMMON), None),
     "VB": (VBHMM(3, **COMMON), None),
     "VB, learned": (VBHMM(3, alpha="auto", beta="auto", **COMMON), None),
     "VB, sparse": (VBHMM(3, alpha=1e-3, beta=1e-3, **COMMON), None),
-    "VB, hdp": (VBHMM(4, transition_prior="hdp", **COMMON), None),
+    "VB, hdp": (VBHMM(4, transitions=Transitions(prior="hdp"), **COMMON), None),
     "EM tagger": (EMHMMTagger(full(), **COMMON, **SMALL), None),
-    "EM tagger, unclean": (EMHMMTagger(full(), denoise="none", **COMMON), None),
+    "EM tagger, unclean": (EMHMMTagger(TagDictionary(full(), denoise="none"), **COMMON), None),
     "EM tagger, unambiguous": (EMHMMTagger(full(), init="unambiguous", **COMMON), None),
     "EM tagger, partial": (EMHMMTagger(partial(), **COMMON, **SMALL), None),
-    "EM tagger, smooth": (EMHMMTagger(partial(), handle_unknown="rare", **COMMON), None),
+    "EM tagger, smooth": (
+        EMHMMTagger(partial(), emission=Symbols(handle_unknown="rare"), **COMMON),
+        None,
+    ),
     "EM tagger, labels": (EMHMMTagger(partial(), **COMMON, **SMALL), labels()),
     "VB tagger": (VBHMMTagger(full(), **COMMON), None),
-    "VB tagger, labels": (VBHMMTagger(partial(), denoise="none", **COMMON), labels()),
-    "VB tagger, ends": (VBHMMTagger(partial(), end_state=True, **COMMON), labels()),
+    "VB tagger, labels": (
+        VBHMMTagger(TagDictionary(partial(), denoise="none"), **COMMON),
+        labels(),
+    ),
+    "VB tagger, ends": (
+        VBHMMTagger(partial(), transitions=Transitions(end_state=True), **COMMON),
+        labels(),
+    ),
 }
 COLLAPSED = {
     "CVB": (CVBHMM(3, **COMMON), None),
     "CVB, learned": (CVBHMM(3, alpha="auto", beta="auto", **COMMON), None),
-    "CVB, windows": (CVBHMM(3, block_length=3, **COMMON), None),
+    "CVB, windows": (CVBHMM(3, update=Windows(3), **COMMON), None),
     "CVB, word": (CVBHMM(3, init="word", **COMMON), None),
     "CVB tagger": (CVBHMMTagger(full(), **COMMON), None),
     "CVB tagger, learned": (
-        CVBHMMTagger(full(), alpha="auto", beta="auto", denoise="none", **COMMON),
+        CVBHMMTagger(TagDictionary(full(), denoise="none"), alpha="auto", beta="auto", **COMMON),
         None,
     ),
     "CVB tagger, labels": (CVBHMMTagger(partial(), **COMMON), labels()),
@@ -193,7 +209,7 @@ def test_what_no_path_explains_counts_no_token_in_shards_either(kind, cut):
     X = [["a", "a", "c"], ["b", "a"], ["a", "b", "b", "c"], ["b", "b", "c", "c"], ["a", "c"], ["c"]]
     dictionary = {"a": ["A"], "b": ["B"], "c": ["A", "B"]}
     never_back = np.array([[True, False], [True, True]])
-    settings = {"topology": never_back, "init": "parameter", "tol": 1e-3, "random_state": 0}
+    settings = {"transitions": never_back, "init": "parameter", "tol": 1e-3, "random_state": 0}
     plain = kind(dictionary, **settings).fit(X)
     model = kind(dictionary, **settings)
     fit_here(model, [(part, None) for part in (X[:cut], X[cut:]) if part])
@@ -251,7 +267,7 @@ def test_a_shard_asked_twice_answers_the_same_and_does_not_move():
 def test_unexplained_sequences_have_their_number_in_the_whole():
     X = [["a", "b"], ["b", "a"], ["a", "b"], ["b", "a"], ["a", "a", "b"]]
     y = [[0, 1], [1, 0], [0, 1], [1, 0], [0, 0, 1]]
-    model = EMHMM(2, topology="left-right", supervision="y", max_iter=3, random_state=0)
+    model = EMHMM(2, transitions="left-right", supervision="y", max_iter=3, random_state=0)
     plain, sharded = fitted(model, X, y), in_shards(model, X, y, 2)
     assert plain.unexplained_.tolist() == [1, 3]
     assert sharded.unexplained_.tolist() == [1, 3]
@@ -263,7 +279,7 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, end
     """What goes on from shards is what goes on from the plain fit."""
     X = [["a", "b"], ["b", "a"], ["a", "b"], list("baabbabab"), list("aab"), [None, "b"]]
     y = [[0, 1], [1, 0], [0, 1], [1, 0, 0, 1, 1, 0, 1, 0, 1], [0, 0, 1], None]
-    settings = {"topology": "left-right", "supervision": "y", "end_state": end_state}
+    settings = {"transitions": Transitions("left-right", end_state=end_state), "supervision": "y"}
     model = kind(2, max_iter=3, tol=0, random_state=0, **settings)
     plain, sharded = fitted(model, X, y), in_shards(model, X, y, 1)
     assert plain.unexplained_.tolist() == sharded.unexplained_.tolist() == [1, 3]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from sklearn_cvb import GibbsHMM
+from sklearn_cvb import GibbsHMM, Samples, Symbols
 from sklearn_cvb.chain.lattice import lattice_for, problem_of
 from sklearn_cvb.chain.parameters import prior_of, prior_settings
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
@@ -36,8 +36,8 @@ def _draw_symbols(rng, states):
 
 
 def _model(update, **keywords):
-    settings = {"alpha": ALPHA, "beta": BETA, "handle_unknown": "error"}
-    settings |= {"vocabulary": range(N_SYMBOLS), "update": update}
+    settings = {"alpha": ALPHA, "beta": BETA, "emission": Symbols(handle_unknown="error")}
+    settings |= {"emission": Symbols(vocabulary=range(N_SYMBOLS)), "update": update}
     return GibbsHMM(N_STATES, **settings | keywords)
 
 
@@ -59,7 +59,11 @@ def _ranks(update, n_replications, n_draws, **keywords):
     for seed in range(n_replications):
         states = _draw_states(rng)
         X = _sequences(_draw_symbols(rng, states))
-        settings = {"max_iter": 20 + 6 * n_draws, "n_burn_in": 25, "thin": 6, "random_state": seed}
+        settings = {
+            "max_iter": 20 + 6 * n_draws,
+            "samples": Samples(25, thin=6),
+            "random_state": seed,
+        }
         model = _model(update, **settings | keywords).fit(X)
         problem = model._learned.more.sampled.kept.problem
         counts = counts_of_path(problem, slots_of(problem.lattice, states))

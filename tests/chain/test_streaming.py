@@ -11,7 +11,12 @@ from sklearn_cvb import (
     VBHMM,
     CVBHMMTagger,
     EMHMMTagger,
+    StepSizes,
+    Symbols,
+    TagDictionary,
+    Transitions,
     VBHMMTagger,
+    Windows,
     tag_dictionary_from,
 )
 
@@ -111,7 +116,11 @@ def streamed(kind, batches, decay, offset, total_samples=None):
 
 
 def model_of(kind, batches, **settings):
-    usual = {"alpha": ALPHA, "beta": BETA, "handle_unknown": "error", "vocabulary": WORDS}
+    usual = {
+        "alpha": ALPHA,
+        "beta": BETA,
+        "emission": Symbols(vocabulary=WORDS, handle_unknown="error"),
+    }
     return kind(K, init=posteriors(batches[0]), **usual | settings)
 
 
@@ -128,7 +137,7 @@ def assert_counts(model, plain, atol=1e-10):
 @pytest.mark.parametrize("total_samples", [None, 30])
 def test_running_counts_are_those_of_the_scheme(kind, decay, offset, total_samples):
     batches = drawn_batches()
-    settings = {"learning_decay": decay, "learning_offset": offset, "total_samples": total_samples}
+    settings = {"steps": StepSizes(decay, offset=offset, total_samples=total_samples)}
     model = model_of(kind, batches, **settings)
     for batch, plain in zip(
         batches, streamed(kind, batches, decay, offset, total_samples), strict=True
@@ -154,7 +163,7 @@ def test_one_batch_is_one_sweep(kind):
 def test_a_batch_after_a_fit_is_one_more(kind):
     """The fit stands for so many batches of the size of the next one."""
     first, second = drawn_batches()[3], drawn_batches()[0]
-    settings = {"max_iter": 1, "learning_decay": 0.6, "learning_offset": 1.0}
+    settings = {"max_iter": 1, "steps": StepSizes(0.6, offset=1.0)}
     after = model_of(kind, [first], **settings).fit(first).partial_fit(second)
     stream = model_of(kind, [first], **settings).partial_fit(first).partial_fit(second)
     assert np.allclose(after.counts_.transition, stream.counts_.transition, atol=1e-12, rtol=0)
@@ -168,7 +177,7 @@ def test_the_order_of_batches_changes_little_where_all_counts_count_alike(kind):
     batches = [rows[i : i + 10] for i in range(0, 60, 10)]
     both = []
     for order in (batches, batches[:1] + batches[:0:-1]):
-        model = kind(2, alpha=0.1, beta=0.1, learning_decay=1.0, random_state=0)
+        model = kind(2, alpha=0.1, beta=0.1, steps=StepSizes(1.0), random_state=0)
         for batch in order:
             model.partial_fit(batch)
         both.append(model)
@@ -181,10 +190,15 @@ def test_the_order_of_batches_changes_little_where_all_counts_count_alike(kind):
 def test_a_vocabulary_that_grew_is_one_that_was_given_but_for_unseen_words(kind):
     """With hardly any prior on emissions a word that has not come yet takes no share."""
     batches = [[["a", "b", "a"], ["b", "a"]], [["b", "a"], ["a", "b", "b"]], [["a", "c", "b"]]]
-    settings = {"alpha": 0.5, "beta": 1e-9, "handle_unknown": "error", "random_state": 0}
+    settings = {
+        "alpha": 0.5,
+        "beta": 1e-9,
+        "emission": Symbols(handle_unknown="error"),
+        "random_state": 0,
+    }
     init = posteriors(batches[0])
     grown = kind(2, init=init, **settings)
-    given = kind(2, init=init, vocabulary=["a", "b", "c"], **settings)
+    given = kind(2, init=init, emission=Symbols(vocabulary=["a", "b", "c"]), **settings)
     for batch in batches:
         grown.partial_fit(batch)
         given.partial_fit(batch)
@@ -208,18 +222,18 @@ def test_maximum_likelihood_learns_words_and_steps_that_are_new(kind):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"topology": "left-right"},
-        {"topology": "independent"},
-        {"topology": "constant"},
-        {"end_state": True},
-        {"end_state": True, "topology": "left-right"},
-        {"handle_unknown": "rare"},
-        {"handle_unknown": "smooth", "vocabulary": ["a", "b"]},
+        {"transitions": "left-right"},
+        {"transitions": "independent"},
+        {"transitions": "constant"},
+        {"transitions": Transitions(end_state=True)},
+        {"transitions": Transitions("left-right", end_state=True)},
+        {"emission": Symbols(handle_unknown="rare")},
+        {"emission": Symbols(vocabulary=["a", "b"], handle_unknown="smooth")},
         {"supervision": "y"},
     ],
 )
 def test_other_settings_stream(kind, settings):
-    model = kind(3, random_state=0, learning_decay=0.7, learning_offset=0.0, **settings)
+    model = kind(3, random_state=0, steps=StepSizes(0.7, offset=0.0), **settings)
     seen = 0
     for batch in drawn_batches():
         y = [[0] + [None] * (len(row) - 1) for row in batch] if "supervision" in settings else None
@@ -236,7 +250,7 @@ def test_other_settings_stream(kind, settings):
         assert all(row[0] == 0 for row in model.labels_)
 
 
-@pytest.mark.parametrize("more", [{"update": "token"}, {"block_length": 2}])
+@pytest.mark.parametrize("more", [{"update": "token"}, {"update": Windows(2)}])
 def test_every_way_to_leave_out_streams(more):
     model = CVBHMM(2, random_state=0, **more)
     for batch in drawn_batches():
@@ -253,7 +267,7 @@ def test_missing_observations_stream():
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_words_seen_once_in_all_batches_stand_for_unknown_ones(kind):
-    model = kind(2, handle_unknown="rare", random_state=0)
+    model = kind(2, emission=Symbols(handle_unknown="rare"), random_state=0)
     model.partial_fit([["a", "b", "c"], ["a", "d"]]).partial_fit([["b", "c", "e"]])
     once = [list(model.vocabulary_).index(word) for word in "de"]
     assert np.allclose(model._learned.rare, model.counts_.emission[once].mean(axis=0))
@@ -296,7 +310,11 @@ def test_entries_of_the_dictionary_hold_for_words_that_come_later(kind, legal):
 def test_the_layout_after_batches_expects_what_a_fit_to_all_expects(kind, handled, y):
     """Cells, and what dictionary and labels make of their prior; forms as of the first batch."""
     legal = {word: entry for word, entry in SHARES.items() if word not in ("saw", "swims")}
-    settings = {"handle_unknown": handled, "denoise": "none", "random_state": 0}
+    settings = {
+        "emission": Symbols(handle_unknown=handled),
+        "tag_dictionary": TagDictionary(denoise="none"),
+        "random_state": 0,
+    }
     whole = kind(legal, **settings).fit(SENTENCES, y)
     stream = kind(legal, **settings)
     for some in (slice(0, 4), slice(4, 6), slice(6, 8)):

@@ -9,7 +9,16 @@ from estimators import make_estimator
 from problems import make_problem
 from scipy.stats import beta as beta_distribution
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, EMHMMTagger, GibbsHMM, GibbsHMMTagger
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    EMHMMTagger,
+    GibbsHMM,
+    GibbsHMMTagger,
+    Samples,
+    Symbols,
+)
 from sklearn_cvb.chain.intervals import _mixture_quantile
 from sklearn_cvb.metrics import effective_sample_size, r_hat
 
@@ -38,7 +47,7 @@ def _public_parameters(model):
 
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_intervals_are_beta_quantiles(kind):
-    model = kind(3, handle_unknown="smooth", random_state=0).fit(X)
+    model = kind(3, emission=Symbols(handle_unknown="smooth"), random_state=0).fit(X)
     for level in (0.5, 0.95):
         intervals = model.credible_intervals(level)
         tails = 0.5 - level / 2, 0.5 + level / 2
@@ -51,7 +60,9 @@ def test_intervals_are_beta_quantiles(kind):
 
 @pytest.mark.parametrize("prefix", ["VB", "CVB", "Gibbs"])
 def test_ruled_out_cells_hold_the_rest_of_the_prior(prefix):
-    settings = {"temperatures": None, "max_iter": 50, "n_burn_in": 0} if prefix == "Gibbs" else {}
+    settings = (
+        {"samples": Samples(0, temperatures=None), "max_iter": 50} if prefix == "Gibbs" else {}
+    )
     model = make_estimator(prefix, DICTIONARY, **settings).fit(DICTIONARY.sequences)
     lower, upper = model.credible_intervals(0.9).emission
     assert lower.shape == (3, 5)
@@ -64,7 +75,13 @@ def test_ruled_out_cells_hold_the_rest_of_the_prior(prefix):
 
 
 def test_intervals_of_samples_are_quantiles_of_their_mixture():
-    model = GibbsHMM(2, max_iter=60, thin=3, handle_unknown="rare", random_state=0).fit(X)
+    model = GibbsHMM(
+        2,
+        max_iter=60,
+        samples=Samples(thin=3),
+        emission=Symbols(handle_unknown="rare"),
+        random_state=0,
+    ).fit(X)
     level, rng = 0.8, np.random.default_rng(0)
     draws = []
     for path in model.samples_:
@@ -89,7 +106,7 @@ def test_cells_without_prior_and_rows_of_one_cell():
     zero, one = np.zeros((2, 1)), np.ones((2, 1))
     assert _mixture_quantile(zero, one, 0.5).tolist() == [0.0]
     assert _mixture_quantile(one, zero, 0.5).tolist() == [1.0]
-    model = VBHMM(1, vocabulary=["a"], handle_unknown="error").fit([["a", "a"]])
+    model = VBHMM(1, emission=Symbols(vocabulary=["a"], handle_unknown="error")).fit([["a", "a"]])
     intervals = model.credible_intervals()
     assert [table.tolist() for table in intervals] == [[[1.0], [1.0]], [[[1.0]], [[1.0]]]] + [
         [[[1.0]], [[1.0]]]
@@ -97,7 +114,7 @@ def test_cells_without_prior_and_rows_of_one_cell():
 
 
 def test_learned_concentrations_go_with_their_samples():
-    settings = {"alpha": "auto", "beta": "auto", "max_iter": 80, "thin": 1}
+    settings = {"alpha": "auto", "beta": "auto", "max_iter": 80, "samples": Samples(thin=1)}
     model = GibbsHMM(2, random_state=0, **settings).fit(X)
     kept = model._learned.more.sampled.kept
     assert len(np.unique(kept.concentrations[:, 0])) > 10
@@ -131,7 +148,7 @@ def test_annealing_has_no_posterior():
 
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_chains_hold_all_restarts(update):
-    settings = {"max_iter": 90, "n_burn_in": 30, "n_init": 3, "random_state": 0}
+    settings = {"max_iter": 90, "samples": Samples(30), "n_init": 3, "random_state": 0}
     model = GibbsHMM(2, update=update, **settings).fit(X)
     chains = model.chains_
     assert [trace.shape for trace in chains] == [(3, 60)] * 4
@@ -154,7 +171,7 @@ def test_learned_concentrations_are_traced():
 
 
 def test_warm_start_goes_on_with_the_trace():
-    model = GibbsHMM(2, max_iter=20, n_burn_in=5, warm_start=True, random_state=0).fit(X)
+    model = GibbsHMM(2, max_iter=20, samples=Samples(5), warm_start=True, random_state=0).fit(X)
     model.fit(X)
     assert model.chains_.log_joint.shape == (1, 35)
 
@@ -201,7 +218,7 @@ def test_export_with_the_real_arviz():
 
 def test_supervised_tagger_without_dictionary_has_intervals_too():
     y = [["A" if token == "a" else "B" for token in row] for row in X]
-    model = GibbsHMMTagger(temperatures=None, max_iter=30, random_state=0).fit(X, y)
+    model = GibbsHMMTagger(samples=Samples(), max_iter=30, random_state=0).fit(X, y)
     lower, upper = model.credible_intervals().transition
     assert (lower < upper).all()
     with pytest.raises(AttributeError, match="point estimates"):

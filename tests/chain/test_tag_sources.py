@@ -5,7 +5,15 @@ import pickle
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBHMM, CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb import (
+    CVBHMM,
+    CVBHMMTagger,
+    EMHMMTagger,
+    GibbsHMMTagger,
+    Symbols,
+    TagDictionary,
+    VBHMMTagger,
+)
 from sklearn_cvb.metrics import relabel
 
 LEGAL = {"the": ["DT"], "duck": {"NN", "VB"}, "swims": "VB", "dogs": ["NN"], 7: ["NN", "CD"]}
@@ -28,7 +36,7 @@ def test_dictionary_labels_and_forms_are_told_apart(kind):
 
 
 def test_words_without_a_form_may_take_any_open_tag():
-    tagger = EMHMMTagger(LEGAL, handle_unknown="rare", max_iter=2).fit(X)
+    tagger = EMHMMTagger(LEGAL, emission=Symbols(handle_unknown="rare"), max_iter=2).fit(X)
     assert sources(tagger, [["blap", "zork", "duck"]]) == [["open", "open", "ambiguous"]]
     untold = EMHMMTagger(n_components=2, max_iter=2, random_state=0).fit(X)
     assert sources(untold, [["the", "zork"]]) == [["open", "open"]]
@@ -55,7 +63,7 @@ def test_an_entry_that_has_lost_tags_counts_what_is_left():
     tagger = EMHMMTagger(legal, max_iter=2).fit(text)
     assert tagger.dropped_tags_ == {"Of": ("NNP",), "of": ("RP",)}
     assert sources(tagger, [["of"]]) == [["dictionary"]]
-    tagger = EMHMMTagger(legal, denoise="none", max_iter=2).fit(text)
+    tagger = EMHMMTagger(TagDictionary(legal, denoise="none"), max_iter=2).fit(text)
     assert sources(tagger, [["of"]]) == [["ambiguous"]]
 
 

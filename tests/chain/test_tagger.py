@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb import (
+    CVBHMMTagger,
+    EMHMMTagger,
+    GibbsHMMTagger,
+    Samples,
+    Symbols,
+    TagDictionary,
+    VBHMMTagger,
+)
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]
 
@@ -15,7 +23,7 @@ TAGS = [["D", "N", "V"], ["D", "N", "V"], ["N", "V", "D", "N"], ["V"]]
 def quick(kind, *arguments, **keywords):
     settings = {"max_iter": 6, "random_state": 0} | keywords
     if kind is GibbsHMMTagger:
-        settings = {"thin": 1, "temperatures": None} | settings
+        settings = {"samples": Samples(thin=1, temperatures=None)} | settings
     return kind(*arguments, **settings)
 
 
@@ -39,7 +47,9 @@ def test_tags_stay_within_the_dictionary(kind):
 
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_counts_are_sparse_and_rows_still_sum_to_one(kind):
-    tagger = quick(kind, LEGAL, beta=0.1, alpha=0.1, handle_unknown="smooth").fit(X)
+    tagger = quick(kind, LEGAL, beta=0.1, alpha=0.1, emission=Symbols(handle_unknown="smooth")).fit(
+        X
+    )
     assert tagger.vocabulary_.tolist() == ["dog", "runs", "saw", "the"]
     emission = tagger.counts_.emission
     # Cells: dog N; runs N, V; saw N, V; the D; the unknown item all three.
@@ -73,12 +83,18 @@ def test_words_outside_the_vocabulary_keep_their_dictionary_entry(kind):
 def test_unknown_tags_restrict_words_missing_from_the_dictionary(kind):
     corpus = [*X, ["the", "cat", "saw"]]
     for unknown_tags in (["N", "V"], {"V", "N"}, np.array(["N", "V"])):
-        tagger = quick(kind, LEGAL, unknown_tags=unknown_tags, alpha=0.1, beta=0.1).fit(corpus)
+        tagger = quick(
+            kind,
+            LEGAL,
+            tag_dictionary=TagDictionary(unknown_tags=unknown_tags),
+            alpha=0.1,
+            beta=0.1,
+        ).fit(corpus)
         assert tagger.counts_.emission.toarray()[0][0] == 0
         assert tagger.predict_proba([["cat", "unheard"]])[0][:, 0].tolist() == [0, 0]
     free = quick(kind, LEGAL, alpha=0.1, beta=0.1).fit(corpus)
     assert (free.predict_proba([["cat", "unheard"]])[0] > 0).all()
-    extra = quick(kind, LEGAL, unknown_tags=["N", "X"]).fit(corpus)
+    extra = quick(kind, LEGAL, tag_dictionary=TagDictionary(unknown_tags=["N", "X"])).fit(corpus)
     assert extra.classes_.tolist() == ["D", "N", "V", "X"]
 
 
@@ -113,7 +129,7 @@ def test_n_components_gives_way_to_known_tags():
 
 
 def test_full_labels_are_relative_frequencies():
-    tagger = EMHMMTagger(handle_unknown="error").fit(X, TAGS)
+    tagger = EMHMMTagger(emission=Symbols(handle_unknown="error")).fit(X, TAGS)
     assert texts(tagger.labels_) == TAGS
     # First tags: D, D, N, V. Transitions: D->N 3; N->V 3; V->D 1.
     assert tagger.startprob_ == pytest.approx([1 / 2, 1 / 4, 1 / 4], abs=1e-12)
@@ -127,7 +143,9 @@ def test_full_labels_are_relative_frequencies():
 
 
 def test_pseudo_counts_smooth_full_labels():
-    tagger = EMHMMTagger(alpha=0.5, beta=0.25, handle_unknown="smooth").fit(X, TAGS)
+    tagger = EMHMMTagger(alpha=0.5, beta=0.25, emission=Symbols(handle_unknown="smooth")).fit(
+        X, TAGS
+    )
     assert tagger.startprob_ == pytest.approx(np.array([2.5, 1.5, 1.5]) / 5.5, abs=1e-12)
     assert tagger.transmat_[1] == pytest.approx(np.array([0.5, 0.5, 3.5]) / 4.5, abs=1e-12)
     by_hand = np.array([3.25, 0.25, 1.25, 0.25, 0.25]) / 5.25
@@ -212,7 +230,7 @@ def test_score_without_labels_is_the_log_likelihood_per_token(kind):
 
 def test_viterbi_and_marginal_decoding_differ_where_paths_do():
     # Two ways to V beat one way to N at the last token, but no single path does.
-    tagger = EMHMMTagger(handle_unknown="error").fit(
+    tagger = EMHMMTagger(emission=Symbols(handle_unknown="error")).fit(
         [["s", "e"]] * 10,
         [["A", "N"]] * 4 + [["B", "V"]] * 3 + [["C", "V"]] * 3,
     )

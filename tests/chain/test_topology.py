@@ -17,7 +17,11 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMM,
+    Samples,
+    Symbols,
+    Transitions,
     VBHMMTagger,
+    Windows,
 )
 from sklearn_cvb.datasets import make_hmm_sequences
 
@@ -61,9 +65,12 @@ def _case(seed, name, missing=0.15, alpha=None):
 
 def _fit(name, problem, q, n_sweeps, topology, **others):
     prefix, keywords, _ = ALGORITHMS[name]
-    keywords = keywords | {"init": q, "tol": 0, "max_iter": n_sweeps, "topology": topology}
+    keywords = keywords | {"init": q, "tol": 0, "max_iter": n_sweeps, "transitions": topology}
     start_alpha = float(problem.alpha[-1].max())
-    keywords |= {"alpha": float(problem.alpha[0].max()), "start_alpha": start_alpha}
+    keywords |= {
+        "alpha": float(problem.alpha[0].max()),
+        "transitions": Transitions(start_alpha=start_alpha),
+    }
     return make_estimator(prefix, problem, **keywords | others).fit(problem.sequences)
 
 
@@ -101,7 +108,7 @@ def test_maximum_likelihood_agrees(mask):
 def test_windows_keep_to_the_topology(mask):
     for seed in range(3):
         problem, q, value = _case(seed, mask)
-        estimator = _fit("cvb_sequence", problem, q, 5, value, block_length=2)
+        estimator = _fit("cvb_sequence", problem, q, 5, value, update=Windows(2))
         counts = fitted_counts(estimator).transition
         assert not counts[~problem.mask].any()
         assert counts.sum() == pytest.approx(sum(LENGTHS), abs=1e-9)
@@ -188,7 +195,7 @@ def test_independent_states_are_those_of_single_tokens(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_independent_predictions_are_token_by_token(name):
     X, _ = make_hmm_sequences(30, n_components=3, random_state=1)
-    model = MODELS[name](n_components=3, topology="independent", max_iter=30, random_state=0)
+    model = MODELS[name](n_components=3, transitions="independent", max_iter=30, random_state=0)
     model.fit(X)
     assert (model.transmat_ == model.startprob_).all()
     proba = model.predict_proba(X)
@@ -214,7 +221,7 @@ def test_independent_predictions_are_token_by_token(name):
 @pytest.mark.parametrize("alpha", [0.3, "auto"])
 def test_the_bound_never_decreases(topology, alpha):
     X, _ = make_hmm_sequences(40, n_components=3, random_state=2)
-    model = VBHMM(3, topology=topology, alpha=alpha, max_iter=60, tol=0, random_state=3).fit(X)
+    model = VBHMM(3, transitions=topology, alpha=alpha, max_iter=60, tol=0, random_state=3).fit(X)
     assert np.diff(model.history_).min() > -1e-7
     assert model.history_[-1] > model.history_[0] + 1
 
@@ -228,8 +235,8 @@ def test_samples_follow_the_exact_posterior(mask, update):
     problem = with_mask(problem, start, transition)
     # Parameters are drawn, too, in the second, which moves more slowly.
     n_sweeps = {"sequence": 3_000, "parameter": 6_000}[update]
-    settings = {"max_iter": n_sweeps, "n_burn_in": 500, "thin": 1, "temperatures": None}
-    settings |= {"topology": value, "update": update, "alpha": 0.4, "start_alpha": 0.4}
+    settings = {"max_iter": n_sweeps, "samples": Samples(500, thin=1, temperatures=None)}
+    settings |= {"transitions": Transitions(value, start_alpha=0.4), "update": update, "alpha": 0.4}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
     indicators, exact = together(chain.samples_), exact_together(problem)
     assert np.abs(deviations(indicators, exact)).max() < 5
@@ -244,8 +251,8 @@ def test_samples_follow_the_exact_posterior(mask, update):
 def test_independent_samples_follow_the_exact_posterior(update):
     problem = make_problem([[0, 1, 0], [1, 2], [2, 2, 0]], 3, 3, 0.4, 0.3)
     alone = problem._replace(sequences=[[x] for row in problem.sequences for x in row])
-    settings = {"max_iter": 3_000, "n_burn_in": 500, "thin": 1, "temperatures": None}
-    settings |= {"topology": "independent", "update": update}
+    settings = {"max_iter": 3_000, "samples": Samples(500, thin=1, temperatures=None)}
+    settings |= {"transitions": "independent", "update": update}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
     indicators, exact = together(chain.samples_), exact_together(alone)
     assert np.abs(deviations(indicators, exact)).max() < 5
@@ -261,7 +268,7 @@ def test_a_mask_of_all_true_changes_no_bit(name):
     X, _ = make_hmm_sequences(20, n_components=3, random_state=5)
     settings = {"n_components": 3, "max_iter": 20, "random_state": 0}
     plain = MODELS[name](**settings).fit(X)
-    masked = MODELS[name](topology=np.ones((3, 3), bool), **settings).fit(X)
+    masked = MODELS[name](transitions=np.ones((3, 3), bool), **settings).fit(X)
     np.testing.assert_array_equal(plain.history_, masked.history_)
     np.testing.assert_array_equal(plain.counts_.transition, masked.counts_.transition)
     np.testing.assert_array_equal(plain.transmat_, masked.transmat_)
@@ -274,9 +281,9 @@ def test_a_mask_of_all_true_changes_no_bit(name):
 def test_every_start_keeps_to_the_topology(name, mask, init):
     value, start, transition = MASKS[mask]
     X, _ = make_hmm_sequences(15, n_components=3, random_state=6)
-    model = MODELS[name](n_components=3, topology=value, init=init, max_iter=5, random_state=0).fit(
-        X
-    )
+    model = MODELS[name](
+        n_components=3, transitions=value, init=init, max_iter=5, random_state=0
+    ).fit(X)
     assert not model.counts_.transition[~transition].any()
     assert not model.counts_.start[~start].any()
     assert model.counts_.start.sum() == pytest.approx(15)
@@ -299,14 +306,14 @@ def test_sequences_that_no_path_explains(name):
     kind = getattr(sklearn_cvb, f"{name.split()[0]}HMMTagger")
     others = {"update": "sequence"} if kind.__name__.startswith("Gibbs") else {}
     X = [["a", "c", "c"], ["a", "c", "b"], ["b", "c"], ["c", "c"], ["b", "a"]]
-    tagger = kind(dictionary, topology="constant", random_state=0, max_iter=10, **others)
+    tagger = kind(dictionary, transitions="constant", random_state=0, max_iter=10, **others)
     with pytest.warns(UserWarning, match=r"cannot be explained by any path.*\[1, 4\]"):
         tagger.fit(X)
     assert tagger.unexplained_.tolist() == [1, 4]
     assert [labels.tolist() for labels in tagger.labels_][::4] == [["A"] * 3, ["B", "A"]]
     assert tagger.labels_[2].tolist() == ["B", "B"]
     assert tagger.counts_.start.sum() == pytest.approx(3)
-    others_only = kind(dictionary, topology="constant", random_state=0, max_iter=10, **others)
+    others_only = kind(dictionary, transitions="constant", random_state=0, max_iter=10, **others)
     others_only.fit([X[0], X[2], X[3]])
     assert tagger.objective_ == others_only.objective_
     with pytest.raises(ValueError, match="leave no sequence any path"):
@@ -318,14 +325,14 @@ def test_arrays_and_posteriors_with_sequences_left_out():
     X = [["b", "a"], ["c", "c"], ["a", "c"]]
     init = [np.array([[0.0, 1], [1, 0]]), np.full((2, 2), 0.5), np.array([[1.0, 0], [0.5, 0.5]])]
     for kind in (EMHMMTagger, VBHMMTagger, CVBHMMTagger):
-        tagger = kind(dictionary, topology="constant", init=init, warm_start=True)
+        tagger = kind(dictionary, transitions="constant", init=init, warm_start=True)
         with pytest.warns(UserWarning, match="cannot be explained"):
             tagger.fit(X)
         posteriors = tagger.training_posteriors()
         assert posteriors[0].tolist() == [[0, 1], [1, 0]]
         np.testing.assert_allclose(posteriors[2], [[1, 0], [1, 0]], atol=1e-12)
         with pytest.raises(ValueError, match=r"init\[2\] must give each token"):
-            kind(dictionary, topology="constant", init=[*init[:2], np.zeros((2, 2))]).fit(X)
+            kind(dictionary, transitions="constant", init=[*init[:2], np.zeros((2, 2))]).fit(X)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -339,14 +346,14 @@ def test_bad_topologies(name):
         ("ring", "topology"),
     ):
         with pytest.raises(ValueError, match=message):
-            MODELS[name](n_components=3, topology=wrong).fit(X)
+            MODELS[name](n_components=3, transitions=wrong).fit(X)
 
 
 @pytest.mark.parametrize("kind", [CVBHMM, GibbsHMM])
 def test_the_token_update_refuses_a_mask(kind):
     for topology in ("constant", "left-right", RING):
         with pytest.raises(ValueError, match=r"update='token'.*use update='sequence'"):
-            kind(3, topology=topology, update="token").fit([[0, 1, 2], [2, 1]])
+            kind(3, transitions=topology, update="token").fit([[0, 1, 2], [2, 1]])
 
 
 def test_a_model_to_start_from_must_keep_to_the_topology():
@@ -355,9 +362,9 @@ def test_a_model_to_start_from_must_keep_to_the_topology():
     for kind in (EMHMM, VBHMM, CVBHMM):
         for topology in ("constant", "independent"):
             with pytest.raises(ValueError, match="transitions that topology rules out"):
-                kind(3, topology=topology, init=full).fit(X)
-        constant = EMHMM(3, random_state=0, max_iter=5, topology="constant").fit(X)
-        again = kind(3, topology="constant", init=constant, max_iter=5).fit(X)
+                kind(3, transitions=topology, init=full).fit(X)
+        constant = EMHMM(3, random_state=0, max_iter=5, transitions="constant").fit(X)
+        again = kind(3, transitions="constant", init=constant, max_iter=5).fit(X)
         assert not again.counts_.transition[~np.eye(3, dtype=bool)].any()
 
 
@@ -375,7 +382,7 @@ def test_gibbs_conditionals_are_refused_where_single_moves_are_stuck():
 def test_tags_in_a_fixed_order():
     dictionary = {"a": ("A", "B"), "b": ("B", "C")}
     order = np.triu(np.ones((3, 3), bool))
-    tagger = CVBHMMTagger(dictionary, topology=order, random_state=0)
+    tagger = CVBHMMTagger(dictionary, transitions=order, random_state=0)
     tagger.fit([["a", "b", "b"], ["a", "a"], ["b", "b"]])
     assert tagger.classes_.tolist() == ["A", "B", "C"]
     for labels in tagger.predict([["b", "a", "b"], ["a", "b", "a", "b"]]):
@@ -391,8 +398,8 @@ def test_words_of_sequences_left_out_leave_no_trace(kind, n_restricted):
     never_twice = np.array([[False, True], [True, True]])
     settings = {
         "tag_dictionary": dict.fromkeys(only_x, ("X",)) | {"y": ("Y",)},
-        "topology": never_twice,
-        "vocabulary": [only_x[0], "a", "b", *only_x[1:]],
+        "transitions": never_twice,
+        "emission": Symbols(vocabulary=[only_x[0], "a", "b", *only_x[1:]]),
         "max_iter": 4,
         "tol": 0.0,
         "random_state": 0,

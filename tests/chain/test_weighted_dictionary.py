@@ -12,6 +12,9 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMMTagger,
+    Samples,
+    Symbols,
+    TagDictionary,
     VBHMMTagger,
     tag_dictionary_from,
 )
@@ -48,7 +51,7 @@ def test_weights_are_an_emission_prior(name):
         weights, expected = _weighted(problem, seed)
         q = initial_posteriors(rng, problem)
         keywords = keywords | {"init": q, "tol": 0, "max_iter": 3}
-        weighted = {"tag_dictionary": weights, "dictionary_weight": STRENGTH}
+        weighted = {"tag_dictionary": TagDictionary(weights, weight=STRENGTH)}
         fitted = make_estimator(prefix, problem, **keywords | weighted).fit(problem.sequences)
         result = sweeps(expected, q, 3)
         counts = fitted_counts(fitted)
@@ -68,8 +71,8 @@ def test_samples_follow_the_exact_posterior():
     beta[0, 0] += 2 * STRENGTH
     beta[1, 1] += STRENGTH
     beta[:, 2] += STRENGTH * 4 * np.array([0.1, 0.9])
-    settings = {"max_iter": 12_000, "n_burn_in": 100, "thin": 1, "temperatures": None}
-    settings |= {"tag_dictionary": weights, "dictionary_weight": STRENGTH}
+    settings = {"max_iter": 12_000, "samples": Samples(100, thin=1, temperatures=None)}
+    settings |= {"tag_dictionary": TagDictionary(weights, weight=STRENGTH)}
     chain = make_estimator("Gibbs", problem, **settings).fit(sequences)
     with_weights = np.concatenate(brute.collapsed_posterior(problem._replace(beta=beta)).marginals)
     without = np.concatenate(brute.collapsed_posterior(problem).marginals)
@@ -82,7 +85,7 @@ def test_samples_follow_the_exact_posterior():
 def test_starts_are_drawn_around_the_weights(kind):
     rows = [["can"] * 50 + [None] * 50] * 20
     # A fit that stops at once would still have moved: look at where it starts.
-    tagger = kind(WEIGHTED, random_state=0, handle_unknown="error")
+    tagger = kind(WEIGHTED, random_state=0, emission=Symbols(handle_unknown="error"))
     read = tagger._read(rows, None)
     model = tagger._model(read)
     start = model._beginning(model.prior(model.hyper()), np.random.default_rng(0))()
@@ -102,7 +105,7 @@ def test_without_weight_only_the_start_differs(kind):
     init[1] = np.array([[1, 0, 0], [0.5, 0.5, 0], [0.25, 0.75, 0]])
     init[2] = np.array([[0.5, 0.5, 0], [0, 0.5, 0.5], [0.25, 0.25, 0.5]])
     settings = {"init": init, "random_state": 0, "max_iter": 20}
-    first = kind(WEIGHTED, dictionary_weight=0.0, **settings).fit(X)
+    first = kind(TagDictionary(WEIGHTED, weight=0.0), **settings).fit(X)
     second = kind(plain, **settings).fit(X)
     assert first.objective_ == second.objective_
     np.testing.assert_array_equal(first.counts_.transition, second.counts_.transition)
@@ -131,7 +134,7 @@ def test_bad_weights_are_refused(kind):
     with pytest.raises(ValueError, match=r"tag_dictionary gives weights .* to \['can'\]"):
         kind({"can": {"N": -1, "V": 2}}).fit(X)
     with pytest.raises(InvalidParameterError, match="dictionary_weight"):
-        kind(WEIGHTED, dictionary_weight=-0.1).fit(X)
+        kind(TagDictionary(WEIGHTED, weight=-0.1)).fit(X)
 
 
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
@@ -147,7 +150,7 @@ def test_a_slip_does_not_win_a_frequent_word(kind):
     scores = {}
     for name, dictionary in (("plain", plain), ("weighted", weighted)):
         settings = {"supervision": "none", "random_state": 0, "max_iter": 30}
-        tagger = kind(dictionary, init="token", denoise="none", **settings)
+        tagger = kind(TagDictionary(dictionary, denoise="none"), init="token", **settings)
         labels = tagger.fit_predict(text.data)
         pairs = [
             (g, t)

@@ -18,12 +18,12 @@ from dependency_enumeration import (
 from enumerated import enumerated_dependencies, learned
 from scipy.special import gammaln
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV, Valence
 from sklearn_cvb.dependency import inference
 from sklearn_cvb.dependency.inference import used_cells
 from sklearn_cvb.dependency.model import harmonic_counts, log_absence
 from sklearn_cvb.dependency.parameters import (
-    Layout,
+    DependencyLayout,
     cells_from,
     mixed_weights,
     tables_of,
@@ -43,7 +43,7 @@ def sentences_of(tags, form, n_types=W, known=None):
     head = np.full(len(token), -1, np.int64)
     if known is not None:
         head[:] = [-1 if h is None else h for sentence in known for h in sentence]
-    layout = Layout(n_types, *form)
+    layout = DependencyLayout(n_types, *form)
     return Sentences(token, starts.astype(np.int64), head, n_types, form[0], layout.coarse)
 
 
@@ -63,7 +63,7 @@ def test_likelihoods_and_counts_of_all_trees(form, known):
             assert log_z[0] == pytest.approx(math.log(total), abs=1e-12)
             np.testing.assert_allclose(counts, expected, atol=1e-12)
             # The same with mixtures worked out before, as EM and VB do.
-            layout, free = Layout(W, *form), sentences._replace(coarse=None)
+            layout, free = DependencyLayout(W, *form), sentences._replace(coarse=None)
             mixed, again, _ = inference.expectation(mixed_weights(weights, layout), free)
             assert again[0] == pytest.approx(math.log(total), abs=1e-12)
             np.testing.assert_allclose(unmixed_counts(mixed, weights, layout), expected, atol=1e-12)
@@ -129,7 +129,7 @@ def test_long_sentences_in_products_and_in_logs():
     tables = Tables(W, *form)
     weights = random_weights(rng, tables)
     tags = rng.integers(W, size=30).tolist()
-    sentences, layout = sentences_of([tags], form), Layout(W, *form)
+    sentences, layout = sentences_of([tags], form), DependencyLayout(W, *form)
     counts, _, _ = inference.expectation(weights, sentences)
     # Each decision to stop without a child costs as much in each tree as none does: 60 stops.
     lost = weights.copy()
@@ -191,7 +191,7 @@ def first_weights(tables):
 
 @pytest.mark.parametrize("n_valences", [1, 2])
 def test_harmonic_counts(n_valences):
-    layout = Layout(W, n_valences)
+    layout = DependencyLayout(W, n_valences)
     found = harmonic_counts(sentences_of(TAGS, (n_valences, None)), layout)
     expected = harmonic_counts_by_hand(Tables(W, n_valences))
     np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -220,7 +220,7 @@ def test_fits_follow_the_enumeration_from_harmonic_weights(kind, form):
 
 
 def test_maximum_likelihood_keeps_the_harmonic_weights_of_rows_without_counts():
-    settings = settings_of((1, None)) | {"alpha": 0.0, "alpha_stop": 0.0}
+    settings = settings_of((1, None)) | {"alpha": 0.0, "valence": Valence(alpha_stop=0.0)}
     model = EMDMV(max_iter=5, **settings).fit(X)
     twin = enumerated_dependencies(model, TAGS)
     state, history = learned(twin, model._algorithm(), first_weights(Tables(W)), 5)
@@ -323,7 +323,7 @@ def test_scores_and_posteriors_are_those_of_all_trees(form):
 
 
 def test_totals_are_those_of_rows():
-    layout, tables = Layout(W, 2, "head"), Tables(W, 2, "head")
+    layout, tables = DependencyLayout(W, 2, "head"), Tables(W, 2, "head")
     cells = np.arange(float(layout.n_cells))
     expected = np.bincount(tables.row_of_cell(), cells)
     np.testing.assert_allclose(layout.totals(cells), expected)
@@ -340,17 +340,21 @@ ALL_FORMS = [(1, None), *FORMS]
 def quick(kind, form=(1, None), **settings):
     n_valences, backoff = form
     settings = {"max_iter": 20 if kind is GibbsDMV else 5, "random_state": 0} | settings
-    return kind(extended_valence=n_valences == 2, backoff=backoff, **settings)
+    return kind(valence=Valence(n_valences == 2, backoff=backoff), **settings)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_bad_settings(kind):
-    for settings in ({"backoff": "tag"}, {"extended_valence": 2}, {"alpha_backoff": 0.0}):
+    for settings in (
+        {"valence": Valence(backoff="tag")},
+        {"valence": Valence(2)},
+        {"valence": Valence(alpha_backoff=0.0)},
+    ):
         with pytest.raises(ValueError, match=next(iter(settings))):
             kind(**settings).fit(WORDS)
     message = "backoff='head' needs extended_valence=True: without it .* or take backoff='dir"
     with pytest.raises(ValueError, match=message):
-        kind(backoff="head").fit(WORDS)
+        kind(valence=Valence(backoff="head")).fit(WORDS)
 
 
 @pytest.mark.parametrize("theirs", ALL_FORMS)
@@ -397,7 +401,7 @@ def test_known_heads_warm_starts_and_pickles(kind, form):
         assert parts.history_.tolist() == whole.history_[3:].tolist()
     # With other tables it begins anew.
     other = quick(kind, max_iter=5, **settings).fit(WORDS)
-    parts.set_params(backoff=None, extended_valence=False).fit(WORDS)
+    parts.set_params(valence=Valence(False, backoff=None)).fit(WORDS)
     assert np.array_equal(parts.history_, other.history_)
 
 
@@ -432,7 +436,7 @@ def test_samples_come_from_the_model(form):
 @pytest.mark.parametrize("kind", [VBDMV, CVBDMV, GibbsDMV])
 @pytest.mark.parametrize("form", [(2, "head"), (1, "direction")])
 def test_concentrations_are_learned(kind, form):
-    settings = {"alpha": "auto", "alpha_stop": "auto", "max_iter": 40, "tol": 0}
+    settings = {"alpha": "auto", "valence": Valence(alpha_stop="auto"), "max_iter": 40, "tol": 0}
     model = quick(kind, form, **settings).fit(WORDS * 3)
     assert model.alpha_ != 0.1
     assert model.alpha_stop_ != 0.1
@@ -442,7 +446,7 @@ def test_concentrations_are_learned(kind, form):
 
 def test_presence_counts_own_rows_and_coarse_ones():
     form = (2, "head")
-    layout, tables = Layout(W, *form), Tables(W, *form)
+    layout, tables = DependencyLayout(W, *form), Tables(W, *form)
     weights = random_weights(np.random.default_rng(4), tables)
     sentences = sentences_of(TAGS, form)
     shares = inference.expectation(weights, sentences, keeps_shares=True)[2]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBDMV, VBDMV, GibbsDMV
+from sklearn_cvb import CVBDMV, VBDMV, GammaPrior, GibbsDMV, Valence
 from sklearn_cvb.dependency import inference
 from sklearn_cvb.dependency.model import log_absence
 from sklearn_cvb.dependency.parameters import cells_from
@@ -32,7 +32,7 @@ ONES = np.ones(CUT + 8 * W), np.ones(6 * W + 1)
 
 @pytest.mark.parametrize("kind", [VBDMV, CVBDMV, GibbsDMV])
 def test_nothing_is_learned_in_the_warm_up(kind):
-    model = kind(alpha="auto", alpha_stop="auto", max_iter=20, **SETTINGS).fit(X)
+    model = kind(alpha="auto", valence=Valence(alpha_stop="auto"), max_iter=20, **SETTINGS).fit(X)
     assert (model.alpha_, model.alpha_stop_) == (0.1, 0.1)
     fixed = kind(alpha=0.1, max_iter=20, **SETTINGS).fit(X)
     assert np.array_equal(fixed.attachprob_, model.attachprob_)
@@ -40,7 +40,7 @@ def test_nothing_is_learned_in_the_warm_up(kind):
 
 @pytest.mark.parametrize("stop", ["auto", None, 0.7])
 def test_vb_takes_one_step(stop):
-    settings = {"alpha": "auto", "alpha_stop": stop, **SETTINGS}
+    settings = {"alpha": "auto", "valence": Valence(alpha_stop=stop), **SETTINGS}
     before = VBDMV(max_iter=20, **settings).fit(X)
     after = VBDMV(max_iter=21, **settings).fit(X)
     cells = cells_from(before.counts_)
@@ -89,7 +89,7 @@ def test_cvb_takes_one_step_with_presence(monkeypatch):
         return logs
 
     monkeypatch.setattr(binding, "log_absence", noting)
-    settings = {"alpha": "auto", "alpha_stop": "auto", **SETTINGS}
+    settings = {"alpha": "auto", "valence": Valence(alpha_stop="auto"), **SETTINGS}
     before = CVBDMV(max_iter=20, **settings).fit(X)
     assert not noted
     after = CVBDMV(max_iter=21, **settings).fit(X)
@@ -100,23 +100,23 @@ def test_cvb_takes_one_step_with_presence(monkeypatch):
 
 def test_the_bound_has_the_density_of_what_is_learned():
     """Beside the same sweep with both values given."""
-    settings = {"alpha": "auto", "alpha_stop": "auto", "alpha_prior": (2.0, 3.0), **SETTINGS}
+    settings = {"valence": Valence(alpha_stop="auto"), "alpha": GammaPrior(2.0, 3.0), **SETTINGS}
     learned = VBDMV(max_iter=21, **settings).fit(X)
     given = VBDMV(max_iter=20, warm_start=True, **settings).fit(X)
     values = learned.alpha_, learned.alpha_stop_
-    given.set_params(alpha=values[0], alpha_stop=values[1], max_iter=1).fit(X)
+    given.set_params(alpha=values[0], valence=Valence(alpha_stop=values[1]), max_iter=1).fit(X)
     density = sum(dirichlet.log_gamma_prior(value, 2.0, 3.0) for value in values)
     assert learned.history_[-1] - given.history_[-1] == pytest.approx(density, abs=1e-9)
 
 
 def test_the_bound_never_falls():
-    model = VBDMV(alpha="auto", alpha_stop="auto", max_iter=60, **SETTINGS).fit(X)
+    model = VBDMV(alpha="auto", valence=Valence(alpha_stop="auto"), max_iter=60, **SETTINGS).fit(X)
     assert (np.diff(model.history_) > -1e-8).all()
     assert model.alpha_ != model.alpha_stop_
 
 
 def test_a_warm_start_goes_on_from_what_is_learned():
-    settings = {"alpha": "auto", "alpha_stop": None, **SETTINGS}
+    settings = {"alpha": "auto", "valence": Valence(alpha_stop=None), **SETTINGS}
     whole = VBDMV(max_iter=30, **settings).fit(X)
     model = VBDMV(max_iter=25, warm_start=True, **settings).fit(X)
     model.set_params(max_iter=5).fit(X)

@@ -12,7 +12,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, DMVCounts, GibbsDMV, metrics
+from sklearn_cvb import (
+    CVBDMV,
+    EMDMV,
+    VBDMV,
+    DMVCounts,
+    GammaPrior,
+    GibbsDMV,
+    Samples,
+    Valence,
+    metrics,
+)
 
 CLASSES = [EMDMV, VBDMV, CVBDMV, GibbsDMV]
 TEXT = ["D N V", "N V", "P V D N", "P V", "P V N", "D A N V"]
@@ -144,7 +154,13 @@ def test_bad_sentences(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     "settings",
-    [{"alpha": -1.0}, {"alpha_stop": -0.5}, {"alpha": np.nan}, {"alpha": "much"}, {"init": "none"}],
+    [
+        {"alpha": -1.0},
+        {"valence": Valence(alpha_stop=-0.5)},
+        {"alpha": np.nan},
+        {"alpha": "much"},
+        {"init": "none"},
+    ],
 )
 def test_bad_settings(kind, settings):
     with pytest.raises(InvalidParameterError, match=next(iter(settings))):
@@ -158,7 +174,7 @@ def test_em_learns_no_concentration():
         with pytest.raises(InvalidParameterError, match=f"{name} must be 0 or from 1e-10"):
             EMDMV(**{name: 1e-11}).fit(X)
     with pytest.raises(InvalidParameterError, match="alpha_prior must be"):
-        VBDMV(alpha_prior=(0.5, 1.0)).fit(X)
+        VBDMV(alpha=GammaPrior(0.5, 1.0)).fit(X)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -240,7 +256,9 @@ def test_what_em_has_never_seen_is_said():
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_fitted_model_is_a_start(kind):
     first = quick(CVBDMV).fit(X[:5])
-    model = quick(kind, init=first, max_iter=1, **({"thin": 1} if kind is GibbsDMV else {})).fit(X)
+    model = quick(
+        kind, init=first, max_iter=1, **({"samples": Samples(thin=1)} if kind is GibbsDMV else {})
+    ).fit(X)
     # "A" is new: the unknown tag of the first model stands for it.
     assert len(model.vocabulary_) == len(first.vocabulary_) + 1
     assert np.isfinite(model.score(X))

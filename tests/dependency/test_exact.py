@@ -8,7 +8,7 @@ import pytest
 from dependency_enumeration import cells_of_tree, expected_cells, projective_trees, weigh_trees
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb import CVBDMV, VBDMV, GibbsDMV
+from sklearn_cvb import CVBDMV, VBDMV, GibbsDMV, Samples, Valence
 from sklearn_cvb.dependency.parameters import cells_from
 
 TAGS = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 1, 0], [1]]
@@ -19,7 +19,12 @@ ALPHA, ALPHA_STOP = 0.3, 0.7
 PRIOR = np.repeat([ALPHA, ALPHA_STOP], [CUT, 8 * W])
 # By cell, in the layout that the kernels' docstring tells of.
 ROW = np.concatenate([np.repeat(np.arange(N_ROWS), W), N_ROWS + np.repeat(np.arange(4 * W), 2)])
-EXACT = {"handle_unknown": "error", "tol": 0, "alpha": ALPHA, "alpha_stop": ALPHA_STOP}
+EXACT = {
+    "handle_unknown": "error",
+    "tol": 0,
+    "alpha": ALPHA,
+    "valence": Valence(alpha_stop=ALPHA_STOP),
+}
 
 
 def totals(cells):
@@ -109,7 +114,11 @@ def sampled(monkeypatch, n_sweeps, **settings):
         return result
 
     monkeypatch.setattr(binding, "draw_sweep", noting)
-    settings = {"alpha": ALPHA, "alpha_stop": ALPHA_STOP, "handle_unknown": "error"} | settings
+    settings = {
+        "alpha": ALPHA,
+        "valence": Valence(alpha_stop=ALPHA_STOP),
+        "handle_unknown": "error",
+    } | settings
     model = GibbsDMV(max_iter=n_sweeps, random_state=0, **settings)
     return seen, model.fit([[f"t{tag}" for tag in tags] for tags in _SMALL])
 
@@ -129,14 +138,14 @@ def test_a_hot_sampler_follows_the_tempered_posterior(monkeypatch):
     """At temperature 2 the samples follow the root of the posterior."""
     expected = {trees: p**0.5 for trees, p in exact_posterior().items()}
     total = sum(expected.values())
-    seen, _ = sampled(monkeypatch, 20_000, temperatures=(2.0, 2.0))
+    seen, _ = sampled(monkeypatch, 20_000, samples=Samples(temperatures=(2.0, 2.0)))
     n = sum(seen.values())
     distance = sum(abs(seen[trees] / n - p / total) for trees, p in expected.items()) / 2
     assert distance < 0.04
 
 
 def test_sampled_counts_are_averages(monkeypatch):
-    seen, model = sampled(monkeypatch, 200, thin=1, n_burn_in=0)
+    seen, model = sampled(monkeypatch, 200, samples=Samples(0, thin=1))
     n = sum(seen.values()) - 1
     counts = np.zeros(len(_ROW2))
     for trees, times in seen.items():

@@ -7,7 +7,7 @@ harmonic start.
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, metrics
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, Valence, metrics
 from sklearn_cvb.datasets import fetch_dependency_treebank
 
 # Directed accuracy by longest sentence to learn from.
@@ -64,7 +64,7 @@ def test_accuracies_are_those_of_an_independent_implementation(corpus, longest):
 
 
 # Beyond the paper; the last is learned from up to 10 words, where folds differ most.
-DIRECTION = {"backoff": "direction"}
+DIRECTION = {"valence": Valence(backoff="direction")}
 VERBS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 NOUNS = ("NN", "NNS", "NNP", "NNPS")
 RULES = {
@@ -84,7 +84,7 @@ RULES = {
         (EMDMV, 1.0, {"temperature": 0} | DIRECTION, 49.2),
         (VBDMV, 0.1, DIRECTION, 49.3),
         (CVBDMV, 0.1, DIRECTION, 51.4),
-        (CVBDMV, 0.1, {"rule_weights": RULES}, 60.0),
+        (CVBDMV, 0.1, {"arc_weights": RULES}, 60.0),
     ],
 )
 def test_accuracies_beyond_the_paper(corpus, kind, alpha, settings, least):

@@ -7,7 +7,7 @@ import pytest
 from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
 from dependency_enumeration import Tables, expected_parts, ways_of_tree
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, Valence
 from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.model import (
     DependencyModel,
@@ -23,7 +23,7 @@ RULES = {("t1", ("t0", "t2")): 7.0, (None, "t1"): 4.0, ("t0", "t0"): 2.0}
 
 
 def problem_of(form, rule_weights):
-    model = CVBDMV(rule_weights=rule_weights, **settings_of(form))
+    model = CVBDMV(arc_weights=rule_weights, **settings_of(form))
     model.fit(X)
     return model, model._read(X, None).problem
 
@@ -61,7 +61,7 @@ def test_mass_is_spread_as_harmonic_counts_are(form):
 
 
 def test_rules_that_no_sentence_has_share_equally():
-    model = CVBDMV(rule_weights={("t3", "t0"): 6.0}, vocabulary=["t0", "t1", "t2", "t3"])
+    model = CVBDMV(arc_weights={("t3", "t0"): 6.0}, vocabulary=["t0", "t1", "t2", "t3"])
     problem = model.fit(X)._read(X, None).problem
     attach = tables_of(problem.prior, problem.layout)[0]
     assert attach[6:8, 0].tolist() == [3.0, 3.0]
@@ -102,15 +102,15 @@ def test_the_harmonic_start_is_tilted(n_valences):
 @pytest.mark.parametrize("form", ALL_FORMS)
 def test_em_is_its_restatement(form):
     tables = Tables(W, *form)
-    model = EMDMV(max_iter=2, rule_weights=RULES, **settings_of(form)).fit(X)
-    before = EMDMV(max_iter=1, rule_weights=RULES, **settings_of(form)).fit(X)
+    model = EMDMV(max_iter=2, arc_weights=RULES, **settings_of(form)).fit(X)
+    before = EMDMV(max_iter=1, arc_weights=RULES, **settings_of(form)).fit(X)
     prior = before._learned.prior
     from sklearn_cvb.dependency.parameters import cells_from
 
     weights = tables.mean(cells_from(before.counts_) + prior)
     counts = sum(expected_parts(tags, weights, tables)[1] for tags in TAGS)
     np.testing.assert_allclose(cells_from(model.counts_), counts, atol=1e-10)
-    history = VBDMV(max_iter=40, rule_weights=RULES, **settings_of(form)).fit(X).history_
+    history = VBDMV(max_iter=40, arc_weights=RULES, **settings_of(form)).fit(X).history_
     assert (np.diff(history) > -1e-9).all()
 
 
@@ -120,7 +120,7 @@ def test_rules_decide_what_the_sentences_leave_open(kind):
     settings = {"max_iter": 30, "random_state": 0, "handle_unknown": "error"}
     for head, heads in (("a", [[0, 1], [2, 0]]), ("b", [[2, 0], [0, 1]])):
         rules = {(head, "b" if head == "a" else "a"): 50.0, (None, head): 50.0}
-        model = kind(rule_weights=rules, alpha=0.1, **settings).fit(sentences)
+        model = kind(arc_weights=rules, alpha=0.1, **settings).fit(sentences)
         assert [found.tolist() for found in model.labels_[:2]] == heads
 
 
@@ -146,25 +146,27 @@ def test_rules_decide_what_the_sentences_leave_open(kind):
 )
 def test_bad_rules(kind, rules, error, message):
     with pytest.raises(error, match=message):
-        kind(rule_weights=rules, alpha=0.1).fit(X)
+        kind(arc_weights=rules, alpha=0.1).fit(X)
 
 
 def test_tags_that_are_tuples():
     pairs = [[("a", 1), ("b", 2)], [("b", 2), ("a", 1)]]
-    model = CVBDMV(rule_weights={(("a", 1), (("b", 2), ("a", 1))): 3.0}).fit(pairs)
+    model = CVBDMV(arc_weights={(("a", 1), (("b", 2), ("a", 1))): 3.0}).fit(pairs)
     assert model._learned.prior.sum() == pytest.approx(3.0 + 0.1 * len(model._learned.prior))
 
 
 def test_a_learned_concentration_is_one_for_all():
     for kind in (VBDMV, CVBDMV):
         with pytest.raises(ValueError, match="give alpha a number"):
-            kind(rule_weights=RULES, alpha="auto").fit(X)
-        model = kind(rule_weights=RULES, alpha=0.1, alpha_stop="auto", max_iter=30, tol=0).fit(X)
+            kind(arc_weights=RULES, alpha="auto").fit(X)
+        model = kind(
+            valence=Valence(alpha_stop="auto"), arc_weights=RULES, alpha=0.1, max_iter=30, tol=0
+        ).fit(X)
         assert model.alpha_stop_ != 0.1
 
 
 def test_a_warm_start_takes_the_rules_of_now():
     model = VBDMV(max_iter=3, warm_start=True, **settings_of((1, None))).fit(X)
     before = model._learned.prior.sum()
-    model.set_params(rule_weights=RULES).fit(X)
+    model.set_params(arc_weights=RULES).fit(X)
     assert model._learned.prior.sum() - before == pytest.approx(13.0)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dependency_enumeration import Tables, weigh_ways
 
-from sklearn_cvb import EMDMV
+from sklearn_cvb import EMDMV, Valence
 from sklearn_cvb.dependency.parameters import cells_from
 
 TAGS = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 1, 0], [1]]
@@ -17,10 +17,13 @@ FORMS = [(1, None), (2, None), (1, "direction"), (2, "head")]
 
 
 def model_of(form, temperature, n_sweeps, **settings):
-    settings = {"alpha": ALPHA, "alpha_backoff": ALPHA, "handle_unknown": "error"} | settings
+    settings = {
+        "alpha": ALPHA,
+        "valence": Valence(alpha_backoff=ALPHA),
+        "handle_unknown": "error",
+    } | settings
     return EMDMV(
-        extended_valence=form[0] == 2,
-        backoff=form[1],
+        valence=Valence(form[0] == 2, backoff=form[1]),
         temperature=temperature,
         max_iter=n_sweeps,
         tol=0,
@@ -69,7 +72,11 @@ def test_hardened_em_is_its_restatement(form, temperature):
 def test_what_is_watched_never_falls(form, temperature, alpha):
     rng = np.random.default_rng(0)
     more = [rng.integers(6, size=n).tolist() for n in rng.integers(2, 12, size=40)]
-    history = model_of(form, temperature, 25, alpha=alpha, alpha_backoff=0.5).fit(more).history_
+    history = (
+        model_of(form, temperature, 25, alpha=alpha, valence=Valence(alpha_backoff=0.5))
+        .fit(more)
+        .history_
+    )
     assert (np.diff(history) > -1e-9).all()
     assert history[-1] > history[0]
 

@@ -19,6 +19,7 @@ import dask.bag
 from dask import delayed
 from distributed import Client, LocalCluster
 
+from sklearn_cvb import Checkpoint, Symbols, TagDictionary
 from sklearn_cvb.reading.dask.fitting import OnWorkers
 
 COMMON = {"max_iter": 4, "tol": 0, "random_state": 3}
@@ -81,7 +82,10 @@ def test_the_number_of_workers_changes_no_digit(client):
 
 @pytest.mark.parametrize(
     "plain",
-    [CVBHMM(3, **COMMON), CVBHMMTagger(LEGAL, alpha="auto", denoise="none", **COMMON)],
+    [
+        CVBHMM(3, **COMMON),
+        CVBHMMTagger(TagDictionary(LEGAL, denoise="none"), alpha="auto", **COMMON),
+    ],
 )
 def test_cvb_counts_every_token(client, plain):
     one, several = clone(plain).fit(bag(1)), clone(plain).fit(bag(4))
@@ -112,7 +116,7 @@ def test_labels_come_in_the_partitions_of_x(client):
 def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(client):
     """Nothing goes back from B to A: long sequences have no path."""
     sequences = [list("ab"), list("abbabaabb"), list("aab"), list("ba")] * 3
-    settings = {"tag_dictionary": {"a": ["A"], "b": ["B"]}, "topology": "left-right", **COMMON}
+    settings = {"tag_dictionary": {"a": ["A"], "b": ["B"]}, "transitions": "left-right", **COMMON}
     with pytest.warns(UserWarning, match="cannot be explained"):
         plain = EMHMMTagger(**settings).fit(sequences)
     with pytest.warns(UserWarning, match="cannot be explained"):
@@ -231,7 +235,7 @@ def test_messages_name_partition_and_sequence(client):
     with pytest.raises(TypeError, match=r"X\[1\] is the string 'text'"):
         EMHMM(2).fit(broken)
     with pytest.raises(ValueError, match="no observed token"):
-        EMHMM(2, handle_unknown="error").fit([delayed([]), delayed([])])
+        EMHMM(2, emission=Symbols(handle_unknown="error")).fit([delayed([]), delayed([])])
     with pytest.raises(ValueError, match="use update='sequence'"):
         CVBHMM(2, update="token").fit(bag(2))
 
@@ -258,7 +262,7 @@ def test_warm_start_goes_on(client):
 
 
 def test_a_checkpoint_is_gone_on_from(client, tmp_path):
-    settings = {**COMMON, "checkpoint": str(tmp_path), "checkpoint_every": 1}
+    settings = {**COMMON, "checkpoint": Checkpoint(str(tmp_path), every=1)}
     whole = EMHMM(3, **COMMON).fit(bag(3))
 
     class Died(Exception):

@@ -15,6 +15,8 @@ pytest.importorskip("distributed")
 import dask.bag
 from distributed import Client, LocalCluster
 
+from sklearn_cvb import Checkpoint
+
 COMMON = {"max_iter": 5, "tol": 0, "random_state": 3}
 
 # The same sentences in every process; with a number of rounds the process kills itself after them.
@@ -77,7 +79,7 @@ def test_a_fit_goes_on_after_the_kill_of_the_process_that_leads(client, kind, tm
     command = [sys.executable, "-c", SCRIPT, address, kind.__name__, str(tmp_path), "4"]
     died = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert died.returncode == -signal.SIGKILL, died.stderr
-    settings = {**COMMON, "checkpoint": str(tmp_path), "checkpoint_every": 1}
+    settings = {**COMMON, "checkpoint": Checkpoint(str(tmp_path), every=1)}
     found = kind(3, **settings, warm_start=True).fit(bag())
     expected = kind(3, **COMMON).fit(bag())
     assert found.n_iter_ == expected.n_iter_ == COMMON["max_iter"]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
+from sklearn.base import clone
 
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 
@@ -25,6 +26,8 @@ class Case(NamedTuple):
     predictive: Any
     # (x, k, attributes) -> log p(x | point)
     density: Any
+    # attributes -> log prior density over means, precisions, log rates and log odds
+    log_prior: Any
 
 
 def counted(column, weights):
@@ -187,6 +190,68 @@ def mixed_density(x, k, shown):
     )
 
 
+def normal_log_prior(shown, matrices, of_precision):
+    """Means given the covariance matrix of each state, and precisions."""
+    pairs = zip(shown["means_"], matrices, strict=True)
+    mean = MEAN[: matrices.shape[-1]]
+    total = sum(stats.multivariate_normal.logpdf(m, mean, c / STRENGTH) for m, c in pairs)
+    return total + of_precision.sum()
+
+
+def of_variances(variances, scale):
+    return stats.gamma.logpdf(1 / variances, DEGREES / 2, scale=2 / scale)
+
+
+def of_matrices(matrices):
+    inverse = np.linalg.inv(MATRIX)
+    precisions = np.linalg.inv(matrices)
+    return np.array([stats.wishart.logpdf(own, DEGREES, inverse) for own in precisions])
+
+
+def full_log_prior(shown):
+    matrices = shown["covariances_"]
+    return normal_log_prior(shown, matrices, of_matrices(matrices))
+
+
+def tied_log_prior(shown):
+    matrix = shown["covariances_"][None]
+    return normal_log_prior(shown, np.repeat(matrix, 2, axis=0), of_matrices(matrix))
+
+
+def diag_log_prior(shown):
+    variances = shown["covariances_"]
+    width = variances.shape[1]
+    of_precision = of_variances(variances, VARIANCES[:width])
+    return normal_log_prior(shown, variances[:, :, None] * np.eye(width), of_precision)
+
+
+def spherical_log_prior(shown):
+    variances = shown["covariances_"]
+    matrices = variances[:, None, None] * np.eye(3)
+    return normal_log_prior(shown, matrices, of_variances(variances, SHARED))
+
+
+def bernoulli_log_prior(shown):
+    p = shown["probabilities_"]
+    return (stats.beta.logpdf(p, 0.7, 1.6) + np.log(p) + np.log1p(-p)).sum()
+
+
+def poisson_log_prior(shown):
+    rates = shown["rates_"]
+    return (stats.gamma.logpdf(rates, 1.3, scale=1 / 0.6) + np.log(rates)).sum()
+
+
+def categorical_log_prior(shown):
+    """In the softmax basis."""
+    rows = [row for table in shown["category_probabilities_"] for row in table]
+    return sum(stats.dirichlet.logpdf(row, np.full(4, 0.45)) + np.log(row).sum() for row in rows)
+
+
+def mixed_log_prior(shown):
+    priors = poisson_log_prior, diag_log_prior, bernoulli_log_prior
+    return sum(log_prior(own) for log_prior, own in zip(priors, shown["parts_"], strict=True))
+
+
 def make_cases():
     """A case for each family, and one with missing values where it takes them."""
     rng = np.random.default_rng(7)
@@ -201,7 +266,7 @@ def make_cases():
         "mean_precision_prior": STRENGTH,
         "degrees_of_freedom_prior": DEGREES,
     }
-    of_matrices = prior | {"covariance_prior": MATRIX}
+    with_matrix = prior | {"covariance_prior": MATRIX}
     single = prior | {"mean_prior": MEAN[:1], "covariance_prior": VARIANCES[:1]}
     poisson, bernoulli = (
         Poisson(shape_prior=1.3, rate_prior=0.6),
@@ -209,29 +274,46 @@ def make_cases():
     )
     parts = [(poisson, [1]), (Gaussian("diag", **single), [2]), (bernoulli, [0])]
     cases = {
-        "full": Case(Gaussian("full", **of_matrices), numbers, matrix_predictive, full_density),
-        "tied": Case(Gaussian("tied", **of_matrices), numbers, tied_predictive, tied_density),
+        "full": Case(
+            Gaussian("full", **with_matrix),
+            numbers,
+            matrix_predictive,
+            full_density,
+            full_log_prior,
+        ),
+        "tied": Case(
+            Gaussian("tied", **with_matrix),
+            numbers,
+            tied_predictive,
+            tied_density,
+            tied_log_prior,
+        ),
         "diag": Case(
             Gaussian("diag", **prior, covariance_prior=VARIANCES),
             numbers,
             diag_predictive,
             diag_density,
+            diag_log_prior,
         ),
         "spherical": Case(
             Gaussian("spherical", **prior, covariance_prior=SHARED),
             numbers,
             spherical_predictive,
             spherical_density,
+            spherical_log_prior,
         ),
-        "bernoulli": Case(bernoulli, bits, bernoulli_predictive, bernoulli_density),
-        "poisson": Case(poisson, counts, poisson_predictive, poisson_density),
+        "bernoulli": Case(
+            bernoulli, bits, bernoulli_predictive, bernoulli_density, bernoulli_log_prior
+        ),
+        "poisson": Case(poisson, counts, poisson_predictive, poisson_density, poisson_log_prior),
         "categorical": Case(
             Categorical(concentration_prior=0.45, n_categories=4),
             codes,
             categorical_predictive,
             categorical_density,
+            categorical_log_prior,
         ),
-        "columns": Case(Columns(parts), mixed, mixed_predictive, mixed_density),
+        "columns": Case(Columns(parts), mixed, mixed_predictive, mixed_density, mixed_log_prior),
     }
     for name in list(cases):
         table = cases[name].table.copy()
@@ -244,6 +326,15 @@ def make_cases():
 
 
 CASES = make_cases()
+WHOLE = {name: case for name, case in CASES.items() if "missing" not in name}
+
+
+def without_prior(emission):
+    """The same, with the prior that the data imply."""
+    if isinstance(emission, Columns):
+        return Columns([(without_prior(part), own) for part, own in emission.parts])
+    given = [name for name in emission.get_params() if name.endswith("_prior")]
+    return clone(emission).set_params(**dict.fromkeys(given))
 
 
 def soft(n_steps, n_states, seed=3):

@@ -4,14 +4,14 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from emissions.plain import CASES, bound, scores_of
-from scipy import stats
+from emissions.plain import CASES, WHOLE, bound, scores_of, without_prior
 
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions.categorical import CategoricalFamily
+from sklearn_cvb.emissions.columns import MixedFamily
 from sklearn_cvb.emissions.emission import Observations
 from sklearn_cvb.emissions.poisson import NegativeBinomialScores
 
-WHOLE = {name: case for name, case in CASES.items() if "missing" not in name}
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 every_family = pytest.mark.parametrize("case", WHOLE.values(), ids=WHOLE)
 
@@ -132,10 +132,11 @@ def test_samples_have_the_moments(case):
         assert (np.abs(drawn.var(axis=0) - variances[k]) < 5 * np.sqrt(fourth / n) + 1e-12).all()
 
 
-def perturbed(point, rng, size):
+def perturbed(family, point, rng, size):
     """A point a little beside another; covariances stay symmetric, probabilities sum to 1."""
-    if type(point) is tuple:
-        return tuple(perturbed(part, rng, size) for part in point)
+    if isinstance(family, MixedFamily):
+        parts = zip(family.families, point, strict=True)
+        return tuple(perturbed(own, part, rng, size) for own, part in parts)
     if hasattr(point, "covariances"):
         noise = size * rng.standard_normal(point.covariances.shape)
         is_tied = np.array_equal(point.covariances[0], point.covariances[-1])
@@ -151,20 +152,12 @@ def perturbed(point, rng, size):
         noise[:] = noise[:1] if is_spherical and len(noise) > 1 else noise
         means = point.means + size * rng.standard_normal(point.means.shape)
         return point._replace(means=means, variances=point.variances * np.exp(noise))
-    factors = np.exp(size * rng.standard_normal(point.shape))
-    if len(point) == 8:
-        # Categories of two columns.
-        moved = point * factors
-        return moved / np.repeat(np.add.reduceat(moved, [0, 4]), 4, axis=0)
-    if (point < 1).all():
-        # Ones of all columns, then zeros.
-        ones, zeros = np.split(point * factors, 2)
-        return np.concatenate([ones, zeros]) / np.tile(ones + zeros, (2, 1))
-    return point * factors
+    moved = point * np.exp(size * rng.standard_normal(point.shape))
+    return moved / family._totals(moved) if isinstance(family, CategoricalFamily) else moved
 
 
 def likeliest(emission, table, seed=3):
-    """Objective of EM as a function of a point, and the point that should have the largest."""
+    """Family, objective of EM at a point of it, and the point that should have the largest."""
     case = WHOLE["full"]._replace(emission=emission, table=table)
     family, observations, posterior, statistics = bound(case, seed=seed)
 
@@ -172,87 +165,34 @@ def likeliest(emission, table, seed=3):
         scores = scores_of(family.at(point), observations, *posterior.shape)
         return float((posterior * scores).sum()) + family.log_prior(point)
 
-    return objective, family.most_likely(statistics)
+    return family, objective, family.most_likely(statistics)
 
 
-PRIORLESS = {
-    "full": Gaussian(),
-    "tied": Gaussian("tied"),
-    "diag": Gaussian("diag"),
-    "spherical": Gaussian("spherical"),
-    "bernoulli": Bernoulli(),
-    "poisson": Poisson(),
-    "categorical": Categorical(n_categories=4),
-}
 LIKELIEST = {
-    f"{name}, {kind}": (emission, CASES[name].table)
-    for name in PRIORLESS
-    for kind, emission in (("ML", PRIORLESS[name]), ("MAP", CASES[name].emission))
-} | {"columns, MAP": (CASES["columns"].emission, CASES["columns"].table)}
-LIKELIEST |= {
-    f"{name}, missing, {kind}": (emission, CASES[f"{name}, missing"].table)
-    for name in PRIORLESS
-    for kind, emission in (("ML", PRIORLESS[name]), ("MAP", CASES[name].emission))
+    f"{name}, {kind}": (emission, case.table)
+    for name, case in CASES.items()
+    for kind, emission in (("ML", without_prior(case.emission)), ("MAP", case.emission))
 }
 
 
 @pytest.mark.parametrize(("emission", "table"), LIKELIEST.values(), ids=LIKELIEST)
 def test_nothing_near_is_more_likely_than_the_most_likely(emission, table):
-    objective, best = likeliest(emission, table)
+    family, objective, best = likeliest(emission, table)
     rng, top = np.random.default_rng(0), objective(best)
     for size in (1e-4, 1e-3, 1e-2, 0.3):
         for _ in range(15):
-            assert objective(perturbed(best, rng, size)) < top + 1e-9
+            assert objective(perturbed(family, best, rng, size)) < top + 1e-9
 
 
-def test_log_priors_are_those_of_scipy():
+@every_family
+def test_log_priors_are_those_of_scipy(case):
     """Differences between two points, in the units of the data."""
     rng = np.random.default_rng(5)
-    for name in ("full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical"):
-        family, _, _, statistics = bound(WHOLE[name])
-        points = [family.draw(statistics, rng) for _ in range(2)]
-        plain = [plain_log_prior(name, family.attributes(point)) for point in points]
-        found = [family.log_prior(point) for point in points]
-        assert abs((found[1] - found[0]) - (plain[1] - plain[0])) < 1e-8, name
-
-
-def plain_log_prior(name, shown):
-    """Log prior density over means and precisions, log odds, log rates or the softmax basis."""
-    from emissions.plain import DEGREES, MATRIX, MEAN, SHARED, STRENGTH, VARIANCES
-
-    if name == "bernoulli":
-        p = shown["probabilities_"]
-        return (stats.beta.logpdf(p, 0.7, 1.6) + np.log(p) + np.log1p(-p)).sum()
-    if name == "poisson":
-        rates = shown["rates_"]
-        return (stats.gamma.logpdf(rates, 1.3, scale=1 / 0.6) + np.log(rates)).sum()
-    if name == "categorical":
-        tables = shown["category_probabilities_"]
-        return sum(
-            stats.dirichlet.logpdf(row, np.full(4, 0.45)) + np.log(row).sum()
-            for table in tables
-            for row in table
-        )
-    total = 0.0
-    for k, mean in enumerate(shown["means_"]):
-        covariance = np.asarray(shown["covariances_"])
-        if name == "spherical":
-            covariance = covariance[k] * np.eye(3)
-            of_precision = stats.gamma.logpdf(1 / covariance[0, 0], DEGREES / 2, scale=2 / SHARED)
-        elif name == "diag":
-            covariance = np.diag(covariance[k])
-            of_precision = stats.gamma.logpdf(
-                1 / np.diag(covariance), DEGREES / 2, scale=2 / VARIANCES
-            ).sum()
-        else:
-            covariance = covariance if name == "tied" else covariance[k]
-            of_precision = stats.wishart.logpdf(
-                np.linalg.inv(covariance), DEGREES, np.linalg.inv(MATRIX)
-            )
-        total += stats.multivariate_normal.logpdf(mean, MEAN, covariance / STRENGTH)
-        if name != "tied" or k == 0:
-            total += of_precision
-    return total
+    family, _, _, statistics = bound(case)
+    points = [family.draw(statistics, rng) for _ in range(2)]
+    plain = [case.log_prior(family.attributes(point)) for point in points]
+    found = [family.log_prior(point) for point in points]
+    assert abs((found[1] - found[0]) - (plain[1] - plain[0])) < 1e-8
 
 
 def test_maximum_likelihood_has_the_moments_of_the_data():

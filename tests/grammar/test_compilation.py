@@ -62,7 +62,7 @@ def test_a_fit_compiles_its_own_form_alone_and_once(compiled, name):
     )
     # Nothing of lists and tables, and no logs.
     assert small == sorted([LISTING, BEST_IN_FOREST, SWEEPS.get(name, FOREST)])
-    # Another prior, and another grammar of this form, need nothing new.
+    # Another prior, and another grammar of this engine, need nothing new.
     assert again == more == []
 
 

@@ -10,7 +10,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, HastingsPCFG, metrics
+from sklearn_cvb import (
+    CVBPCFG,
+    EMPCFG,
+    VBPCFG,
+    GammaPrior,
+    GibbsPCFG,
+    HastingsPCFG,
+    Samples,
+    metrics,
+)
 from sklearn_cvb.grammar.inference import tally_of
 
 CLASSES = [EMPCFG, VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG]
@@ -306,13 +315,13 @@ def test_parameters_out_of_range(kind):
         fails(InvalidParameterError, message, kind(**{name: value}).fit, X)
     if kind is not EMPCFG:
         fails(InvalidParameterError, "in the range [1e-10, 1", kind(alpha=0).fit, X)
-        fails(InvalidParameterError, "alpha_prior must be", kind(alpha_prior=(0.5, 1)).fit, X)
+        fails(InvalidParameterError, "alpha_prior must be", kind(alpha=GammaPrior(0.5, 1)).fit, X)
 
 
 def test_temperatures():
     for pair in ((1,), (0, 1), (1, np.inf)):
         message = f"temperatures must be None or two positive numbers, got {pair!r}"
-        fails(ValueError, message, HastingsPCFG(temperatures=pair).fit, X)
+        fails(ValueError, message, HastingsPCFG(samples=Samples(temperatures=pair)).fit, X)
 
 
 # Bad input.

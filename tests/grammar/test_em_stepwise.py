@@ -6,7 +6,7 @@ import restatement_pcfg as plain
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_cvb import EMPCFG, Grammar
+from sklearn_cvb import EMPCFG, Grammar, MiniBatches, StepSizes
 from sklearn_cvb.grammar.inference import stepwise_sweep, tally_of
 from sklearn_cvb.learning.loop import spawn_generators
 
@@ -60,8 +60,8 @@ def generator():
 
 
 @pytest.fixture(params=["forest", "lists"])
-def form(request, monkeypatch):
-    """Both forms of inference."""
+def engine(request, monkeypatch):
+    """Both engines."""
     if request.param == "lists":
         monkeypatch.setattr("sklearn_cvb.grammar.layout.MOST_EDGES", 0)
     return request.param
@@ -69,9 +69,9 @@ def form(request, monkeypatch):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize(("batch_size", "power"), [(1, 0.7), (2, 0.6), (3, 1.0), (100, 0.7)])
-def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, form):
-    fitted = model(alpha=alpha, batch_size=batch_size, step_power=power).fit(X)
-    assert (fitted._read(X, None).problem.forest is None) == (form == "lists")
+def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, engine):
+    fitted = model(alpha=alpha, batch_size=batch_size, steps=StepSizes(power)).fit(X)
+    assert (fitted._read(X, None).problem.forest is None) == (engine == "lists")
     tables = plain.frequencies(GRAMMAR, X)
     counts, met = stepwise(tables, START, alpha, batch_size, power, 3, generator())
     theta = plain.normalised(GRAMMAR, counts + alpha)
@@ -84,7 +84,7 @@ def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, for
     assert fitted.objective_ == pytest.approx(fitted.score_samples(X).sum() + prior, rel=1e-10)
 
 
-def test_known_brackets_restrict_the_counts(form):
+def test_known_brackets_restrict_the_counts(engine):
     attached = [str(rule) for rule in GRAMMAR.to_nltk().productions()].index("VP -> VP PP")
     tables = plain.frequencies(GRAMMAR, X)
     tables[0] = tables[0][tables[0][:, attached] == 1]
@@ -94,7 +94,7 @@ def test_known_brackets_restrict_the_counts(form):
     assert not np.allclose(fitted.counts_.rule, model().fit(X).counts_.rule)
 
 
-def test_what_has_no_tree_makes_no_step(form):
+def test_what_has_no_tree_makes_no_step(engine):
     whole = [*X[:2], ["they", "they"], *X[2:]]
     with pytest.warns(UserWarning, match=r"left out of the counts: \[2\]"):
         fitted = model(batch_size=2, alpha=0.1).fit(whole)
@@ -119,7 +119,7 @@ def test_both_kinds_of_sweeps_can_follow_each_other():
     fitted.set_params(update="batch", max_iter=4).fit(X)
     assert fitted.history_[0] == pytest.approx(stepwise_objective)
     assert np.all(np.diff(fitted.history_) > 0)
-    fitted.set_params(update="sequence", batch_size=100, max_iter=1).fit(X)
+    fitted.set_params(update=MiniBatches(100), max_iter=1).fit(X)
     # A step over all sentences reports what a batch sweep would, and moves part of the way.
     assert fitted.objective_ > fitted.history_[0] > stepwise_objective
 
@@ -134,7 +134,7 @@ def test_restarts_on_threads_give_the_same_bits():
 
 def test_batch_updates_know_no_batches():
     plain = EMPCFG(TEXT, init=START, max_iter=4).fit(X)
-    same = model(update="batch", max_iter=4, batch_size=2, step_power=0.9, tol=1e-4).fit(X)
+    same = model(steps=StepSizes(0.9), update=MiniBatches(2), max_iter=4, tol=1e-4).fit(X)
     assert np.array_equal(plain.history_, same.history_)
     assert np.array_equal(plain.counts_.rule, same.counts_.rule)
 
@@ -145,7 +145,7 @@ def test_one_sweep_learns_more_than_a_batch_and_ends_where_batches_do():
     sentences = [["ab"[rng.random() < 0.1], "ab"[rng.random() < 0.8]] for _ in range(400)]
     start = [0.6, 0.4, 0.6, 0.4, 0.4, 0.6]
     batch, steps = (
-        EMPCFG(text, init=start, update=update, max_iter=1, batch_size=4).fit(sentences)
+        EMPCFG(text, init=start, update=MiniBatches(4), max_iter=1).fit(sentences)
         for update in ("batch", "sequence")
     )
     final = EMPCFG(text, init=start, max_iter=1000, tol=1e-9).fit(sentences).objective_
@@ -153,11 +153,11 @@ def test_one_sweep_learns_more_than_a_batch_and_ends_where_batches_do():
     # The batch objective after one update is what the second sweep reports.
     assert batch.objective_ < first[1] < steps.objective_
     assert final - steps.objective_ < 0.5 * (final - first[1])
-    long = EMPCFG(text, init=start, update="sequence", max_iter=200, tol=0, batch_size=50)
+    long = EMPCFG(text, init=start, update=MiniBatches(50), max_iter=200, tol=0)
     assert long.fit(sentences).objective_ == pytest.approx(final, abs=0.5)
 
 
-def test_counts_survive_ever_smaller_units(form):
+def test_counts_survive_ever_smaller_units(engine):
     fitted = EMPCFG(TEXT, init=START, max_iter=1)
     problem = fitted._read(X, None).problem
     layout, n = problem.layout, len(X)

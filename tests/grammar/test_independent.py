@@ -6,7 +6,16 @@ import pytest
 import restatement_pcfg as plain
 from enumerated import enumerated_grammar, learned
 
-from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb import (
+    CVBPCFG,
+    EMPCFG,
+    VBPCFG,
+    GibbsPCFG,
+    Grammar,
+    HastingsPCFG,
+    MiniBatches,
+    Samples,
+)
 from sklearn_cvb.grammar import model as grammars
 from sklearn_cvb.grammar.inference import counts_of
 from sklearn_cvb.grammar.prediction import weights_to_predict
@@ -15,7 +24,7 @@ X = [list(words) for words in ("aba", "abab", "ba", "b", "abb")]
 LONGER = [list(words) for words in ("abcab", "b", "bca", "aabbcacb", "cc", "abcabcaab", "cba")]
 KINDS = [
     (EMPCFG, {}),
-    (EMPCFG, {"update": "sequence", "batch_size": 2, "alpha": 0.1}),
+    (EMPCFG, {"update": MiniBatches(2), "alpha": 0.1}),
     *((kind, {"alpha": 0.3}) for kind in (VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG)),
     (CVBPCFG, {"alpha": "auto", "max_iter": 25}),
 ]
@@ -24,7 +33,7 @@ KINDS = [
 def independent(kind, n_components=2, **keywords):
     settings = {"random_state": 0, "max_iter": 5, "tol": 0, "handle_unknown": "error"} | keywords
     if kind in (HastingsPCFG, GibbsPCFG):
-        settings = {"n_burn_in": 2, "thin": 1} | settings
+        settings = {"samples": Samples(2, thin=1)} | settings
     return kind(n_components=n_components, rules="independent", **settings)
 
 

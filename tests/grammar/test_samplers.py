@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import restatement_pcfg as plain
 
-from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG, Samples
 from sklearn_cvb.estimators.grammars import dirichlet_draw
 from sklearn_cvb.grammar import model as grammars
 from sklearn_cvb.grammar.inference import draw_sweep, frozen_tally
@@ -147,7 +147,7 @@ def count(tally, rules, sign):
 
 def test_averages_are_over_kept_samples():
     text, X = "S -> S S | 'a' | 'b'", [list("ab"), list("aab")]
-    model = HastingsPCFG(text, max_iter=50, n_burn_in=20, thin=3, random_state=0).fit(X)
+    model = HastingsPCFG(text, max_iter=50, samples=Samples(20, thin=3), random_state=0).fit(X)
     # All trees of these sentences use the same rules: averages are known.
     assert model.counts_.rule.tolist() == [3, 3, 2]
     np.testing.assert_allclose(model.rule_probabilities_, np.array([3.1, 3.1, 2.1]) / 8.3)
@@ -161,7 +161,9 @@ def test_averages_are_over_kept_samples():
 def test_cooling_finds_the_best_trees():
     text = "W -> P R\nP -> 'u' | 'k' 'u' | 'k'\nR -> 'u' 'b' | 'b' | 'b' 'a' | 'a'"
     X = [list("kub"), list("kub"), list("ub"), list("kuba"), list("ka"), list("ua")]
-    cooled = HastingsPCFG(text, temperatures=(2.0, 0.05), max_iter=100, random_state=0).fit(X)
+    cooled = HastingsPCFG(
+        text, samples=Samples(temperatures=(2.0, 0.05)), max_iter=100, random_state=0
+    ).fit(X)
     grammar = Grammar.from_text(text)
     tables = plain.frequencies(grammar, X)
     shares, _ = plain.joint_posterior(grammar, tables, 0.1)
@@ -176,8 +178,10 @@ def test_temperatures_above_1_need_chains_that_end():
     text = "S -> A | 'a' | S S\nA -> S | 'b'"
     X = [list("ab"), list("aabb")]
     with pytest.raises(ValueError, match="above 1 give the chains of a cycle of unary rules inf"):
-        HastingsPCFG(text, temperatures=(2.0, 1.0), max_iter=20).fit(X)
-    cooled = HastingsPCFG(text, temperatures=(1.0, 0.2), max_iter=20, random_state=0).fit(X)
+        HastingsPCFG(text, samples=Samples(temperatures=(2.0, 1.0)), max_iter=20).fit(X)
+    cooled = HastingsPCFG(
+        text, samples=Samples(temperatures=(1.0, 0.2)), max_iter=20, random_state=0
+    ).fit(X)
     assert np.isfinite(cooled.history_).all()
 
 

@@ -5,7 +5,7 @@ import pytest
 import restatement_pcfg as plain
 from scipy.special import digamma
 
-from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar
+from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar, StepSizes
 
 GRAMMARS = [EMPCFG, VBPCFG, CVBPCFG]
 TEXT = """
@@ -66,7 +66,7 @@ def streamed(kind, grammar, batches, decay, offset, total_samples):
 @pytest.mark.parametrize("total_samples", [None, 40])
 def test_running_counts_are_those_of_the_scheme(kind, decay, offset, total_samples):
     grammar = Grammar.from_text(TEXT)
-    settings = {"learning_decay": decay, "learning_offset": offset, "total_samples": total_samples}
+    settings = {"steps": StepSizes(decay, offset=offset, total_samples=total_samples)}
     model = kind(TEXT, alpha=ALPHA, init=START, **settings)
     found = streamed(kind, grammar, BATCHES, decay, offset, total_samples)
     for batch, counts in zip(BATCHES, found, strict=True):

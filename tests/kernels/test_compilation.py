@@ -13,6 +13,8 @@ import sys
 
 import pytest
 
+from sklearn_cvb import Windows
+
 NAMES = [
     f"{algorithm}HMM{ending}"
     for algorithm in ("EM", "VB", "CVB", "Gibbs")
@@ -64,7 +66,7 @@ def _settings(name):
     """Ways to fit a class that take different kernels."""
     ways = [{"init": "token"}, {"init": "parameter"}, {"init": "unambiguous"}]
     if name.startswith("CVB"):
-        ways += [{"update": "token"}, {"block_length": 2}]
+        ways += [{"update": "token"}, {"update": Windows(2)}]
     if name.startswith("Gibbs"):
         ways += [{"update": "sequence"}, {"update": "parameter"}]
     if not name.startswith("EM"):

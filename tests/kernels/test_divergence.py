@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb import VBHMM
+from sklearn_cvb import VBHMM, Transitions
 from sklearn_cvb.chain.parameters import divergence, exp_expected_log
 from sklearn_cvb.kernels.special import expected_weights
 
@@ -61,7 +61,9 @@ def test_no_counts_no_divergence():
     assert kernel(np.zeros(900), prior)[1] == 0.0
 
 
-@pytest.mark.parametrize("parameters", [{}, {"alpha": 0.3, "beta": 0.01, "start_alpha": 2.0}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"alpha": 0.3, "beta": 0.01, "transitions": Transitions(start_alpha=2.0)}]
+)
 def test_a_fit_is_the_same_in_separate_passes(parameters, monkeypatch):
     rng = np.random.default_rng(0)
     X = [rng.integers(9, size=length).tolist() for length in rng.integers(2, 20, 40)]

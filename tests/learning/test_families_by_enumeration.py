@@ -17,6 +17,7 @@ from enumerated import (
 )
 
 import sklearn_cvb
+from sklearn_cvb import Symbols, Transitions, Valence
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import Inferred
@@ -30,7 +31,7 @@ RING = np.eye(3, dtype=bool) | np.roll(np.eye(3, dtype=bool), 1, axis=1)
 
 def chain(X, dictionary=None, mask=None, **more):
     def make(prefix, value):
-        settings = {"alpha": value, "beta": value, "vocabulary": range(4)} | more
+        settings = {"alpha": value, "beta": value, "emission": Symbols(vocabulary=range(4))} | more
         settings["handle_unknown"] = "error"
         if mask is not None:
             settings["topology"] = mask
@@ -47,7 +48,7 @@ def chain(X, dictionary=None, mask=None, **more):
 
 def grammar(X, given=None, depth=3, **more):
     def make(prefix, value):
-        settings = {"alpha": value, "handle_unknown": "error"} | more
+        settings = {"alpha": value, "emission": Symbols(handle_unknown="error")} | more
         arguments = () if given is None else (given,)
         estimator = getattr(sklearn_cvb, f"{prefix}PCFG")(*arguments, **settings)
         return enumerated_grammar(estimator, list(map(list, X)), depth), estimator._algorithm()
@@ -58,7 +59,7 @@ def grammar(X, given=None, depth=3, **more):
 def dependencies(**more):
     def make(prefix, value):
         kind = getattr(sklearn_cvb, f"{prefix}DMV")
-        estimator = kind(alpha=value, handle_unknown="error", **more)
+        estimator = kind(alpha=value, emission=Symbols(handle_unknown="error"), **more)
         tags = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 0], [1]]
         return enumerated_dependencies(estimator, tags), estimator._algorithm()
 
@@ -104,7 +105,9 @@ PAIRS = [([0, 1, 2], [0, 1]), ([1, 3, 1, 0], [2, 0, 1]), ([2], [1, 1]), ([3, 2],
 def alignments(**more):
     def make(prefix, value):
         kind = getattr(sklearn_cvb, f"{prefix}AlignmentHMM")
-        estimator = kind(alpha=value, beta=value, handle_unknown="error", init="even", **more)
+        estimator = kind(
+            alpha=value, beta=value, emission=Symbols(handle_unknown="error"), init="even", **more
+        )
         return enumerated_alignments(estimator, PAIRS), estimator._algorithm()
 
     return make
@@ -128,10 +131,13 @@ CASES = {
         chain(MISSING, DICTIONARY),
         {ENGINES + "_SMALLEST_SHARE": 2.0, LEAVE_OUT + "_MOST_PAIRS_A_TOKEN": 0},
     ),
-    "chain: end": (chain(EVERYWHERE, end_state=True), {}),
-    "chain: dictionary and end": (chain(MISSING, DICTIONARY, end_state=True), {}),
+    "chain: end": (chain(EVERYWHERE, transitions=Transitions(end_state=True)), {}),
+    "chain: dictionary and end": (
+        chain(MISSING, DICTIONARY, transitions=Transitions(end_state=True)),
+        {},
+    ),
     "chain: topology": (chain(MISSING, mask=RING), {}),
-    "chain: start": (chain(EVERYWHERE, start_alpha=0.2), {}),
+    "chain: start": (chain(EVERYWHERE, transitions=Transitions(start_alpha=0.2)), {}),
     "grammar: two symbols": (grammar(LETTERS, RECURSIVE), {}),
     "grammar: two symbols, lists": (grammar(LETTERS, RECURSIVE), {LAYOUT + "MOST_EDGES": 0}),
     "grammar: long terminals": (grammar(["ukaa", "uka", "ukaka", "uaka", "kaa"], LONG), {}),
@@ -152,15 +158,15 @@ CASES = {
     "grammar: tables": (grammar(LETTERS, n_components=3), {LAYOUT + "FEWEST_RULES": 1}),
     "grammar: factors": (grammar(LETTERS, n_components=2, rules="independent"), {}),
     "dependencies": (dependencies(), {}),
-    "dependencies: two concentrations": (dependencies(alpha_stop=0.7), {}),
-    "dependencies: valence": (dependencies(extended_valence=True), {}),
-    "dependencies: back off to sides": (dependencies(backoff="direction"), {}),
+    "dependencies: two concentrations": (dependencies(valence=Valence(alpha_stop=0.7)), {}),
+    "dependencies: valence": (dependencies(valence=Valence(True)), {}),
+    "dependencies: back off to sides": (dependencies(valence=Valence(backoff="direction")), {}),
     "dependencies: valence, back off to sides": (
-        dependencies(extended_valence=True, backoff="direction"),
+        dependencies(valence=Valence(True, backoff="direction")),
         {},
     ),
     "dependencies: valence, back off to heads": (
-        dependencies(extended_valence=True, backoff="head", alpha_backoff=0.9),
+        dependencies(valence=Valence(True, backoff="head", alpha_backoff=0.9)),
         {},
     ),
     "treebank: one subtype": (treebank(1), {}),

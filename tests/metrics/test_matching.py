@@ -9,7 +9,17 @@ from chain.numbers.problems import EMISSIONS, numbers
 from sklearn.base import clone
 
 import sklearn_cvb
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, EMHMMTagger, GibbsHMM, VBHMMTagger
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    EMHMMTagger,
+    GibbsHMM,
+    Samples,
+    Symbols,
+    Transitions,
+    VBHMMTagger,
+)
 from sklearn_cvb.metrics import (
     match_states,
     one_to_one_accuracy,
@@ -21,15 +31,17 @@ from sklearn_cvb.metrics import (
 RAGGED = [list("abcabca"), list("bcab"), list("cabd"), list("abdabd"), list("ca")]
 TABLE = np.array([[0, 1, 2, 0], [1, 2, 0, np.nan], [2, 0, 1, 1]])
 MODELS = {
-    "EM": EMHMM(3, alpha=0.1, handle_unknown="smooth"),
-    "EM without prior": EMHMM(3, handle_unknown="error"),
-    "VB": VBHMM(3, handle_unknown="rare"),
-    "CVB": CVBHMM(3, start_alpha=2.0),
-    "CVB token": CVBHMM(3, update="token", handle_unknown="rare"),
-    "Gibbs": GibbsHMM(3, max_iter=60, handle_unknown="rare"),
-    "Gibbs annealed": GibbsHMM(3, max_iter=60, temperatures=(2.0, 0.5)),
-    "left-right": EMHMM(3, topology="left-right", alpha=0.1, end_state=True),
-    "learned": VBHMM(3, topology=~np.eye(3, dtype=bool), handle_unknown="rare"),
+    "EM": EMHMM(3, alpha=0.1, emission=Symbols(handle_unknown="smooth")),
+    "EM without prior": EMHMM(3, emission=Symbols(handle_unknown="error")),
+    "VB": VBHMM(3, emission=Symbols(handle_unknown="rare")),
+    "CVB": CVBHMM(3, transitions=Transitions(start_alpha=2.0)),
+    "CVB token": CVBHMM(3, update="token", emission=Symbols(handle_unknown="rare")),
+    "Gibbs": GibbsHMM(3, max_iter=60, emission=Symbols(handle_unknown="rare")),
+    "Gibbs annealed": GibbsHMM(3, max_iter=60, samples=Samples(temperatures=(2.0, 0.5))),
+    "left-right": EMHMM(3, transitions=Transitions("left-right", end_state=True), alpha=0.1),
+    "learned": VBHMM(
+        3, transitions=~np.eye(3, dtype=bool), emission=Symbols(handle_unknown="rare")
+    ),
 }
 NEW = [2, 0, 1]
 
@@ -71,8 +83,12 @@ def test_renumbered_model_is_the_same_model(name):
 def test_a_renumbered_model_of_numbers_is_the_same_model(kind, emission, end_state):
     """Means and the like, states, forecasts and intervals are renumbered; scores are the same."""
     X, order = numbers(emission, (9, 7, 12)), np.argsort(NEW)
-    settings = {"emission": EMISSIONS[emission], "end_state": end_state, "random_state": 0}
-    settings |= {"n_burn_in": 6, "thin": 1} if kind is GibbsHMM else {}
+    settings = {
+        "emission": EMISSIONS[emission],
+        "transitions": Transitions(end_state=end_state),
+        "random_state": 0,
+    }
+    settings |= {"samples": Samples(6, thin=1)} if kind is GibbsHMM else {}
     model = kind(3, max_iter=12, **settings).fit(X)
     other = relabel(model, NEW)
     close = {"rtol": 1e-9, "atol": 1e-12}
@@ -120,7 +136,7 @@ def test_batches_after_renumbering_keep_to_what_may_follow_what(name):
 
 
 def test_weights_of_states_are_renumbered():
-    model = VBHMM(4, transition_prior="hdp", random_state=0, max_iter=10).fit(RAGGED)
+    model = VBHMM(4, transitions=Transitions(prior="hdp"), random_state=0, max_iter=10).fit(RAGGED)
     other = relabel(model, [3, 1, 0, 2])
     np.testing.assert_array_equal(other.state_weights_[[3, 1, 0, 2]], model.state_weights_[:4])
 
@@ -247,7 +263,12 @@ def test_labels_without_a_partner_are_missing():
 
 
 def test_intervals_of_a_renumbered_sampler_go_with_its_states():
-    settings = {"transition_prior": "hdp", "max_iter": 60, "thin": 2, "random_state": 0}
+    settings = {
+        "transitions": Transitions(prior="hdp"),
+        "samples": Samples(thin=2),
+        "max_iter": 60,
+        "random_state": 0,
+    }
     model = GibbsHMM(3, **settings).fit([list("abcabca"), list("bcabc"), list("cab"), list("aab")])
     order = [2, 0, 1]
     before = model.credible_intervals(0.8)

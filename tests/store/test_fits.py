@@ -25,7 +25,11 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMM,
+    Symbols,
+    TagDictionary,
+    Transitions,
     VBHMMTagger,
+    Windows,
     open_store,
     write_store,
 )
@@ -128,13 +132,13 @@ def test_tags_beside_the_tokens_teach(kind, store):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"end_state": True},
-        {"topology": "independent"},
-        {"topology": "left-right"},
-        {"topology": "constant"},
+        {"transitions": Transitions(end_state=True)},
+        {"transitions": "independent"},
+        {"transitions": "left-right"},
+        {"transitions": "constant"},
         {"n_init": 3},
-        {"vocabulary": ["the", "w3", "w4", "w5"], "handle_unknown": "smooth"},
-        {"vocabulary": ["the", "w3", "w4", "w5"], "handle_unknown": "rare"},
+        {"emission": Symbols(vocabulary=["the", "w3", "w4", "w5"], handle_unknown="smooth")},
+        {"emission": Symbols(vocabulary=["the", "w3", "w4", "w5"], handle_unknown="rare")},
     ],
     ids=str,
 )
@@ -148,13 +152,22 @@ def test_settings_mean_the_same(kind, settings, store):
     [
         VBHMM(3, **_LEARNED),
         CVBHMM(3, **_LEARNED),
-        CVBHMM(3, transition_prior="hdp", sticky=1.0, max_iter=30),
-        VBHMM(3, transition_prior="hdp", max_iter=30),
-        CVBHMM(3, block_length=4, max_iter=6),
-        CVBHMMTagger(LEGAL, end_state=True, max_iter=6),
-        CVBHMMTagger(LEGAL, denoise="none", alpha="auto", handle_unknown="smooth", max_iter=25),
-        EMHMMTagger(LEGAL, vocabulary=sorted(LEGAL), max_iter=6),
-        VBHMMTagger(LEGAL, unknown_tags=["A", "B"], handle_unknown="smooth", max_iter=6),
+        CVBHMM(3, transitions=Transitions(sticky=1.0, prior="hdp"), max_iter=30),
+        VBHMM(3, transitions=Transitions(prior="hdp"), max_iter=30),
+        CVBHMM(3, update=Windows(4), max_iter=6),
+        CVBHMMTagger(LEGAL, transitions=Transitions(end_state=True), max_iter=6),
+        CVBHMMTagger(
+            TagDictionary(LEGAL, denoise="none"),
+            emission=Symbols(handle_unknown="smooth"),
+            alpha="auto",
+            max_iter=25,
+        ),
+        EMHMMTagger(LEGAL, emission=Symbols(vocabulary=sorted(LEGAL)), max_iter=6),
+        VBHMMTagger(
+            TagDictionary(LEGAL, unknown_tags=["A", "B"]),
+            emission=Symbols(handle_unknown="smooth"),
+            max_iter=6,
+        ),
     ],
     ids=lambda estimator: repr(estimator)[:60],
 )
@@ -174,7 +187,7 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, tmp
     sequences = [list("ab"), list("abbabaabb"), list("aab"), list("ba"), [None, "b"]] * 5
     store = open_store(write_store(sequences, tmp_path / "store").folder, batch_size=20)
     assert len(store.pieces()) > 3
-    tagger = kind({"a": ["A"], "b": ["B"]}, topology="left-right", random_state=0, max_iter=2)
+    tagger = kind({"a": ["A"], "b": ["B"]}, transitions="left-right", random_state=0, max_iter=2)
     with pytest.warns(UserWarning, match="cannot be explained"):
         here, there = clone(tagger).fit(sequences), clone(tagger).fit(store)
     assert len(there.unexplained_) == 10
@@ -246,11 +259,14 @@ def test_the_vocabulary_of_a_store_is_that_of_the_fit(kind, tmp_path):
     store = write_store([X], tmp_path / "store", vocabulary=known)
     store = open_store(store.folder, batch_size=PIECE)
     estimator = kind(LEGAL, random_state=0, max_iter=5, tol=0)
-    here, there = clone(estimator).set_params(vocabulary=known).fit(X), clone(estimator).fit(store)
+    here, there = (
+        clone(estimator).set_params(emission=Symbols(vocabulary=known)).fit(X),
+        clone(estimator).fit(store),
+    )
     _assert_same(here, there)
     assert (there.vocabulary_.tolist(), there.vocabulary) == (known, None)
     # A part has the words of the whole.
-    here = clone(estimator).set_params(vocabulary=known).fit(X[50:200])
+    here = clone(estimator).set_params(emission=Symbols(vocabulary=known)).fit(X[50:200])
     _assert_same(here, clone(estimator).fit(store[50:200]))
 
 
@@ -378,7 +394,7 @@ def test_a_fit_goes_on_from_its_checkpoint(kind, store, tmp_path):
         (CVBHMM(2, update="token"), "use update='sequence'"),
         (EMHMM(2, emission="gaussian"), "a store holds symbols"),
         (EMHMM(2, init=[np.ones((3, 2))]), "give the name of a start, or a fitted model"),
-        (EMHMM(2, handle_unknown="error", vocabulary=["the"]), "unknown word"),
+        (EMHMM(2, emission=Symbols(vocabulary=["the"], handle_unknown="error")), "unknown word"),
         (EMHMM(2, alpha=-1.0), "alpha"),
     ],
 )
@@ -402,7 +418,7 @@ def test_a_failed_fit_keeps_the_fit_before(store):
     model = EMHMM(2, random_state=0, max_iter=3).fit(X)
     before = model.transmat_.copy()
     with pytest.raises(ValueError, match="unknown word"):
-        model.set_params(handle_unknown="error", vocabulary=["the"]).fit(store)
+        model.set_params(emission=Symbols(vocabulary=["the"], handle_unknown="error")).fit(store)
     np.testing.assert_array_equal(model.transmat_, before)
 
 

@@ -5,13 +5,13 @@ import pickle
 import joblib
 import numpy as np
 import pytest
-from interruption import Interrupt
+from interruption import Interrupt, watched
 from nltk import Tree
 from sklearn.base import clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
-from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG, metrics
+from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, SplitAndMerge, VBLatentPCFG, metrics
 
 KINDS = [EMLatentPCFG, VBLatentPCFG, CVBLatentPCFG]
 TREES = [
@@ -103,9 +103,7 @@ def test_another_update_starts_anew():
 
 
 def test_ctrl_c_keeps_what_was_learned_with_a_warm_start(kind):
-    model = kind(**SETTINGS | {"warm_start": True}).set_callbacks(
-        Interrupt(at=4, error=KeyboardInterrupt)
-    )
+    model = watched(kind(**SETTINGS | {"warm_start": True}), Interrupt(at=4))
     with pytest.raises(KeyboardInterrupt):
         model.fit(WORDS, TREES)
     assert model.n_iter_ == 4
@@ -157,7 +155,7 @@ def test_callbacks_see_every_sweep(kind):
                 scores.append(fitted_estimator.score(WORDS))
             return False
 
-    model = kind(**SETTINGS).set_callbacks(Recorder(at=None, error=None)).fit(WORDS, TREES)
+    model = watched(kind(**SETTINGS), Recorder(at=None, error=None)).fit(WORDS, TREES)
     assert len(scores) == model.n_iter_ == 6
     assert scores[-1] == model.score(WORDS)
     assert scores[2] == fitted(kind, max_iter=3).score(WORDS)
@@ -195,7 +193,7 @@ def test_split_merge_ends_with_fewer_subtypes_than_it_may(kind):
     assert 1 <= min(numbers.values()) < max(numbers.values()) <= 4
     # One of two is merged back in the first round; then what is left doubles, and half goes.
     assert sum(numbers.values()) <= 9 * 3
-    every = fitted(kind, n_subtypes=4, schedule="split-merge", merge_share=0.0, round_length=3)
+    every = fitted(kind, n_subtypes=4, schedule=SplitAndMerge(round_length=3, merge_share=0.0))
     assert set(every.n_subtypes_.values()) == {4}
     assert len(model.history_) == 40
     assert not model.converged_

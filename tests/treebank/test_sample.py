@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
+from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, SplitAndMerge, VBLatentPCFG
 
 # No symbol derives itself, and no sentence of these has two trees.
 TREES = [
@@ -20,7 +20,7 @@ TREES = [
 @pytest.mark.parametrize("kind", [EMLatentPCFG, VBLatentPCFG, CVBLatentPCFG])
 @pytest.mark.parametrize("schedule", ["fixed", "split-merge"])
 def test_sentences_are_drawn_as_often_as_they_are_likely(kind, schedule):
-    settings = {"n_subtypes": 3, "schedule": schedule, "round_length": 3, "max_iter": 9}
+    settings = {"n_subtypes": 3, "schedule": SplitAndMerge(round_length=3), "max_iter": 9}
     model = kind(**settings, rare_threshold=0, random_state=0).fit(TREES)
     n = 4000
     sentences, trees = model.sample(n, random_state=0)

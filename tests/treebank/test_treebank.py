@@ -5,7 +5,7 @@ import pytest
 from nltk import Tree
 
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG
-from sklearn_cvb.kernels.latent.arrays import Parses
+from sklearn_cvb.kernels.treebank.arrays import Parses
 from sklearn_cvb.treebank.binarise import Output, binarised, to_nltk
 from sklearn_cvb.treebank.reading import (
     ANY_WORD,

@@ -11,7 +11,7 @@ from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import as_text
 from benchmarks.published.taggers import tagger_of
 from benchmarks.published.text import first_sentences
-from sklearn_cvb import CVBHMM
+from sklearn_cvb import CVBHMM, Symbols
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,9 @@ def results(quick):
 def test_a_curve_is_what_separate_fits_of_so_many_sweeps_reach(results, quick):
     text = first_sentences(quick, 300)
     for n_sweeps in (1, 4):
-        tagger = tagger_of("cvb-sequence", text, n_sweeps, handle_unknown="error", random_state=1)
+        tagger = tagger_of(
+            "cvb-sequence", text, n_sweeps, emission=Symbols(handle_unknown="error"), random_state=1
+        )
         tagger.set_params(**figure5.USUAL).fit(text.X)
         found = results["cvb-sequence"]["curves"][1]
         here = found["sweeps"].index(n_sweeps)

@@ -10,12 +10,17 @@ both are learned while fitting. The data are generated
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import CVBHMM
+from sklearn_cvb import CVBHMM, Symbols
 from sklearn_cvb.datasets import make_hmm_sequences
 
 X, _ = make_hmm_sequences(140, n_components=5, n_symbols=30, concentration=0.2, random_state=1)
 train, test = X[:40], X[40:]
-settings = {"n_components": 5, "n_init": 3, "vocabulary": range(30), "random_state": 0}
+settings = {
+    "n_components": 5,
+    "n_init": 3,
+    "emission": Symbols(vocabulary=range(30)),
+    "random_state": 0,
+}
 
 # %%
 # Held-out perplexity for a range of ``beta``, with ``alpha=0.1``; and with both learned.

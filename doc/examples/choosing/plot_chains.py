@@ -9,12 +9,12 @@ generated (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 
 import matplotlib.pyplot as plt
 
-from sklearn_cvb import GibbsHMM
+from sklearn_cvb import GibbsHMM, Samples
 from sklearn_cvb.datasets import make_hmm_sequences
 from sklearn_cvb.metrics import effective_sample_size, r_hat
 
 X, _ = make_hmm_sequences(40, n_components=3, n_symbols=9, random_state=0)
-model = GibbsHMM(3, n_init=4, max_iter=1000, n_burn_in=0, random_state=0).fit(X)
+model = GibbsHMM(3, n_init=4, max_iter=1000, samples=Samples(0), random_state=0).fit(X)
 traces = model.chains_.log_joint
 print("traces:", traces.shape)
 

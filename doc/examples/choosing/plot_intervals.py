@@ -15,19 +15,19 @@ intervals hold the truth.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM, Samples, Symbols
 
 settings = {
     "alpha": 1.0,
     "beta": 1.0,
     "supervision": "y",
-    "vocabulary": range(4),
+    "emission": Symbols(vocabulary=range(4)),
     "random_state": 0,
 }
 models = {
     "VB": VBHMM(2, **settings),
     "CVB": CVBHMM(2, **settings),
-    "Gibbs": GibbsHMM(2, max_iter=200, thin=2, **settings),
+    "Gibbs": GibbsHMM(2, max_iter=200, samples=Samples(thin=2), **settings),
 }
 levels = [0.5, 0.8, 0.95]
 inside = {name: np.zeros((20, 3)) for name in models}

@@ -10,7 +10,7 @@ states (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 
 import matplotlib.pyplot as plt
 
-from sklearn_cvb import CVBHMM
+from sklearn_cvb import CVBHMM, Symbols
 from sklearn_cvb.datasets import make_hmm_sequences
 
 X, _ = make_hmm_sequences(500, n_components=5, n_symbols=20, random_state=4)
@@ -18,7 +18,7 @@ train, test = X[:150], X[150:]
 numbers = range(1, 10)
 loo, held_out, seen = [], [], []
 for k in numbers:
-    model = CVBHMM(k, n_init=5, vocabulary=range(20), random_state=0).fit(train)
+    model = CVBHMM(k, n_init=5, emission=Symbols(vocabulary=range(20)), random_state=0).fit(train)
     loo.append(model.loo_score_)
     held_out.append(model.score(test))
     seen.append(model.score(train))

@@ -10,7 +10,7 @@ scores the model after each sweep. The sentences come from a generated English
 import matplotlib.pyplot as plt
 from sklearn.callback import ScoringMonitor
 
-from sklearn_cvb import EMHMMTagger, VBHMMTagger
+from sklearn_cvb import EMHMMTagger, TagDictionary, VBHMMTagger
 from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.metrics import token_accuracy_scorer
 
@@ -21,7 +21,11 @@ dictionary = pocket_english_dictionary()
 # ``max_iter`` and ``tol`` say when a fit stops: when a sweep brings less than ``tol``. The first
 # tagger stops by itself, the second does all its sweeps.
 
-settings = {"supervision": "none", "denoise": "none", "random_state": 0}
+settings = {
+    "supervision": "none",
+    "tag_dictionary": TagDictionary(denoise="none"),
+    "random_state": 0,
+}
 taggers = {
     "VB, stops by itself": VBHMMTagger(dictionary, **settings),
     "EM, 60 sweeps": EMHMMTagger(dictionary, max_iter=60, tol=0, **settings),

@@ -10,7 +10,7 @@ not see.
 import matplotlib.pyplot as plt
 from sklearn.model_selection import train_test_split
 
-from sklearn_cvb import CVBHMM, CVBPCFG
+from sklearn_cvb import CVBHMM, CVBPCFG, Transitions
 from sklearn_cvb.datasets import make_pcfg_corpus
 
 grammar = "S -> '(' ')' [0.4] | '(' S ')' [0.3] | S S [0.3]"
@@ -30,7 +30,9 @@ curves = {
     "grammar, independent children": [
         CVBPCFG(n_components=k, rules="independent", **settings) for k in numbers
     ],
-    "hidden Markov model": [CVBHMM(k, end_state=True, **settings) for k in numbers],
+    "hidden Markov model": [
+        CVBHMM(k, transitions=Transitions(end_state=True), **settings) for k in numbers
+    ],
 }
 fig, ax = plt.subplots(layout="constrained")
 for (name, models), marker in zip(curves.items(), "os^", strict=True):

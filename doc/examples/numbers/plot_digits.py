@@ -25,7 +25,7 @@ X_train, X_test, y_train, y_test = train_test_split(
 
 n_states = 8
 chain = np.eye(n_states, dtype=bool) | np.eye(n_states, k=1, dtype=bool)
-model = VBHMM(n_states, emission="bernoulli", topology=chain, n_init=3, random_state=0)
+model = VBHMM(n_states, emission="bernoulli", transitions=chain, n_init=3, random_state=0)
 classifier = HMMClassifier(model).fit(X_train, y_train)
 print(f"new digits read right: {classifier.score(X_test, y_test):.1%}")
 

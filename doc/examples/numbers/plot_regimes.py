@@ -10,7 +10,7 @@ known: both have the mean 0, and differ in variance alone.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import CVBHMM
+from sklearn_cvb import CVBHMM, Transitions
 from sklearn_cvb.metrics import one_to_one_accuracy
 from sklearn_cvb.plotting import plot_states
 
@@ -21,7 +21,9 @@ returns = rng.normal(0, np.array([0.5, 2.0])[regimes])
 # %%
 # One series is a list of one array. ``sticky`` adds prior mass for staying in a state.
 
-model = CVBHMM(2, emission="gaussian", n_init=5, sticky=20, random_state=0).fit([returns])
+model = CVBHMM(
+    2, emission="gaussian", n_init=5, transitions=Transitions(sticky=20), random_state=0
+).fit([returns])
 states = model.predict([returns])
 print("standard deviations:", np.sqrt(model.covariances_).ravel().round(2))
 print(f"steps in the right regime: {one_to_one_accuracy([regimes], states):.1%}")

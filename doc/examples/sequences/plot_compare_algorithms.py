@@ -10,13 +10,18 @@ average.
 
 import matplotlib.pyplot as plt
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Symbols
 from sklearn_cvb.datasets import make_hmm_sequences
 from sklearn_cvb.metrics import bits_per_token, perplexity
 
 X, _ = make_hmm_sequences(400, n_components=5, n_symbols=20, random_state=0)
 X_test = X[200:]
-settings = {"n_components": 5, "n_init": 5, "vocabulary": range(20), "random_state": 0}
+settings = {
+    "n_components": 5,
+    "n_init": 5,
+    "emission": Symbols(vocabulary=range(20)),
+    "random_state": 0,
+}
 models = {
     "EM": EMHMM(**settings),
     "VB": VBHMM(**settings),

@@ -10,13 +10,18 @@ at once, long ones that end in a purchase.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import EMHMM
+from sklearn_cvb import EMHMM, Symbols, Transitions
 
 rng = np.random.default_rng(0)
 short = [["home", *["search"] * int(rng.integers(0, 2))] for _ in range(150)]
 long = [["home", *["product"] * int(rng.integers(4, 9)), "pay"] for _ in range(100)]
 X = short + long
-settings = {"end_state": True, "n_init": 10, "handle_unknown": "error", "random_state": 0}
+settings = {
+    "transitions": Transitions(end_state=True),
+    "emission": Symbols(handle_unknown="error"),
+    "n_init": 10,
+    "random_state": 0,
+}
 model = EMHMM(5, **settings).fit(X)
 for state in np.argsort(-model.endprob_):
     word = model.vocabulary_[model.emissionprob_[state].argmax()]

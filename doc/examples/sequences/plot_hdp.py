@@ -10,7 +10,7 @@ each state has two symbols of its own.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import GibbsHMM
+from sklearn_cvb import GibbsHMM, Transitions
 
 rng = np.random.default_rng(0)
 states = np.cumsum(rng.random((40, 50)) < 0.3, axis=1) % 4
@@ -21,7 +21,7 @@ X = 2 * states + (rng.random((40, 50)) < 0.5)
 
 settings = {"alpha": 1.0, "max_iter": 600, "n_init": 2, "random_state": 0}
 usual = GibbsHMM(12, **settings).fit(X)
-process = GibbsHMM(12, transition_prior="hdp", **settings).fit(X)
+process = GibbsHMM(12, transitions=Transitions(prior="hdp"), **settings).fit(X)
 print("states that hold tokens:", process.n_effective_components_)
 
 # %%

@@ -10,14 +10,14 @@ language. The letters are those of words of a generated English
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import VBHMM
+from sklearn_cvb import VBHMM, Symbols
 from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.plotting import hinton
 
 corpus = make_pocket_english(300, random_state=0)
 words = sorted({word.lower() for words in corpus.data for word in words if word.isalpha()})
 X = [list(word) for word in words]
-model = VBHMM(2, n_init=5, handle_unknown="error", random_state=0).fit(X)
+model = VBHMM(2, n_init=5, emission=Symbols(handle_unknown="error"), random_state=0).fit(X)
 
 # %%
 # Each square is the probability of a letter in a state. The letters are sorted by the state that

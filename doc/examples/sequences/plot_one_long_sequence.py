@@ -9,7 +9,7 @@ time. The sequence is drawn from a known model (:func:`~sklearn_cvb.datasets.mak
 
 import matplotlib.pyplot as plt
 
-from sklearn_cvb import CVBHMM, split_by_lengths
+from sklearn_cvb import CVBHMM, Windows, split_by_lengths
 from sklearn_cvb.datasets import make_hmm_sequences
 from sklearn_cvb.metrics import one_to_one_accuracy
 
@@ -23,7 +23,7 @@ pieces = split_by_lengths(X[0], [50] * 100)
 gold = split_by_lengths(Z[0], [50] * 100)
 settings = {"n_init": 5, "random_state": 0}
 models = {
-    "block_length=100": CVBHMM(3, block_length=100, **settings).fit(X),
+    "block_length=100": CVBHMM(3, update=Windows(100), **settings).fit(X),
     'update="token"': CVBHMM(3, update="token", **settings).fit(X),
     "cut into 100 pieces": CVBHMM(3, **settings).fit(pieces),
 }

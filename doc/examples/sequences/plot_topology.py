@@ -10,7 +10,7 @@ are the clicks of visits to a shop: looking around, then choosing, then paying.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import CVBHMM
+from sklearn_cvb import CVBHMM, Symbols
 from sklearn_cvb.plotting import hinton, plot_transitions
 
 stages = [
@@ -30,12 +30,12 @@ print(" ".join(X[0]))
 # state i: here a state stays, or moves to the next one.
 
 table = np.eye(3, dtype=bool) | np.eye(3, k=1, dtype=bool)
-settings = {"n_init": 5, "handle_unknown": "error", "random_state": 1}
+settings = {"n_init": 5, "emission": Symbols(handle_unknown="error"), "random_state": 1}
 models = {
     "full": CVBHMM(3, **settings).fit(X),
-    "independent": CVBHMM(3, topology="independent", **settings).fit(X),
-    "left-right": CVBHMM(3, topology="left-right", **settings).fit(X),
-    "a table": CVBHMM(3, topology=table, **settings).fit(X),
+    "independent": CVBHMM(3, transitions="independent", **settings).fit(X),
+    "left-right": CVBHMM(3, transitions="left-right", **settings).fit(X),
+    "a table": CVBHMM(3, transitions=table, **settings).fit(X),
 }
 
 # %%

@@ -14,7 +14,7 @@ such slips, too. How many words are tagged wrong because of them, and what helps
 
 import matplotlib.pyplot as plt
 
-from sklearn_cvb import CVBHMMTagger, tag_dictionary_from
+from sklearn_cvb import CVBHMMTagger, TagDictionary, tag_dictionary_from
 from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.metrics import token_accuracy
 
@@ -25,7 +25,7 @@ pruned = {**plain, **tag_dictionary_from(other.data, other.target, min_share=0.0
 weighted = {**plain, **tag_dictionary_from(other.data, other.target)}
 labels = [tags if i < 30 else None for i, tags in enumerate(corpus.target)]
 ways = {
-    "a plain list, taken as it is": (CVBHMMTagger(plain, denoise="none"), None),
+    "a plain list, taken as it is": (CVBHMMTagger(TagDictionary(plain, denoise="none")), None),
     "a plain list, cleaned (the default)": (CVBHMMTagger(plain), None),
     "the same, 30 sentences tagged by hand": (CVBHMMTagger(plain), labels),
     "without tags under 1 % of a word's uses": (CVBHMMTagger(pruned), None),

@@ -14,14 +14,20 @@ the dictionary. The gold tags are used to score, never to learn.
 
 from sklearn.callback import ScoringMonitor
 
-from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
+from sklearn_cvb import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, TagDictionary, VBHMMTagger
 from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.metrics import token_accuracy_scorer
 from sklearn_cvb.plotting import plot_accuracy
 
 corpus = make_pocket_english(500, random_state=0)
 dictionary = pocket_english_dictionary()
-settings = {"supervision": "none", "denoise": "none", "max_iter": 50, "tol": 0, "random_state": 0}
+settings = {
+    "supervision": "none",
+    "tag_dictionary": TagDictionary(denoise="none"),
+    "max_iter": 50,
+    "tol": 0,
+    "random_state": 0,
+}
 taggers = {
     "EM": EMHMMTagger(dictionary, **settings),
     "VB": VBHMMTagger(dictionary, **settings),

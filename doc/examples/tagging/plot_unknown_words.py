@@ -10,7 +10,7 @@ dictionary knows a part of the words of a generated English
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import CVBHMMTagger
+from sklearn_cvb import CVBHMMTagger, Symbols
 from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.display import TaggedSentence
 
@@ -31,7 +31,9 @@ for share in shares:
     known = {str(word): everything[word] for word in order[: int(share * len(order))]}
     known |= {word: everything[word] for word in ("the", "a", "of", "to", "in", "and", "that")}
     for handle, rows in accuracies.items():
-        tagger = CVBHMMTagger(known, handle_unknown=handle, random_state=0).fit(train)
+        tagger = CVBHMMTagger(known, emission=Symbols(handle_unknown=handle), random_state=0).fit(
+            train
+        )
         right = np.concatenate([np.array(tags) for tags in tagger.predict(test)]) == gold
         is_known = np.array([word in known for words in test for word in words])
         rows["guessed"].append(100 * right[~is_known].mean())

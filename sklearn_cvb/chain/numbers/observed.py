@@ -43,6 +43,8 @@ from sklearn_cvb.chain.parameters import (
     weights_under,
 )
 from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
+from sklearn_cvb.chain.symbols.observed import left_out_by
+from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
@@ -56,7 +58,7 @@ from sklearn_cvb.reading.corpus import (
     place,
     refuse_lengths,
     samples_of,
-    shown,
+    short_repr,
 )
 from sklearn_cvb.reading.validation import (
     LENGTHS,
@@ -64,6 +66,7 @@ from sklearn_cvb.reading.validation import (
     check_table,
     check_table_to_fit,
 )
+from sklearn_cvb.settings import GammaPrior
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
@@ -131,7 +134,7 @@ def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any
             "states emit"
         )
     # In a mixture nothing follows anything in any case.
-    if not np.array_equal(estimator.topology, "independent"):
+    if not np.array_equal(estimator._setting("transitions").topology, "independent"):
         messages.append(caution_of_one_series(series))
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
@@ -246,7 +249,7 @@ def _steps_of(sample: Any, index: int) -> np.ndarray:
     name = f"X[{index}]"
     if isinstance(sample, str | bytes) or np.isscalar(sample) or sample is None:
         raise TypeError(
-            f"{name} is {shown(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
+            f"{name} is {short_repr(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
         )
     if isinstance(sample, tuple) and len(sample) == 2 and hasattr(sample[1], "to_numpy"):
         raise TypeError(
@@ -302,12 +305,13 @@ def _number(value: Any, name: str, column: Any = None) -> float:
         kind, why = TypeError, str(error)
     if column is not None:
         raise kind(
-            f"{name} holds {shown(value)} ({why}) in column {column!r}, but emissions are numbers: "
-            "leave the column out, or turn it into numbers, with NaN where values are missing"
+            f"{name} holds {short_repr(value)} ({why}) in column {column!r}, but emissions are "
+            "numbers: leave the column out, or turn it into numbers, with NaN where values are "
+            "missing"
         )
     raise kind(
-        f"{name} holds {shown(value)} ({why}), but its emissions are numbers: {_FORM} with NaN "
-        "where values are missing, or set emission='categorical' for symbols"
+        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "
+        "NaN where values are missing, or set emission='categorical' for symbols"
     )
 
 
@@ -328,22 +332,17 @@ def _common_names(samples: list[Any]) -> list[Any] | None:
 # What is set
 
 
-_NAMES = ("gaussian", "bernoulli", "poisson")
-
-
 def emission_of(value: Any) -> Emission:
     """The emission that the parameter `emission` says."""
     if isinstance(value, Emission):
         return value
-    from sklearn_cvb import emissions
-
-    if value in _NAMES:
-        return getattr(emissions, value.capitalize())()
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]()
     hint = ""
     if isinstance(value, type) and issubclass(value, Emission):
         hint = f", a class: call it, {value.__name__}()"
     raise InvalidParameterError(
-        f"emission must be 'categorical', {', '.join(map(repr, _NAMES))} or an object of "
+        f"emission must be 'categorical', {', '.join(map(repr, NAMED))} or an object of "
         f"sklearn_cvb.emissions, got {value!r}{hint}"
     )
 
@@ -351,19 +350,21 @@ def emission_of(value: Any) -> Emission:
 def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
     # Samplers draw parameters, too; CVB, which has windows, leaves out sequences.
-    own, nearest = "parameter", "take update='parameter'"
-    if hasattr(model, "block_length"):
-        own, nearest = "sequence", "block_length=1 leaves out one step at a time"
+    is_sampler, left_out = hasattr(model, "samples"), left_out_by(model)
     asked = {
-        "vocabulary": (model.vocabulary is not None, "leave it out"),
         "beta": (
-            isinstance(model.beta, str),
+            isinstance(model.beta, str | GammaPrior),
             "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
         ),
-        "update": (getattr(model, "update", None) not in (None, own), nearest),
-        "temperatures": (
-            getattr(model, "temperatures", None) is not None,
-            "chains are not annealed: leave it out, and take more restarts (n_init)",
+        "update": (
+            model.update not in (None, "parameter")
+            if is_sampler
+            else left_out is not None and left_out.update == "token",
+            "take update='parameter'" if is_sampler else "Windows(1) leaves out one step at a time",
+        ),
+        "samples": (
+            is_sampler and model._kept().temperatures is not None,
+            "chains are not annealed: leave temperatures out, and take more restarts (n_init)",
         ),
     }
     for name, (is_asked, instead) in asked.items():
@@ -451,10 +452,11 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    corpus, topology = given, topology_of(hmm.topology, n_states)
+    transitions = hmm._setting("transitions")
+    corpus, topology = given, topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
-    if hmm.end_state:
+    if transitions.end_state:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
@@ -485,8 +487,8 @@ def model(hmm: Any, read: Reading) -> NumberChain:
         read.problem,
         prior_settings(hmm, None),
         hmm.init,
-        getattr(hmm, "block_length", None),
-        threads_for_each(hmm.n_init if is_random else 1, hmm.n_jobs),
+        left_out.block_length if (left_out := left_out_by(hmm)) else None,
+        threads_for_each(hmm._n_restarts if is_random else 1, hmm.n_jobs),
     )
 
 

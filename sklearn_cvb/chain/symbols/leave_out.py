@@ -64,10 +64,13 @@ _ROUNDING = 1e-9
 
 
 HALF_OF_ALL = (
-    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
-    "left out and it is inferred from little more than the prior; use update='token', or "
-    "block_length=100 to leave out 100 tokens at a time"
+    "sequence {} holds more than half of all tokens: its own counts are left out and it is "
+    "inferred from little more than the prior; use update='token', or update=Windows(n) to leave "
+    "out n tokens at a time"
 )
+# A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
+# of a tenth of it, or too little would be left to learn from.
+_LONG, _WINDOW, _FEWEST_WINDOWS = 100, 100, 10
 
 
 class LeftOut(NamedTuple):
@@ -75,6 +78,16 @@ class LeftOut(NamedTuple):
 
     update: str
     block_length: int | None
+
+
+WHOLE = LeftOut("sequence", None)
+
+
+def window_for(longest: int, n_tokens: int) -> int | None:
+    """Tokens left out together where one long sequence holds most of all; None elsewhere."""
+    if longest < _LONG or 2 * longest <= n_tokens:
+        return None
+    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
 
 
 # How units are laid out
@@ -247,10 +260,7 @@ class Units(NamedTuple):
 
 
 def first_units(
-    problem: Problem,
-    starting_point: Callable[[], starting.Start],
-    left_out: LeftOut,
-    learns: bool,
+    problem: Problem, starting_point: Callable[[], starting.Start], left_out: LeftOut, learns: bool
 ) -> Units:
     """Units before the first sweep: posteriors of a start, and their counts.
 
@@ -421,8 +431,9 @@ def sweep(
         make_pass(INFER if is_alone else SCORE, work)
     else:
         make_pass(EXPECT if is_alone else SWEEP, work)
-    others = counts.emission - units.own.emission
-    total = total_of(work.layout, work.stored.log_z, prior.emission + others)
+    rest_of_cells = prior.emission + (counts.emission - units.own.emission)
+    total = total_of(work.layout, work.stored.log_z, rest_of_cells)
+    del rest_of_cells  # as large as the emissions themselves, of which more are made
     if frozen:
         return units, total
     units = units._replace(n_sweeps=units.n_sweeps + 1, absent=work.absent)
@@ -471,7 +482,11 @@ def moved(own: HMMCounts, before: Tally, after: Shared) -> HMMCounts:
         (own.transition, before.transition, after.transition),
         (own.emission, before.emission, after.emission[:-1]),
     )
-    return HMMCounts(*(np.maximum(own + (now - then), 0.0) for own, then, now in tables))
+    changes = [now - then for _, then, now in tables]
+    for change, (own, _, _) in zip(changes, tables, strict=True):
+        change += own
+        np.maximum(change, 0.0, out=change)
+    return HMMCounts(*changes)
 
 
 def total_of(layout: Layout, log_z: np.ndarray, rest: np.ndarray) -> float:

@@ -42,7 +42,7 @@ from sklearn_cvb.chain.prediction import (
     running_counts,
     smoothed_entries,
 )
-from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, LeftOut
+from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut, window_for
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
@@ -58,6 +58,7 @@ from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_ea
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.settings import Windows, gamma_prior_of
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
 has_vocabulary = True
@@ -98,10 +99,10 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     problem = problem_of(corpus, lattice, cells)
     messages = (*messages, *of_words, *of_labels)
-    lengths = np.diff(problem.corpus.starts)
-    leaves_out = getattr(hmm, "block_length", 0) is None and hmm.update == "sequence"
-    if leaves_out and 2 * lengths.max() > lengths.sum():
-        messages = (*messages, HALF_OF_ALL.format(int(lengths.argmax())))
+    longest, n_tokens = problem.longest_and_all()
+    if 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE:
+        giant = int(np.diff(problem.corpus.starts).argmax())
+        messages = (*messages, HALF_OF_ALL.format(giant))
     return Reading(problem, words, attributes, messages)
 
 
@@ -110,17 +111,22 @@ def words_and_cells(
 ) -> WordsRead:
     """What words tell, and the whole layout of parameters, with topology and ends."""
     read: WordsRead = hmm._words_read(vocabulary, corpus, y, streams)
-    topology = topology_of(hmm.topology, read.cells.n_states)
+    transitions = hmm._setting("transitions")
+    topology = topology_of(transitions.topology, read.cells.n_states)
     if topology is not None and not topology.tied:
         refuse_token_updates(hmm)
     cells = read.cells._replace(topology=topology)
-    return read._replace(cells=cells_with_end(cells) if hmm.end_state else cells)
+    return read._replace(cells=cells_with_end(cells) if transitions.end_state else cells)
 
 
 def refuse_token_updates(hmm: Any) -> None:
     """Raise where a token moves at a time, which cannot keep to a topology."""
-    update = getattr(hmm, "update", "sequence")
-    if (hmm._observed.default_update if update is None else update) == "token":
+    left_out, update = left_out_by(hmm), "sequence"
+    if left_out is not None:
+        update = left_out.update
+    elif hasattr(hmm, "samples"):
+        update = hmm._observed.default_update if hmm.update is None else hmm.update
+    if update == "token":
         raise InvalidParameterError(hmm._why_all_steps)
 
 
@@ -128,7 +134,7 @@ def words_read(
     hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
 ) -> WordsRead:
     """What words tell: that any state may emit them."""
-    with_unknown, n_words = hmm.handle_unknown != "error", len(vocabulary.types)
+    with_unknown, n_words = hmm._known_words()[1] != "error", len(vocabulary.types)
     return WordsRead(vocabulary, cells_for(None, hmm.n_components, n_words, with_unknown))
 
 
@@ -162,18 +168,19 @@ def model(hmm: Any, read: Reading) -> SymbolChain:
 def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
     """How a chain begins, and what is inferred at a time: all that parameters say of it."""
     is_clean, weight = getattr(read.words, "is_clean", False), None
-    if hasattr(hmm, "dictionary_weight"):
+    if hasattr(hmm, "tag_dictionary"):
         # One concentration for all emissions can be learned only where all are equal.
-        weight = 0.0 if is_clean and hmm.beta == "auto" else hmm.dictionary_weight
-    left_out, resampled, coldest = LeftOut("sequence", None), "token", None
-    if hasattr(hmm, "block_length"):
-        left_out = LeftOut(hmm.update, hmm.block_length)
-    elif hasattr(hmm, "temperatures"):
+        is_equal = is_clean and gamma_prior_of(hmm.beta) is not None
+        weight = 0.0 if is_equal else hmm._setting("tag_dictionary").weight
+    left_out = left_out_by(hmm, *read.problem.longest_and_all())
+    resampled, coldest = "token", None
+    if hasattr(hmm, "samples"):
         resampled = default_update if hmm.update is None else hmm.update
-        coldest = None if hmm.temperatures is None else min(hmm.temperatures)
-    n_restarts = 1 if hmm._fixed_start(read) else hmm.n_init
+        temperatures = hmm._kept().temperatures
+        coldest = None if temperatures is None else min(temperatures)
+    n_restarts = 1 if hmm._fixed_start(read) else hmm._n_restarts
     init = usual_start(hmm, read) if hmm.init is None else hmm.init
-    if hmm.init is None and init == "parameter" and left_out.update == "token":
+    if hmm.init is None and init == "parameter" and left_out and left_out.update == "token":
         init = "word"
     if isinstance(init, str) and init == "kmeans":
         raise InvalidParameterError(
@@ -185,12 +192,23 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         prior_settings(hmm, weight),
         init,
         read.words.types,
-        left_out,
+        left_out or WHOLE,
         resampled,
         coldest,
-        counts_rare=hmm.handle_unknown in ("rare", "form"),
+        counts_rare=hmm._known_words()[1] in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
     )
+
+
+def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
+    """What is left out at a time, given the longest sequence; None where nothing is left out."""
+    if "update" not in hmm._settings:
+        return None
+    if isinstance(hmm.update, Windows):
+        return LeftOut("sequence", Windows.of(hmm.update).length)
+    if hmm.update is None:
+        return LeftOut("sequence", window_for(longest, n_tokens))
+    return LeftOut(hmm.update, None)
 
 
 def usual_start(hmm: Any, read: Reading) -> str:
@@ -293,7 +311,7 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
     sequences = reading.sequences_again(hmm, X)
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
     vocabulary = learned.words.index
-    if hmm.vocabulary is None:
+    if hmm._known_words()[0] is None:
         types = reading.types_of(sequences.tokens, sequences.starts)
         vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
     words = reading.vocabulary_of(list(vocabulary))
@@ -322,7 +340,7 @@ def grown(
 def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
     """Mean count of the words that batches have seen once, if unknown words have none."""
     cells = read.problem.cells
-    if hmm.handle_unknown not in ("rare", "form") or counts.emission[cells.unknown].any():
+    if hmm._known_words()[1] not in ("rare", "form") or counts.emission[cells.unknown].any():
         return None
     return rare_counts(counts.emission, cells, seen.uses)
 

@@ -190,9 +190,9 @@ class WholeCorpus:
 
     def __init__(self, types: Corpus, n_sequences: int) -> None:
         self._types = types
-        self.unknown = types.unknown
+        self.unknown: list[Any] = types.unknown
         self.n_sequences = n_sequences
-        self.n_observed = types.n_observed
+        self.n_observed: int = types.n_observed
 
     def uses(self, n_types: int = 0) -> np.ndarray:
         """How often each type is observed."""
@@ -204,12 +204,14 @@ class InParts:
 
     is_in_parts = True
     n_words: int
+    facts: list[PartSummary]
+    source: Source
 
     def __init__(self, types: Corpus, facts: list[PartSummary], source: Source) -> None:
-        self.corpus = WholeCorpus(types, sum(one.n_sequences for one in facts))
-        self.n_tokens = sum(one.n_tokens for one in facts)
+        self.corpus: WholeCorpus = WholeCorpus(types, sum(one.n_sequences for one in facts))
+        self.n_tokens: int = sum(one.n_tokens for one in facts)
         self.facts, self.source = facts, source
-        self.n_runs = 0
+        self.n_runs: int = 0
 
     def next_run(self) -> int:
         """A number for a restart, by which shards know whose shares they keep."""
@@ -232,14 +234,18 @@ class ChainInParts(InParts):
     """A problem of chains in shards."""
 
     chain: type[ShardedChain] = ShardedChain
+    cells: Cells
+    n_words: int
+    # Tokens of the longest sequence and of all, where they are known.
+    longest: tuple[int, int] = (0, 0)
 
     def __init__(
         self, cells: Cells, types: Corpus, facts: list[PartSummary], source: Source
     ) -> None:
         super().__init__(types, facts, source)
         self.cells, self.n_words = cells, cells.n_words
-        self.any_told = any(one.of_model.any_told for one in facts)
-        self.any_choice = any(one.of_model.any_choice for one in facts)
+        self.any_told: bool = any(one.of_model.any_told for one in facts)
+        self.any_choice: bool = any(one.of_model.any_choice for one in facts)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -247,6 +253,10 @@ class ChainInParts(InParts):
         cells, corpus = self.cells, self.corpus
         steps = cells.state, cells.n_states, cells.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
+
+    def longest_and_all(self) -> tuple[int, int]:
+        """Tokens of the longest sequence and of all; 0 where this is not known."""
+        return self.longest
 
     def of_given(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which of the given sequences they leave out."""

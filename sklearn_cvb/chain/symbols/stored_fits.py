@@ -36,7 +36,9 @@ from sklearn_cvb.chain.symbols.engines import Engines, engines_of
 from sklearn_cvb.chain.symbols.leave_out import (
     HALF_OF_ALL,
     REBUILT,
+    WHOLE,
     Layout,
+    LeftOut,
     Pass,
     Units,
     absence_of,
@@ -47,7 +49,8 @@ from sklearn_cvb.chain.symbols.leave_out import (
     shared_nothing,
     total_of,
 )
-from sklearn_cvb.chain.symbols.model import SymbolChain
+from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
+from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.chain.symbols.parts import (
     ChainInParts,
     ChainShard,
@@ -62,12 +65,7 @@ from sklearn_cvb.chain.symbols.stored_sequences import (
     types_of_store,
     word_counts_of_store,
 )
-from sklearn_cvb.chain.symbols.vocabulary_pass import (
-    PartLayout,
-    finished,
-    lay_out,
-    problem_of_part,
-)
+from sklearn_cvb.chain.symbols.vocabulary_pass import PartLayout, finished, lay_out, problem_of_part
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import (
@@ -82,7 +80,7 @@ from sklearn_cvb.kernels.chain.leave_out import (
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Inferred, State
 from sklearn_cvb.learning.parts import Held, PartIndex, PartResult, PartSummary, added
-from sklearn_cvb.reading.corpus import Corpus, shown
+from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.scratch import Kept, Scratch
@@ -100,10 +98,14 @@ class Piece(NamedTuple):
 class Pieces:
     """All pieces of a store under a layout; `with_forms` of their sequences for EM and VB."""
 
+    cells: Cells
+    settings: ChainSettings
+
     def __init__(
         self, layout: PartLayout, store: CorpusStore, y: StoredTags | None, with_forms: bool
     ) -> None:
-        self.store, scratch = store, Scratch(store.scratch)
+        self.store: CorpusStore = store
+        scratch = Scratch(store.scratch)
         self.pieces: list[Piece] = []
         types, spans = types_of_store(store), store.pieces()
         # What pieces warn of, and the first sequence of the first that does.
@@ -396,15 +398,16 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     store = X if isinstance(X, CorpusStore) else temporary_store(X)
     if y is not None and not isinstance(y, StoredTags):
         raise TypeError(
-            f"y is {shown(y)}: the tags of a store lie beside it; write them with "
+            f"y is {short_repr(y)}: the tags of a store lie beside it; write them with "
             "write_store(..., tagged=True), and pass store.tags"
         )
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
     tags = y if hasattr(hmm, "tag_dictionary") else None
     # The parameters are laid out from a survey of the words, then all pieces.
-    counts = word_counts_of_store(store, tags, hmm.handle_unknown == "form")
-    laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if hmm.vocabulary is None else None)
+    vocabulary, handle_unknown = hmm._known_words()
+    counts = word_counts_of_store(store, tags, handle_unknown == "form")
+    laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if vocabulary is None else None)
     leaves_out = "leave_out" in hmm._algorithm().requires
     pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not leaves_out)
     words, cells = finished(laid_out)
@@ -415,7 +418,8 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     if leaves_out:
         whole.chain = ChainInTurn
         longest, length = store.longest()
-        if hmm.block_length is None and 2 * length > store.n_tokens:
+        whole.longest = length, store.n_tokens
+        if 2 * length > store.n_tokens and left_out_by(hmm, *whole.longest) == WHOLE:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
     return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
@@ -445,7 +449,7 @@ def _refuse(hmm: Any, y: Any) -> None:
             f"a store holds symbols, and {name} has emission={hmm.emission!r}: pass numbers as a "
             "list of arrays"
         )
-    if getattr(hmm, "update", "") == "token":
+    if left_out_by(hmm) == LeftOut("token", None):
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
             f"update='sequence', got update={hmm.update!r}; or pass list(store)"
@@ -463,7 +467,8 @@ class ChainInPieces(ChainInParts):
         self, cells: Cells, types: Corpus, source: StoredParts, tags: StoredTags | None
     ) -> None:
         super().__init__(cells, types, source.pieces.facts, source)
-        self.pieces, self.tags = source.pieces, tags
+        self.pieces: Pieces = source.pieces
+        self.tags: StoredTags | None = tags
 
     @property
     def identity(self) -> tuple[Any, ...]:

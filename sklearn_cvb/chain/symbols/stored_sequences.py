@@ -13,7 +13,7 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import Part, WordCounts, WordsOfT
 from sklearn_cvb.chain.tags.knowledge import encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, shown
+from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, short_repr
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
@@ -139,7 +139,7 @@ def log_likelihoods_of_store(
 def accuracy_on_store(hmm: Any, learned: Learned, store: CorpusStore, y: Any) -> float:
     """The share of the tagged tokens of a store whose predicted tag is right."""
     if not isinstance(y, StoredTags):
-        raise TypeError(f"y is {shown(y)}: pass the tags of the store, store.tags")
+        raise TypeError(f"y is {short_repr(y)}: pass the tags of the store, store.tags")
     encoder, types = Encoder(hmm, learned, store), types_of_store(store)
     right, known = 0, 0
     for span in store.pieces():

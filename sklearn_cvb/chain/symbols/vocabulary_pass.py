@@ -94,7 +94,7 @@ def word_counts_of(model: Any, part: Part) -> WordCounts:
             is_told[place] = True
     seen = np.bincount(tokens[~is_told & (tokens >= 0)], minlength=len(types))
     inside = set()
-    if model.handle_unknown == "form":
+    if model._known_words()[1] == "form":
         first = only_beginning(corpus, types)
         inside = {types[i] for i in np.flatnonzero(~first).tolist()}
     return WordCounts(

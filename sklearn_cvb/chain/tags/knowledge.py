@@ -30,7 +30,7 @@ from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck, words_at_
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, as_list, known_of, shown
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, as_list, known_of, short_repr
 from sklearn_cvb.reading.dictionary import (
     Coverage,
     Overruled,
@@ -43,6 +43,7 @@ from sklearn_cvb.reading.dictionary import (
     tags_of,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.settings import gamma_prior_of
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
@@ -186,15 +187,16 @@ class TagsRead(NamedTuple):
 
 def settings_of(hmm: Any, streams: bool = False) -> TagSettings:
     """The parameters of a tagger that say how dictionary and labels are read."""
+    dictionary = hmm._setting("tag_dictionary")
     return TagSettings(
-        hmm.tag_dictionary or {},
-        hmm.denoise,
-        hmm.unknown_tags,
+        dictionary.entries or {},
+        dictionary.denoise,
+        dictionary.unknown_tags,
         hmm.supervision,
         hmm.n_components,
-        hmm.handle_unknown,
-        isinstance(hmm.beta, str) and hmm.beta == "auto",
-        getattr(hmm, "total_samples", None),
+        hmm._known_words()[1],
+        gamma_prior_of(hmm.beta) is not None,
+        hmm._setting("steps").total_samples if hasattr(hmm, "steps") else None,
         streams,
     )
 
@@ -221,7 +223,7 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list[Any]:
         ):
             labels.extend([tags] * length)
         else:
-            raise TypeError(f"y[{i}] is the single value {shown(tags)}: {_LABEL_FORM}")
+            raise TypeError(f"y[{i}] is the single value {short_repr(tags)}: {_LABEL_FORM}")
     if not all(map(reading.is_hashable, labels)):
         raise reading.unhashable(labels, corpus.starts, "tag")
     return [None if reading.is_missing(tag) else tag for tag in labels]
@@ -332,10 +334,7 @@ def attributes_of(hmm: Any, knowledge: TagKnowledge) -> dict[str, Any]:
 
 
 def _laid_out(
-    knowledge: TagKnowledge,
-    told: CorpusTags,
-    corpus: Corpus,
-    settings: TagSettings,
+    knowledge: TagKnowledge, told: CorpusTags, corpus: Corpus, settings: TagSettings
 ) -> Cells:
     """The layout of emissions, and what weights, shapes, forms and labels expect of each."""
     legal, types = knowledge.legal, knowledge.vocabulary.types.tolist()
@@ -411,8 +410,9 @@ def training_lattice(
     lattice, forbidden = restrict(lattice, states)
     if not len(forbidden):
         return lattice, knowledge, ()
-    unknown_tags = () if hmm.unknown_tags is None else hmm.unknown_tags
-    known = set(tags_in(hmm.tag_dictionary or {}, (), unknown_tags))
+    dictionary = hmm._setting("tag_dictionary")
+    unknown_tags = () if dictionary.unknown_tags is None else dictionary.unknown_tags
+    known = set(tags_in(dictionary.entries or {}, (), unknown_tags))
     overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels, known)
     lattice = overrule(lattice, forbidden, corpus, states, cells)
     return lattice, knowledge, (str(overruled),)
@@ -503,10 +503,7 @@ def _half_equal(states: np.ndarray, row: Row) -> np.ndarray:
 
 
 def _with_unknown_words(
-    lattice: Lattice,
-    weights: tuple[Weights, Weights],
-    rows: list[_MaybeShares],
-    scale: np.ndarray,
+    lattice: Lattice, weights: tuple[Weights, Weights], rows: list[_MaybeShares], scale: np.ndarray
 ) -> tuple[Lattice, Weights, Weights]:
     """Give unknown words, whose slots are the last, emissions of their own behind all others."""
     # p(word | tag) is p(tag | word) / p(tag) times what is the same for all tags.

@@ -155,8 +155,7 @@ def _coverage(listed: np.ndarray, corpus: Corpus, seen: np.ndarray) -> Coverage:
     uses[: len(seen)] += seen
     types = listed[uses > 0]
     return Coverage(
-        float(uses[listed].sum() / max(1, uses.sum())),
-        float(types.mean()) if len(types) else 0.0,
+        float(uses[listed].sum() / max(1, uses.sum())), float(types.mean()) if len(types) else 0.0
     )
 
 

@@ -60,7 +60,7 @@ class WordTable:
     """
 
     def __init__(self, rows: Iterable[WordToCheck]) -> None:
-        self.rows = list(rows)
+        self.rows: list[WordToCheck] = list(rows)
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -107,6 +107,27 @@ def _either(a, b, heaviest):
     return total if heaviest is None or not heaviest else max(a, b)
 
 
+@jit_inline
+def _places(i, j, n, side):
+    """Where the right half of i as far as j begins and ends, or (side 1) the left half of j.
+
+    Of the half its places closed, by its end, and open, and its choice, which follows the arcs; of
+    the arc to its end its weight and its place. Then the runs of what is between them: the halves
+    under the arc, and how far in them those are that the head has no child in; arcs of the head,
+    and what follows them.
+    """
+    size = n * n
+    ii, ij, ji = i * n + i, i * n + j, j * n + i
+    half = RIGHT * size + ij, RIGHT_BY_END * size + ji, OPEN_RIGHT * size + ij, size + 8 * i + 6
+    arc, under = (ij, ARC_RIGHT * size + ij), (OPEN_RIGHT * size + ii, LEFT * size + ji + 1)
+    alone, others, after = 0, 1, (ARC_RIGHT * size + ii + 1, RIGHT_BY_END * size + ji + 1)
+    if side == 1:
+        half = LEFT * size + ji, LEFT_BY_END * size + ij, OPEN_LEFT * size + ji, size + 8 * j + 2
+        arc, under = (ji, ARC_LEFT * size + ji), (RIGHT * size + ii, OPEN_LEFT * size + ji + 1)
+        alone, others, after = j - i - 1, 0, (ARC_LEFT * size + ji, LEFT_BY_END * size + ii)
+    return half, arc, under, alone, others, after
+
+
 @jit_called
 def inside(weight, inner, n, first, heaviest):
     """Fill the chart with the weights of all parts of trees; returns that of whole trees.
@@ -115,8 +136,8 @@ def inside(weight, inner, n, first, heaviest):
     heaviest part counts.
     """
     size = n * n
-    right, open_right, arc_right = RIGHT * size, OPEN_RIGHT * size, ARC_RIGHT * size
-    left, open_left, arc_left = LEFT * size, OPEN_LEFT * size, ARC_LEFT * size
+    right, open_right = RIGHT * size, OPEN_RIGHT * size
+    left, open_left = LEFT * size, OPEN_LEFT * size
     right_by_end, left_by_end = RIGHT_BY_END * size, LEFT_BY_END * size
     for i in range(n):
         x, choice = i * n + i, size + 8 * i
@@ -126,28 +147,19 @@ def inside(weight, inner, n, first, heaviest):
         inner[open_right + x] = weight[choice + 5]
     for width in range(1, n):
         for i in range(n - width):
-            j = i + width
-            ii, ij, ji, jj = i * n + i, i * n + j, j * n + i, j * n + j
-            total = _fold(inner, open_right + ii + 1, left + ji + 2, width - 1, heaviest)
-            total = times(total, weight[ij], heaviest)
-            one = times(inner[open_right + ii], inner[left + ji + 1], heaviest)
-            one = times(one, weight[first + ij], heaviest)
-            inner[arc_right + ij] = _either(total, one, heaviest)
-            total = _fold(inner, right + ii, open_left + ji + 1, width - 1, heaviest)
-            total = times(total, weight[ji], heaviest)
-            one = times(inner[right + ij - 1], inner[open_left + jj], heaviest)
-            one = times(one, weight[first + ji], heaviest)
-            inner[arc_left + ji] = _either(total, one, heaviest)
-            total = _fold(inner, arc_right + ii + 1, right_by_end + ji + 1, width, heaviest)
-            choice = size + 8 * i
-            closed = times(total, weight[choice + 6], heaviest)
-            inner[right + ij] = inner[right_by_end + ji] = closed
-            inner[open_right + ij] = times(total, weight[choice + 7], heaviest)
-            total = _fold(inner, arc_left + ji, left_by_end + ii, width, heaviest)
-            choice = size + 8 * j
-            closed = times(total, weight[choice + 2], heaviest)
-            inner[left + ji] = inner[left_by_end + ij] = closed
-            inner[open_left + ji] = times(total, weight[choice + 3], heaviest)
+            side = 0
+            while side < few(2):
+                half, (arc, child), (x, y), alone, others, (a, b) = _places(i, i + width, n, side)
+                closed, by_end, opened, choice = half
+                total = _fold(inner, x + others, y + others, width - 1, heaviest)
+                total = times(total, weight[arc], heaviest)
+                one = times(inner[x + alone], inner[y + alone], heaviest)
+                one = times(one, weight[first + arc], heaviest)
+                inner[child] = _either(total, one, heaviest)
+                total = _fold(inner, a, b, width, heaviest)
+                inner[closed] = inner[by_end] = times(total, weight[choice], heaviest)
+                inner[opened] = times(total, weight[choice + 1], heaviest)
+                side += 1
     total = zero(heaviest)
     for r in range(n):
         whole = times(weight[r * n + r], inner[left + r * n], heaviest)
@@ -194,16 +206,17 @@ def _pass_on(outer, inner, share, a, b, n, logs):
 
 
 @jit_inline
-def _count_half(chart, count, places, logs):
+def _count_half(chart, count, places, at, logs):
     """Count the choices at a half of a tree; returns what is above the children it may have.
 
-    `places` are those of the half closed, by its end, and open, and of its choice and its count.
+    `places` are those of the half closed, by its end, and open, and of its choice, which is counted
+    in the share that begins at `at`.
     """
     weight, inner, outer = chart
-    half, by_end, opened, choice, at = places
+    half, by_end, opened, choice = places
     above, beside = plus(outer[half], outer[by_end], logs), outer[opened]
-    count[at] += weight_of(times(above, inner[half], logs), logs)
-    count[at + 1] += weight_of(times(beside, inner[opened], logs), logs)
+    count[at + choice] += weight_of(times(above, inner[half], logs), logs)
+    count[at + choice + 1] += weight_of(times(beside, inner[opened], logs), logs)
     beside = times(beside, weight[choice + 1], logs)
     return plus(times(above, weight[choice], logs), beside, logs)
 
@@ -216,8 +229,8 @@ def outside(work, n, total, count, at, logs):
     """
     weight, inner, outer, size = work.weight, work.inner, work.outer, n * n
     chart = weight, inner, outer
-    right, open_right, arc_right = RIGHT * size, OPEN_RIGHT * size, ARC_RIGHT * size
-    left, open_left, arc_left = LEFT * size, OPEN_LEFT * size, ARC_LEFT * size
+    right, open_right = RIGHT * size, OPEN_RIGHT * size
+    left, open_left = LEFT * size, OPEN_LEFT * size
     right_by_end, left_by_end = RIGHT_BY_END * size, LEFT_BY_END * size
     first = arcs_of(n, work.n_valences, 0)
     for x in range(8 * size):
@@ -232,40 +245,27 @@ def outside(work, n, total, count, at, logs):
         _pass_on(outer, inner, share, begin, end, 1, logs)
     for width in range(n - 1, 0, -1):
         for i in range(n - width):
-            j = i + width
-            ii, ij, ji, side = i * n + i, i * n + j, j * n + i, 0
+            side = 0
             while side < few(2):
-                # A half of a tree, the runs of its arcs and of what follows them; then the arc to
-                # its end, and the runs of its halves, where the head's without a child comes first
-                # or last.
-                choice, half, by_end = size + 8 * i + 6, right + ij, right_by_end + ji
-                opened, a, b = open_right + ij, arc_right + ii + 1, right_by_end + ji + 1
-                arc, child = ij, arc_right + ij
-                x, y, k, rest = open_right + ii, left + ji + 1, 0, 1
-                if side == 1:
-                    choice, half, by_end = size + 8 * j + 2, left + ji, left_by_end + ij
-                    opened, a, b = open_left + ji, arc_left + ji, left_by_end + ii
-                    arc, child = ji, arc_left + ji
-                    x, y, k, rest = right + ii, open_left + ji + 1, width - 1, 0
-                places = half, by_end, opened, choice, at + choice
-                share = _count_half(chart, count, places, logs)
+                half, (arc, child), (x, y), alone, others, (a, b) = _places(i, i + width, n, side)
+                share = _count_half(chart, count, half, at, logs)
                 _pass_on(outer, inner, share, a, b, width, logs)
                 above = outer[child]
                 share = times(above, weight[first + arc], logs)
-                one = times(times(share, inner[x + k], logs), inner[y + k], logs)
+                one = times(times(share, inner[x + alone], logs), inner[y + alone], logs)
                 whole = weight_of(times(above, inner[child], logs), logs)
                 count[at + arc] = max(0.0, whole - weight_of(one, logs))
                 count[at + first + arc] += weight_of(one, logs)
-                _pass_on(outer, inner, share, x + k, y + k, 1, logs)
+                _pass_on(outer, inner, share, x + alone, y + alone, 1, logs)
                 share = times(above, weight[arc], logs)
-                _pass_on(outer, inner, share, x + rest, y + rest, width - 1, logs)
+                _pass_on(outer, inner, share, x + others, y + others, width - 1, logs)
                 side += 1
     for x in range(2 * n):
         i, choice = (x // 2) * (n + 1), size + 4 * x
         half, by_end, opened = left + i, left_by_end + i, open_left + i
         if x % 2 == 1:
             half, by_end, opened = right + i, right_by_end + i, open_right + i
-        _count_half(chart, count, (half, by_end, opened, choice, at + choice), logs)
+        _count_half(chart, count, (half, by_end, opened, choice), at, logs)
 
 
 @jit

@@ -19,7 +19,7 @@ from distributed import Client, Future, get_client, wait
 from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, merged, parameters_of
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.parts import PartIndex, PartResult, PartSummary, part_indices
-from sklearn_cvb.reading.corpus import is_dask, shown
+from sklearn_cvb.reading.corpus import is_dask, short_repr
 from sklearn_cvb.reading.dask import workers
 from sklearn_cvb.reading.validation import check_sizes
 
@@ -40,7 +40,7 @@ def partitions_of(X: Any, name: str = "X") -> list[Any]:
         # It claims to have any method.
         raise TypeError(f"{name} is one delayed value: {_FORM}")
     if not hasattr(X, "to_delayed"):
-        raise TypeError(f"{name} is {shown(X)}: {_FORM}")
+        raise TypeError(f"{name} is {short_repr(X)}: {_FORM}")
     if getattr(X, "ndim", 1) > 1:
         raise TypeError(
             f"{name} is a frame with columns {list(X.columns)[:5]}: pass one of "
@@ -54,7 +54,7 @@ def labels_of(y: Any, n_partitions: int) -> list[Any]:
     if y is None:
         return [None] * n_partitions
     if not is_dask(y):
-        raise TypeError(f"y is {shown(y)}: pass it in the partitions of X, as X is given")
+        raise TypeError(f"y is {short_repr(y)}: pass it in the partitions of X, as X is given")
     items = partitions_of(y, "y")
     if len(items) != n_partitions:
         raise ValueError(
@@ -277,7 +277,7 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
     Counts are summed over partitions in their order, so that the result does not depend on the
     number of workers. CVB sweeps each partition from the counts of all.
     """
-    check_sizes(model.get_params(deep=False))
+    check_sizes(model.get_params())
     family = family_of(model)
     family.refuse_in_shards(model)
     partitions = partitions_of(X)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 
 
@@ -32,9 +32,11 @@ def draw(index):
     model_kind = [EMHMM, VBHMM, CVBHMM, GibbsHMM][rng.integers(4)]
     settings = {
         "emission": _emission(kind, rng),
-        "topology": topology,
-        "end_state": bool(rng.integers(2))
-        and not (isinstance(topology, str) and topology == "independent"),
+        "transitions": Transitions(
+            topology,
+            end_state=bool(rng.integers(2))
+            and not (isinstance(topology, str) and topology == "independent"),
+        ),
         "max_iter": int(rng.choice([1, 2, 8])),
         "random_state": int(rng.integers(100)),
         "init": rng.choice(["kmeans", "token"]),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
 from sklearn_cvb.emissions import Gaussian
 
 KINDS = (EMHMM, VBHMM, CVBHMM, GibbsHMM)
@@ -25,12 +25,11 @@ every_setting = pytest.mark.parametrize(
 
 def model_of(kind, name, topology, has_end, **settings):
     if kind is GibbsHMM:
-        settings = {"n_burn_in": 2, "thin": 1} | settings
+        settings = {"samples": Samples(2, thin=1)} | settings
     return kind(
         2,
         emission=EMISSIONS[name],
-        topology=TOPOLOGIES[topology],
-        end_state=has_end,
+        transitions=Transitions(TOPOLOGIES[topology], end_state=has_end),
         random_state=0,
         tol=0,
         **settings,
@@ -104,7 +103,7 @@ def test_other_series_begin_anew(kind):
 def test_threads_change_nothing(kind, name):
     """Enough steps for several pieces, and several restarts."""
     series = numbers(name, (900,) * 21)
-    settings = {"max_iter": 3, "n_init": 2, "end_state": True}
+    settings = {"max_iter": 3, "n_init": 2, "transitions": Transitions(end_state=True)}
     fits = [
         model_of(kind, name, "full", False, n_jobs=n_jobs).set_params(**settings).fit(series)
         for n_jobs in (1, 4)
@@ -160,7 +159,7 @@ def test_a_short_series_alone_is_learned_from():
 
 
 def test_settings_of_symbols_are_refused():
-    sampler = GibbsHMM(2, emission="gaussian", temperatures=(10.0, 1.0))
+    sampler = GibbsHMM(2, emission="gaussian", samples=Samples(temperatures=(10.0, 1.0)))
     with pytest.raises(ValueError, match="is for symbols alone"):
         sampler.fit([[1.0, 2.0, 3.0]])
 
@@ -180,7 +179,9 @@ def test_a_chain_averages_its_kept_samples_and_labels_by_its_last_tenth():
     """As with symbols."""
     series = numbers("poisson", LENGTHS)
     every = model_of(GibbsHMM, "poisson", "full", False, max_iter=30).fit(series)
-    some = model_of(GibbsHMM, "poisson", "full", False, max_iter=30, thin=3).fit(series)
+    some = model_of(GibbsHMM, "poisson", "full", False, max_iter=30, samples=Samples(thin=3)).fit(
+        series
+    )
     np.testing.assert_array_equal(some.samples_, every.samples_[::3])
     for name in ("start", "transition"):
         kept = [getattr(counts, name) for counts, _ in some._learned.more.sampled.kept]

@@ -7,7 +7,7 @@ from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers
 from chain.numbers.restatement import infer, scores_of
 from scipy.special import logsumexp
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
 from sklearn_cvb.chain.prediction import predicting_weights
 from sklearn_cvb.emissions import Categorical, Gaussian
 
@@ -26,8 +26,7 @@ def model_of(kind, name, topology, has_end, **settings):
     return kind(
         2,
         emission=EMISSIONS[name],
-        topology=TOPOLOGIES[topology],
-        end_state=has_end,
+        transitions=Transitions(TOPOLOGIES[topology], end_state=has_end),
         random_state=0,
         **settings,
     )
@@ -85,7 +84,7 @@ def test_bound_with_a_gap_is_below_the_evidence(name):
 @pytest.mark.parametrize("name", ["full", "tied"])
 def test_gibbs_with_a_gap_draws_from_the_posterior(name):
     series = with_a_gap()
-    settings = {"alpha": 0.8, "max_iter": 1500, "n_burn_in": 50, "thin": 1}
+    settings = {"alpha": 0.8, "max_iter": 1500, "samples": Samples(50, thin=1)}
     model = model_of(GibbsHMM, name, "full", False, **settings)
     model.set_params(emission=FORGETFUL[name])
     _, logs = log_joints_with_a_gap(model, series)
@@ -209,7 +208,7 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
     not change names is right, too.
     """
     series = numbers(name, (3, 2), missing, seed=2)
-    settings = {"alpha": 0.8, "max_iter": n_sweeps, "n_burn_in": 50, "thin": 1}
+    settings = {"alpha": 0.8, "max_iter": n_sweeps, "samples": Samples(50, thin=1)}
     model = model_of(GibbsHMM, name, topology, has_end, **settings)
     model.set_params(emission=FORGETFUL.get(name, EMISSIONS[name]))
     paths, logs = restatement.log_joints(restatement.setting_of(model, series))
@@ -260,6 +259,8 @@ def test_forecasts_are_exact(name, has_end):
 
 
 def test_no_forecast_after_a_sure_end():
-    model = EMHMM(1, emission="poisson", end_state=True, random_state=0).fit([[2.0], [3.0]])
+    model = EMHMM(
+        1, emission="poisson", transitions=Transitions(end_state=True), random_state=0
+    ).fit([[2.0], [3.0]])
     with pytest.raises(ValueError, match="sequence 0 cannot go on for 2 steps"):
         model.predict_next([[2.0]], 2)

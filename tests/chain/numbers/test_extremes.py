@@ -9,7 +9,7 @@ from chain.numbers import fuzz
 from chain.numbers.problems import numbers
 from chain.numbers.restatement import infer, scores_of
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
 from sklearn_cvb.chain.numbers.e_step import Chain, GivenLogs, filtered
 from sklearn_cvb.chain.numbers.e_step import infer as infer_chain
 from sklearn_cvb.emissions import Columns, Gaussian
@@ -34,7 +34,7 @@ def test_a_million_steps(kind, covariance):
     x = rng.normal(3.0 * state, 1.0)[:, None]
     model = kind(2, emission=Gaussian(covariance), max_iter=2, random_state=0)
     if kind is GibbsHMM:
-        model.set_params(n_burn_in=1)
+        model.set_params(samples=Samples(1))
     model.fit([x])
     np.testing.assert_allclose(np.sort(model.means_.ravel()), [0.0, 3.0], atol=0.02)
     np.testing.assert_allclose(np.diag(model.transmat_), 0.98, atol=0.02)
@@ -123,8 +123,8 @@ def test_a_regime_that_seems_ruled_out_and_turns_out_to_be_all(kind):
     """Each series stays in one state: 100 steps speak for the first, 300 for the second."""
     rng = np.random.default_rng(0)
     train = [rng.normal(5.0 * (i % 2), 1.0, (3, 1)) for i in range(20)]
-    settings = {"n_burn_in": 4, "thin": 1} if kind is GibbsHMM else {}
-    model = kind(2, emission="gaussian", topology="constant", random_state=0, max_iter=8)
+    settings = {"samples": Samples(4, thin=1)} if kind is GibbsHMM else {}
+    model = kind(2, emission="gaussian", transitions="constant", random_state=0, max_iter=8)
     model.set_params(**settings).fit(train)
     first, second = np.argsort(model.means_.ravel())
     x = np.repeat([0.0, 5.0, 0.0], [100, 300, 60])[:, None]
@@ -144,8 +144,8 @@ def test_gibbs_draws_a_state_that_fades_and_comes_back():
     rng = np.random.default_rng(0)
     x = np.repeat([0.0, 5.0], [100, 300])[:, None] + rng.normal(size=(400, 1))
     short = [rng.normal(5.0 * (i % 2), 1.0, (30, 1)) for i in range(20)]
-    model = GibbsHMM(2, emission="gaussian", topology="constant", random_state=0, max_iter=8)
-    model.set_params(n_burn_in=4, thin=1).fit([*short, x])
+    model = GibbsHMM(2, emission="gaussian", transitions="constant", random_state=0, max_iter=8)
+    model.set_params(samples=Samples(4, thin=1)).fit([*short, x])
     for path in model.samples_[:, -400:]:
         assert len(np.unique(path)) == 1
         assert model.means_[path[0], 0] == pytest.approx(3.8, abs=1.5)
@@ -161,8 +161,8 @@ def test_left_to_right_where_only_states_out_of_reach_explain_a_step(kind):
         up[::-1] + rng.normal(size=15),
         up[5:] + rng.normal(size=10),
     ]
-    settings = {"n_burn_in": 4} if kind is GibbsHMM else {}
-    model = kind(3, emission=Gaussian("diag"), topology="left-right", random_state=0, max_iter=8)
+    settings = {"samples": Samples(4)} if kind is GibbsHMM else {}
+    model = kind(3, emission=Gaussian("diag"), transitions="left-right", random_state=0, max_iter=8)
     model.set_params(**settings).fit([series[0], series[0], series[0] + 0.1])
     proba, fitted = model.predict_proba(series), model._learned.more.numeric
     with np.errstate(divide="ignore"):

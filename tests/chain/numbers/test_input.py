@@ -17,6 +17,8 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMM,
+    Samples,
+    Symbols,
     split_by_lengths,
 )
 from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian, Poisson
@@ -165,7 +167,7 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"emission": "gausian"}, "The 'emission' parameter of VBHMM must be a str among"),
+        ({"emission": "gausian"}, "emission must be 'categorical', 'gaussian', 'bernoulli'"),
         ({"emission": Gaussian}, "a class: call it, Gaussian()"),
         ({"emission": RNG}, "The 'emission' parameter of VBHMM must be"),
         ({"emission": Gaussian("round")}, "covariance_type must be one of 'full'"),
@@ -173,9 +175,12 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
         ({"emission": Columns([(Gaussian(), [0])])}, "name each of the 2 columns once"),
         ({"emission": Columns([("gaussian", [0, 1])])}, "each is an emission, such as Gaussian()"),
         ({"beta": "auto"}, "emissions have priors of their own"),
-        ({"vocabulary": [1]}, "vocabulary=[1] is for symbols alone"),
+        ({"emission": Symbols(vocabulary=[1])}, "vocabulary=[1] is for symbols alone"),
         ({"init": "word"}, "init='word' is for symbols"),
-        ({"kind": GibbsHMM, "temperatures": (2.0, 1.0)}, "chains are not annealed"),
+        (
+            {"kind": GibbsHMM, "samples": Samples(temperatures=(2.0, 1.0))},
+            "chains are not annealed",
+        ),
         ({"kind": GibbsHMM, "update": "sequence"}, "take update='parameter'"),
         ({"kind": GibbsHMM, "update": "token"}, "take update='parameter'"),
         ({"kind": CVBHMM, "update": "token"}, "block_length=1 leaves out one step at a time"),
@@ -237,7 +242,7 @@ def test_sequences_of_a_single_step_are_asked_about(n):
         assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit(X, topology="independent")
+        fit(X, transitions="independent")
         fit([np.concatenate(X.tolist())])
         fit(X[:1])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 
 RNG = np.random.default_rng(0)
@@ -85,7 +85,7 @@ def test_mixed_columns_come_in_order():
 
 def test_chain_gives_the_mixture_of_its_samples():
     X = [RNG.poisson(1.0 + 2.0 * STATE)]
-    model = fitted("poisson", X, GibbsHMM, max_iter=300, thin=10)
+    model = fitted("poisson", X, GibbsHMM, max_iter=300, samples=Samples(thin=10))
     lower, upper = model.credible_intervals(LEVEL).emission["rates"]
     assert len(model._learned.more.sampled.kept) == len(model.samples_) == 15
     family = model._learned.more.numeric.family
@@ -103,7 +103,7 @@ def test_chain_gives_the_mixture_of_its_samples():
 def test_no_posterior_and_no_sample():
     with pytest.raises(AttributeError, match="EM finds point estimates"):
         fitted("gaussian", SERIES, EMHMM).credible_intervals()
-    model = fitted("gaussian", SERIES, GibbsHMM, max_iter=5, n_burn_in=50, warm_start=True)
+    model = fitted("gaussian", SERIES, GibbsHMM, max_iter=5, samples=Samples(50), warm_start=True)
     with pytest.raises(ValueError, match="no sample was kept"):
         model.credible_intervals()
     with pytest.raises(ValueError, match="level must be"):

@@ -112,7 +112,7 @@ def test_independent_states_are_a_mixture(kind, n_sweeps):
         means_init=means,
         precisions_init=precisions,
     ).fit(TABLE)
-    model = fitted(Gaussian(kind, reg_covar=1e-12), n_sweeps, topology="independent")
+    model = fitted(Gaussian(kind, reg_covar=1e-12), n_sweeps, transitions="independent")
     np.testing.assert_allclose(model.startprob_, other.weights_, atol=1e-8)
     np.testing.assert_allclose(model.transmat_, np.tile(other.weights_, (N, 1)), atol=1e-8)
     np.testing.assert_allclose(model.means_, other.means_, atol=1e-8)
@@ -162,7 +162,7 @@ def test_independent_states_are_a_bayesian_mixture(kind, n_sweeps):
     model = VBHMM(
         N,
         emission=prior,
-        topology="independent",
+        transitions="independent",
         alpha=0.6,
         init=split(Q),
         max_iter=n_sweeps,

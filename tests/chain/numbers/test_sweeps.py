@@ -5,7 +5,7 @@ import pytest
 from chain.numbers import restatement
 from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers, start
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Transitions, Windows
 
 # Few and long, and many and short.
 LENGTHS = {"few": (5, 3, 4), "many": (1, 2, 1, 1, 2, 3, 1) * 6}
@@ -27,8 +27,7 @@ def problem(kind, name, topology, has_end, missing, size, **settings):
     model = kind(
         2,
         emission=EMISSIONS[name],
-        topology=TOPOLOGIES[topology],
-        end_state=has_end,
+        transitions=Transitions(TOPOLOGIES[topology], end_state=has_end),
         init=start(lengths, 2),
         max_iter=SWEEPS,
         tol=0,
@@ -72,7 +71,7 @@ def cvb_deviation(model, series, block_length=None):
     setting = restatement.setting_of(model, series)
     plain = restatement.cvb_sweeps(setting, model.init, SWEEPS, block_length)
     history, posteriors, counts = plain
-    fitted = model.set_params(block_length=block_length, warm_start=True).fit(series)
+    fitted = model.set_params(update=Windows(block_length), warm_start=True).fit(series)
     found = np.concatenate(list(fitted.training_posteriors()))
     differences = [
         np.abs(np.array(history) - fitted.history_),
@@ -86,7 +85,14 @@ def cvb_deviation(model, series, block_length=None):
 @every_case
 def test_cvb(name, topology, has_end, missing, size):
     model, series, _ = problem(
-        CVBHMM, name, topology, has_end, missing, size, alpha=0.4, start_alpha=0.9
+        CVBHMM,
+        name,
+        topology,
+        has_end,
+        missing,
+        size,
+        alpha=0.4,
+        transitions=Transitions(start_alpha=0.9),
     )
     assert cvb_deviation(model, series) < 1e-8
 
@@ -95,10 +101,10 @@ def test_cvb(name, topology, has_end, missing, size):
 @pytest.mark.parametrize(("has_end", "missing"), [(False, "values"), (True, "steps")])
 def test_cvb_by_windows(name, has_end, missing):
     model, series, _ = problem(CVBHMM, name, "full", has_end, missing, "few", alpha=0.4)
-    assert cvb_deviation(model, series, block_length=2) < 1e-8
+    assert cvb_deviation(model, series, update=Windows(2)) < 1e-8
 
 
 @pytest.mark.parametrize("topology", ["left-right", "constant", "table"])
 def test_cvb_by_windows_keeps_to_a_topology(topology):
     model, series, _ = problem(CVBHMM, "diag", topology, True, "", "few", alpha=0.4)
-    assert cvb_deviation(model, series, block_length=2) < 1e-8
+    assert cvb_deviation(model, series, update=Windows(2)) < 1e-8

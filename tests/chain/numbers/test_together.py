@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import EMHMM
+from sklearn_cvb import EMHMM, Transitions
 from sklearn_cvb.chain.numbers import e_step as expectation
 from sklearn_cvb.emissions import Gaussian
 
@@ -48,7 +48,10 @@ def test_pieces_side_by_side_learn_what_single_sequences_do(
     n_states, covariance_type, has_end, together
 ):
     X = series_of(n_states)
-    settings = {"emission": Gaussian(covariance_type), "end_state": has_end}
+    settings = {
+        "emission": Gaussian(covariance_type),
+        "transitions": Transitions(end_state=has_end),
+    }
     alone = fitted(X, n_states, **settings)
     seen = together()
     found = fitted(X, n_states, **settings)
@@ -72,7 +75,7 @@ def test_pieces_after_one_that_float64_loses(together):
         np.repeat([0.0, 1000.0, 2000.0], 5)[:, None] + rng.normal(size=(15, 1)) for _ in range(20)
     ]
     up[5] = up[5][::-1].copy()
-    settings = {"topology": "left-right", "init": [np.eye(3)[np.repeat([0, 1, 2], 5)]] * 20}
+    settings = {"transitions": "left-right", "init": [np.eye(3)[np.repeat([0, 1, 2], 5)]] * 20}
     alone = fitted(up, 3, **settings)
     seen = together()
     found = fitted(up, 3, **settings)

@@ -6,9 +6,8 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from interruption import Interrupt
+from interruption import Interrupt, callbacks, watched
 from sklearn.base import clone
-from sklearn.callback import ScoringMonitor
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -68,7 +67,6 @@ def assert_same(one, other):
     [kind(max_iter=8, emission="gaussian") for kind in KINDS]
     + [CVBHMM(max_iter=8, emission=Gaussian("diag"))],
     expected_failed_checks=None,
-    xfail_strict=True,
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
@@ -112,7 +110,7 @@ def test_warm_start_goes_on(kind, tmp_path):
 
 @ALL
 def test_ctrl_c_keeps_what_there_is(kind):
-    model = quick(kind, warm_start=True, tol=0.0, max_iter=20).set_callbacks(Interrupt(3))
+    model = watched(quick(kind, warm_start=True, tol=0.0, max_iter=20), Interrupt(3))
     with pytest.raises(KeyboardInterrupt):
         model.fit(REAL)
     assert len(model.history_) == 3
@@ -124,8 +122,8 @@ def test_ctrl_c_keeps_what_there_is(kind):
 
 @ALL
 def test_callbacks_see_every_sweep(kind):
-    monitor = ScoringMonitor(scoring=lambda model, X, y: model.score(X))
-    model = quick(kind, tol=0.0).set_callbacks(monitor).fit(REAL)
+    monitor = callbacks().ScoringMonitor(scoring=lambda model, X, y: model.score(X))
+    model = watched(quick(kind, tol=0.0), monitor).fit(REAL)
     assert len(model.history_) == 6
     logs = monitor.get_logs(select="most_recent")
     assert len(logs.data if hasattr(logs, "data") else logs) >= 6

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sklearn_cvb import EMHMM
+from sklearn_cvb import EMHMM, Symbols
 from sklearn_cvb.chain.starts import parameter_start
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import expectation, infer_batch
@@ -203,7 +203,9 @@ def test_a_fit_is_the_same_from_both_kernels(n_states, monkeypatch):
         [None if rng.random() < 0.1 else int(word) for word in rng.integers(9, size=length)]
         for length in rng.integers(2, 20, 40)
     ]
-    model = EMHMM(n_states, handle_unknown="error", max_iter=5, tol=0, random_state=0)
+    model = EMHMM(
+        n_states, emission=Symbols(handle_unknown="error"), max_iter=5, tol=0, random_state=0
+    )
     batched = model.fit(X).history_
     monkeypatch.setattr(engines, "_fits_side_by_side", lambda problem: False)
     np.testing.assert_allclose(model.fit(X).history_, batched, rtol=1e-11)
@@ -211,7 +213,7 @@ def test_a_fit_is_the_same_from_both_kernels(n_states, monkeypatch):
 
 def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
     X = [[0, 1, 2, 1], [2, 2, 1, 1, 0], [1, 0, 0]]
-    model = EMHMM(3, handle_unknown="error", random_state=0)
+    model = EMHMM(3, emission=Symbols(handle_unknown="error"), random_state=0)
     problem, rng = model._read(X, None).problem, np.random.default_rng(0)
     weights = parameter_start(problem, rng).weights
     broken = weights._replace(emission=np.full_like(weights.emission, np.nan))

@@ -5,7 +5,7 @@ import pytest
 import tree_enumeration as enumeration
 from tree_cases import drawn, problem_of
 
-from sklearn_cvb.grammar import inference as forms
+from sklearn_cvb.grammar import inference
 from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally
 from sklearn_cvb.kernels.tree.arrays import brackets_of
 from sklearn_cvb.kernels.tree.engines import count_in_logs as logs
@@ -27,9 +27,9 @@ def independent_grammar(rng, n, n_words, scale=1.0):
     return enumeration.Grammar(3 * n, binary, unary, lexical, theta)
 
 
-def learn(grammar, sentences, form, brackets=None):
+def learn(grammar, sentences, engine, brackets=None):
     """Expected counts per cell, and log p(words) of each sentence."""
-    problem = problem_of(grammar, sentences, form, brackets)
+    problem = problem_of(grammar, sentences, engine, brackets)
     return expectation(np.asarray(grammar.theta), problem)
 
 
@@ -77,7 +77,9 @@ def test_long_sentences_stay_within_float64(scale):
 
 def test_what_float64_loses_is_inferred_with_logs(monkeypatch):
     lost = []
-    monkeypatch.setattr(forms, "count_in_logs", lambda *given: lost.append(given) or logs(*given))
+    monkeypatch.setattr(
+        inference, "count_in_logs", lambda *given: lost.append(given) or logs(*given)
+    )
     # Words that need symbols whose weights are 200 decimal orders below those of others.
     grammar = independent_grammar(np.random.default_rng(3), 2, 2)
     for rule in grammar.lexical:

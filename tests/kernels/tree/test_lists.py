@@ -228,9 +228,9 @@ def test_trees_of_dropped_items_are_found_in_log_space():
 
 def in_log_space(grammar, words, brackets):
     """Expected counts per cell and log p(words), all in log space."""
-    form = weighed(grammar, problem_of(grammar, [words], brackets=brackets))
-    log_z = count_in_logs(form, 0)
-    return cells_of(form.listed, len(grammar.theta)), log_z
+    engine = weighed(grammar, problem_of(grammar, [words], brackets=brackets))
+    log_z = count_in_logs(engine, 0)
+    return cells_of(engine.listed, len(grammar.theta)), log_z
 
 
 def test_log_space_equals_enumeration(case):
@@ -296,16 +296,16 @@ def test_occurrences_are_sorted_by_sentence_and_column():
 def test_parts_of_a_corpus_add_up():
     sentences = [("a", "b", "a"), ("a",), ("a", "a", "b", "a")]
     whole, log_z = learn(AMBIGUOUS, sentences)
-    form, parts = weighed(AMBIGUOUS, problem_of(AMBIGUOUS, sentences)), np.empty(3)
+    engine, parts = weighed(AMBIGUOUS, problem_of(AMBIGUOUS, sentences)), np.empty(3)
     for i in range(3):
-        expected_listed_counts(form.listed, form.chart, np.array([i]), parts[i : i + 1], True)
+        expected_listed_counts(engine.listed, engine.chart, np.array([i]), parts[i : i + 1], True)
     np.testing.assert_array_equal(parts, log_z)
-    np.testing.assert_array_equal(cells_of(form.listed, len(AMBIGUOUS.theta)), whole)
+    np.testing.assert_array_equal(cells_of(engine.listed, len(AMBIGUOUS.theta)), whole)
     # Weights of other sentences are not read.
-    terminals = form.listed.terminals
+    terminals = engine.listed.terminals
     own = slice(*terminals.starts[1:3])
     weights = terminals.weight[own].copy()
     terminals.weight[:] = np.nan
     terminals.weight[own] = weights
-    expected_listed_counts(form.listed, form.chart, np.array([1]), parts[:1], True)
+    expected_listed_counts(engine.listed, engine.chart, np.array([1]), parts[:1], True)
     assert parts[0] == log_z[1]

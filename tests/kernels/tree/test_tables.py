@@ -5,16 +5,22 @@ import pytest
 import tree_enumeration as enumeration
 from tree_cases import CASES, CYCLES, arrays_of, drawn, problem_of, weighed
 
-from sklearn_cvb.grammar.inference import cells_of, draw_sweep, expectation, form_for, frozen_tally
+from sklearn_cvb.grammar.inference import (
+    cells_of,
+    draw_sweep,
+    engine_for,
+    expectation,
+    frozen_tally,
+)
 from sklearn_cvb.kernels.tree.arrays import brackets_of
 from sklearn_cvb.kernels.tree.engines import count_in_logs
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
 from sklearn_cvb.kernels.tree.tables import dense_rules_of, expected_counts_by_tables, is_full
 
 
-def learn(grammar, sentences, form, brackets=None):
+def learn(grammar, sentences, engine, brackets=None):
     """Expected counts per cell, and log p(words) of each sentence."""
-    problem = problem_of(grammar, sentences, form, brackets)
+    problem = problem_of(grammar, sentences, engine, brackets)
     return expectation(np.asarray(grammar.theta), problem)
 
 
@@ -82,13 +88,13 @@ def test_charts_are_those_of_the_lists():
     lists = weighed(grammar, problem_of(grammar, sentences, brackets=brackets))
     log_z = np.empty(1)
     expected_listed_counts(lists.listed, lists.chart, np.array([1]), log_z, True)
-    expected, form = lists.chart, form_for(problem, True)
+    expected, engine = lists.chart, engine_for(problem, True)
     # The last sentence leaves its chart.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_cvb.grammar.inference.form_for", lambda *_: form)
+        patch.setattr("sklearn_cvb.grammar.inference.engine_for", lambda *_: engine)
         tally = frozen_tally(problem.layout, theta)
         _, found, _ = draw_sweep(problem, tally, np.random.default_rng(0))
-    chart = form.tables.chart
+    chart = engine.tables.chart
     assert found[1] == pytest.approx(log_z[0])
     np.testing.assert_array_equal(chart.first, expected.first)
     size = chart.first[-1]
@@ -129,12 +135,12 @@ def test_unlikely_sentences_are_handed_to_lists():
         theta,
     )
     problem, log_z = problem_of(grammar, [("a", "a")], "tables"), np.empty(1)
-    form = weighed(grammar, problem)
-    expected_counts_by_tables(form.tables, form.listed, np.zeros(1, np.int64), log_z, True)
+    engine = weighed(grammar, problem)
+    expected_counts_by_tables(engine.tables, engine.listed, np.zeros(1, np.int64), log_z, True)
     assert np.isnan(log_z[0])
     expected = 2 * np.log(1e-300)
-    assert count_in_logs(form, 0) == pytest.approx(expected)
-    np.testing.assert_allclose(cells_of(form.listed, 10), [1, *[0] * 7, 2, 0])
+    assert count_in_logs(engine, 0) == pytest.approx(expected)
+    np.testing.assert_allclose(cells_of(engine.listed, 10), [1, *[0] * 7, 2, 0])
     cells, log_z = expectation(np.asarray(theta), problem)
     assert log_z[0] == pytest.approx(expected)
     np.testing.assert_allclose(cells, [1, *[0] * 7, 2, 0])

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import EMHMM, EMHMMTagger
+from sklearn_cvb import EMHMM, EMHMMTagger, Symbols
 from sklearn_cvb.chain.parameters import uniform_weights
-from sklearn_cvb.chain.symbols import engines as forms
+from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
-SETTINGS = {"random_state": 0, "handle_unknown": "error"}
+SETTINGS = {"random_state": 0, "emission": Symbols(handle_unknown="error")}
 LEGAL = {
     "the": ["D"],
     "dog": ["N"],
@@ -39,7 +39,7 @@ def problem_of(X, estimator=None):
 
 
 def one_at_a_time(problem):
-    """The forms with every sequence on its own."""
+    """The engines with every sequence on its own."""
     return engines_of(problem, np.arange(problem.corpus.n_sequences))
 
 
@@ -66,7 +66,7 @@ def test_long_runs_are_inferred_in_sequence(monkeypatch):
     assert found.work.sequences[0].tolist() == [40, 41]
     assert found.work.runs.members.tolist() == list(range(40))
     assert_same(found, expectation(weights, problem, one_at_a_time(problem)))
-    monkeypatch.setattr(forms, "_SMALLEST_SHARE", 0.9)
+    monkeypatch.setattr(engines, "_SMALLEST_SHARE", 0.9)
     assert engines_of(problem).runs is None
 
 

@@ -3,11 +3,20 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
+from sklearn_cvb import (
+    CVBPCFG,
+    EMPCFG,
+    VBPCFG,
+    GibbsPCFG,
+    Grammar,
+    HastingsPCFG,
+    MiniBatches,
+    Samples,
+)
 
 KINDS = [
     (EMPCFG, {}),
-    (EMPCFG, {"update": "sequence", "batch_size": 2, "alpha": 0.1}),
+    (EMPCFG, {"update": MiniBatches(2), "alpha": 0.1}),
     *((kind, {"alpha": 0.3}) for kind in (VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG)),
 ]
 VERBS = [list(verb) for verb in ("ngihamba", "uhamba", "ngifunda", "ufundisa", "ngibona", "ubona")]
@@ -33,7 +42,7 @@ def learned(kind, grammar, sentences, **keywords):
     """What a fit leaves behind."""
     settings = {"random_state": 0, "init": "parameter", "max_iter": 6, "tol": 0} | keywords
     if issubclass(kind, HastingsPCFG | GibbsPCFG):
-        settings |= {"n_burn_in": 2, "thin": 1}
+        settings |= {"samples": Samples(2, thin=1)}
     return kind(grammar, **settings).fit(sentences)
 
 
@@ -89,7 +98,7 @@ def test_tables_and_lists_learn_the_same(kind, keywords, monkeypatch):
     settings = keywords | {"n_components": 8, "tol": 0, "random_state": 0, "max_iter": 4}
     samples = issubclass(kind, HastingsPCFG | GibbsPCFG)
     if samples:
-        settings |= {"n_burn_in": 2, "thin": 1}
+        settings |= {"samples": Samples(2, thin=1)}
     tables = kind(**settings).fit(sentences, y)
     assert tables._read(sentences, None).problem.dense is not None
     monkeypatch.setattr("sklearn_cvb.grammar.layout.FEWEST_RULES", 10**9)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
-from sklearn_cvb.kernels.latent.arrays import Rules, Trees
+from sklearn_cvb.kernels.treebank.arrays import Rules, Trees
 
 # What is done with each tree: infer it under the tally and add its counts to other sums, or keep
 # them as its share; or leave out its share, infer it, and put back what it adds now; or what it

@@ -18,9 +18,9 @@ from latent_enumeration import (
     weigh,
 )
 
-from sklearn_cvb.kernels.latent.arrays import rows_of, rules_of
-from sklearn_cvb.kernels.latent.chart import outside
 from sklearn_cvb.kernels.tree.charts import NOTHING
+from sklearn_cvb.kernels.treebank.arrays import rows_of, rules_of
+from sklearn_cvb.kernels.treebank.chart import outside
 from sklearn_cvb.treebank import prediction as parsing
 
 SUBTYPES = ([2, 3, 1, 2, 1], [1, 1, 1, 1, 1], [2, 1, 3, 2, 3])

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token, jit_token_reduction
-from sklearn_cvb.kernels.latent.arrays import NONE, Grammar
 from sklearn_cvb.kernels.tree.charts import NOTHING, power, span_at
+from sklearn_cvb.kernels.treebank.arrays import NONE, Grammar
 
 # Weights so far below the heaviest of their span are dropped.
 _LEAST = 2.0**-960

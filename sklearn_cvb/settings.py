@@ -1,0 +1,488 @@
+"""Settings that belong together: objects that stand where a parameter's usual value is a word.
+
+``transitions="left-right"`` is short for ``transitions=Transitions("left-right")``. Within an
+estimator the fields have scikit-learn's nested names: ``set_params(transitions__sticky=10)``, which
+also works where the parameter is a word.
+"""
+
+import math
+import os
+from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.reading.validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+)
+
+# Counts over a lower temperature may leave the range of float64.
+_LOWEST_TEMPERATURE = 1e-100
+
+_COUNT = Interval(Integral, 1, None, closed="left")
+_CONCENTRATION = Interval(Real, SMALLEST, LARGEST, closed="both")
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+
+# Shape and rate of the Gamma prior of a concentration that is "auto".
+VAGUE = (1.0, 1.0)
+
+
+class Setting(BaseEstimator):
+    """Base of these objects: not frozen, cloned and pickled as scikit-learn's estimators are."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    # The field that a plain value stands for; empty where words only choose among methods.
+    _plain: ClassVar[str] = ""
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """The object, checked, that the value of a parameter stands for."""
+        if not isinstance(value, cls):
+            value = cls(**{cls._plain: value} if cls._plain and value is not None else {})
+        value._check()
+        return value
+
+    def _check(self) -> None:
+        """Raise InvalidParameterError where a field is not what it may be."""
+        self._validate_params()
+
+
+@dataclass(eq=False, repr=False)
+class GammaPrior(Setting):
+    """Gamma prior of a concentration that is learned while fitting: ``alpha=GammaPrior(2, 1)``.
+
+    ``"auto"`` is short for ``GammaPrior(1, 1)``.
+
+    Parameters
+    ----------
+    shape : float, default=1.0
+        At least 1, so that the density has a mode.
+    rate : float, default=1.0
+        Above 0.
+    """
+
+    shape: float = 1.0
+    rate: float = 1.0
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "shape": [Interval(Real, 1, None, closed="left")],
+        "rate": [_POSITIVE],
+    }
+
+
+def gamma_prior_of(concentration: Any) -> tuple[float, float] | None:
+    """Shape and rate of a concentration's prior where it is learned; None where it is given."""
+    if isinstance(concentration, GammaPrior):
+        concentration._check()
+        return float(concentration.shape), float(concentration.rate)
+    return VAGUE if isinstance(concentration, str) and concentration == "auto" else None
+
+
+@dataclass(eq=False, repr=False)
+class HDP(Setting):
+    """Rows of transitions share weights of the states (a truncated hierarchical Dirichlet process).
+
+    The weights are learned, and states that are not needed get next to none: `n_components` is then
+    the largest number of states, and `alpha` a row's total concentration.
+
+    Parameters
+    ----------
+    gamma : float, "auto" or GammaPrior, default=1.0
+        Concentration of the weights, 1e-10 to 1e10. More makes more states likely. "auto" or a
+        prior learns it while fitting.
+
+    References
+    ----------
+    Teh, Jordan, Beal and Blei (2006), "Hierarchical Dirichlet processes".
+    """
+
+    gamma: float | str | GammaPrior = 1.0
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "gamma": [_CONCENTRATION, StrOptions({"auto"}), GammaPrior]
+    }
+    _plain: ClassVar[str] = "gamma"
+
+
+@dataclass(eq=False, repr=False)
+class Transitions(Setting):
+    """Which state may follow which, and the prior of these steps.
+
+    Parameters
+    ----------
+    topology : {"full", "independent", "constant", "left-right"} or array, default="full"
+        Which state (of a tagger: tag) may follow which. "independent": none depends on the one
+        before, a mixture for every token. "constant": a sequence stays in one state, a mixture for
+        every sequence. "left-right": a sequence starts in state 0 and never goes back. Or a boolean
+        table of shape (n_components, n_components) whose rows say what may follow. Token updates
+        take "full" and "independent" alone: tokens that move one at a time cannot keep to a path.
+    end_state : bool, default=False
+        Whether the end of a sequence is an event, as its tokens are: each row of transitions gets
+        one more cell, p(end | last state), with the same prior, and likelihoods include the end.
+    start_alpha : float or None, default=None
+        Concentration of the start row (EM: pseudo-count, 0 or more), 1e-10 to 1e10; None for
+        `alpha`.
+    sticky : float, default=0.0
+        Added to the concentration of staying in each state (Fox et al. 2011).
+    prior : {"dirichlet", "hdp"} or HDP, default="dirichlet"
+        "hdp" or ``HDP(gamma=...)``: rows share weights of the states, which are learned; of
+        symbols and numbers, with topology "full"; not for EM and taggers.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBHMM, Transitions
+    >>> model = VBHMM(2, transitions=Transitions("left-right", sticky=5.0), random_state=0)
+    >>> model.fit([["a", "a", "b"], ["a", "b", "b"]]).transmat_[1].round(2).tolist()
+    [0.0, 1.0]
+    """
+
+    topology: str | ArrayLike = "full"
+    _: KW_ONLY
+    end_state: bool = False
+    start_alpha: float | None = None
+    sticky: float = 0.0
+    prior: str | HDP = "dirichlet"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "topology": [StrOptions({"full", "independent", "constant", "left-right"}), "array-like"],
+        "end_state": ["boolean"],
+        "start_alpha": [Interval(Real, 0, LARGEST, closed="both"), None],
+        "sticky": [Interval(Real, 0, LARGEST, closed="both")],
+        "prior": [StrOptions({"dirichlet", "hdp"}), HDP],
+    }
+    _plain: ClassVar[str] = "topology"
+
+    @property
+    def shared(self) -> HDP | None:
+        """The prior of rows that share weights; None where they share nothing."""
+        if isinstance(self.prior, HDP):
+            return HDP.of(self.prior)
+        return HDP() if self.prior == "hdp" else None
+
+
+@dataclass(eq=False, repr=False)
+class Windows(Setting):
+    """CVB leaves out windows of a sequence at a time, given the messages at their borders.
+
+    For corpora of one or few long sequences, where leaving out whole ones leaves nothing.
+
+    Parameters
+    ----------
+    length : int, default=100
+        Steps of a window; 1 leaves out one step at a time.
+    """
+
+    length: int = 100
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"length": [_COUNT]}
+
+
+@dataclass(eq=False, repr=False)
+class MiniBatches(Setting):
+    """Stepwise EM: weights change after every few sentences (Liang and Klein 2009).
+
+    Parameters
+    ----------
+    size : int, default=1
+        Sentences between two updates.
+    """
+
+    size: int = 1
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"size": [_COUNT]}
+
+
+@dataclass(eq=False, repr=False)
+class TagDictionary(Setting):
+    """A tag dictionary, and how far it is trusted.
+
+    Parameters
+    ----------
+    entries : dict or None, default=None
+        Maps a word to its legal tags, or to a dict that says how often each was seen, such as
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`).
+    weight : float, default=2.0
+        How much a dictionary that says how often tags were seen counts as evidence: as if so many
+        times the corpus had been tagged in its proportions (added to `beta` cell by cell). The
+        shares of tags that the forms of words give count half as much.
+    denoise : {"auto", "none"}, default="auto"
+        What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
+        of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
+        the word's shape (its case, digits and hyphens) among all words of the dictionary. Entries
+        that say how often tags were seen are left alone, and so is all where most say it, or the
+        words of the text are no strings or all in one case.
+    unknown_tags : collection or None, default=None
+        Tags of words missing from the dictionary. None for all or, where words are known by their
+        form (see `Symbols`), for those of open classes, `open_tags_`.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBHMMTagger, TagDictionary
+    >>> legal = {"the": ["DT"], "dog": ["NN"], "duck": ["NN", "VB"]}
+    >>> tagger = CVBHMMTagger(TagDictionary(legal, unknown_tags=["NN", "VB"]), random_state=0)
+    >>> tagger.fit([["the", "duck", "swims"], ["the", "dog", "swims"]]).open_tags_.tolist()
+    ['NN', 'VB']
+    """
+
+    entries: dict[Any, Any] | None = None
+    _: KW_ONLY
+    weight: float = 2.0
+    denoise: str = "auto"
+    unknown_tags: Collection[Any] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "entries": [dict, None],
+        "weight": [Interval(Real, 0, None, closed="left")],
+        "denoise": [StrOptions({"auto", "none"})],
+        "unknown_tags": ["array-like", set, None],
+    }
+    _plain: ClassVar[str] = "entries"
+
+
+@dataclass(eq=False, repr=False)
+class Valence(Setting):
+    """What attachments and stops of a dependency model depend on, and their priors.
+
+    Parameters
+    ----------
+    extended : bool, default=False
+        Whether attachments, too, depend on whether the head has a child on that side yet.
+    backoff : {"head", "direction"} or None, default=None
+        Coarser tables to share what is seen (Headden, Johnson and McClosky 2009): each attachment
+        is drawn from its own table or from a coarse one, p(child | head, side) ("head", which needs
+        `extended`) or p(child | side) ("direction"). How often from which is learned for each own
+        table.
+    alpha_backoff : float, default=1.0
+        Concentration of the Dirichlet prior of own against coarse table; EM: a pseudo-count.
+    alpha_stop : float, "auto", GammaPrior or None, default=None
+        Concentration of decisions to stop or to go on; None for one concentration, `alpha`, of both
+        these and attachments.
+    """
+
+    extended: bool = False
+    _: KW_ONLY
+    backoff: str | None = None
+    alpha_backoff: float = 1.0
+    alpha_stop: float | str | GammaPrior | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "extended": ["boolean"],
+        "backoff": [StrOptions({"head", "direction"}), None],
+        "alpha_backoff": [_CONCENTRATION],
+        "alpha_stop": [
+            Interval(Real, 0, LARGEST, closed="both"),
+            StrOptions({"auto"}),
+            GammaPrior,
+            None,
+        ],
+    }
+
+    def _check(self) -> None:
+        super()._check()
+        if self.backoff == "head" and not self.extended:
+            raise InvalidParameterError(
+                "backoff='head' needs extended=True: without it attachments depend on head and "
+                "side alone, and there is nothing to leave out; or take backoff='direction'"
+            )
+
+
+@dataclass(eq=False, repr=False)
+class StepSizes(Setting):
+    """How fast old counts are forgotten where one batch comes after another.
+
+    Parameters
+    ----------
+    decay : float in (0.5, 1] or None, default=None
+        How fast steps get smaller; None for 1 in `partial_fit` and 0.7 in stepwise EM. In
+        `partial_fit`, where t batches of this size were seen, the last one makes up a share
+        (offset + t) ** -decay of the counts, but no less than 1 / t, as if all were counted alike:
+        so with 1. In stepwise EM step k = 0, 1, ... gives the batch (k + 2) ** -decay. The smaller,
+        the sooner are old counts forgotten.
+    offset : float, default=10.0
+        With `partial_fit`: the larger, the longer are all batches counted alike.
+    total_samples : int or None, default=None
+        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
+        as many as were seen so far. Give it where sequences come several times.
+    """
+
+    decay: float | None = None
+    _: KW_ONLY
+    offset: float = 10.0
+    total_samples: int | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "decay": [Interval(Real, 0.5, 1.0, closed="right"), None],
+        "offset": [Interval(Real, 0.0, None, closed="left")],
+        "total_samples": [_COUNT, None],
+    }
+
+
+@dataclass(eq=False, repr=False)
+class Checkpoint(Setting):
+    """Where a fit is saved while it runs, and how often.
+
+    Parameters
+    ----------
+    folder : path
+        Made if it is missing. One folder for each fit.
+    every : int or str, default="60s"
+        How often each restart is saved: after so many sweeps (10), or seconds ("60s"; seldomer
+        where saving would take a twentieth of the time).
+    """
+
+    folder: str | os.PathLike[str]
+    every: int | str = "60s"
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "folder": [str, os.PathLike],
+        "every": [_COUNT, str],
+    }
+    _plain: ClassVar[str] = "folder"
+
+
+@dataclass(eq=False, repr=False)
+class Samples(Setting):
+    """Which samples of a chain are kept, and at which temperatures they are drawn.
+
+    Parameters
+    ----------
+    burn_in : int or None, default=None
+        Sweeps before samples are kept; None for half of `max_iter`, with annealing nine tenths. A
+        fit that goes on with a chain (`warm_start`) keeps to the burn-in, the temperatures and the
+        last tenth of the fit that began it.
+    thin : int, default=10
+        Keep every `thin`-th sample.
+    temperatures : tuple (first, last) or None, default=None
+        Annealing: temperature of the first and of the last sweep, linear in between (Goldwater and
+        Griffiths 2007). None is 1 throughout, which samples the posterior.
+    """
+
+    burn_in: int | None = None
+    _: KW_ONLY
+    thin: int = 10
+    temperatures: tuple[float, float] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "burn_in": [Interval(Integral, 0, None, closed="left"), None],
+        "thin": [_COUNT],
+        "temperatures": [tuple, None],
+    }
+
+    def _check(self) -> None:
+        super()._check()
+        if self.temperatures is None:
+            return
+        numbers: list[Any] = [t for t in self.temperatures if isinstance(t, Real)]
+        if not (
+            len(self.temperatures) == len(numbers) == 2 and all(0 < t < math.inf for t in numbers)
+        ):
+            raise InvalidParameterError(
+                f"temperatures must be None or two positive numbers, got {self.temperatures!r}"
+            )
+        if min(numbers) < _LOWEST_TEMPERATURE:
+            raise InvalidParameterError(
+                f"temperatures must be at least {_LOWEST_TEMPERATURE:g}, got {self.temperatures!r}"
+            )
+
+
+@dataclass(eq=False, repr=False)
+class SplitAndMerge(Setting):
+    """Subtypes of a treebank grammar are split and merged in rounds (Petrov et al. 2006).
+
+    Begin with one subtype, and in as many rounds as it takes to double it to `n_subtypes` split
+    each in two, with 1 % of noise; after 70 % of a round's sweeps undo the splits that gain least.
+
+    Parameters
+    ----------
+    round_length : int, default=20
+        Sweeps of each round; more sweeps may follow.
+    merge_share : float, default=0.5
+        Part of the splits that each round undoes, from 0 to below 1.
+    """
+
+    round_length: int = 20
+    merge_share: float = 0.5
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "round_length": [Interval(Integral, 2, None, closed="left")],
+        "merge_share": [Interval(Real, 0, 1, closed="left")],
+    }
+
+
+@dataclass(eq=False, repr=False)
+class IBM1(Setting):
+    """Word alignment starts from the links of IBM model 1, by collapsed variational Bayes.
+
+    Parameters
+    ----------
+    n_sweeps : int, default=5
+        Sweeps of model 1.
+    """
+
+    n_sweeps: int = 5
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_sweeps": [Interval(Integral, 0, None, closed="left")]
+    }
+
+
+@dataclass(eq=False, repr=False)
+class Symbols(Setting):
+    """States emit symbols: which are known, and what becomes of others.
+
+    Parameters
+    ----------
+    vocabulary : collection or None, default=None
+        The known symbols; None for those seen in `fit`.
+    handle_unknown : {"error", "smooth", "rare", "form"} or None, default=None
+        Words outside the vocabulary: refuse them ("error"); give them one cell with prior mass
+        ("smooth", which None means for models of states); or give that cell the mean expected count
+        of the words seen once as well ("rare"). With the cell the number of symbols is
+        ``len(vocabulary_) + 1`` everywhere. "form" (for taggers, where None means it) does as
+        "rare", and lets words that neither dictionary nor labels tell of, in `fit` and later, take
+        tags in shares that their shape and their last letters suggest; these are learned from the
+        rarer words of both, one vote a type, and a word known in lower case takes half from there.
+        In `fit` the shares are weights, as those of a dictionary, and `beta` is divided in them
+        (``beta="auto"``: only the tags of open classes). Tokens that are no strings have no form.
+    """
+
+    vocabulary: Collection[Any] | None = None
+    _: KW_ONLY
+    handle_unknown: str | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "vocabulary": ["array-like", set, None],
+        "handle_unknown": [StrOptions({"error", "smooth", "rare", "form"}), None],
+    }
+
+
+@dataclass(eq=False, repr=False)
+class ArcWeights(Setting):
+    """What is known of a language before its dependencies are learned.
+
+    Parameters
+    ----------
+    weights : dict or None, default=None
+        ``{(head, child): weight}``, None as head for the root; a tuple of tags, or the name of a
+        class of `tag_classes`, stands for any of them. The weight is prior mass (a number of
+        attachments) that the rule's cells, on both sides, share as they do harmonic counts. The
+        harmonic start is tilted towards the rules as well.
+    tag_classes : dict or None, default=None
+        Names of several tags: ``{"verb": ["VBD", "VBZ"]}``.
+    """
+
+    weights: dict[Any, Any] | None = None
+    tag_classes: dict[Any, Any] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "weights": [dict, HasMethods("items"), None],
+        "tag_classes": [dict, None],
+    }
+    _plain: ClassVar[str] = "weights"
