@@ -19,7 +19,7 @@ ALGORITHMS = {
 
 def is_sampler(kind):
     """Whether an estimator samples: only these keep every so many sweeps."""
-    return "thin" in kind._get_param_names()
+    return "samples" in kind._get_param_names()
 
 
 def tag(state):
