@@ -22,6 +22,11 @@ def is_sampler(kind):
     return "samples" in kind._get_param_names()
 
 
+def known_words(kind, **settings):
+    """`vocabulary` and `handle_unknown` as an estimator takes them."""
+    return {"emission": Symbols(**settings)} if "emission" in kind._get_param_names() else settings
+
+
 def tag(state):
     """The tag of a state: sorted tags have the order of the states."""
     return f"t{state}"
