@@ -27,8 +27,7 @@ from sklearn_cvb import (
     Samples,
     Symbols,
 )
-from sklearn_cvb.learning.concentrations import FIRST_VALUE
-from sklearn_cvb.learning.dirichlet import SMALLEST
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, SMALLEST
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* holds more than half of all tokens")
 LEARNERS = [

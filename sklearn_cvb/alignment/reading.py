@@ -33,7 +33,10 @@ from sklearn_cvb.reading.corpus import (
     tokens_of,
 )
 
-_PAIR = "each sample is a pair (source tokens, target tokens)"
+_PAIR = (
+    "each sample is a pair (source tokens, target tokens), as list(zip(source, target)) makes of "
+    "two lists of sentences"
+)
 _LINKS = (
     "y holds the links of each sentence pair, pairs (source position, target position), None where "
     "nothing is known"
@@ -117,7 +120,10 @@ def read_pairs(
         if len(pair) != 2:
             raise ValueError(f"X[{i}] has {len(pair)} parts: {_PAIR}")
         for k, (side, sentences) in enumerate(zip(_SIDES, (source, target), strict=True)):
-            tokens = tokens_of(pair[k], f"X[{i}][{k}], the {side} sentence,")
+            name = f"X[{i}][{k}], the {side} sentence,"
+            if isinstance(pair[k], str | bytes):
+                raise TypeError(f"{name} is the string {short_repr(pair[k])}: split it; {_PAIR}")
+            tokens = tokens_of(pair[k], name)
             if not tokens:
                 raise ValueError(f"X[{i}][{k}], the {side} sentence, is empty: leave the pair out")
             sentences.append(tokens)

@@ -205,13 +205,13 @@ class LeavingOut(Parameters):
 
     Parameters
     ----------
-    update : {"sequence", "token"} or Windows
+    update : {"sequence", "token"}, Windows or None
         What is left out and inferred from all the rest: a sequence at a time (the paper's
-        Algorithm 2), a token at a time (Algorithm 1), or ``Windows(length)`` of a sequence, for
-        corpora of one or few long ones.
+        Algorithm 2), a token at a time (Algorithm 1), or ``Windows(length)`` of a sequence. None is
+        "sequence", or windows of up to 100 steps where one long sequence holds most of all.
     """
 
-    update: Annotated[Any, StrOptions({"sequence", "token"}), Windows] = "sequence"
+    update: Annotated[str | Windows | None, StrOptions({"sequence", "token"}), Windows, None] = None
 
 
 class Drawing(Parameters):

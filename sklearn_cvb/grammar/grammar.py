@@ -301,7 +301,7 @@ class Grammar:
         >>> Grammar.from_text("S -> A 'b'").check()
         Traceback (most recent call last):
             ...
-        ValueError: symbols ['A'] (1 in all) are used but have no rules
+        ValueError: symbols ['A'] (1 in all) are used but have no rules; words stand in quotes
         """
         labels, rules = self.symbols, self.rules
         having = {rule.parent for rule in rules}
@@ -309,7 +309,7 @@ class Grammar:
             raise ValueError(f"the start symbol {labels[self.start]!r} has no rules")
         refuse({rule.parent for rule in rules if not rule.right}, labels, "have an empty rule")
         used = {item for rule in rules for item in rule.right if not isinstance(item, Words)}
-        refuse(used - having, labels, "are used but have no rules")
+        refuse(used - having, labels, "are used but have no rules; words stand in quotes")
         unreached = set(range(len(labels))) - reachable(self.start, rules)
         refuse(unreached, labels, "cannot be reached from the start symbol")
         endless = having - productive(rules)

@@ -257,6 +257,8 @@ def test_null_is_learned_where_it_has_a_prior(kind):
         ((["a"], "b c"), TypeError, "X[1][1], the target sentence, is the string 'b c'"),
         ((7, ["b"]), TypeError, "X[1][0], the source sentence, is 7 of type int"),
         ((["a"], None), TypeError, "X[1][1], the target sentence, is None of type NoneType"),
+        (("a", "b"), TypeError, "X[1][0], the source sentence, is the string 'a': split it; each "),
+        (("a", "b"), TypeError, "list(zip(source, target)) makes of two lists of sentences"),
         ("a b", TypeError, "X[1] is the string 'a b': each sample is a pair"),
         (3, TypeError, "X[1] is 3 of type int: each sample is a pair"),
         ((["a"], ["b"], ["c"]), ValueError, "X[1] has 3 parts: each sample is a pair"),

@@ -175,7 +175,7 @@ def test_drawn_concentrations_follow_their_posterior(sticky, start_alpha, n_ends
     now = now._replace(
         learn_alpha=True, learn_gamma=True, alpha_prior=(2.0, 1.0), gamma_prior=(1.5, 0.5)
     )
-    draws = np.empty((15_000, 3))
+    draws = np.empty((8_000, 3))
     for row in draws:
         now = drawn_weights(now, counts, rng)
         row[:] = np.log(now.alpha), np.log(now.gamma), now.shared[0]
@@ -284,11 +284,11 @@ def exact_shares(sticky, end_state):
 @pytest.mark.parametrize(
     ("update", "sticky", "end_state", "n_sweeps"),
     [
-        ("token", 0.0, False, 7_000),
-        ("token", 0.7, False, 7_000),
-        ("token", 0.7, True, 7_000),
-        ("parameter", 0.7, False, 12_000),
-        ("parameter", 0.7, True, 12_000),
+        ("token", 0.0, False, 3_500),
+        ("token", 0.7, False, 3_500),
+        ("token", 0.7, True, 3_500),
+        ("parameter", 0.7, False, 6_000),
+        ("parameter", 0.7, True, 6_000),
     ],
 )
 def test_gibbs_draws_from_the_posterior(update, sticky, end_state, n_sweeps):
@@ -302,7 +302,10 @@ def test_gibbs_draws_from_the_posterior(update, sticky, end_state, n_sweeps):
     ).fit([SYMBOLS])
     drawn = np.asarray(model.samples_, int) @ 2 ** np.arange(6)[::-1]
     found = np.bincount(drawn, minlength=64) / len(drawn)
-    assert 0.5 * np.abs(found - exact_shares(sticky, end_state)).sum() < 0.05
+    # Nothing tells the states apart: a path is as likely as its mirror, and both count as one.
+    assert found[:32].sum() == pytest.approx(0.5, abs=0.1)
+    of_both = found + found[::-1] - 2 * exact_shares(sticky, end_state)
+    assert 0.25 * np.abs(of_both).sum() < 0.05
 
 
 @pytest.mark.parametrize("seed", [2, 5, 6])

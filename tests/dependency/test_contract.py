@@ -45,6 +45,16 @@ def fails(error, message, function, *arguments):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
+def test_empty_sentences_are_named_as_other_models_name_them(kind):
+    message = re.escape("sequence 1 is empty (1 empty of 2 sequences): leave empty sequences out")
+    for y in (None, [[2, 0], []]):
+        with pytest.raises(ValueError, match=message):
+            kind().fit([["N", "V"], []], y)
+    with pytest.raises(ValueError, match=message):
+        quick(kind).fit([["N", "V"], ["V"]]).predict([["N", "V"], []])
+
+
+@pytest.mark.parametrize("kind", CLASSES)
 def test_all_heads_known(kind):
     model = quick(kind).fit(X, HEADS)
     assert [heads.tolist() for heads in model.labels_] == HEADS

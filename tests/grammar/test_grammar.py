@@ -115,7 +115,10 @@ def test_substrings_of_a_corpus():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("S -> A 'b'", "symbols ['A'] (1 in all) are used but have no rules"),
+        (
+            "S -> A 'b'",
+            "symbols ['A'] (1 in all) are used but have no rules; words stand in quotes",
+        ),
         ("S -> 'a'\nB -> 'b'\nC -> B", "symbols ['B', 'C'] (2 in all) cannot be reached from the"),
         ("S -> 'a' | ", "symbols ['S'] (1 in all) have an empty rule"),
         ("S -> S S | S A | 'b'\nA -> A S", "symbols ['A'] (1 in all) derive no words"),

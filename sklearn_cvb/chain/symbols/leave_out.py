@@ -17,6 +17,7 @@ from sklearn_cvb.chain import starts as starting
 from sklearn_cvb.chain.lattice import Cells, Problem, Topology
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, empty_counts, floor_of, tally_of
 from sklearn_cvb.chain.symbols.leave_out_lists import Settled, lists_for, ragged
+from sklearn_cvb.kernels.chain import leave_token_out
 from sklearn_cvb.kernels.chain.absence import (
     Absence,
     absence_of_tokens,
@@ -40,14 +41,6 @@ from sklearn_cvb.kernels.chain.leave_out import (
     infer_lost,
     pass_over_sequences,
 )
-from sklearn_cvb.kernels.chain.leave_token_out import (
-    Tokens,
-    count_tokens,
-    score_lost,
-    score_sequences,
-    sweep_tokens,
-    token_workspace,
-)
 from sklearn_cvb.kernels.chain.listed import N_ROWS, ListBuffers, Lists, pass_over_lists
 from sklearn_cvb.learning.threads import even_pieces
 
@@ -64,10 +57,13 @@ _ROUNDING = 1e-9
 
 
 HALF_OF_ALL = (
-    "sequence {} holds more than half of all tokens: with update='sequence' its own counts are "
-    "left out and it is inferred from little more than the prior; use update='token', or "
-    "block_length=100 to leave out 100 tokens at a time"
+    "sequence {} holds more than half of all tokens: its own counts are left out and it is "
+    "inferred from little more than the prior; use update='token', or update=Windows(n) to leave "
+    "out n tokens at a time"
 )
+# A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
+# of a tenth of it, or too little would be left to learn from.
+_LONG, _WINDOW, _FEWEST_WINDOWS = 100, 100, 10
 
 
 class LeftOut(NamedTuple):
@@ -75,6 +71,16 @@ class LeftOut(NamedTuple):
 
     update: str
     block_length: int | None
+
+
+WHOLE = LeftOut("sequence", None)
+
+
+def window_for(longest: int, n_tokens: int) -> int | None:
+    """Tokens left out together where one long sequence holds most of all; None elsewhere."""
+    if longest < _LONG or 2 * longest <= n_tokens:
+        return None
+    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
 
 
 # How units are laid out
@@ -418,8 +424,9 @@ def sweep(
         make_pass(INFER if is_alone else SCORE, work)
     else:
         make_pass(EXPECT if is_alone else SWEEP, work)
-    others = counts.emission - units.own.emission
-    total = total_of(work.layout, work.stored.log_z, prior.emission + others)
+    rest_of_cells = prior.emission + (counts.emission - units.own.emission)
+    total = total_of(work.layout, work.stored.log_z, rest_of_cells)
+    del rest_of_cells  # as large as the emissions themselves, of which more are made
     if frozen:
         return units, total
     units = units._replace(n_sweeps=units.n_sweeps + 1, absent=work.absent)
@@ -468,7 +475,11 @@ def moved(own: HMMCounts, before: Tally, after: Shared) -> HMMCounts:
         (own.transition, before.transition, after.transition),
         (own.emission, before.emission, after.emission[:-1]),
     )
-    return HMMCounts(*(np.maximum(own + (now - then), 0.0) for own, then, now in tables))
+    changes = [now - then for _, then, now in tables]
+    for change, (own, _, _) in zip(changes, tables, strict=True):
+        change += own
+        np.maximum(change, 0.0, out=change)
+    return HMMCounts(*changes)
 
 
 def total_of(layout: Layout, log_z: np.ndarray, rest: np.ndarray) -> float:
@@ -594,7 +605,9 @@ def sweep_by_token(
     tokens = _tokens(units, problem)
     # The prior is not in this tally, which changes in place.
     tally = tally_of(HMMCounts(*map(np.copy, counts)), None, problem.cells)
-    total = sweep_tokens(tally, floor_of(prior), tokens, token_workspace(problem.cells.n_states))
+    total = leave_token_out.sweep_tokens(
+        tally, floor_of(prior), tokens, leave_token_out.token_workspace(problem.cells.n_states)
+    )
     # Counted anew, so that rounding does not build up.
     return units._replace(own=counts_of_tokens(units, problem)), total
 
@@ -602,12 +615,12 @@ def sweep_by_token(
 def counts_of_tokens(units: Units, problem: Problem) -> HMMCounts:
     """The counts that the posteriors of independent tokens add up to."""
     counts = empty_counts(problem.cells)
-    count_tokens(_tokens(units, problem), *counts)
+    leave_token_out.count_tokens(_tokens(units, problem), *counts)
     return counts
 
 
-def _tokens(units: Units, problem: Problem) -> Tokens:
-    return Tokens(problem.lattice, problem.corpus.starts, units.posterior)
+def _tokens(units: Units, problem: Problem) -> leave_token_out.Tokens:
+    return leave_token_out.Tokens(problem.lattice, problem.corpus.starts, units.posterior)
 
 
 def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
@@ -622,9 +635,9 @@ def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
     log_z = np.empty(len(starts) - 1)
     # The sequence that is left out begins with probability 1.
     log_start = np.log(tally.start.sum() - 1.0)
-    score_sequences(tally, floor, tokens, factors, work, log_z)
+    leave_token_out.score_sequences(tally, floor, tokens, factors, work, log_z)
     if np.isnan(log_z).any():
-        score_lost(tally, floor, tokens, factors, work, log_z)
+        leave_token_out.score_lost(tally, floor, tokens, factors, work, log_z)
     return float((log_z - log_start).sum())
 
 
