@@ -18,8 +18,13 @@ ALGORITHMS = {
 
 
 def is_sampler(kind):
-    """Whether an estimator samples: only these keep every so many sweeps."""
-    return "thin" in kind._get_param_names()
+    """Whether an estimator samples."""
+    return "samples" in kind._get_param_names()
+
+
+def all_sweeps(kind):
+    """Settings with which a fit runs all its sweeps, as samplers do anyway."""
+    return {} if is_sampler(kind) else {"tol": 0}
 
 
 def tag(state):
