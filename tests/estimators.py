@@ -27,6 +27,11 @@ def known_words(kind, **settings):
     return {"emission": Symbols(**settings)} if "emission" in kind._get_param_names() else settings
 
 
+def all_sweeps(kind):
+    """Settings with which a fit runs all its sweeps, as samplers do anyway."""
+    return {} if is_sampler(kind) else {"tol": 0}
+
+
 def tag(state):
     """The tag of a state: sorted tags have the order of the states."""
     return f"t{state}"

@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
-from sklearn_cvb.settings import Symbols
+from sklearn_cvb.settings import Symbols, known_words
 
 
 class _Classes(NamedTuple):
@@ -161,7 +161,7 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
             name = "vocabulary"
         else:
             return model
-        if model._known_words()[0] is None:
+        if known_words(model)[0] is None:
             sequences, _, messages = reading.sequences_to_fit(model, X, None)
             tell(messages)
             types = reading.types_of(sequences.tokens, sequences.starts)
