@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import sklearn_cvb
-from sklearn_cvb import StepSizes, Symbols, TagDictionary, Transitions
+from sklearn_cvb import GammaPrior, StepSizes, Symbols, TagDictionary, Transitions
 from sklearn_cvb.learning.online import Batch, Seen, seen_after, step_for, step_size
 
 NAMES = [
@@ -176,10 +176,12 @@ def test_what_fixes_the_layout_may_not_change(kind):
 def test_learned_concentrations_are_refused(kind):
     with pytest.raises(ValueError, match="alpha='auto' learns it: give numbers"):
         make(kind, alpha="auto").partial_fit(BATCHES[0])
+    with pytest.raises(ValueError, match=r"alpha=GammaPrior\(shape=2\) learns it: give numbers"):
+        make(kind, alpha=GammaPrior(2)).partial_fit(BATCHES[0])
 
 
 def test_shared_weights_are_refused():
-    with pytest.raises(ValueError, match="transition_prior='hdp' learns it"):
+    with pytest.raises(ValueError, match="an HDP as prior of transitions learns it"):
         sklearn_cvb.VBHMM(transitions=Transitions(prior="hdp")).partial_fit(BATCHES[0])
 
 

@@ -24,6 +24,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
+from sklearn_cvb.settings import gamma_prior_of
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -280,9 +281,16 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
 
 def _check_streaming(estimator: Any, learned: Learned | None) -> None:
     """Raise where `partial_fit` cannot go on, or cannot begin."""
-    names = [f"{key}='auto'" for key in ("alpha", "beta") if _is_auto(estimator, key)]
-    if getattr(estimator, "transition_prior", "dirichlet") == "hdp":
-        names.append("transition_prior='hdp'")
+    names = [
+        f"{key}={getattr(estimator, key)!r}"
+        for key in ("alpha", "beta")
+        if _is_learned(estimator, key)
+    ]
+    if (
+        "transitions" in estimator._settings
+        and estimator._setting("transitions").shared is not None
+    ):
+        names.append("an HDP as prior of transitions")
     if names:
         raise InvalidParameterError(
             f"partial_fit keeps to its prior, but {' and '.join(names)} learns it: give "
@@ -300,9 +308,8 @@ def _check_streaming(estimator: Any, learned: Learned | None) -> None:
             )
 
 
-def _is_auto(estimator: Any, name: str) -> bool:
-    value = getattr(estimator, name, None)
-    return isinstance(value, str) and value == "auto"
+def _is_learned(estimator: Any, name: str) -> bool:
+    return gamma_prior_of(getattr(estimator, name, None)) is not None
 
 
 def _same(one: Any, other: Any) -> bool:

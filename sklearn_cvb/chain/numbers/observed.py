@@ -180,7 +180,7 @@ def _caution_of_single_steps(series: Series) -> str:
     return (
         f"each of the {n_steps} sequences of X has a single step: nothing can be learned of what "
         f"follows what. If X is one series of {n_steps} steps, pass {one}; if it is several, "
-        f"{LENGTHS}; for a mixture set topology='independent'"
+        f"{LENGTHS}; for a mixture set transitions='independent'"
     )
 
 

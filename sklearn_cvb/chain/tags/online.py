@@ -89,7 +89,8 @@ def _refuse_other_tags(labels: list[Any], states: np.ndarray, corpus: Corpus) ->
         rows = [(labels[t], place(t, corpus.starts)) for t in other[:5]]
         raise ValueError(
             f"partial_fit keeps to the tags of the first call, but {len(other)} labels are "
-            f"others: {rows}; give all tags in tag_dictionary, unknown_tags or the first call"
+            f"others: {rows}; give all tags in tag_dictionary, "
+            "unknown_tags of TagDictionary or the first call"
         )
 
 
