@@ -240,6 +240,9 @@ class EMHMMTagger(HMMTagger, EMHMM):
     ['DT', 'NN', 'VB']
     """
 
+    max_iter = 100
+    tol = 1e-4
+
 
 class VBHMMTagger(HMMTagger, VBHMM):
     """Tagger learned by variational Bayes from raw text, a dictionary and any labels.
@@ -271,6 +274,8 @@ class VBHMMTagger(HMMTagger, VBHMM):
     ['DT', 'NN', 'VB']
     """
 
+    max_iter = 100
+    tol = 1e-4
     alpha = 1.0
 
 
@@ -303,6 +308,8 @@ class CVBHMMTagger(HMMTagger, CVBHMM):
     ['DT', 'NN', 'VB']
     """
 
+    max_iter = 100
+    tol = 1e-4
     alpha = 1.0
     beta = 0.03
 
