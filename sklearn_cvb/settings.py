@@ -447,15 +447,10 @@ class Symbols(Setting):
     vocabulary : collection or None, default=None
         The known symbols; None for those seen in `fit`.
     handle_unknown : {"error", "smooth", "rare", "form"} or None, default=None
-        Words outside the vocabulary: refuse them ("error"); give them one cell with prior mass
-        ("smooth", which None means for models of states); or give that cell the mean expected count
-        of the words seen once as well ("rare"). With the cell the number of symbols is
-        ``len(vocabulary_) + 1`` everywhere. "form" (for taggers, where None means it) does as
-        "rare", and lets words that neither dictionary nor labels tell of, in `fit` and later, take
-        tags in shares that their shape and their last letters suggest; these are learned from the
-        rarer words of both, one vote a type, and a word known in lower case takes half from there.
-        In `fit` the shares are weights, as those of a dictionary, and `beta` is divided in them
-        (``beta="auto"``: only the tags of open classes). Tokens that are no strings have no form.
+        Words outside the vocabulary: refuse them ("error"); let one more symbol stand for them,
+        with prior mass ("smooth", None for models of states); give that symbol the mean expected
+        count of the words seen once as well ("rare"); or also judge the tags of words by their form
+        ("form", None for taggers). :ref:`unknown-words` compares the ways.
     """
 
     vocabulary: Collection[Any] | None = None

@@ -40,6 +40,9 @@ class _Classes(NamedTuple):
 class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
     """Classifier of sequences: a model for each class, and Bayes' rule.
 
+    Not where the decision alone matters and there are many labelled sequences: the model of each
+    class is fitted by itself, and nothing is learned of how classes differ.
+
     A sequence gets the class under which it is most probable, the priors of the classes included.
     The models are hidden Markov models of symbols or numbers, or any other model with
     `score_samples`.

@@ -384,10 +384,11 @@ def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) 
     if corpus.unknown and known_words(estimator)[1] == "error":
         # Unknown words are numbered behind all others.
         position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
+        within = "" if hasattr(estimator, "vocabulary") else " in emission=Symbols(...)"
         raise ValueError(
             f"unknown word {sequences.tokens[position]!r} "
             f"({place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
-            "give vocabulary, or handle_unknown='smooth' or 'rare'"
+            f"give vocabulary, or handle_unknown='smooth' or 'rare'{within}"
         )
     return corpus
 

@@ -313,7 +313,7 @@ def test_arguments_of_methods(kind):
 
 def test_annealed_samples_have_no_perplexity():
     model = quick(GibbsHMMTagger, tag_dictionary=LEGAL).fit(X)
-    with pytest.raises(ValueError, match="fit with temperatures=None"):
+    with pytest.raises(ValueError, match="fit with samples="):
         model.perplexity(X)
 
 

@@ -165,7 +165,7 @@ def caution_of_one_series(series: Series) -> str:
         return (
             f"each of the {n_steps} sequences of X has a single step: nothing can be learned of "
             f"what follows what. If X is one series of {n_steps} steps, pass {one}; if it is "
-            f"several, {LENGTHS}; for a mixture set topology='independent'"
+            f"several, {LENGTHS}; for a mixture set transitions='independent'"
         )
     is_like_one = 1 < width < _FEW_COLUMNS and n_rows > _MANY_ROWS and (lengths == width).all()
     if series.table.shape[1] > 1 or not is_like_one:
