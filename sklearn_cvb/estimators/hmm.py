@@ -53,7 +53,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     without_lengths,
 )
-from sklearn_cvb.settings import Symbols, Transitions, Windows
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.forecasting import Forecast
@@ -236,17 +236,19 @@ class Start(Parameters):
 
     Parameters
     ----------
-    init : str, list of arrays, fitted model or None
+    init : str, HMMParameters, list of arrays, fitted model or None
         Where to start: None for what suits the data, else "token", "word", "parameter", "context",
-        "unambiguous", "merged" or "kmeans"; the posteriors of each training sequence, arrays of
-        shape (length, n_components); or a fitted model of this family over the same vocabulary and
-        states (within a search wrap it in `sklearn.frozen.FrozenEstimator`). :ref:`starts` has what
-        each costs, and when only one restart is run.
+        "unambiguous", "merged" or "kmeans"; parameters that are known (`HMMParameters`); the
+        posteriors of each training sequence, arrays of shape (length, n_components); or a model of
+        this family over the same vocabulary and states, fitted (within a search wrap it in
+        `sklearn.frozen.FrozenEstimator`). :ref:`starts` has what each costs, and when only one
+        restart is run.
     """
 
     init: Annotated[
         Any,
         StrOptions({"token", "word", "parameter", "unambiguous", "context", "merged", "kmeans"}),
+        HMMParameters,
         HasMethods("predict_proba"),
         "array-like",
         None,
@@ -432,7 +434,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _known_words(self) -> tuple[Any, str]:
         known = Symbols.of(self.emission)
         usual = self._unknown_words if known.handle_unknown is None else known.handle_unknown
-        return known.vocabulary, usual
+        vocabulary = known.vocabulary
+        if vocabulary is None and isinstance(self.init, HMMParameters):
+            vocabulary = self.init.vocabulary
+        return vocabulary, usual
 
     # What it has learned
 
