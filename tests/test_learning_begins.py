@@ -5,7 +5,7 @@ from estimators import is_sampler
 
 import sklearn_cvb
 from sklearn_cvb.learning.compile_cases import SITUATIONS
-from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, WARM_UP_SWEEPS
 
 # Every way to sweep that learns concentrations and may stop by itself.
 AUTO = [

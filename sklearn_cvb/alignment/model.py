@@ -231,13 +231,6 @@ def best_of(weights: Weights, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
     return positions, logs
 
 
-def even_links(pairs: Pairs) -> np.ndarray:
-    """Equal chances of all links that are not ruled out, placed as in `Pairs.cell`."""
-    if pairs.cell.min() > FORBIDDEN:
-        return np.repeat(1.0 / (np.diff(pairs.source_starts) + 1), np.diff(pairs.first))
-    return normalised_links(np.ones(pairs.first[-1]), pairs)
-
-
 def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
     """Chances of links, divided so that each target word's sum to 1; of nothing come equal ones."""
     allowed = pairs.cell != FORBIDDEN
@@ -328,7 +321,7 @@ def first_shares(
     elif isinstance(init, str) and init == "random":
         link = normalised_links(rng.standard_exponential(pairs.first[-1]), pairs)
     else:
-        link = even_links(pairs)
+        link = normalised_links(np.ones(pairs.first[-1]), pairs)
     shares = placed(link, pairs, prior, layout)
     cells = sum_of(shares, pairs, layout)
     if isinstance(init, IBM1):

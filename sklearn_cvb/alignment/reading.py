@@ -122,7 +122,7 @@ def read_pairs(
         for k, (side, sentences) in enumerate(zip(_SIDES, (source, target), strict=True)):
             name = f"X[{i}][{k}], the {side} sentence,"
             if isinstance(pair[k], str | bytes):
-                raise TypeError(f"{name} is the string {shown(pair[k])}: split it; {_PAIR}")
+                raise TypeError(f"{name} is the string {short_repr(pair[k])}: split it; {_PAIR}")
             tokens = tokens_of(pair[k], name)
             if not tokens:
                 raise ValueError(f"X[{i}][{k}], the {side} sentence, is empty: leave the pair out")

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, Topology
+from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence, row_totals
 from sklearn_cvb.kernels.chain.absence import Absence
-from sklearn_cvb.learning.concentrations import Rows, present, rests
+from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
 
 
 def learn(
@@ -31,10 +31,10 @@ def learn(
         return concentrations
     totals = row_totals(counts, cells)
 
-    def rows(name: str, width: int) -> Rows:
+    def rows(name: str, width: int) -> SymmetricRows:
         tables = (counts, surely.cells, totals, surely.totals)
         own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
-        return Rows(own, seen, sums, sums_seen, width)
+        return SymmetricRows(own, seen, sums, sums_seen, width)
 
     after = concentrations
     if concentrations.shared is not None:
@@ -42,7 +42,15 @@ def learn(
 
         after = learned_weights(concentrations, counts, surely, step)
     elif concentrations.learn_alpha:
-        tables = _by_width(rows("transition", cells.n_states), cells.topology)
+        moves, tables = rows("transition", cells.n_states), []
+        if cells.topology is None:
+            tables.append(moves)
+        else:
+            # Grouped by how many states may follow: the cells that share the prior.
+            widths = cells.topology.transition.sum(axis=1)
+            for width in np.unique(widths).tolist():
+                own, seen, sums, sums_seen = (table[widths == width] for table in moves[:-1])
+                tables.append(SymmetricRows(own, seen, sums, sums_seen, width))
         if concentrations.start_alpha is None:
             allowed = None if cells.topology is None else cells.topology.start
             tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))
@@ -54,15 +62,18 @@ def learn(
     return after
 
 
-def _by_width(rows: Rows, topology: Topology | None) -> list[Rows]:
-    """Transition rows grouped by how many states may follow: the cells that share the prior."""
-    if topology is None:
-        return [rows]
-    widths, groups = topology.transition.sum(axis=1), []
-    for width in np.unique(widths).tolist():
-        own, seen, sums, sums_seen = (table[widths == width] for table in rows[:-1])
-        groups.append(Rows(own, seen, sums, sums_seen, width))
-    return groups
+def draw_hyper(
+    chain: Any, before: Concentrations, learned: Concentrations, counts: HMMCounts, rng: Any
+) -> Concentrations:
+    """Under HDP the weights of the states, alpha and gamma are drawn (a method of chains)."""
+    if before.shared is None:
+        return learned
+    now = before._replace(beta=learned.beta)
+    if rng is None:
+        return now
+    from sklearn_cvb.chain.shared_weights import drawn_weights
+
+    return drawn_weights(now, counts, rng)
 
 
 def certain(counts: HMMCounts, cells: Cells) -> Presence:
@@ -84,9 +95,3 @@ def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
         present(absence.emit, cells.row_totals(counts.emission)),
     )
     return Presence(here, totals)
-
-
-# What an estimator's parameters say, and what it shows
-
-# A state that holds so large a share of the tokens counts as one that the data ask for.
-LEAST_SHARE = 0.01

@@ -6,16 +6,13 @@ sum.
 
 from collections.abc import Iterable
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaincinv, expit, logit
 
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, dirichlet_parameters, word_major
-
-if TYPE_CHECKING:
-    from sklearn_cvb.emissions.emission import Family
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, rows_of
 
 # Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
 _HALVINGS, _HALVINGS_OF_NUMBERS = 32, 50
@@ -70,32 +67,30 @@ class Rows(NamedTuple):
 
 def _dirichlets(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Rows, Rows, Rows]:
     """Rows of the start, the transitions and the emissions of every state."""
-    u, (start, out, emit) = dirichlet_parameters(counts, prior, cells)
+    first, moves, words = rows_of(counts, prior, cells)
+    transition, out = moves.cells, moves.totals
     if cells.topology is not None and cells.topology.tied:
-        u = u._replace(transition=np.tile(u.start, (cells.n_states, 1)))
-        out = np.repeat(start, cells.n_states)
+        transition = np.tile(first.cells, (cells.n_states, 1))
+        out = np.repeat(first.totals, cells.n_states)
     n = cells.n_emitting
-    return (
-        Rows(u.start[None, :n], start),
-        Rows(u.transition[:n, :n], out[:n]),
-        _emission_rows(u, prior, cells, emit[:n]),
-    )
+    start = Rows(first.cells[None, :n], first.totals)
+    emission = _emission_rows(words.cells.reshape(-1), prior, cells)
+    return start, Rows(transition[:n, :n], out[:n]), Rows(emission, words.totals[:n])
 
 
-def _emission_rows(u: HMMCounts, prior: Prior, cells: Cells, totals: np.ndarray) -> Rows:
+def _emission_rows(u: np.ndarray, prior: Prior, cells: Cells) -> np.ndarray:
     """Emission parameters of every state and symbol, (n_components, n_symbols).
 
     The cells that a dictionary rules out share the rest of their state's prior mass.
     """
-    listed = word_major(cells, u.emission)
     if cells.is_full:
-        return Rows(listed.T, totals)
+        return u.reshape(cells.n_rows, cells.n_emitting).T
     rest = prior.emission_total - cells.row_totals(prior.emission)
     n_listed = np.bincount(cells.state, minlength=cells.n_states)
     each = np.maximum(rest, 0.0) / np.maximum(1, cells.n_rows - n_listed)
     table = np.repeat(each[: cells.n_emitting, None], cells.n_rows, axis=1)
-    table[cells.state, np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))] = u.emission
-    return Rows(table, totals)
+    table[cells.state, np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))] = u
+    return table
 
 
 def _quantiles(components: list[Rows], tails: tuple[float, float]) -> np.ndarray:
@@ -118,7 +113,10 @@ def _quantiles(components: list[Rows], tails: tuple[float, float]) -> np.ndarray
 
 def _mixture_quantile(own: np.ndarray, other: np.ndarray, tail: float) -> np.ndarray:
     """Where the mean distribution function of each column's components reaches `tail`."""
-    each = _beta_quantile(own, other, tail)
+    # A parameter of 0 leaves all mass at one end.
+    with np.errstate(invalid="ignore"):
+        inside = betaincinv(own, other, tail)
+    each = np.where(own <= 0.0, 0.0, np.where(other <= 0.0, 1.0, inside))
     low, high = each.min(axis=0), each.max(axis=0)
     between = np.flatnonzero(high > low)
     own, other = own[:, between], other[:, between]
@@ -126,57 +124,38 @@ def _mixture_quantile(own: np.ndarray, other: np.ndarray, tail: float) -> np.nda
     below, above = (logit(np.clip(ends[between], _SMALLEST, _LARGEST)) for ends in (low, high))
     for _ in range(_HALVINGS):
         middle = 0.5 * (below + above)
-        reached = _beta_share(own, other, expit(middle)).mean(axis=0) >= tail
+        value = expit(middle)
+        with np.errstate(invalid="ignore"):
+            inside = betainc(own, other, value)
+        share = np.where(own <= 0.0, 1.0, np.where(other <= 0.0, value >= 1.0, inside))
+        reached = share.mean(axis=0) >= tail
         above = np.where(reached, middle, above)
         below = np.where(reached, below, middle)
     low[between] = expit(0.5 * (below + above))
     return low
 
 
-def _beta_quantile(own: np.ndarray, other: np.ndarray, tail: float) -> np.ndarray:
-    """Quantile of Beta(own, other); a parameter of 0 leaves all mass at one end."""
-    with np.errstate(invalid="ignore"):
-        inside = betaincinv(own, other, tail)
-    return np.where(own <= 0.0, 0.0, np.where(other <= 0.0, 1.0, inside))
-
-
-def _beta_share(own: np.ndarray, other: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Distribution function of Beta(own, other) at `value`."""
-    with np.errstate(invalid="ignore"):
-        inside = betainc(own, other, value)
-    return np.where(own <= 0.0, 1.0, np.where(other <= 0.0, value >= 1.0, inside))
-
-
 # Of what states emit, where it is numbers: quantiles of the posterior of each parameter alone
 
 
-def intervals_of(family: "Family", posteriors: list[np.ndarray], level: float) -> Any:
-    """Equal-tailed intervals of all emission parameters, in the units of the data.
+def mixture_quantiles(components: list[Any], tails: tuple[float, float]) -> Any:
+    """Where the mean distribution function of equally probable components reaches each tail.
 
-    Of a mixture whose components, equally probable, come from these statistics (S, K) each. Arrays
-    (2, K, D) by name, lower ends first; a list of such where columns are of several kinds; a list
-    of arrays for categories, whose number differs by column.
+    Components are frozen distributions of scipy.stats for tables (K, D), or nested dicts and lists
+    of such, which are all of one form; so is what is found, with tails on the first axis.
     """
-    tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
-    return _ends([family.marginals(statistics) for statistics in posteriors], tails)
-
-
-def _ends(components: list[Any], tails: tuple[float, float]) -> Any:
-    """Quantiles of each distribution in nested dicts and lists, which all components have."""
     first = components[0]
     if isinstance(first, dict):
-        return {name: _ends([own[name] for own in components], tails) for name in first}
+        return {name: mixture_quantiles([own[name] for own in components], tails) for name in first}
     if isinstance(first, list):
-        return [_ends([own[i] for own in components], tails) for i in range(len(first))]
-    return np.stack([_quantile_of_numbers(components, tail) for tail in tails])
-
-
-def _quantile_of_numbers(components: list[Any], tail: float) -> np.ndarray:
-    """Where the mean distribution function of the components reaches `tail`."""
-    each = np.array([own.ppf(tail) for own in components])
-    low, high = each.min(axis=0), each.max(axis=0)
-    for _ in range(_HALVINGS_OF_NUMBERS if len(components) > 1 else 0):
-        middle = 0.5 * (low + high)
-        reached = np.mean([own.cdf(middle) for own in components], axis=0) >= tail
-        high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-    return 0.5 * (low + high)
+        return [mixture_quantiles(list(own), tails) for own in zip(*components, strict=True)]
+    found = []
+    for tail in tails:
+        each = np.array([own.ppf(tail) for own in components])
+        low, high = each.min(axis=0), each.max(axis=0)
+        for _ in range(_HALVINGS_OF_NUMBERS if len(components) > 1 else 0):
+            middle = 0.5 * (low + high)
+            reached = np.mean([own.cdf(middle) for own in components], axis=0) >= tail
+            high, low = np.where(reached, middle, high), np.where(reached, low, middle)
+        found.append(0.5 * (low + high))
+    return np.stack(found)

@@ -550,19 +550,3 @@ def _runs_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Runs:
     starts, any_certain = corpus.starts, bool((lattice.count == 1).any())
     certain = certain_counts(lattice, starts, cells.n_states, len(cells.state))
     return Runs(*spans_of(lattice, starts), any_certain, *certain)
-
-
-def _tokens_of_lattice(lattice: Lattice, tokens: np.ndarray) -> Lattice:
-    """The lattice of some tokens, with the slots that these use and no others.
-
-    Engines for words that may take every state count on slots of such words alone.
-    """
-    first, count = lattice.first[tokens], lattice.count[tokens]
-    n_slots = len(lattice.state)
-    borders = np.bincount(first, minlength=n_slots + 1)
-    borders -= np.bincount(first + count, minlength=n_slots + 1)
-    used = np.cumsum(borders)[:-1] > 0
-    place = np.cumsum(used) - 1
-    return Lattice(
-        place[first].astype(lattice.first.dtype), count, lattice.state[used], lattice.cell[used]
-    )

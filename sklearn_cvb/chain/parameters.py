@@ -13,8 +13,7 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
-from sklearn_cvb.learning.concentrations import FIRST_VALUE, first_value, log_density
-from sklearn_cvb.learning.dirichlet import DirichletRows
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, DirichletRows, first_value, log_density
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Divisors below this have lost digits to underflow.
@@ -68,6 +67,11 @@ class Prior(NamedTuple):
     emission_total: np.ndarray
     # Those that it was made from, where they are known.
     concentrations: Any = None
+
+    def tally(self) -> Tally:
+        """Its cells and row totals, but for that of the start row."""
+        rows = self.transition, self.transition_total, self.emission, self.emission_total
+        return Tally(self.start, *rows)
 
 
 class Concentrations(NamedTuple):
@@ -273,15 +277,6 @@ def expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
     return _weights_of([table.expected_log() for table in rows], cells)
 
 
-def dirichlet_parameters(
-    counts: HMMCounts, prior: Prior, cells: Cells
-) -> tuple[HMMCounts, list[np.ndarray]]:
-    """Dirichlet parameters u = counts + prior, and the totals of start, transition, emission."""
-    start, transition, emission = tables = rows_of(counts, prior, cells)
-    u = HMMCounts(start.cells, transition.cells, emission.cells.reshape(-1))
-    return u, [rows.totals for rows in tables]
-
-
 def weights_under(
     counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None, *, averages: bool
 ) -> tuple[Weights, Weights]:
@@ -459,27 +454,12 @@ def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCo
 def tally_of(counts: HMMCounts, prior: Prior | None, cells: Cells) -> Tally:
     """Counts plus prior, with denominators (`prior` None: plain counts)."""
     start, transition, emission = counts
-    out, emit = transition.sum(axis=1), cells.row_totals(emission)
-    if prior is None:
-        return Tally(start, transition, out, emission, emit)
-    return Tally(
-        start + prior.start,
-        transition + prior.transition,
-        out + prior.transition_total,
-        emission + prior.emission,
-        emit + prior.emission_total,
-    )
+    plain = start, transition, transition.sum(axis=1), emission, cells.row_totals(emission)
+    return Tally(*plain if prior is None else map(np.add, plain, prior.tally()))
 
 
 def floor_of(prior: Prior) -> Floor:
     """The tables of a prior alone: what no count may fall below."""
-    return Floor(
-        prior.start,
-        prior.transition,
-        prior.transition_total,
-        prior.emission,
-        prior.emission_total,
-        float(prior.emission.min()),
-        # A row whose every cell is 0 has no count either; nor has the end in the start row.
-        float(min(prior.transition.min(), prior.start[prior.start > 0].min(initial=np.inf))),
-    )
+    # A row whose every cell is 0 has no count either; nor has the end in the start row.
+    least_step = min(prior.transition.min(), prior.start[prior.start > 0].min(initial=np.inf))
+    return Floor(*prior.tally(), float(prior.emission.min()), float(least_step))

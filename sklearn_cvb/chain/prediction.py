@@ -7,27 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from sklearn_cvb.chain.drawing import (
-    lengths_to_draw,
-    paths_ending_at,
-    paths_of_lengths,
-    paths_to_their_end,
-)
+from sklearn_cvb.chain import drawing, parameters
 from sklearn_cvb.chain.lattice import Cells, dense_posterior, lattice_with_end
-from sklearn_cvb.chain.parameters import (
-    HMMCounts,
-    flat_cells,
-    log_weights,
-    posterior_mean,
-    weights_under,
-    with_end,
-    with_rare,
-    word_major,
-)
 from sklearn_cvb.kernels.chain import decoding
+from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
@@ -45,18 +30,18 @@ class BesideCounts(NamedTuple):
 # Counts and weights
 
 
-def running_counts(learned: Learned) -> HMMCounts:
+def running_counts(learned: Learned) -> parameters.HMMCounts:
     """Flat counts with their ends, of the chain alone where observations are numbers."""
     counts, cells = learned.counts, learned.layout
     # A chain of numbers has no cells of emissions.
-    emission = flat_cells(counts.emission) if len(cells.state) else np.empty(0)
-    counts = HMMCounts(counts.start, counts.transition, emission)
-    return with_end(counts, learned.more.end) if cells.has_end else counts
+    emission = parameters.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
+    counts = parameters.HMMCounts(counts.start, counts.transition, emission)
+    return parameters.with_end(counts, learned.more.end) if cells.has_end else counts
 
 
-def chain_counts(learned: Learned) -> HMMCounts:
+def chain_counts(learned: Learned) -> parameters.HMMCounts:
     """The counts as weights are made from them: unknown words have those of words seen once."""
-    return with_rare(running_counts(learned), learned.rare, learned.layout)
+    return parameters.with_rare(running_counts(learned), learned.rare, learned.layout)
 
 
 def mean_weights(learned: Learned) -> Weights:
@@ -64,13 +49,15 @@ def mean_weights(learned: Learned) -> Weights:
     if learned.more.sampled is not None:
         means: Weights = learned.more.sampled.means
         return means
-    return posterior_mean(chain_counts(learned), learned.prior, learned.layout, learned.kept)
+    return parameters.posterior_mean(
+        chain_counts(learned), learned.prior, learned.layout, learned.kept
+    )
 
 
 def mean_and_log(learned: Learned) -> tuple[Weights, Weights]:
     """Posterior-mean weights and their logs."""
     weights = mean_weights(learned)
-    return weights, log_weights(weights)
+    return weights, parameters.log_weights(weights)
 
 
 def predicting_weights(learned: Learned) -> tuple[Weights, Weights]:
@@ -78,7 +65,7 @@ def predicting_weights(learned: Learned) -> tuple[Weights, Weights]:
     if learned.more.sampled is not None:
         return mean_and_log(learned)
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
-    return weights_under(counts, prior, cells, learned.kept, averages=learned.averages)
+    return parameters.weights_under(counts, prior, cells, learned.kept, averages=learned.averages)
 
 
 def steps_of(learned: Learned) -> np.ndarray:
@@ -89,20 +76,16 @@ def steps_of(learned: Learned) -> np.ndarray:
 
 def emission_table(learned: Learned) -> np.ndarray:
     """Mean emission probabilities, (n_components, n_symbols)."""
-    weights = word_major(learned.layout, mean_weights(learned).emission)
+    weights: Any = parameters.word_major(learned.layout, mean_weights(learned).emission)
     if hasattr(weights, "toarray"):
-        weights = _with_ruled_out(weights)
+        # The cells that a dictionary rules out share the rest of their row.
+        dense = weights.toarray()
+        listed = np.zeros(dense.shape, bool)
+        listed[np.repeat(np.arange(len(dense)), np.diff(weights.indptr)), weights.indices] = True
+        n_ruled_out = np.maximum(1, (~listed).sum(axis=0))
+        rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / n_ruled_out
+        weights = np.where(listed, dense, rest)
     return np.ascontiguousarray(weights.T)
-
-
-def _with_ruled_out(weights: csr_array) -> np.ndarray:
-    """Dense emissions in which the cells a dictionary rules out share the rest of their row."""
-    dense = weights.toarray()
-    listed = np.zeros(dense.shape, bool)
-    listed[np.repeat(np.arange(len(dense)), np.diff(weights.indptr)), weights.indices] = True
-    n_ruled_out = (~listed).sum(axis=0)
-    rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / np.maximum(1, n_ruled_out)
-    return np.where(listed, dense, rest)
 
 
 # Sequences under weights
@@ -159,12 +142,6 @@ class Read:
         decoding.sample_paths(self.weights, self.logs, lattice, starts, rng, path, log_z)
         return path[inside], log_z
 
-    def most_probable(self, posterior: np.ndarray) -> np.ndarray:
-        """The most probable state of each token, from the posterior of the entries."""
-        path = np.empty(len(self.corpus.tokens), np.int32)
-        decoding.best_states(self.lattice, posterior, 0, len(path), path)
-        return path
-
     def table(self, posterior: np.ndarray) -> np.ndarray:
         """Posteriors over all states, token by token."""
         return dense_posterior(self.lattice, posterior, self.cells.n_emitting)
@@ -200,7 +177,9 @@ def paths(read: Read, decoding: str) -> tuple[np.ndarray, np.ndarray]:
     if decoding == "viterbi":
         return read.best_path()
     posterior, log_p = read.entries()
-    return read.most_probable(posterior), log_p
+    path = np.empty(len(read.corpus.tokens), np.int32)
+    best_states(read.lattice, posterior, 0, len(path), path)
+    return path, log_p
 
 
 def posterior_table(read: Read, kernel: Callable[..., Any] = decoding.smoothed) -> np.ndarray:
@@ -229,8 +208,8 @@ def drawn_states(
                 "end_state=True: give a length"
             )
         check_counts(n_samples=n_samples)
-        return paths_to_their_end(start, steps, end, n_samples, rng)
-    lengths = lengths_to_draw(n_samples, length)
+        return drawing.paths_to_their_end(start, steps, end, n_samples, rng)
+    lengths = drawing.lengths_to_draw(n_samples, length)
     if has_end:
-        return paths_ending_at(start, steps, end, lengths, rng), lengths
-    return paths_of_lengths(start, steps, lengths, rng), lengths
+        return drawing.paths_ending_at(start, steps, end, lengths, rng), lengths
+    return drawing.paths_of_lengths(start, steps, lengths, rng), lengths

@@ -18,7 +18,7 @@ import numpy as np
 
 from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.concentrations import Rows
+from sklearn_cvb.learning.dirichlet import SymmetricRows
 
 # No weight is smaller: its cells would leave the range of concentrations.
 _SMALLEST = 1e-9
@@ -97,20 +97,13 @@ def learned_weights(
     if concentrations.learn_gamma:
         # A cell has a table of the weights no more surely than tokens, or than it has tables.
         none = np.prod(1.0 - np.minimum(seen.cells, tables), axis=0)
-        found = found._replace(gamma=_learned_gamma(concentrations, tables, 1.0 - none))
+        sums = tables.sum(axis=0)
+        row = SymmetricRows(sums, 1.0 - none, sums.sum(keepdims=True), np.ones(1), n)
+        shape, rate = concentrations.gamma_prior
+        # The prior of gamma / K, which every state's cell has.
+        gamma = n * dirichlet.fixed_point(concentrations.gamma / n, [row], shape, rate * n)
+        found = found._replace(gamma=float(np.clip(gamma, dirichlet.SMALLEST, dirichlet.LARGEST)))
     return found
-
-
-def _learned_gamma(concentrations: Concentrations, tables: np.ndarray, seen: np.ndarray) -> float:
-    """gamma after one step from the expected tables of each state, and how surely it has any.
-
-    They are counts of one row, whose prior has gamma / K in each cell.
-    """
-    sums, n = tables.sum(axis=0), tables.shape[1]
-    row = Rows(sums, seen, sums.sum(keepdims=True), np.ones(1), n)
-    shape, rate = concentrations.gamma_prior
-    found = n * dirichlet.fixed_point(concentrations.gamma / n, [row], shape, rate * n)
-    return float(np.clip(found, dirichlet.SMALLEST, dirichlet.LARGEST))
 
 
 def _evidence(concentrations: Concentrations, own: _Table) -> float:
@@ -189,15 +182,12 @@ def _drawn_concentration(
     rises with it by `slopes`; the quotient is an integral over w of w^(u - 1) (1 - w)^(n - 1).
     """
     there = totals > 0
-    logs = _log_beta(priors[there], totals[there], rng)
+    a, b, n = priors[there], totals[there], np.count_nonzero(there)
+    # Logs of Beta(a, b) variables, where small a would leave float64: Gamma(a) is Gamma(a + 1)
+    # times U^(1 / a).
+    log_x = np.log(rng.standard_gamma(a + 1.0)) + np.log1p(-rng.random(n)) / a
+    log_y = np.log(rng.standard_gamma(b + 1.0)) + np.log1p(-rng.random(n)) / b
+    logs = log_x - np.logaddexp(log_x, log_y)
     shape, rate = gamma
     found = rng.gamma(shape + anew) / (rate - slopes[there] @ logs)
     return float(np.clip(found, dirichlet.SMALLEST, dirichlet.LARGEST))
-
-
-def _log_beta(a: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Log of Beta(a, b) variables; small a would leave float64."""
-    # Gamma(a) is Gamma(a + 1) times U^(1 / a).
-    log_x = np.log(rng.standard_gamma(a + 1.0)) + np.log1p(-rng.random(len(a))) / a
-    log_y = np.log(rng.standard_gamma(b + 1.0)) + np.log1p(-rng.random(len(b))) / b
-    return log_x - np.logaddexp(log_x, log_y)

@@ -163,17 +163,8 @@ def _expected_entries(problem: Problem) -> np.ndarray:
     return shares[entry_cells(problem.lattice)]
 
 
-def word_start(problem: Problem, rng: np.random.Generator) -> Start:
-    """One posterior for all tokens of a word, from a sparse Dirichlet over its allowed states.
-
-    Words gathered in few states show which state follows which; independent token posteriors that
-    start near uniform do not, and a token-wise update then has nothing to go by.
-    """
-    return words_start(problem, word_weights(problem.cells, rng))
-
-
 def word_weights(cells: Cells, rng: np.random.Generator) -> np.ndarray:
-    """What `word_start` draws: a weight for each cell, and one for missing observations."""
+    """What "word" draws: a weight for each cell, and one for missing observations."""
     weights = rng.standard_gamma(_WORD_CONCENTRATION, len(cells.state))
     # The missing word takes the last weight, 1: uniform. No word loses all weight to underflow.
     return np.append(weights + 1e-200, 1.0)
@@ -186,13 +177,8 @@ def words_start(problem: Problem, weights: np.ndarray) -> Start:
     return Start(entries, None)
 
 
-def parameter_start(problem: Problem, rng: np.random.Generator) -> Start:
-    """Transitions and emissions drawn from Dirichlet(1)."""
-    return Start(None, parameter_weights(problem.cells, rng))
-
-
 def parameter_weights(cells: Cells, rng: np.random.Generator) -> Weights:
-    """What `parameter_start` draws."""
+    """Transitions and emissions drawn from Dirichlet(1)."""
     n = cells.n_states
     emission = rng.standard_exponential(len(cells.state))
     totals = cells.row_totals(emission)
@@ -207,17 +193,10 @@ def parameter_weights(cells: Cells, rng: np.random.Generator) -> Weights:
 def given_weights(
     given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None, rng: np.random.Generator
 ) -> Weights:
-    """The tables that are given, others drawn as `parameter_start` draws them."""
+    """The tables that are given, others drawn as "parameter" draws them."""
     tables, drawn = chain_tables(given, cells, vocabulary), parameter_weights(cells, rng)
     each = zip(tables, drawn, strict=True)
     return Weights(*(other if table is None else table for table, other in each))
-
-
-def unambiguous_start(problem: Problem, rng: np.random.Generator) -> Start:
-    """Transitions between neighbouring tokens that have one allowed state each; flat emissions."""
-    runs = problem.runs
-    flat = np.ones(len(problem.cells.state))
-    return Start(None, smooth_weights(runs.start, runs.transition, flat))
 
 
 def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarray) -> Weights:
@@ -229,19 +208,8 @@ def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarr
     )
 
 
-def context_start(problem: Problem, rng: np.random.Generator) -> Start:
-    """Each token's posterior from what its neighbours may be, whatever the words.
-
-    Transitions are those between all neighbours, each token taking its states in the shares that
-    a dictionary expects; where both have one allowed state they count twice. That no emission
-    speaks keeps a frequent word from a state that few other words take: nearly all of it
-    would be that word's.
-    """
-    return neighbours_start(problem, context_tables(*context_counts(problem), problem.cells))
-
-
 def context_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and transitions that `context_start` counts."""
+    """Starts and transitions that "context" counts."""
     entries = _expected_entries(problem)
     normalise_entries(problem.lattice, entries)
     counts = counts_from_marginals(problem, entries)
@@ -374,15 +342,19 @@ def starting_point(
     init: Any, problem: Problem, prior: Prior, vocabulary: np.ndarray, rng: np.random.Generator
 ) -> Start:
     """Posteriors or weights to start from: by a name, of a fitted model, or as given."""
-    by_name = {
-        "token": token_start,
-        "word": word_start,
-        "parameter": parameter_start,
-        "unambiguous": unambiguous_start,
-        "context": context_start,
-    }
-    if isinstance(init, str):
-        start = by_name[init](problem, rng)
+    runs, cells = problem.runs, problem.cells
+    if isinstance(init, str) and init == "token":
+        start = token_start(problem, rng)
+    elif isinstance(init, str) and init == "word":
+        # One posterior for all tokens of a word, from a sparse Dirichlet over its allowed states.
+        start = words_start(problem, word_weights(cells, rng))
+    elif isinstance(init, str) and init == "context":
+        start = neighbours_start(problem, context_tables(*context_counts(problem), cells))
+    elif isinstance(init, str) and init == "unambiguous":
+        flat = np.ones(len(cells.state))
+        start = Start(None, smooth_weights(runs.start, runs.transition, flat))
+    elif isinstance(init, str):
+        start = Start(None, parameter_weights(cells, rng))
     elif hasattr(init, "predict_proba"):
         start = model_start(problem, init, prior, vocabulary)
     elif isinstance(init, HMMParameters):

@@ -16,7 +16,7 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, posterior_mean
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.learning.algorithms import VB
-from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.validation import InvalidParameterError
 

@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, prior_of, rare_in, with_rare
+from sklearn_cvb.chain.parameters import (
+    Concentrations,
+    HMMCounts,
+    Prior,
+    prior_of,
+    rare_in,
+    with_rare,
+)
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning import dirichlet
@@ -86,10 +93,10 @@ def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
     )
 
 
-def n_occupied(counts: HMMCounts, cells: Cells) -> int:
-    """Number of states that have a token."""
-    n_tokens = counts.start + counts.transition.sum(axis=0)
-    return int(np.count_nonzero(n_tokens[: cells.n_emitting]))
+def noted(chain: Any, hyper: Concentrations, counts: HMMCounts) -> tuple[Any, ...]:
+    """Concentrations, and the number of states that have a token (a method of chains)."""
+    n_tokens = (counts.start + counts.transition.sum(axis=0))[: chain.cells.n_emitting]
+    return hyper.alpha, hyper.beta, int(np.count_nonzero(n_tokens)), hyper.shared
 
 
 class Sampled(NamedTuple):

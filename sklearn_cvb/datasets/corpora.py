@@ -2,8 +2,11 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -18,14 +21,25 @@ WHERE = (
 )
 OR_DOWNLOAD = f"{WHERE}; or allow the download with download_if_missing=True"
 PUBLISHER = "https://raw.githubusercontent.com/nltk/nltk_data/gh-pages/packages/corpora"
-SHA256 = {
-    "brown": "9b275f9b3b95d7bd66ccfb7cd259f445a13bbe5d1f4107aba09fd3e8364bafa6",
-    "conll2000": "01e65164f268366e7caa0db92332a1955d081908c87016e2c7640c3c5279b7cd",
-    "conll2007": "b1e2865b31cdbc016a437c29dc3e190042ef2e237b21ba2a69082b7dc1c007ca",
-    "dependency_treebank": "0df483999f1391f32b141d6047d8ce19efd0a5a3e63ca019bfc4af8530f51fbd",
-    "mac_morpho": "1c6138beba28b9c71edfd4b54991c5e1cf36a4d6b0ad8c66f8aa27c57b07547b",
-    "treebank": "9da92d76c3666cfb6cddeaed0f7e86b344cce0f0928a286d439e555f19c37399",
-}
+
+
+@cache
+def sections(file: str) -> dict[str, str]:
+    """The texts of a file of this folder by their headings, which stand in square brackets."""
+    text = (resources.files("sklearn_cvb.datasets") / file).read_text("utf-8")
+    _, *parts = re.split(r"^\[(.+)\]\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def description_of(corpus: str) -> str:
+    """What a corpus is, where it comes from, and what may be done with it."""
+    return sections("descriptions.txt")[corpus].strip()
+
+
+def checksum_of(name: str) -> str:
+    """SHA-256 of a published file; ``checksums.txt`` has them as ``sha256sum`` writes them."""
+    text = (resources.files("sklearn_cvb.datasets") / "checksums.txt").read_text("utf-8")
+    return next(line.split()[0] for line in text.splitlines() if line.split()[1] == name)
 
 
 def corpus_folder(data_home: Folder | None = None) -> Path:
@@ -54,20 +68,24 @@ def find_corpus(
     """
     folder = corpus_folder(data_home)
     places = folder / "nltk" / f"{name}.zip", folder / f"{name}.zip"
+    sha256 = checksum_of(f"{name}.zip")
     for path in places:
         if path.is_file():
-            check_content(path, path.read_bytes(), SHA256[name], "archive", "corpus")
+            check_content(path, path.read_bytes(), sha256, "archive", "corpus")
             return path
     if not download_if_missing:
         raise not_found(places, OR_DOWNLOAD)
-    return download(places[0].name, places[0].parent, places[0], SHA256[name])
+    return download(places[0].name, places[0].parent, places[0], sha256)
 
 
-def find_file(places: Sequence[Path], sha256: str) -> Path:
-    """The first of these files that exists, if it is the published one; nothing is downloaded."""
+def find_file(places: Sequence[Path], name: str) -> Path:
+    """The first of these files that exists, if it is the published one; nothing is downloaded.
+
+    `name` is what ``checksums.txt`` calls it.
+    """
     for path in places:
         if path.is_file():
-            if hashlib.sha256(path.read_bytes()).hexdigest() != sha256:
+            if hashlib.sha256(path.read_bytes()).hexdigest() != checksum_of(name):
                 raise OSError(f"{path} is not the published file: its SHA-256 differs")
             return path
     raise not_found(places, WHERE, ", and it cannot be downloaded")

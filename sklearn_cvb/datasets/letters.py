@@ -11,22 +11,7 @@ from sklearn_cvb.datasets import corpora
 from sklearn_cvb.datasets.readers import text_lines
 from sklearn_cvb.reading.validation import Folder
 
-_ALICE_SHA256 = "84157c64cf991c7cd7f3fc39aa8fddefebae13710268f448f6034559db37f884"
 _ARCHIVED = "gutenberg/carroll-alice.txt"
-
-_ALICE = """Alice's Adventures in Wonderland by Lewis Carroll (1865), sentence by sentence.
-
-The text of Project Gutenberg (eBook 11) as NLTK distributes it. 1,679 sentences (133,277
-characters) over 27 symbols: small letters and the blank. Public domain."""
-
-_ZULU = """isiZulu verbs, segmented.
-
-5,373 verb types with their surface segmentation and morpheme tags, drawn from the NCHLT/SADiLaR-II
-corpus (Gaustad and Puttkammer 2022, doi 10.1016/j.dib.2022.107994). CC BY 4.0, CTexT and
-SADiLaR."""
-_ZULU_FILE = "zulu_verbs.tsv"
-_ZULU_SHA256 = "71ceaf19f0eea126b286ba727df72d5f3bbdfffd495f16fcd4b4c896161b0f02"
-
 _HEADING = re.compile(r"\[.*\]|CHAPTER\b.*", re.DOTALL)
 _SENTENCE_END = re.compile(r"[.!?]")
 _DASH = re.compile(r"--+|\s+")
@@ -82,11 +67,11 @@ def fetch_alice(*, data_home: Folder | None = None, download_if_missing: bool = 
                 content = books.read(_ARCHIVED)
     else:
         raise corpora.not_found([path], corpora.OR_DOWNLOAD)
-    corpora.check_content(path, content, _ALICE_SHA256, "text", "text")
+    corpora.check_content(path, content, corpora.checksum_of(path.name), "text", "text")
     if not path.is_file():
         path.write_bytes(content)
     text = content.decode("ascii")
-    return Bunch(data=character_sentences(text), text=text, DESCR=_ALICE)
+    return Bunch(data=character_sentences(text), text=text, DESCR=corpora.description_of("alice"))
 
 
 def character_sentences(text: str) -> list[list[str]]:
@@ -138,8 +123,9 @@ def fetch_zulu_verbs(*, data_home: Folder | None = None) -> Bunch:
     >>> verbs.target[2], "".join(verbs.data[2])  # doctest: +SKIP
     (['u', 'kw', 'akh', 'a'], 'ukwakha')
     """
-    path = corpora.corpus_folder(data_home) / _ZULU_FILE
-    return read_segmented(corpora.find_file([path], _ZULU_SHA256), _ZULU)
+    path = corpora.corpus_folder(data_home) / "zulu_verbs.tsv"
+    found = corpora.find_file([path], path.name)
+    return read_segmented(found, corpora.description_of("zulu_verbs"))
 
 
 def read_segmented(path: Folder, description: str = "") -> Bunch:

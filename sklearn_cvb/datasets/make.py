@@ -81,7 +81,12 @@ def make_hmm_sequences(
     random = generator_of(random_state)
     parameters = _random_hmm(n_components, n_symbols, concentration, random)
     lengths = random.integers(shortest, longest, size=n_samples, endpoint=True)
-    states, symbols = _draw_chains(parameters, n_samples, longest, random)
+    startprob, transmat, emissionprob = parameters
+    states = np.empty((n_samples, longest), dtype=np.int64)
+    states[:, 0] = _draw_rows(np.broadcast_to(startprob, (n_samples, n_components)), random)
+    for position in range(1, longest):
+        states[:, position] = _draw_rows(transmat[states[:, position - 1]], random)
+    symbols = np.array([_draw_rows(emissionprob[row], random) for row in states])
     X = [row[:size].copy() for row, size in zip(symbols, lengths, strict=True)]
     Z = [row[:size].copy() for row, size in zip(states, lengths, strict=True)]
     return (X, Z, *parameters) if return_parameters else (X, Z)
@@ -153,18 +158,6 @@ def _random_hmm(
         own = np.flatnonzero(owner == state % n_symbols)
         emissionprob[state, own] += 0.9 * random.dirichlet(np.ones(len(own)))
     return startprob, transmat, emissionprob
-
-
-def _draw_chains(
-    parameters: tuple[Any, ...], n_samples: int, length: int, random: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    startprob, transmat, emissionprob = parameters
-    states = np.empty((n_samples, length), dtype=np.int64)
-    states[:, 0] = _draw_rows(np.broadcast_to(startprob, (n_samples, len(startprob))), random)
-    for position in range(1, length):
-        states[:, position] = _draw_rows(transmat[states[:, position - 1]], random)
-    symbols = [_draw_rows(emissionprob[row], random) for row in states]
-    return states, np.array(symbols)
 
 
 def _draw_rows(probabilities: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets import pocket_lexicon as lexicon
+from sklearn_cvb.datasets.corpora import sections
 from sklearn_cvb.datasets.make import generator_of
 from sklearn_cvb.reading.validation import Seed
 
@@ -98,9 +99,13 @@ def make_pocket_english(
     # A call for each number would take most of the time.
     uniforms = (number for _ in count() for number in random.random(8192).tolist())
     derivations = [_draw_sentence(pocket_grammar(), uniforms) for _ in range(n_samples)]
+    leaves = [
+        [(category.label, word) for category, word in steps if category.is_lexical]
+        for steps in derivations
+    ]
     corpus = Bunch(
-        data=[[word for _, word in _leaves(steps)] for steps in derivations],
-        target=[[tag for tag, _ in _leaves(steps)] for steps in derivations],
+        data=[[word for _, word in pairs] for pairs in leaves],
+        target=[[tag for tag, _ in pairs] for pairs in leaves],
     )
     if with_trees:
         corpus.trees = [_tree(iter(steps)) for steps in derivations]
@@ -173,7 +178,7 @@ def pocket_slips() -> dict[tuple[str, str], tuple[Category, ...]]:
 
 
 def _lines(section: str) -> list[str]:
-    return lexicon.sections(_GRAMMAR)[section].strip().splitlines()
+    return sections(_GRAMMAR)[section].strip().splitlines()
 
 
 def _category(
@@ -215,7 +220,7 @@ def _word_classes() -> dict[str, list[Any]]:
         for tag, word in zip(VERB_FORMS, forms, strict=True):
             for valence in valences:
                 classes.setdefault(f"{tag}/{valence}", []).append(word)
-    entries = re.split(r"\n(?! )", lexicon.sections(_GRAMMAR)["words"].strip())
+    entries = re.split(r"\n(?! )", sections(_GRAMMAR)["words"].strip())
     words = {symbol: text.split() for symbol, text in (entry.split(": ", 1) for entry in entries)}
     for group in (words, lexicon.open_classes()):
         for symbol, members in group.items():
@@ -259,10 +264,6 @@ def _draw_derivation(grammar: dict[str, Category], uniforms: Iterator[float]) ->
         if n_words + len(agenda) > _LONGEST_SENTENCE:
             return None
     return steps
-
-
-def _leaves(steps: Iterable[Step]) -> list[tuple[str, str]]:
-    return [(category.label, word) for category, word in steps if category.is_lexical]
 
 
 def _tree(steps: Iterator[Step]) -> Any:

@@ -8,10 +8,11 @@ there are.
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib import resources
 from itertools import product
 from typing import NamedTuple
 from zlib import crc32
+
+from sklearn_cvb.datasets.corpora import sections
 
 # Of the words that could be made, one in so many is there.
 _VERBS_WITH_PREFIX, _NOUNS_WITH_PREFIX, _ADJECTIVES_WITH_PREFIX = 6, 7, 12
@@ -95,14 +96,25 @@ def open_classes() -> dict[str, list[str]]:
     """Words of the open classes by symbol of the grammar, but for verbs."""
     singular, mass = _nouns()
     compared = [stem for properties, stem in _entries("adjectives") if "er" in properties]
+    irregular = [pair.split(":") for pair in _words("irregular plurals")]
+    adverbs = _derived("adjectives", "ly")
+    adverbs += [
+        "un" + attach(stem, "ly")
+        for properties, stem in _entries("adjectives")
+        if {"un", "ly"} <= set(properties)
+    ]
     return {
         "NN": singular,
         "NN/mass": [noun for noun in singular if noun in mass],
-        "NNS": [_plural(noun) for noun in singular if noun not in mass],
+        "NNS": [
+            next((n.removesuffix(a) + b for a, b in irregular if n.endswith(a)), attach(n, "s"))
+            for n in singular
+            if n not in mass
+        ],
         "JJ": _adjectives(),
         "JJR": _shuffled(attach(stem, "er") for stem in compared),
         "JJS": _shuffled(attach(stem, "est") for stem in compared),
-        "RB": _adverbs(),
+        "RB": _shuffled(adverbs),
         **_names(),
         **_numbers(),
     }
@@ -132,14 +144,6 @@ def _nouns() -> tuple[list[str], set[str]]:
     return list(dict.fromkeys([*_shuffled(plain), *_shuffled(made)])), mass
 
 
-def _plural(noun: str) -> str:
-    for pair in _words("irregular plurals"):
-        one, many = pair.split(":")
-        if noun.endswith(one):
-            return noun.removesuffix(one) + many
-    return attach(noun, "s")
-
-
 def _adjectives() -> list[str]:
     plain = [stem for _, stem in _entries("adjectives")] + _words("nationalities")
     made = _derived("nouns", "al", "less", "ful", "y", "ly", "ic")
@@ -167,17 +171,6 @@ def _adjectives() -> list[str]:
     compounds = [f"{first}-{last}" for first, last in pairs]
     made += [word for word in compounds if _exists(word, _COMPOUND_ADJECTIVES)]
     return [*_shuffled(plain), *_shuffled(made)]
-
-
-def _adverbs() -> list[str]:
-    """Adverbs in -ly."""
-    made = _derived("adjectives", "ly")
-    made += [
-        "un" + attach(stem, "ly")
-        for properties, stem in _entries("adjectives")
-        if {"un", "ly"} <= set(properties)
-    ]
-    return _shuffled(made)
 
 
 def _names() -> dict[str, list[str]]:
@@ -269,14 +262,6 @@ def _before_vowel(stem: str, suffix: str) -> str:
     if _DOUBLED.fullmatch(stem):
         return stem + stem[-1]
     return stem
-
-
-@cache
-def sections(file: str) -> dict[str, str]:
-    """The texts of a file of this folder by their headings, which stand in square brackets."""
-    text = (resources.files("sklearn_cvb.datasets") / file).read_text("utf-8")
-    _, *parts = re.split(r"^\[(.+)\]\n", text, flags=re.MULTILINE)
-    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def _words(section: str) -> list[str]:

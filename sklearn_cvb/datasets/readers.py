@@ -5,7 +5,7 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -91,8 +91,13 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
                 f"{path}, line {number}: {row[:60]!r} is no row of CoNLL-U: {error}"
             ) from None
         if isinstance(token["id"], int):
+            if column not in token:
+                raise ValueError(
+                    f"{path}, sentence {len(corpus.data)}: no column {column!r}; line {number} has "
+                    f"{', '.join(token)}"
+                )
             words.append(token["form"])
-            tags.append(_column(token, column, f"{path}, sentence {len(corpus.data)}", number))
+            tags.append(value_in(token[column]))
     return corpus
 
 
@@ -227,13 +232,6 @@ def opened(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
             f"{path} is not compressed as its name says ({error}): give it the ending it should "
             "have, or fetch it again"
         ) from error
-
-
-def _column(token: Mapping[Any, Any], column: str, sentence: str, line: int) -> Any:
-    if column not in token:
-        raise ValueError(f"{sentence}: no column {column!r}; line {line} has {', '.join(token)}")
-    value = token[column]
-    return value_in(value)
 
 
 def value_in(value: Any) -> Any:

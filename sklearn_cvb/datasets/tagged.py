@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import ZipFile
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
+from sklearn_cvb.datasets.corpora import description_of, find_corpus, nltk_root
 from sklearn_cvb.reading.validation import Folder
 
 Sentence = list[tuple[str, str]]  # words with their tags
@@ -217,14 +217,15 @@ def _load(
     corpus: str, data_home: Folder | None, download_if_missing: bool, return_X_y: bool
 ) -> Any:
     """Words and tags of a corpus of the table."""
-    description, archives = _CORPORA[corpus]
     data, target = [], []
-    for name, read in archives.items():
+    for name, read in _CORPORA[corpus].items():
         path = find_corpus(name, data_home=data_home, download_if_missing=download_if_missing)
         for sentence in read(path):
             data.append([word for word, _ in sentence])
             target.append([tag for _, tag in sentence])
-    return (data, target) if return_X_y else Bunch(data=data, target=target, DESCR=description)
+    if return_X_y:
+        return data, target
+    return Bunch(data=data, target=target, DESCR=description_of(corpus))
 
 
 def _read_brown(path: Path) -> Iterator[Sentence]:
@@ -273,51 +274,11 @@ def _read_mac_morpho(path: Path) -> Iterator[Sentence]:
                 yield sentence
 
 
-class _Corpus(NamedTuple):
-    """What a corpus is, and who reads each of its archives."""
-
-    description: str
-    archives: dict[str, Callable[[Path], Iterable[Sentence]]]
-
-
-_CORPORA = {
-    "brown": _Corpus(
-        """Brown corpus, tagged.
-
-57,340 sentences (1,161,192 tokens) in 500 texts of 15 genres, with the 472 tags of the corpus
-as distributed with NLTK (compound tags such as NP-TL or PPSS+BEM kept whole). Words keep their
-case. Redistribution permitted.""",
-        {"brown": _read_brown},
-    ),
-    "conll2000": _Corpus(
-        """CoNLL-2000 shared task, tagged.
-
-10,948 sentences (259,104 tokens) of the Wall Street Journal, sections 15-18 (train) then 20
-(test), with part-of-speech tags assigned by the Brill tagger, as distributed with NLTK. Words
-keep their case. For research use.""",
-        {"conll2000": _read_conll2000},
-    ),
-    "mac_morpho": _Corpus(
-        """Mac-Morpho, tagged.
-
-53,374 sentences (1,221,464 tokens) of the Brazilian newspaper Folha de S.Paulo, 1994, with the 83
-tags of the corpus as distributed with NLTK (N|EST, PREP|+ and the like kept whole). Words keep
-their case. For research use; by courtesy of NILC, University of São Paulo at São Carlos.""",
-        {"mac_morpho": _read_mac_morpho},
-    ),
-    "treebank": _Corpus(
-        """Penn Treebank sample, tagged.
-
-3,914 sentences (94,084 tokens without traces) of the Wall Street Journal, files wsj_0001 to
-wsj_0199, with hand-corrected part-of-speech tags, as distributed with NLTK. Words keep their case;
-empty elements (tag -NONE-) are dropped. For non-commercial use.""",
-        {"treebank": _read_treebank},
-    ),
-    "wsj": _Corpus(
-        """Wall Street Journal sentences, tagged.
-
-14,862 sentences (353,188 tokens, 45 tags): the 3,914 of the Penn Treebank sample (tags corrected
-by hand), then the 10,948 of CoNLL-2000 (tags by the Brill tagger). For non-commercial use.""",
-        {"treebank": _read_treebank, "conll2000": _read_conll2000},
-    ),
+# Who reads each of the archives of a corpus.
+_CORPORA: dict[str, dict[str, Callable[[Path], Iterable[Sentence]]]] = {
+    "brown": {"brown": _read_brown},
+    "conll2000": {"conll2000": _read_conll2000},
+    "mac_morpho": {"mac_morpho": _read_mac_morpho},
+    "treebank": {"treebank": _read_treebank},
+    "wsj": {"treebank": _read_treebank, "conll2000": _read_conll2000},
 }

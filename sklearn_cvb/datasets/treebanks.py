@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from zipfile import ZipFile
 
 from sklearn.utils import Bunch
 
-from sklearn_cvb.datasets.corpora import find_corpus, nltk_root
+from sklearn_cvb.datasets.corpora import description_of, find_corpus, nltk_root
 from sklearn_cvb.datasets.readers import opened, value_in
 from sklearn_cvb.reading.validation import Folder
 from sklearn_cvb.treebank.reading import cleaned
@@ -23,34 +23,9 @@ _PLACES = {
     4: {"form": 0, "upos": 1, "xpos": 1, "head": 2},
 }
 
-_TREES = """Penn Treebank sample, parsed.
 
-3,914 sentences of the Wall Street Journal, files wsj_0001 to wsj_0199, with hand-made trees, as
-distributed with NLTK. Empty elements, function tags and indices are removed unless asked for. For
-non-commercial use."""
-
-_DEPENDENCIES = """Penn Treebank sample as dependencies.
-
-3,914 sentences of the Wall Street Journal, files wsj_0001 to wsj_0199, converted from the gold
-trees, as distributed with NLTK: part-of-speech tags, and the head of each token, from 1; 0 for the
-root. For non-commercial use."""
-
-_CONLL2007 = """Dependency treebanks of Basque and Spanish.
-
-Of the treebanks of the CoNLL-2007 shared task on dependency parsing those that NLTK distributes:
-3,175 sentences of Basque and 3,512 of Spanish, with coarse and fine part-of-speech tags, and the
-head of each token, from 1; 0 for the root. Creative Commons attribution, non-commercial, no
-derivatives."""
-
-
-class _Treebank(NamedTuple):
-    """How a language's files are called, and the coarse tag of its punctuation."""
-
-    prefix: str
-    punctuation: str
-
-
-_TREEBANKS = {"basque": _Treebank("eus", "PUNT"), "spanish": _Treebank("esp", "F")}
+# How a language's files are called, and the coarse tag of its punctuation.
+_TREEBANKS = {"basque": ("eus", "PUNT"), "spanish": ("esp", "F")}
 _SUBSETS = {"all": ("train", "test"), "train": ("train",), "test": ("test",)}
 
 
@@ -97,7 +72,8 @@ def fetch_treebank_trees(
         trees = list(reader.parsed_sents())
     if clean:
         trees = [cleaned(tree, "the treebank") for tree in trees]
-    return Bunch(data=[tree.leaves() for tree in trees], target=trees, DESCR=_TREES)
+    data, description = [tree.leaves() for tree in trees], description_of("treebank_trees")
+    return Bunch(data=data, target=trees, DESCR=description)
 
 
 def fetch_dependency_treebank(
@@ -151,7 +127,7 @@ def fetch_dependency_treebank(
             if name.endswith(".dp")
         }
     sentences = {name: _sentences_of(lines, name, "xpos") for name, lines in files.items()}
-    corpus = _bunch_of_files(sentences, remove, _DEPENDENCIES)
+    corpus = _bunch_of_files(sentences, remove, "dependency_treebank")
     return (corpus.data, corpus.target) if return_X_y else corpus
 
 
@@ -218,16 +194,16 @@ def fetch_conll2007(
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
     path = find_corpus("conll2007", data_home=data_home, download_if_missing=download_if_missing)
-    treebank = _TREEBANKS[language]
-    remove = {treebank.punctuation} if remove_punctuation else set()
+    prefix, punctuation = _TREEBANKS[language]
+    remove = {punctuation} if remove_punctuation else set()
     with ZipFile(path) as archive:
-        names = [f"{treebank.prefix}.{part}" for part in _SUBSETS[subset]]
+        names = [f"{prefix}.{part}" for part in _SUBSETS[subset]]
         files = {name: archive.read(f"conll2007/{name}").split(b"\n") for name in names}
     sentences = {
         name: _sentences_of(map(_decoded, lines), name, column, "upos")
         for name, lines in files.items()
     }
-    corpus = _bunch_of_files(sentences, remove, _CONLL2007)
+    corpus = _bunch_of_files(sentences, remove, "conll2007")
     return (corpus.data, corpus.target) if return_X_y else corpus
 
 
@@ -288,15 +264,15 @@ def read_dependencies(
 
 
 def _bunch_of_files(
-    sentences: dict[str, Iterator[list[tuple[Any, ...]]]], remove: Collection[str], description: str
+    sentences: dict[str, Iterator[list[tuple[Any, ...]]]], remove: Collection[str], name: str
 ) -> Bunch:
     """What `_bunch_of` finds in each file, one after the other, and the file of each sentence."""
-    corpus = Bunch(data=[], words=[], target=[], files=[], DESCR=description)
-    for name, rows in sentences.items():
+    corpus = Bunch(data=[], words=[], target=[], files=[], DESCR=description_of(name))
+    for file, rows in sentences.items():
         part = _bunch_of(rows, remove)
         for key in ("data", "words", "target"):
             corpus[key] += part[key]
-        corpus.files += [name] * len(part.data)
+        corpus.files += [file] * len(part.data)
     return corpus
 
 
@@ -373,14 +349,13 @@ def _bunch_of(sentences: Iterable[list[tuple[Any, ...]]], remove: Collection[str
             corpus.words.append([rows[i - 1][1] for i in kept])
             places = {old: new for new, old in enumerate(kept, 1)}
             heads = [head for _, _, head, _ in rows]
-            corpus.target.append([_new_head(heads[i - 1], heads, places) for i in kept])
+            above = []
+            for head in (heads[i - 1] for i in kept):
+                # The nearest token above that is kept, by its new place; rings end, too.
+                for _ in heads:
+                    if head is None or head == 0 or head in places:
+                        break
+                    head = heads[head - 1]
+                above.append(None if head is None else places.get(head, 0))
+            corpus.target.append(above)
     return corpus
-
-
-def _new_head(head: int | None, heads: list[Any], places: dict[int, int]) -> int | None:
-    """The nearest token above that is kept, by its new place."""
-    for _ in heads:
-        if head is None or head == 0 or head in places:
-            break
-        head = heads[head - 1]
-    return places.get(head, 0) if head is not None else None

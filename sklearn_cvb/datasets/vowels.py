@@ -6,20 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_cvb.datasets.corpora import corpus_folder, find_file
+from sklearn_cvb.datasets.corpora import corpus_folder, description_of, find_file
 from sklearn_cvb.reading.validation import Folder
 
-DESCRIPTION = """Japanese Vowels.
-
-Nine male speakers utter two Japanese vowels, /ae/, in succession: 270 training and 370 test
-sequences of 7 to 29 steps, each of 12 LPC cepstrum coefficients. What is to be found is the
-speaker, "1" to "9" (Kudo, Toyama and Shimbo 1999, Pattern Recognition Letters 20, 1103-1111; UCI
-Machine Learning Repository). CC BY 4.0."""
 _FOLDER = "japanese_vowels"
-_FILES = {
-    "JapaneseVowels_TRAIN.ts": "68a430eabd919cc77f40b1f5f3bc0dcafacc1486bca9260785aeb7d262cc78cd",
-    "JapaneseVowels_TEST.ts": "b3d41d6a0ca3bcad3afb9ca7d4365382aa51341e2e58bae2a574babdda5b9462",
-}
 
 
 def fetch_japanese_vowels(*, data_home: Folder | None = None, return_X_y: bool = False) -> Any:
@@ -54,14 +44,16 @@ def fetch_japanese_vowels(*, data_home: Folder | None = None, return_X_y: bool =
     ((20, 12), '1')
     """
     folder = corpus_folder(data_home)
+    names = "JapaneseVowels_TRAIN.ts", "JapaneseVowels_TEST.ts"
     parts = [
-        read_series_file(find_file([folder / _FOLDER / name, folder / name], sha256))
-        for name, sha256 in _FILES.items()
+        read_series_file(find_file([folder / _FOLDER / name, folder / name], name))
+        for name in names
     ]
     (X_train, y_train), (X_test, y_test) = parts
     if return_X_y:
         return X_train, y_train, X_test, y_test
-    return Bunch(X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test, DESCR=DESCRIPTION)
+    description = description_of(_FOLDER)
+    return Bunch(X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test, DESCR=description)
 
 
 def read_series_file(path: Folder) -> tuple[list[np.ndarray], np.ndarray]:

@@ -5,39 +5,11 @@ from typing import Any
 from sklearn.utils import Bunch
 
 from sklearn_cvb.alignment.links import read_pharaoh
-from sklearn_cvb.datasets.corpora import corpus_folder, find_file
+from sklearn_cvb.datasets.corpora import corpus_folder, description_of, find_file
 from sklearn_cvb.datasets.readers import text_lines
 from sklearn_cvb.reading.validation import Folder
 
-DESCRIPTION = """XL-WA: English sentences and their translations, with links between words.
-
-For Danish, Spanish, Hungarian and Dutch 1,002 sentence pairs to learn from, whose links are silver,
-105 of development and 245 to test on, aligned by hand (Martelli et al. 2023, CLiC-it). CC BY-NC-SA
-4.0."""
-
-# Of the training, development and test part.
-_SHA256 = {
-    "da": (
-        "437eaf6de138736eea444cd1967dd196273a0965712c3a1004823a78031e32c3",
-        "3ef8fb6c614ae804f99711b8505acbedf9971a4819aa2c7bf30dc3dcda1dfc8f",
-        "6630407b53ade43e16f1adba833057d78537e13734387b05351cd787aacb48cc",
-    ),
-    "es": (
-        "fa45c84995be20e4e892c2367c550d1cb00eb353ab4b60ef5ad559a4f7cd88bc",
-        "3002d91e64d9e51e757316270c57bfcb5466f0a168988f6b500232e24c94529f",
-        "ed58830737e510299abc69df81fc922c4ae321a327f9eacd166f63bf995dba5e",
-    ),
-    "hu": (
-        "f6e1e24ec3f79f7dd5e24cc8dd1075d2aa4827deb355c9618817c9cc96328f9d",
-        "80366746f190a5b079067e3a7364a69da2f702aa9833403d583e35acb177f990",
-        "10f7f018bd94423e1bd15b9cb1d672d5de1289ae5f447d2d08617aed526faf63",
-    ),
-    "nl": (
-        "13ffca616382c5f98f1ea2acdb3f151c1207d5093cf3732aaf43193f2b62e2a0",
-        "6a82bd84165aad3df96d36159098486f337fce0554db26c13d4c1fef27dc985f",
-        "f0a9a51cff03ee0885a6687cd33859749d71b906a12cc7816111ee883ae2be39",
-    ),
-}
+_LANGUAGES = "da", "es", "hu", "nl"
 _SUBSETS = "train", "dev", "test"
 
 
@@ -87,17 +59,16 @@ def fetch_xl_wa(
     (['According', 'to', 'the', 'Spanish'], [(0, 0), (1, 0), (2, 1), (3, 3)])
     """
     for name, value, known in (
-        ("language", language, tuple(_SHA256)),
+        ("language", language, _LANGUAGES),
         ("subset", subset, ("all", *_SUBSETS)),
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
-    found = Bunch(data=[], target=[], subset=[], DESCR=DESCRIPTION)
-    for part, sha256 in zip(_SUBSETS, _SHA256[language], strict=True):
-        if subset not in ("all", part):
-            continue
-        path = corpus_folder(data_home) / "xl-wa" / language / f"{part}.tsv"
-        pairs = read_aligned(find_file([path], sha256), lowercase=lowercase)
+    found = Bunch(data=[], target=[], subset=[], DESCR=description_of("xl_wa"))
+    for part in _SUBSETS if subset == "all" else (subset,):
+        name = f"xl-wa/{language}/{part}.tsv"
+        path = find_file([corpus_folder(data_home) / name], name)
+        pairs = read_aligned(path, lowercase=lowercase)
         found.data += pairs.data
         found.target += pairs.target
         found.subset += [part] * len(pairs.data)

@@ -4,6 +4,7 @@ import math
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import get_terminal_size
@@ -37,12 +38,10 @@ def missing_packages() -> list[str]:
     """Names of the packages that only the display needs and that are not installed."""
     missing = []
     for name in ("rich", "matplotlib"):
-        try:
-            is_installed = find_spec(name) is not None
-        except (ImportError, ValueError):
-            is_installed = False
-        if not is_installed:
-            missing.append(name)
+        with suppress(ImportError, ValueError):
+            if find_spec(name) is not None:
+                continue
+        missing.append(name)
     return missing
 
 
@@ -52,6 +51,9 @@ def cells(row: Row) -> tuple[str, ...]:
     It is "" for what is not known yet, "-" for what there is not.
     """
     accuracies = [restart.accuracy for restart in row.restarts]
+    spread = f"{100 * np.mean(accuracies):.1f}" if accuracies else ""
+    if len(accuracies) > 1:
+        spread += f" ({100 * np.std(accuracies, ddof=1):.2f})"
     seconds = [restart.seconds for restart in row.restarts]
     known, unknown, perplexity = ("",) * 3
     if row.unseen is not None:
@@ -60,20 +62,13 @@ def cells(row: Row) -> tuple[str, ...]:
     published = row.published
     return (
         ALGORITHMS[row.name].title,
-        _spread(accuracies),
+        spread,
         f"{np.mean(seconds):.2f}" if seconds else "",
         "-" if published is None else f"{published.mean:.1f} ({published.deviation:.1f})",
         known,
         unknown,
         perplexity,
     )
-
-
-def _spread(accuracies: list[float]) -> str:
-    if not accuracies:
-        return ""
-    mean = f"{100 * np.mean(accuracies):.1f}"
-    return f"{mean} ({100 * np.std(accuracies, ddof=1):.2f})" if len(accuracies) > 1 else mean
 
 
 def _per_cent(share: float) -> str:

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from sklearn_cvb.datasets import (
-    fetch_brown,
-    fetch_conll2000,
-    fetch_treebank_tagged,
-    fetch_wsj,
-    make_pocket_english,
-    pocket_english_dictionary,
-    read_conllu,
-    read_word_tag,
-)
+from sklearn_cvb import datasets
 from sklearn_cvb.reading.dictionary import tag_dictionary_from, tags_in
 
-if TYPE_CHECKING:
-    from sklearn.utils import Bunch
-
-
 FETCHERS = {
-    "treebank": fetch_treebank_tagged,
-    "conll2000": fetch_conll2000,
-    "wsj": fetch_wsj,
-    "brown": fetch_brown,
+    "treebank": datasets.fetch_treebank_tagged,
+    "conll2000": datasets.fetch_conll2000,
+    "wsj": datasets.fetch_wsj,
+    "brown": datasets.fetch_brown,
 }
 EMBEDDED = "pocket English"
 _EMBEDDED_SENTENCES = 1000
@@ -68,8 +55,8 @@ def load_text(
     """
     if corpus is None:
         n_sentences = n_sentences or _EMBEDDED_SENTENCES
-        sentences = make_pocket_english(n_sentences, random_state=seed)
-        lexicon = pocket_english_dictionary()
+        sentences = datasets.make_pocket_english(n_sentences, random_state=seed)
+        lexicon = datasets.pocket_english_dictionary()
         tagged = [[(word, tag) for tag in tags] for word, tags in lexicon.items()]
         dictionary = tag_dictionary_from(
             tagged, min_count=min_count, count_in=sentences.data, weights=False
@@ -88,10 +75,15 @@ def load_text(
 def _from_corpus(
     corpus: str, data_home: str | None, n_sentences: int | None, min_count: int
 ) -> Text:
+    name, path = corpus, Path(corpus)
     if corpus in FETCHERS:
-        name, whole = corpus, FETCHERS[corpus](data_home=data_home)
+        whole = FETCHERS[corpus](data_home=data_home)
+    elif not path.is_file():
+        names = ", ".join(FETCHERS)
+        raise OSError(f"no file {str(path)!r}, and the named corpora are {names}")
     else:
-        name, whole = Path(corpus).name, _read_file(Path(corpus))
+        read = datasets.read_conllu if ".conllu" in path.suffixes[-2:] else datasets.read_word_tag
+        name, whole = path.name, read(path)
     if n_sentences is not None and n_sentences > len(whole.data):
         raise ValueError(f"{name} has {len(whole.data):,} sentences, not {n_sentences:,}")
     X, y = whole.data[:n_sentences], whole.target[:n_sentences]
@@ -101,13 +93,6 @@ def _from_corpus(
         whole.data, whole.target, min_count=min_count, count_in=X, weights=False
     )
     return Text(name, X, y, dictionary, len(X) == len(whole.data))
-
-
-def _read_file(path: Path) -> Bunch:
-    if not path.is_file():
-        names = ", ".join(FETCHERS)
-        raise OSError(f"no file {str(path)!r}, and the named corpora are {names}")
-    return read_conllu(path) if ".conllu" in path.suffixes[-2:] else read_word_tag(path)
 
 
 class HeldOut(NamedTuple):

@@ -34,9 +34,9 @@ from sklearn_cvb.dependency.parameters import (
 from sklearn_cvb.dependency.prediction import probabilities_of
 from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_size
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.concentrations import Rows, first_value, log_density, rests
+from sklearn_cvb.learning.dirichlet import SymmetricRows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Own row, coarse row.
@@ -305,7 +305,7 @@ def _first_on_the_right(arcs: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class DependencyModel(Model):
+class DependencyModel(RowModel):
     """Sentences of tags, concentrations, and where weights begin.
 
     `rare` are the tags whose mean counts an unknown tag has, too; at a `temperature` below 1 the
@@ -317,11 +317,6 @@ class DependencyModel(Model):
     init: Any
     rare: np.ndarray
     temperature: float = 1.0
-
-    @property
-    def n_observed(self) -> int:
-        """Tokens, none of which is missing."""
-        return len(self.problem.corpus.tokens)
 
     @property
     def layout(self) -> DependencyLayout:
@@ -359,7 +354,7 @@ class DependencyModel(Model):
             np.split(rows, ends[:-1]),
             strict=True,
         )
-        tables = [Rows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
+        tables = [SymmetricRows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
         # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
         parts = tables[:1] + tables[3:], tables[1:2]
         if hyper.tied:
@@ -393,20 +388,6 @@ class DependencyModel(Model):
             return self.infer(seed), seed
         counts, log_z, shares = expectation(seed, self.problem.sentences, keeps_shares=True)
         return inferred(counts, log_z, shares), seed
-
-    def maximise(
-        self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
-    ) -> tuple[np.ndarray, float]:
-        """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
-        rows = self.layout.rows(counts, prior)
-        weights = rows.mean(before)
-        return weights, -rows.log_prior_density(weights)
-
-    def average(
-        self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
-    ) -> tuple[np.ndarray, float]:
-        """exp E[log] of all probabilities, and KL of their posterior from their prior."""
-        return self.layout.rows(counts, prior).averages()
 
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts; arcs are split in proportion between tables at any temperature."""
@@ -446,10 +427,6 @@ class DependencyModel(Model):
         )
         trees = Trees(heads, is_coarse)
         return Drawn(used_cells(sentences, *trees), trees, proposals=proposals)
-
-    def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
-        """log p(tags, trees | prior)."""
-        return self.layout.rows(counts, prior).log_evidence()
 
     def means(
         self, counts: np.ndarray, prior: np.ndarray, sample: Trees

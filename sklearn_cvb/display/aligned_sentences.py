@@ -125,7 +125,15 @@ class AlignedSentences(Picture):
         best = self.posteriors.argmax(axis=1).tolist()
         links = ", ".join(f"{w} ← {names[i]}" for w, i in zip(self.target, best, strict=True))
         lines = opening(width, height, f"Alignment: {links}", f' font-size="{_FONT:g}"', standalone)
-        lines += _lines_of_grid(n, m, left, top)
+        # Faint lines between columns and rows.
+        right, bottom = left + n * _CELL, top + m * _CELL
+        ends = [(left + i * _CELL, top, left + i * _CELL, bottom) for i in range(n + 1)]
+        ends += [(left, top + j * _CELL, right, top + j * _CELL) for j in range(m + 1)]
+        lines += [
+            f'<line x1="{a:.1f}" y1="{b:.1f}" x2="{c:.1f}" y2="{d:.1f}" stroke="currentColor" '
+            'opacity="0.2"/>'
+            for a, b, c, d in ends
+        ]
         for i, word in enumerate(self.source):
             x, y = middle(i, 0)[0] + _FONT / 3, top - _MARGIN
             lines.append(
@@ -146,18 +154,6 @@ class AlignedSentences(Picture):
                 f'fill="none" stroke="{COLOURS[GOLD]}" stroke-width="2"/>'
             )
         return "\n".join([*lines, "</svg>"])
-
-
-def _lines_of_grid(n: int, m: int, left: float, top: float) -> list[str]:
-    """Faint lines between columns and rows."""
-    right, bottom = left + n * _CELL, top + m * _CELL
-    ends = [(left + i * _CELL, top, left + i * _CELL, bottom) for i in range(n + 1)]
-    ends += [(left, top + j * _CELL, right, top + j * _CELL) for j in range(m + 1)]
-    return [
-        f'<line x1="{a:.1f}" y1="{b:.1f}" x2="{c:.1f}" y2="{d:.1f}" stroke="currentColor" '
-        'opacity="0.2"/>'
-        for a, b, c, d in ends
-    ]
 
 
 def _posteriors(links: Any, sizes: tuple[int, int]) -> np.ndarray:

@@ -108,7 +108,14 @@ def drawing_of(
     Heads are positions from 1, 0 for the root, None where not known.
     """
     columns = [words] if tags is None else [words, tags]
-    middles, width = _middles(columns)
+    middles: list[float] = []
+    width = _MARGIN
+    for stacked in zip(*columns, strict=True):
+        widths = [width_of(t) * SIZES[kind] for t, kind in zip(stacked, (WORD, TAG), strict=False)]
+        needed = max(*widths, _NARROWEST) + _GAP
+        middles.append(width + needed / 2)
+        width += needed
+    width += _MARGIN
     texts = []
     floor = -_CLEARANCE
     for kind, column in zip((WORD, TAG), columns, strict=False):
@@ -145,17 +152,6 @@ def verdict(heads: Sequence[int | None], gold: Sequence[int | None], in_picture:
     n_wrong, n_known = len(wrong_of(heads, gold)), sum(true is not None for true in gold)
     said = f"{n_known - n_wrong} of {n_known} heads right"
     return f"{said}; dashed: wrong; below: gold" if n_wrong and in_picture else said
-
-
-def _middles(columns: list[Sequence[str]]) -> tuple[list[float], float]:
-    """Middle of each token, and the width of all."""
-    middles, x = [], _MARGIN
-    for texts in zip(*columns, strict=True):
-        widths = [width_of(t) * SIZES[kind] for t, kind in zip(texts, (WORD, TAG), strict=False)]
-        needed = max(*widths, _NARROWEST) + _GAP
-        middles.append(x + needed / 2)
-        x += needed
-    return middles, x + _MARGIN
 
 
 def _arcs(

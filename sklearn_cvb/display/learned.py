@@ -101,7 +101,15 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
         return [texts for part in attributes["parts_"] for texts in _numbers_of(part)]
     if "means_" in attributes:
         means = np.asarray(attributes["means_"])
-        widths = np.sqrt(_variances(attributes, means.shape))
+        variances = np.asarray(attributes["covariances_"])
+        if variances.ndim == 3:
+            variances = np.diagonal(variances, axis1=1, axis2=2)
+        elif variances.ndim == 1:
+            variances = np.broadcast_to(variances[:, None], means.shape)
+        # A table of variances, or one matrix for all states: the first is inverted cell by cell.
+        elif not np.allclose(variances * attributes["precisions_"], 1.0):
+            variances = np.broadcast_to(np.diagonal(variances), means.shape)
+        widths = np.sqrt(variances)
         return [
             [
                 ", ".join(f"{m:.3g} ± {w:.2g}" for m, w in zip(*pair, strict=True))
@@ -116,18 +124,6 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
     return [[f"category {row.argmax()} ({row.max():.0%})" for row in table] for table in tables]
 
 
-def _variances(attributes: Mapping[Any, Any], shape: tuple[int, int]) -> np.ndarray:
-    """Variances by state and column, whatever the type of the covariances."""
-    covariances = np.asarray(attributes["covariances_"])
-    if covariances.ndim == 3:
-        return np.diagonal(covariances, axis1=1, axis2=2)
-    if covariances.ndim == 1:
-        return np.broadcast_to(covariances[:, None], shape)
-    # A table of variances, or one matrix for all states: the first is inverted cell by cell.
-    is_table = np.allclose(covariances * attributes["precisions_"], 1.0)
-    return covariances if is_table else np.broadcast_to(np.diagonal(covariances), shape)
-
-
 def _of_grammar(model: Any) -> Learned:
     """Symbols and their most probable rules."""
     grammar, probabilities = model.rules_, np.asarray(model.rule_probabilities_)
@@ -139,19 +135,19 @@ def _of_grammar(model: Any) -> Learned:
     rows = []
     for symbol in shown:
         own = np.flatnonzero(parents == symbol)
-        texts = (_right_side(grammar.rules[i].right, names) for i in own.tolist())
+        texts = []
+        for i in own.tolist():
+            # Words stand in quotes.
+            parts = [
+                " ".join(repr(text_of_one(word)) for word in part)
+                if isinstance(part, tuple)
+                else names[part]
+                for part in grammar.rules[i].right
+            ]
+            texts.append(" ".join(parts))
         best = _best(texts, probabilities[own])
         rows.append(Row(names[symbol], float(shares[symbol]), best))
     return Learned("symbol", "most probable rules", rows, len(names) - len(rows))
-
-
-def _right_side(parts: tuple[Any, ...], names: list[str]) -> str:
-    """The right-hand side of a rule, words in quotes."""
-    texts = []
-    for part in parts:
-        is_words = isinstance(part, tuple)
-        texts += [repr(text_of_one(word)) for word in part] if is_words else [names[part]]
-    return " ".join(texts)
 
 
 def _of_dependencies(model: Any) -> Learned:

@@ -88,7 +88,12 @@ class ModelSummary:
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        parts = [_table(self.learned), self._steps(), self._curve()]
+        learned, steps = self.learned, ""
+        if learned.steps is not None:
+            picture = steps_svg([row.name for row in learned.rows], learned.steps)
+            caption = "from row to column; a circle's area is the probability"
+            steps = _part(picture, caption, scrolls=True)
+        parts = [_table(learned), steps, self._curve()]
         beside = "display:flex;flex-wrap:wrap;gap:1em 2em;align-items:flex-start"
         looks = "margin:0.5em 0;font-family:system-ui,sans-serif;line-height:1.35"
         return f'<div style="{looks}"><div style="{beside}">{"".join(parts)}</div></div>'
@@ -107,15 +112,6 @@ class ModelSummary:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.name}: {self._ended}>"
-
-    def _steps(self) -> str:
-        """The picture of transitions."""
-        if self.learned.steps is None:
-            return ""
-        names = [row.name for row in self.learned.rows]
-        picture = steps_svg(names, self.learned.steps)
-        caption = "from row to column; a circle's area is the probability"
-        return _part(picture, caption, scrolls=True)
 
     def _curve(self) -> str:
         """The curve of what was reported."""
@@ -152,23 +148,20 @@ def _table(learned: Learned) -> str:
                 f'<span style="display:inline-block;width:{length:.0f}px;height:0.7em;'
                 f'background:{_BLUE}"></span> {row.share:.0%}'
             )
-        things = " ".join(_thing(name, p) for name, p in row.best)
+        things = []
+        for name, p in row.best:
+            said = "" if p is None else f' <span style="{_SMALL}">{p:.2f}</span>'
+            looks = "display:inline-block;margin-right:0.8em"
+            things.append(f'<span style="{looks}">{quoted(name)}{said}</span>')
         lines.append(
             f'<tr style="background:none"><td style="{cell}"><b>{quoted(row.name)}</b></td>'
             f'<td style="{cell};white-space:nowrap">{share}</td>'
-            f'<td style="{cell}">{things}</td></tr>'
+            f'<td style="{cell}">{" ".join(things)}</td></tr>'
         )
     lines.append("</table>")
     if learned.n_more:
         lines.append(f'<div style="{_SMALL}">and {learned.n_more} more</div>')
     return "\n".join([*lines, "</div>"])
-
-
-def _thing(name: str, p: float | None) -> str:
-    """A word or rule, and how probable it is."""
-    looks = "display:inline-block;margin-right:0.8em"
-    said = "" if p is None else f' <span style="{_SMALL}">{p:.2f}</span>'
-    return f'<span style="{looks}">{quoted(name)}{said}</span>'
 
 
 def steps_svg(names: list[str], steps: np.ndarray) -> str:

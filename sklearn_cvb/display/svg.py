@@ -5,17 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-from sklearn_cvb.display.arcs import (
-    CAPTION,
-    COLOURS,
-    DASHES,
-    SIZES,
-    STROKE,
-    TAG,
-    Drawing,
-    Point,
-    Stroke,
-)
+from sklearn_cvb.display import arcs
 
 _PIXELS = 16
 # Paper and ink change together, with the reader's light or dark scheme.
@@ -75,15 +65,17 @@ def opening(
     return [*lines, _SCHEME] if standalone else lines
 
 
-def svg_of(drawing: Drawing, description: str, standalone: bool) -> str:
+def svg_of(drawing: arcs.Drawing, description: str, standalone: bool) -> str:
     """Write a drawing."""
     width, height = (round(_PIXELS * x, 1) for x in (drawing.width, drawing.top - drawing.bottom))
     lines = opening(width, height, description, ' text-anchor="middle"', standalone)
     lines += [_stroke(stroke, drawing.top) for stroke in drawing.strokes]
     for text in drawing.texts:
-        looks = {TAG: ' opacity="0.75"', CAPTION: ' text-anchor="start"'}.get(text.kind, "")
+        looks = {arcs.TAG: ' opacity="0.75"', arcs.CAPTION: ' text-anchor="start"'}.get(
+            text.kind, ""
+        )
         ((x, y),) = _in_pixels([(text.x, text.y)], drawing.top)
-        size = _PIXELS * SIZES[text.kind]
+        size = _PIXELS * arcs.SIZES[text.kind]
         lines.append(
             f'<text class="{text.kind}" x="{x}" y="{y}" font-size="{size:g}"{looks}>'
             f"{quoted(text.text)}</text>"
@@ -101,25 +93,25 @@ def quoted(text: str) -> str:
     return escape(_FORBIDDEN.sub("\ufffd", text))
 
 
-def _in_pixels(points: list[Point], top: float) -> list[tuple[float, float]]:
+def _in_pixels(points: list[arcs.Point], top: float) -> list[tuple[float, float]]:
     """SVG counts pixels downwards."""
     return [(round(_PIXELS * x, 1), round(_PIXELS * (top - y), 1)) for x, y in points]
 
 
-def _stroke(stroke: Stroke, top: float) -> str:
+def _stroke(stroke: arcs.Stroke, top: float) -> str:
     """A line, and its tip where it has one."""
-    colour = COLOURS.get(stroke.kind, "currentColor")
+    colour = arcs.COLOURS.get(stroke.kind, "currentColor")
     corners = [
         " ".join(f"{x:g},{y:g}" for x, y in _in_pixels(points, top))
         for points in (*(points for _, points in stroke.steps), stroke.tip)
     ]
     path = " ".join(letter + at for (letter, _), at in zip(stroke.steps, corners, strict=False))
     dashes = ""
-    if stroke.kind in DASHES:
-        lengths = ",".join(f"{_PIXELS * length:g}" for length in DASHES[stroke.kind])
+    if stroke.kind in arcs.DASHES:
+        lengths = ",".join(f"{_PIXELS * length:g}" for length in arcs.DASHES[stroke.kind])
         dashes = f' stroke-dasharray="{lengths}"'
     tip = f'<polygon points="{corners[-1]}" fill="{colour}"/>' if stroke.tip else ""
     return (
         f'<g class="{stroke.kind}"><path d="{path}" fill="none" stroke="{colour}" '
-        f'stroke-width="{_PIXELS * STROKE:g}"{dashes}/>{tip}</g>'
+        f'stroke-width="{_PIXELS * arcs.STROKE:g}"{dashes}/>{tip}</g>'
     )

@@ -106,7 +106,11 @@ class TaggedSentence:
         n = len(given)
         true = [None] * n if gold is None else _of_tokens(gold, "gold", n)
         words = compare(given, _of_tokens(tags, "tags", n), true)
-        told = [None] * n if sources is None else _sources(sources, n)
+        told = [None] * n if sources is None else _of_tokens(sources, "sources", n)
+        for t, source in enumerate(told):
+            if source is not None and source not in SOURCES:
+                known = ", ".join(map(repr, SOURCES))
+                raise ValueError(f"sources[{t}] is {source!r}: give None or one of {known}")
         lost = (
             [()] * n
             if dropped is None
@@ -259,15 +263,6 @@ def _sentence(tokens: Any) -> list[Any]:
 
 def _of_tokens(given: Any, name: str, n: int) -> list[Any]:
     return of_length(items_of(given, name), name, n)
-
-
-def _sources(given: Any, n: int) -> list[Any]:
-    sources = _of_tokens(given, "sources", n)
-    for t, source in enumerate(sources):
-        if source is not None and source not in SOURCES:
-            known = ", ".join(map(repr, SOURCES))
-            raise ValueError(f"sources[{t}] is {source!r}: give None or one of {known}")
-    return sources
 
 
 def _probabilities(given: Any, n: int) -> list[float | None]:

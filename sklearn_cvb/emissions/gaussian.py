@@ -81,7 +81,13 @@ class Gaussian(Emission):
                 f"{self.covariance_type!r}"
             )
         units = _units_of(table)
-        _refuse_scales(units.scale, table)
+        wrong = (units.scale > _LARGEST_SCALE) | (units.scale < 1.0 / _LARGEST_SCALE)
+        if wrong.any():
+            column = int(wrong.argmax())
+            step = int(np.nanargmax(np.abs(table[:, column])))
+            why = f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
+            near = "multiply the column by a number that brings it near 1"
+            raise OutsideSupport(step, column, why + near)
         if self.covariance_type == "spherical":
             # The same in all columns, or a sphere would be none in the data.
             largest = units.scale.max()
@@ -155,14 +161,3 @@ def _units_of(table: np.ndarray) -> Units:
     constant = deviation <= 1e-14
     scale = np.where(constant, largest, deviation * largest)
     return Units(centre * largest, np.where(scale > 0, scale, 1.0))
-
-
-def _refuse_scales(scale: np.ndarray, table: np.ndarray) -> None:
-    """Raise where variances, or precisions, would leave float64."""
-    wrong = (scale > _LARGEST_SCALE) | (scale < 1.0 / _LARGEST_SCALE)
-    if wrong.any():
-        column = int(wrong.argmax())
-        step = int(np.nanargmax(np.abs(table[:, column])))
-        why = f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
-        near = "multiply the column by a number that brings it near 1"
-        raise OutsideSupport(step, column, why + near)

@@ -264,15 +264,8 @@ def left_out_trees(shares: Shares, tally: Tally, problem: GrammarProblem) -> Tre
     chart, every = best_chart_for(listed), np.arange(len(tally.cells))
     for i in sentences:
         set_log_weights(listed, _left_out_logs(tally, shares, i, every))
-        trees.append(best_listed_trees(listed, np.array([i]), chart)[0])
-    return joined(trees)
-
-
-def joined(parts: list[Trees]) -> Trees:
-    """Derivations of several calls, one after the other."""
-    sizes = np.concatenate([np.diff(trees.starts) for trees in parts])
-    fields = (np.concatenate(field) for field in zip(*(trees[1:] for trees in parts), strict=True))
-    return Trees(np.concatenate([[0], np.cumsum(sizes)]), *fields)
+        trees.append(best_listed_trees(listed, np.array([i]), chart)[0][1:])
+    return trees_of(trees)
 
 
 def _left_out_logs(tally: Tally, shares: Shares, i: int, cells: np.ndarray) -> np.ndarray:

@@ -369,16 +369,16 @@ def _spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ...]]:
 def _span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
     """One span of sentence `i` as (begin, end, label or None)."""
     parts = as_list(span)
-    if parts is None or len(parts) not in (2, 3) or not all(map(_is_place, parts[:2])):
+    if (
+        parts is None
+        or len(parts) not in (2, 3)
+        or not all(isinstance(place, Real) and place == place // 1 for place in parts[:2])
+    ):
         raise TypeError(f"y[{i}] holds {short_repr(span)}: {_FORM}")
     begin, end = int(parts[0]), int(parts[1])
     if not 0 <= begin < end <= n_words:
         raise ValueError(f"y[{i}] holds {short_repr(span)}, but sentence {i} has {n_words} tokens")
     return begin, end, parts[2] if len(parts) == 3 else None
-
-
-def _is_place(value: Any) -> bool:
-    return isinstance(value, Real) and value == value // 1
 
 
 def spans_of(tree: Any) -> list[tuple[Any, ...]]:

@@ -25,9 +25,9 @@ from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.concentrations import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
 from sklearn_cvb.reading.validation import (
     as_numbers,
 )
@@ -175,18 +175,13 @@ def rare_counts(counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray) -> 
 
 
 @dataclass(frozen=True)
-class GrammarModel(Model):
+class GrammarModel(RowModel):
     """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
 
     problem: GrammarProblem
     alpha: Alpha
     init: Any
     handle_unknown: str
-
-    @property
-    def n_observed(self) -> int:
-        """Words, none of which is missing."""
-        return len(self.problem.corpus.tokens)
 
     # Concentrations and prior
 
@@ -262,20 +257,6 @@ class GrammarModel(Model):
 
     # EM and VB
 
-    def maximise(
-        self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray
-    ) -> tuple[np.ndarray, float]:
-        """The mode in the softmax basis, and minus the sum of alpha times log theta."""
-        rows = self.problem.layout.rows(counts, prior)
-        weights = rows.mean(before)
-        return weights, -rows.log_prior_density(weights)
-
-    def average(
-        self, counts: np.ndarray, prior: np.ndarray, before: Any
-    ) -> tuple[np.ndarray, float]:
-        """exp E[log theta], and KL of the posterior of theta from its prior."""
-        return self.problem.layout.rows(counts, prior).averages()
-
     def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
         """Expected counts of all sentences."""
         return inferred(*expectation(weights, self.problem))
@@ -314,10 +295,6 @@ class GrammarModel(Model):
         tally = tally_of(layout, counts, prior)
         trees, _, proposals = draw_sweep(self.problem, tally, rng, sample, temperature)
         return Drawn(used_rules(trees, layout), trees, proposals=proposals)
-
-    def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
-        """log p(words, trees | prior)."""
-        return self.problem.layout.rows(counts, prior).log_evidence()
 
     def means(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> np.ndarray:
         """Posterior means, those of unknown words included."""

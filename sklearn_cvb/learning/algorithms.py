@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import Fit, Model, State
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sklearn_cvb.learning import checkpoint_files as checkpoint
 from sklearn_cvb.learning.fingerprints import digest_of, shown
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.model import Fit, Record, State, Sweep
+from sklearn_cvb.learning.model import Fit, Record, Sweep
 from sklearn_cvb.learning.state_files import Packed, pack, unpack
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
 
@@ -193,15 +193,13 @@ class FitCheckpoint:
         fit, n_sweeps = self._latest[index]
         if self._saved[index] != n_sweeps:
             begin = time.monotonic()
-            fit = fit._replace(history=fit.history[:n_sweeps], state=self._lighter(fit.state))
+            model = self._job.algorithm.bound(self._job.model, fit.state)
+            fit = fit._replace(history=fit.history[:n_sweeps], state=model.lighter(fit.state))
             self._tried(lambda: self._write(index, fit))
             end = time.monotonic()
             # After an error, too, so that a full disk is not tried at every sweep.
             self._saved[index] = n_sweeps
             self._next[index] = end + max(self._every.seconds or 0.0, _REST * (end - begin))
-
-    def _lighter(self, state: State) -> State:
-        return self._job.algorithm.bound(self._job.model, state).lighter(state)
 
     def _write(self, index: int, fit: Fit) -> None:
         arrays, tree = pack(fit)

@@ -4,6 +4,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from numba.core import event
 
@@ -93,14 +94,11 @@ def announced_fit(estimator: object, verbose: int) -> Iterator[None]:
     if not verbose and not (sys.stderr is not None and sys.stderr.isatty()):
         yield
         return
-    with announced(_to_standard_error, seconds_of(type(estimator))):
+    say = partial(print, file=sys.stderr, flush=True)
+    with announced(say, seconds_of(type(estimator))):
         yield
 
 
 def seconds_of(kind: type) -> int | None:
     """Seconds that a first fit of a class compiles; of a class made from another, the other's."""
     return next((SECONDS[base.__name__] for base in kind.__mro__ if base.__name__ in SECONDS), None)
-
-
-def _to_standard_error(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -30,6 +30,13 @@ _DICTIONARY = {
     "leak": ["NOUN", "VERB"],
     "swim": ["VERB"],
 }
+_PARTIAL = {word: tags for word, tags in _DICTIONARY.items() if word not in ("can", "by")}
+_AMBIGUOUS = {
+    word: tags if len(tags) > 1 else [*tags, "NOUN"] for word, tags in _DICTIONARY.items()
+}
+_WEIGHTED = {
+    word: {tag: float(n) for n, tag in enumerate(tags, 1)} for word, tags in _DICTIONARY.items()
+}
 _UNKNOWN = "zebra"
 _LABELS = {"saw": "NOUN", "they": "PRON"}
 _WINDOW = 4
@@ -109,33 +116,17 @@ def _words(sentences: list[str]) -> list[list[Any]]:
     return [sentence.split() for sentence in sentences]
 
 
-def _without_some(sentences: list[list[Any]]) -> list[list[Any]]:
-    """Every fifth observation is missing."""
-    return [[None if t % 5 == 3 else word for t, word in enumerate(words)] for words in sentences]
-
-
-def _partial() -> dict[str, list[str]]:
-    return {word: tags for word, tags in _DICTIONARY.items() if word not in ("can", "by")}
-
-
-def _ambiguous() -> dict[str, list[str]]:
-    return {word: tags if len(tags) > 1 else [*tags, "NOUN"] for word, tags in _DICTIONARY.items()}
-
-
-def _weighted() -> dict[str, dict[str, float]]:
-    return {
-        word: {tag: float(n) for n, tag in enumerate(tags, 1)} for word, tags in _DICTIONARY.items()
-    }
+def _base(algorithm: str) -> dict[str, Any]:
+    """Settings that all situations of an algorithm share."""
+    settings: dict[str, Any] = {"max_iter": _SWEEPS, "random_state": 0}
+    return settings | ({"samples": Samples(thin=1)} if algorithm == "Gibbs" else {"tol": 0.0})
 
 
 def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     """Those of a hidden Markov model or tagger."""
     X = _words(_X)
     name = f"{algorithm}HMM{'Tagger' if is_tagger else ''}"
-    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
-    if algorithm == "Gibbs":
-        del base["tol"]
-        base |= {"samples": Samples(thin=1)}
+    base = _base(algorithm)
     usual: dict[str, Any] = {"tag_dictionary": _DICTIONARY} if is_tagger else {"n_components": 3}
 
     def situation(X: list[list[Any]] = X, y: Any = None, **settings: Any) -> Situation:
@@ -144,13 +135,14 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     found = {}
     if is_tagger:
         found["full"] = situation(**usual)
-        found["partial"] = situation(tag_dictionary=_partial())
-        found["ambiguous"] = situation(tag_dictionary=_ambiguous())
-        found["weights"] = situation(tag_dictionary=_weighted())
+        found["partial"] = situation(tag_dictionary=_PARTIAL)
+        found["ambiguous"] = situation(tag_dictionary=_AMBIGUOUS)
+        found["weights"] = situation(tag_dictionary=_WEIGHTED)
         labels = [[_LABELS.get(word) for word in words] for words in X]
         found["labels"] = situation(y=labels, **usual)
     found["none"] = situation(n_components=3)
-    found["missing"] = situation(X=_without_some(X), **usual)
+    missing = [[None if t % 5 == 3 else word for t, word in enumerate(words)] for words in X]
+    found["missing"] = situation(X=missing, **usual)
     found["one state"] = situation(n_components=1)
     found["near zero"] = situation(**usual | {"alpha": 1e-10, "beta": 1e-10})
     for start in ("token", "parameter", "unambiguous"):
@@ -161,8 +153,8 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     for title, settings in _UPDATES.get(algorithm, {}).items():
         found[title] = situation(**usual | settings)
     if algorithm == "CVB" and is_tagger:
-        found["windows partial"] = situation(tag_dictionary=_partial(), update=Windows(_WINDOW))
-        found["token partial"] = situation(tag_dictionary=_partial(), update="token")
+        found["windows partial"] = situation(tag_dictionary=_PARTIAL, update=Windows(_WINDOW))
+        found["token partial"] = situation(tag_dictionary=_PARTIAL, update="token")
     shape: dict[str, Any] = {"update": "sequence"} if algorithm == "Gibbs" else {}
     found["topology"] = situation(n_components=3, transitions="left-right", **shape)
     found["mixture"] = situation(n_components=3, transitions="independent")
@@ -171,10 +163,7 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
 
 def _numeric_situations(algorithm: str) -> dict[str, Situation]:
     """Those of a hidden Markov model of numbers, in one series and in several."""
-    base: dict[str, Any] = {"n_components": 2, "max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
-    if algorithm == "Gibbs":
-        del base["tol"]
-        base |= {"samples": Samples(thin=1)}
+    base = _base(algorithm) | {"n_components": 2}
     series = [float(step % 7 > 3) * 4.0 + step % 3 for step in range(60)]
     pieces = [series[begin : begin + 6] for begin in range(0, 60, 6)]
     wide = [[[value, 1.0 + value % 2] for value in piece] for piece in pieces]
@@ -248,10 +237,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
 
 def _dependency_situations(algorithm: str) -> dict[str, Situation]:
     """Those of a dependency model: nothing known, some heads, and tables that back off."""
-    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
-    if algorithm == "Gibbs":
-        del base["tol"]
-        base |= {"samples": Samples(thin=1)}
+    base = _base(algorithm)
     X, new = _words(_X), [["they", _UNKNOWN, "duck", "saw"]]
     heads = [None, [2, 0, None, None, 2], None, [None, None, None]]
     name = f"{algorithm}DMV"
@@ -278,10 +264,7 @@ _PAIRS = [
 
 def _alignment_situations(algorithm: str) -> dict[str, Situation]:
     """Those of a model of word alignment: nothing known, links, translations, learned NULL."""
-    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
-    if algorithm == "Gibbs":
-        del base["tol"]
-        base |= {"samples": Samples(thin=1)}
+    base = _base(algorithm)
     X = [(source.split(), target.split()) for source, target in _PAIRS]
     new = [(["they", _UNKNOWN, "duck"], ["el", _UNKNOWN, "pato"])]
     links = [None, [(1, 0), (3, 2)], None, [(0, 0), (-1, 1)]]
@@ -308,7 +291,7 @@ _TREES = [
 
 def _treebank_situations(algorithm: str) -> dict[str, Situation]:
     """Those of a treebank grammar with latent annotations."""
-    base: dict[str, Any] = {"max_iter": _SWEEPS, "tol": 0.0, "random_state": 0}
+    base = _base(algorithm)
     new = [["they", "can", "duck"], ["the", _UNKNOWN, "can", "duck", "by", "the", "saw"]]
 
     def situation(**settings: Any) -> Situation:
@@ -325,21 +308,21 @@ def _treebank_situations(algorithm: str) -> dict[str, Situation]:
 
 
 def _all_situations() -> dict[str, dict[str, Situation]]:
+    algorithms = ("EM", "VB", "CVB", "Gibbs")
     found = {
         f"{algorithm}HMM{'Tagger' * is_tagger}": _chain_situations(algorithm, is_tagger)
-        for algorithm in ("EM", "VB", "CVB", "Gibbs")
+        for algorithm in algorithms
         for is_tagger in (False, True)
     }
-    for algorithm in ("EM", "VB", "CVB", "Gibbs"):
+    for algorithm in algorithms:
         found[f"{algorithm}HMM"] |= _numeric_situations(algorithm)
-    for algorithm in ("EM", "VB", "CVB", "Hastings", "Gibbs"):
-        found[f"{algorithm}PCFG"] = _grammar_situations(algorithm)
-    for algorithm in ("EM", "VB", "CVB", "Gibbs"):
-        found[f"{algorithm}DMV"] = _dependency_situations(algorithm)
-    for algorithm in ("EM", "VB", "CVB", "Gibbs"):
-        found[f"{algorithm}AlignmentHMM"] = _alignment_situations(algorithm)
-    for algorithm in ("EM", "VB", "CVB"):
-        found[f"{algorithm}LatentPCFG"] = _treebank_situations(algorithm)
+    for kind, situations, learned_by in (
+        ("PCFG", _grammar_situations, ("EM", "VB", "CVB", "Hastings", "Gibbs")),
+        ("DMV", _dependency_situations, algorithms),
+        ("AlignmentHMM", _alignment_situations, algorithms),
+        ("LatentPCFG", _treebank_situations, algorithms[:3]),
+    ):
+        found |= {f"{algorithm}{kind}": situations(algorithm) for algorithm in learned_by}
     return found
 
 

@@ -2,11 +2,12 @@
 
 A row is one Dirichlet: a state's transitions, its emissions, the rules of a symbol. Rows come as
 their listed cells and their totals; cells left out are at their prior value and cancel in every
-formula.
+formula. Concentrations are learned by `fixed_point` or `ascend`, whatever the model.
 """
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,12 @@ _SMALLEST_TOTAL = 1e-250
 
 # From so many cells on, those with equal counts share the work.
 _MANY = 1000
+
+# Learned concentrations start here and rest while the posteriors are still those of the start.
+FIRST_VALUE = 0.1
+WARM_UP_SWEEPS = 20
+# Below this expected count P(C > 0) is the count itself: a product of 1 - q has no digits left.
+_SMALL_COUNT = 1e-6
 
 
 class DirichletRows(NamedTuple):
@@ -145,6 +152,53 @@ def log_absence(
     with np.errstate(divide="ignore"):
         logs = np.log1p(-np.clip(used, 0.0, 1.0))
     return np.bincount(keys % n_places, logs, n_places)
+
+
+# Concentrations that are learned while fitting: one step a sweep, none in the first sweeps
+
+
+class SymmetricRows(NamedTuple):
+    """Rows of one table that share a symmetric prior, and how surely their counts are positive.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_cells,)
+        Counts of the listed cells of all rows.
+    present : ndarray of shape (n_cells,)
+        P(C > 0) of each.
+    totals : ndarray of shape (n_rows,)
+        Totals of the rows.
+    totals_present : ndarray of shape (n_rows,)
+        P(C > 0) of each.
+    width : int
+        Number of cells in a row, listed or not.
+    """
+
+    counts: np.ndarray
+    present: np.ndarray
+    totals: np.ndarray
+    totals_present: np.ndarray
+    width: int
+
+
+def first_value(concentration: Any) -> float:
+    """The concentration of the first sweep; "auto" and a prior mark one to learn."""
+    return float(concentration) if isinstance(concentration, Real) else FIRST_VALUE
+
+
+def rests(is_learned: bool, n_sweeps: int) -> bool:
+    """Whether a concentration stays as it is after `n_sweeps`."""
+    return not is_learned or n_sweeps < WARM_UP_SWEEPS
+
+
+def log_density(value: float, is_learned: bool, gamma: tuple[float, float]) -> float:
+    """Log density of a learned concentration under its Gamma prior (nats); 0 for a fixed one."""
+    return log_gamma_prior(value, *gamma) if is_learned else 0.0
+
+
+def present(missing: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """P(C > 0) of counts with mean `expected` that are 0 with probability `missing`."""
+    return np.where(expected < _SMALL_COUNT, np.minimum(expected, 1.0), 1.0 - missing)
 
 
 def fixed_point(

@@ -13,6 +13,8 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 def are_same(one: Any, other: Any) -> bool:
     """Whether two values are equal, arrays and tuples of them included."""
+    if one is other:
+        return True
     if isinstance(one, tuple):
         return (
             type(one) is type(other)
@@ -21,7 +23,11 @@ def are_same(one: Any, other: Any) -> bool:
         )
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return one is not None and other is not None and np.array_equal(one, other)
-    return bool(one == other)
+    try:
+        return bool(one == other)
+    except ValueError:
+        # Containers with arrays in them have no single answer.
+        return False
 
 
 def digest_of(value: Any) -> str:

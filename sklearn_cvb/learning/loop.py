@@ -89,7 +89,7 @@ def run_all(
             if saved is not None:
                 sweep, record = saved.around(index, sweep, record)
             report = _reporter(job, index, record, context)
-            schedule = _schedule(job, n_sweeps_before(begun))
+            schedule = _schedule(job, begun)
             # No name here for the first state: its memory is free after the first sweep.
             fit = sweep_until(
                 algorithm.start(model, rng) if begun is None else begun.state,
@@ -141,9 +141,10 @@ def _run(
         return [_ranked(job, fit) for fit in interrupted.fits], True
 
 
-def _schedule(job: Job, n_before: int) -> Schedule:
-    """When to stop, after `n_before` sweeps of earlier fits."""
+def _schedule(job: Job, begun: Fit | None) -> Schedule:
+    """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     estimator, algorithm, model = job.estimator, job.algorithm, job.model
+    n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
     scale = model.n_observed if algorithm.is_total else 1.0
     n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
     tol = estimator.tol if algorithm.stops else 0.0
@@ -398,7 +399,8 @@ def _state_of(rng: np.random.Generator | None) -> Any:
 def spawn_generators(random_state: np.random.RandomState, n: int) -> list[np.random.Generator]:
     """Child generators, one per restart: the same for any number of jobs."""
     seed = random_state.randint(np.iinfo(np.int32).max, size=4)
-    return [np.random.Generator(np.random.PCG64(child)) for child in _children(seed, n)]
+    children = np.random.SeedSequence(seed.tolist()).spawn(n)
+    return [np.random.Generator(np.random.PCG64(child)) for child in children]
 
 
 def generator_at(randomness: Any) -> np.random.Generator:
@@ -406,10 +408,6 @@ def generator_at(randomness: Any) -> np.random.Generator:
     bits = np.random.PCG64(0)
     bits.state = randomness
     return np.random.Generator(bits)
-
-
-def _children(seed: np.ndarray, n: int) -> list[np.random.SeedSequence]:
-    return np.random.SeedSequence(seed.tolist()).spawn(n)
 
 
 def run_restarts(
@@ -463,11 +461,6 @@ def run_restarts(
 def _libraries() -> ThreadpoolController:
     """The libraries with threads of their own: looking for them takes as long as a small fit."""
     return ThreadpoolController()
-
-
-def n_sweeps_before(begun: Fit | None) -> int:
-    """Sweeps of earlier fits, which the schedule of the one that goes on does not count."""
-    return 0 if begun is None else begun.state.n_sweeps - len(begun.history)
 
 
 def best_fit(fits: list[Fit]) -> Fit:

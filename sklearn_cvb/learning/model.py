@@ -291,6 +291,36 @@ class Model:
         raise NotImplementedError
 
 
+class RowModel(Model):
+    """A model without missing tokens, all of whose parameters are rows of one layout."""
+
+    problem: Any
+
+    @property
+    def n_observed(self) -> int:
+        """Tokens, none of which is missing."""
+        return len(self.problem.corpus.tokens)
+
+    def maximise(
+        self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
+        rows = self.problem.layout.rows(counts, prior)
+        weights = rows.mean(before)
+        return weights, -rows.log_prior_density(weights)
+
+    def average(
+        self, counts: np.ndarray, prior: np.ndarray, before: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        """exp E[log] of all probabilities, and KL of their posterior from their prior."""
+        return self.problem.layout.rows(counts, prior).averages()
+
+    def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Any) -> float:
+        """log p(tokens, trees | prior)."""
+        value: float = self.problem.layout.rows(counts, prior).log_evidence()
+        return value
+
+
 def inferred(counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = None) -> Inferred:
     """What families return that have a log normaliser for each unit, -inf for unexplained ones."""
     total = float(log_z[np.isfinite(log_z)].sum())

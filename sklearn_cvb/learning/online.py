@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.learning.compilation import announced_fit
+from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import left_of, spawn_generators
 from sklearn_cvb.learning.model import Fit, mapped, mixed
@@ -280,7 +281,12 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
 
 def _check_streaming(estimator: Any, learned: Learned | None) -> None:
     """Raise where `partial_fit` cannot go on, or cannot begin."""
-    names = [f"{key}='auto'" for key in ("alpha", "beta") if _is_auto(estimator, key)]
+    # An array is no string, and comparing it with one gives no single answer.
+    names = [
+        f"{key}='auto'"
+        for key in ("alpha", "beta")
+        if isinstance(value := getattr(estimator, key, None), str) and value == "auto"
+    ]
     if getattr(estimator, "transition_prior", "dirichlet") == "hdp":
         names.append("transition_prior='hdp'")
     if names:
@@ -292,26 +298,10 @@ def _check_streaming(estimator: Any, learned: Learned | None) -> None:
         return
     if learned.seen is None:
         raise ValueError("partial_fit cannot go on from a fit to numbers: use a new model")
+    now = _layout_parameters(estimator)
     for key, value in learned.seen.parameters.items():
-        if not _same(value, getattr(estimator, key)):
+        if not are_same(value, now[key]):
             raise InvalidParameterError(
                 f"{key} has changed since the first call or fit, and with it what the counts "
                 "mean: set it back, or begin anew with fit"
             )
-
-
-def _is_auto(estimator: Any, name: str) -> bool:
-    value = getattr(estimator, name, None)
-    return isinstance(value, str) and value == "auto"
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two values of a parameter are the same."""
-    if one is other:
-        return True
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
-    try:
-        return bool(one == other)
-    except ValueError:
-        return False

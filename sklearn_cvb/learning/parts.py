@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import NOBODY, Inferred, Model, State, plus
 
 

@@ -109,18 +109,14 @@ def _basic_r_hat(chains: np.ndarray) -> float:
         return float(np.sqrt((n_draws - 1) / n_draws + between / within))
 
 
-def _autocovariance(chains: np.ndarray) -> np.ndarray:
-    """Autocovariances of every chain at all lags, divided by the number of draws."""
-    n_draws = chains.shape[1]
-    size = next_fast_len(2 * n_draws)
-    spectrum = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), size)
-    return np.fft.irfft(np.abs(spectrum) ** 2, size)[:, :n_draws] / n_draws
-
-
 def _sample_size(chains: np.ndarray) -> float:
     """Sample size by the combined autocorrelations of all chains, cut where pairs turn negative."""
     n_chains, n_draws = chains.shape
-    covariance = _autocovariance(chains).mean(axis=0)
+    # Autocovariances of every chain at all lags, divided by the number of draws.
+    size = next_fast_len(2 * n_draws)
+    spectrum = np.fft.rfft(chains - chains.mean(axis=1, keepdims=True), size)
+    each = np.fft.irfft(np.abs(spectrum) ** 2, size)[:, :n_draws] / n_draws
+    covariance = each.mean(axis=0)
     within = covariance[0] * n_draws / (n_draws - 1)
     total = covariance[0] + (chains.mean(axis=1).var(ddof=1) if n_chains > 1 else 0.0)
     correlation = 1.0 - (within - covariance) / total

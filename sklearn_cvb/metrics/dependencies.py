@@ -99,7 +99,7 @@ def neutral_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     """
 
     def near(t: int, gold: Sequence[Any], found: Sequence[Any]) -> bool:
-        grandparent = gold[gold[t] - 1] if _is_known(gold[t]) and gold[t] > 0 else None
+        grandparent = gold[gold[t] - 1] if gold[t] > 0 else None
         return _joined(t, gold, found) or (grandparent is not None and found[t] == grandparent)
 
     return _share(y_true, y_pred, near)
@@ -109,10 +109,6 @@ def _joined(t: int, gold: Sequence[Any], found: Sequence[Any]) -> bool:
     """Whether the predicted head of a token is its head or its child."""
     head = found[t]
     return bool(head == gold[t] or (head > 0 and gold[head - 1] == t + 1))
-
-
-def _is_known(head: Any) -> bool:
-    return not is_missing(head) and head >= 0
 
 
 def _share(
@@ -129,7 +125,7 @@ def _share(
             continue
         if len(gold) != len(found):
             raise ValueError(f"sentence {i} has {len(gold)} heads but {len(found)} predicted ones")
-        known = [t for t, head in enumerate(gold) if _is_known(head)]
+        known = [t for t, head in enumerate(gold) if not is_missing(head) and head >= 0]
         n_known += len(known)
         n_right += sum(bool(is_right(t, gold, found)) for t in known)
     if not n_known:

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters import Prior
 from sklearn_cvb.chain.tags.knowledge import Legal, TagKnowledge, attributes_of
 from sklearn_cvb.chain.traces import PathCounts, Sampled
 from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
-from sklearn_cvb.reading.corpus import Vocabulary, as_array
+from sklearn_cvb.reading.corpus import as_array
 from sklearn_cvb.reading.dictionary import Coverage, is_weighted, tags_of
 
 
@@ -105,7 +105,9 @@ def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
     """
     learned = learned_of(model)
     if isinstance(learned.words, TagKnowledge):
-        return _renamed(model, _complete(names, model.classes_.tolist(), fill=False))
+        tags = model.classes_.tolist()
+        new = dict(zip(tags, _complete(names, tags, fill=False), strict=True))
+        return _knowing(_copied(model, new), _with_names(learned.words, new), learned.names)
     states = list(range(learned.layout.n_emitting))
     given = names.values() if isinstance(names, dict) else names
     if set(given) <= set(states):
@@ -145,8 +147,8 @@ class _Order(NamedTuple):
         return np.append(self.order, np.arange(len(self.order), len(totals)))
 
     def cells(self, cells: np.ndarray) -> np.ndarray:
-        """Cells of words and states; of numbers there are none."""
-        return cells.reshape(-1, len(self.order))[:, self.order].reshape(cells.shape)
+        """Cells of words and states, or statistics of numbers and states."""
+        return np.take(cells.reshape(-1, len(self.order)), self.order, axis=1).reshape(cells.shape)
 
     def chain(self, start: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Start and transitions."""
@@ -164,11 +166,6 @@ class _Order(NamedTuple):
             return cells
         start, transition = self.chain(cells.topology.start, cells.topology.transition)
         return cells._replace(topology=cells.topology._replace(start=start, transition=transition))
-
-    def statistics(self, counts: HMMCounts) -> HMMCounts:
-        """Counts and statistics (S, K) of a chain of numbers."""
-        start, transition = self.chain(counts.start, counts.transition)
-        return HMMCounts(start, transition, np.take(counts.emission, self.order, axis=1))
 
     def prior(self, prior: Prior) -> Prior:
         """Priors and their totals."""
@@ -217,7 +214,8 @@ def _sampled(sampled: Sampled, by: _Order, new: list[Any]) -> Sampled:
             shared=tuple(one and tuple(np.array(one)[by.order].tolist()) for one in kept.shared),
         )
     elif kept:
-        kept = tuple((by.statistics(counts), by.prior(prior)) for counts, prior in kept)
+        # Statistics of a chain of numbers have states on their last axis, as cells have.
+        kept = tuple((by.tables(counts), by.prior(prior)) for counts, prior in kept)
     return sampled._replace(
         paths=None if paths is None else np.asarray(new, dtype=paths.dtype)[paths],
         means=by.tables(sampled.means),
@@ -235,18 +233,17 @@ def _named(model: Any, names: list[Any]) -> Any:
     # A tagger has not all parameters of a model without tags.
     tagger = kind(**{name: settings[name] for name in settings if name in kind._get_param_names()})
     copied = _copied(model, dict(enumerate(names)))
-    knowledge = _named_states(copied._learned.words, names)
     # There is no dictionary that could cover anything.
+    n, vocabulary = len(names), copied._learned.words
+    legal = Legal({}, dict(zip(names, range(n), strict=True)), np.arange(n, dtype=np.int32))
+    nothing, labelled = Coverage(0.0, 0.0), np.empty(0, dtype=np.int32)
+    classes = as_array(names)
+    knowledge = TagKnowledge(
+        vocabulary, classes, legal, None, {}, nothing, labelled, is_clean=False, is_told=False
+    )
     names_set = copied._learned.names | (attributes_of(model, knowledge).keys() - {"coverage_"})
     vars(tagger).update(vars(copied))
     return _knowing(tagger, knowledge, names_set)
-
-
-def _renamed(tagger: Any, names: Any) -> Any:
-    """A copy with other tags."""
-    new = dict(zip(tagger.classes_.tolist(), names, strict=True))
-    changed, learned = _copied(tagger, new), tagger._learned
-    return _knowing(changed, _with_names(learned.words, new), learned.names)
 
 
 def _knowing(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any:
@@ -255,22 +252,6 @@ def _knowing(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any
     told = attributes_of(tagger, knowledge)
     vars(tagger).update({name: told[name] for name in told if name in names}, _learned=learned)
     return tagger
-
-
-def _named_states(vocabulary: Vocabulary, names: Sequence[Any]) -> TagKnowledge:
-    """What a tagger knows whose states have got names, and no dictionary."""
-    n = len(names)
-    return TagKnowledge(
-        vocabulary,
-        as_array(names),
-        Legal({}, {name: state for state, name in enumerate(names)}, np.arange(n, dtype=np.int32)),
-        None,
-        {},
-        Coverage(0.0, 0.0),
-        np.empty(0, dtype=np.int32),
-        is_clean=False,
-        is_told=False,
-    )
 
 
 def _with_names(knowledge: TagKnowledge, new: Mapping[Any, Any]) -> TagKnowledge:
@@ -294,20 +275,16 @@ def _copied(model: Any, new: dict[Any, Any]) -> Any:
     """A copy with other `labels_` that no fit goes on from."""
     changed = copy.copy(model)
     changed._learned = model._learned._replace(resume=None)
-    changed.labels_ = _relabelled(model.labels_, new)
-    return changed
-
-
-def _relabelled(labels: np.ndarray, new: dict[Any, Any]) -> np.ndarray:
-    """Labels of all sequences, each replaced by its new name; padding stays."""
+    # Padding stays.
     padding = -1 if as_array(list(new.values())).dtype.kind in "iu" else None
     lookup = {-1: padding, None: None} | new
 
     def renamed(array: np.ndarray) -> np.ndarray:
         return as_array([lookup[label] for label in array.ravel().tolist()]).reshape(array.shape)
 
-    if labels.ndim > 1:
-        return renamed(labels)
-    found = np.empty(len(labels), dtype=object)
-    found[:] = [renamed(array) for array in labels]
-    return found
+    if model.labels_.ndim > 1:
+        changed.labels_ = renamed(model.labels_)
+    else:
+        changed.labels_ = np.empty(len(model.labels_), dtype=object)
+        changed.labels_[:] = [renamed(array) for array in model.labels_]
+    return changed

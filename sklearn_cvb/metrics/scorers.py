@@ -7,6 +7,7 @@ to a metric. All are functions of ``(estimator, X, y)``, greater is better.
 from collections.abc import Callable
 from typing import Any
 
+from sklearn_cvb.metrics import tagging
 from sklearn_cvb.metrics.alignment import alignment_f1
 from sklearn_cvb.metrics.dependencies import (
     directed_accuracy,
@@ -14,12 +15,6 @@ from sklearn_cvb.metrics.dependencies import (
     undirected_accuracy,
 )
 from sklearn_cvb.metrics.parsing import bracket_f1, segmentation_f1
-from sklearn_cvb.metrics.tagging import (
-    many_to_one_accuracy,
-    one_to_one_accuracy,
-    token_accuracy,
-    v_measure,
-)
 
 
 class TaggingScorer:
@@ -75,10 +70,14 @@ class TaggingScorer:
         return self.name
 
 
-token_accuracy_scorer: TaggingScorer = TaggingScorer(token_accuracy, "token_accuracy_scorer")
-many_to_one_scorer: TaggingScorer = TaggingScorer(many_to_one_accuracy, "many_to_one_scorer")
-one_to_one_scorer: TaggingScorer = TaggingScorer(one_to_one_accuracy, "one_to_one_scorer")
-v_measure_scorer: TaggingScorer = TaggingScorer(v_measure, "v_measure_scorer")
+token_accuracy_scorer: TaggingScorer = TaggingScorer(
+    tagging.token_accuracy, "token_accuracy_scorer"
+)
+many_to_one_scorer: TaggingScorer = TaggingScorer(
+    tagging.many_to_one_accuracy, "many_to_one_scorer"
+)
+one_to_one_scorer: TaggingScorer = TaggingScorer(tagging.one_to_one_accuracy, "one_to_one_scorer")
+v_measure_scorer: TaggingScorer = TaggingScorer(tagging.v_measure, "v_measure_scorer")
 bracket_f1_scorer: TaggingScorer = TaggingScorer(bracket_f1, "bracket_f1_scorer")
 segmentation_f1_scorer: TaggingScorer = TaggingScorer(segmentation_f1, "segmentation_f1_scorer")
 directed_accuracy_scorer: TaggingScorer = TaggingScorer(

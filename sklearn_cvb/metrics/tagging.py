@@ -213,7 +213,18 @@ def _encoded(
     y_true: Sequence[Any], y_pred: Sequence[Any]
 ) -> tuple[np.ndarray, np.ndarray, list[Any], list[Any]]:
     """Codes of the scored tokens, true and predicted, then the labels they stand for."""
-    pairs = _aligned(y_true, y_pred)
+    y_true, y_pred = _rows("y_true", y_true), _rows("y_pred", y_pred)
+    if len(y_true) != len(y_pred):
+        raise ValueError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
+    pairs = []
+    for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
+        if isinstance(true, Iterable) or not is_missing(true):
+            given, found = _label_list("y_true", i, true), _label_list("y_pred", i, predicted)
+            if len(given) != len(found):
+                raise ValueError(
+                    f"sequence {i} has {len(given)} labels in y_true but {len(found)} in y_pred"
+                )
+            pairs.append((given, found))
     true_codes, true_labels = _codes(chain.from_iterable(true for true, _ in pairs))
     predicted_codes, predicted_labels = _codes(chain.from_iterable(found for _, found in pairs))
     known = np.array([label is not None for label in true_labels], dtype=bool)[true_codes]
@@ -222,22 +233,6 @@ def _encoded(
     true_codes, true_labels = _used(true_codes[known], true_labels)
     predicted_codes, predicted_labels = _used(predicted_codes[known], predicted_labels)
     return true_codes, predicted_codes, true_labels, predicted_labels
-
-
-def _aligned(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[list[Any], list[Any]]]:
-    y_true, y_pred = _rows("y_true", y_true), _rows("y_pred", y_pred)
-    if len(y_true) != len(y_pred):
-        raise ValueError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
-    pairs = []
-    for i, (true, predicted) in enumerate(zip(y_true, y_pred, strict=True)):
-        if isinstance(true, Iterable) or not is_missing(true):
-            known, found = _label_list("y_true", i, true), _label_list("y_pred", i, predicted)
-            if len(known) != len(found):
-                raise ValueError(
-                    f"sequence {i} has {len(known)} labels in y_true but {len(found)} in y_pred"
-                )
-            pairs.append((known, found))
-    return pairs
 
 
 def _rows(name: str, labels: Any) -> list[Any]:

@@ -141,6 +141,9 @@ def plot_restarts(estimator: Any, ax: Axes | None = None) -> Axes:
     objectives = np.asarray(estimator.restart_objectives_, dtype=float)
     kept = 0 if np.isnan(objectives).all() else int(np.nanargmax(objectives))
     others = [index for index in range(len(objectives)) if index != kept]
+    # The first of the others stands for all of them in the legend.
+    labels = dict.fromkeys(others, "_nolegend_") | dict.fromkeys(others[:1], "other restarts")
+    labels[kept] = f"kept: restart {kept}"
     for index in [*others, kept]:
         history = np.asarray(estimator.restart_histories_[index], dtype=float)
         ax.plot(
@@ -151,7 +154,7 @@ def plot_restarts(estimator: Any, ax: Axes | None = None) -> Axes:
             marker="o",
             markersize=4,
             markevery=[len(history) - 1],
-            label=_restart_label(index, index == kept, others),
+            label=labels[index],
         )
     _describe_sweeps(ax, estimator)
     ax.set_title(f"{type(estimator).__name__}: {len(objectives)} restarts")
@@ -204,13 +207,6 @@ def plot_components(selection: ComponentSelection, axes: Any = None) -> np.ndarr
         ax.set_ylabel(f"{criterion.unit}, {'high' if criterion.higher else 'low'} is good")
         ax.grid(alpha=0.3)
     return axes
-
-
-def _restart_label(index: int, is_kept: bool, others: list[int]) -> str:
-    """The kept restart is named, and the first of the others stands for all of them."""
-    if is_kept:
-        return f"kept: restart {index}"
-    return "other restarts" if index == others[0] else "_nolegend_"
 
 
 def _describe_sweeps(ax: Axes, estimator: Any) -> None:

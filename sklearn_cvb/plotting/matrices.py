@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,7 +138,13 @@ def plot_confusion(
 
     counts, true_labels, predicted_labels = tag_confusion(y_true, y_pred)
     rows = np.argsort(-counts.sum(axis=1), kind="stable")[:max_labels]
-    columns = _partners_first(matched_pairs(counts), rows, counts)
+    # The partner of each row at the row's place, gaps filled by frequency.
+    partner = dict(matched_pairs(counts))
+    chosen = [partner.get(row) for row in rows]
+    frequent = np.argsort(-counts.sum(axis=0), kind="stable").tolist()
+    rest = iter([column for column in frequent if column not in chosen])
+    filled = [next(rest, None) if column is None else column for column in chosen]
+    columns: list[Any] = [column for column in filled if column is not None]
     totals = counts.sum(axis=1)[rows]
     shares = counts[np.ix_(rows, columns)] / totals[:, None]
     ax = axes_or_new(ax, figsize=(1.8 + 0.42 * len(columns), 1.2 + 0.36 * len(rows)))
@@ -225,18 +231,6 @@ def plot_transitions(
     ax.set_axis_off()
     legend_beside(ax, title="probability")
     return ax
-
-
-def _partners_first(
-    pairs: Iterable[tuple[int, int]], rows: np.ndarray, counts: np.ndarray
-) -> list[Any]:
-    """Columns to draw: the partner of each row at the row's place, gaps filled by frequency."""
-    partner = dict(pairs)
-    chosen = [partner.get(row) for row in rows]
-    frequent = np.argsort(-counts.sum(axis=0), kind="stable").tolist()
-    rest = iter([column for column in frequent if column not in chosen])
-    columns = [next(rest, None) if column is None else column for column in chosen]
-    return [column for column in columns if column is not None]
 
 
 def _draw_edge(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn_cvb.display import AlignedSentences, DependencyTree, PhraseTree
 from sklearn_cvb.display.aligned_sentences import HALF_SQUARE
-from sklearn_cvb.display.arcs import CAPTION, COLOURS, DASHES, GOLD, SIZES, STROKE, Drawing, Stroke
+from sklearn_cvb.display.arcs import CAPTION, COLOURS, DASHES, GOLD, SIZES, STROKE, Drawing
 from sklearn_cvb.plotting.axes import axes_or_new
 
 if TYPE_CHECKING:
@@ -210,15 +210,19 @@ def _draw(ax: Axes, drawing: Drawing, size: float) -> None:
     """Put strokes and texts into axes in which a unit is `size` points."""
     from matplotlib import rcParams
     from matplotlib.patches import PathPatch, Polygon
+    from matplotlib.path import Path
 
     ink = rcParams["text.color"]
+    codes = {"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3}
     for stroke in drawing.strokes:
         colour = COLOURS.get(stroke.kind, ink)
+        points = [point for _, ends in stroke.steps for point in ends]
+        path = Path(points, [codes[letter] for letter, ends in stroke.steps for _ in ends])
         # Dashes are in units of the line's width.
         dashes = [length / STROKE for length in DASHES.get(stroke.kind, ())]
         ax.add_patch(
             PathPatch(
-                _path(stroke),
+                path,
                 fill=False,
                 edgecolor=colour,
                 linewidth=STROKE * size,
@@ -239,12 +243,3 @@ def _draw(ax: Axes, drawing: Drawing, size: float) -> None:
             # A dollar sign is a word.
             parse_math=False,
         )
-
-
-def _path(stroke: Stroke) -> Any:
-    """The steps of a stroke as matplotlib has them."""
-    from matplotlib.path import Path
-
-    codes = {"M": Path.MOVETO, "L": Path.LINETO, "Q": Path.CURVE3}
-    points = [point for _, ends in stroke.steps for point in ends]
-    return Path(points, [codes[letter] for letter, ends in stroke.steps for _ in ends])

@@ -195,7 +195,15 @@ def plot_ellipses(
             points = _columns_of(sequence)[:, pair]
             colours = [_colour(int(state)) for state in states]
             ax.scatter(points[:, 0], points[:, 1], s=8, c=colours, alpha=0.6, lw=0)
-    covariances = _full_covariances(estimator)[:, pair][:, :, pair]
+    covariances = estimator.covariances_
+    type_ = getattr(estimator.emission, "covariance_type", "full")
+    if type_ == "tied":
+        covariances = np.broadcast_to(covariances, (n_states, n_columns, n_columns))
+    elif type_ != "full":
+        variances = covariances[:, None] if type_ == "spherical" else covariances
+        variances = np.broadcast_to(variances, (n_states, n_columns))
+        covariances = variances[:, :, None] * np.eye(n_columns)
+    covariances = covariances[:, pair][:, :, pair]
     for state in range(n_states):
         values, vectors = np.linalg.eigh(covariances[state])
         angle = np.degrees(np.arctan2(vectors[1, 1], vectors[0, 1]))
@@ -227,15 +235,3 @@ def _columns_of(series: ArrayLike) -> np.ndarray:
     if table.ndim not in (1, 2) or not len(table):
         raise ValueError(f"series must have shape (length, n_columns), got {table.shape}")
     return table[:, None] if table.ndim == 1 else table
-
-
-def _full_covariances(estimator: Any) -> np.ndarray:
-    """Covariance matrices of all states, (K, D, D), from any `covariance_type`."""
-    n_states, n_columns = estimator.means_.shape
-    own, type_ = estimator.covariances_, getattr(estimator.emission, "covariance_type", "full")
-    if type_ == "tied":
-        return np.broadcast_to(own, (n_states, n_columns, n_columns))
-    if type_ == "full":
-        return own
-    variances = own[:, None] if type_ == "spherical" else own
-    return np.broadcast_to(variances, (n_states, n_columns))[:, :, None] * np.eye(n_columns)

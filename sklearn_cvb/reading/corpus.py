@@ -501,9 +501,8 @@ def samples_of(X: Any, such_as: str = "lists of words") -> list[Any]:
     if isinstance(X, str | bytes | bytearray):
         raise TypeError(f"X is the string {X!r}: {_TOKENISE}, and pass a list of samples")
     if isinstance(X, Mapping | Set) or not hasattr(X, "__iter__"):
-        raise TypeError(
-            f"X is {short_repr(X)}: pass a list of sequences, such as {such_as}{_values_of(X)}"
-        )
+        here = ", here list(X.values())" if isinstance(X, Mapping) else ""
+        raise TypeError(f"X is {short_repr(X)}: pass a list of sequences, such as {such_as}{here}")
     items = as_list(X)
     return list(X) if items is None else items
 
@@ -618,7 +617,3 @@ def _sequences_in_column(frame: Any) -> list[Any] | None:
         return None
     values = as_list(frame[_columns(frame)[0]])
     return values if values and isinstance(values[0], list | np.ndarray) else None
-
-
-def _values_of(X: Any) -> str:
-    return ", here list(X.values())" if isinstance(X, Mapping) else ""

@@ -279,6 +279,7 @@ def _aside(place: Path, overwrite: bool) -> Iterator[Path]:
         raise FileExistsError(
             f"{str(aside)!r}, where the store is written first, holds what no write has left "
             f"({short_repr(sorted(left - _MADE or left))}): move it elsewhere, or choose another "
+            "folder"
         )
     lock = _locked(aside)
     try:

@@ -128,7 +128,7 @@ def test_a_start_from_the_neighbours():
     )
     X = [["The", "a"], ["the", "x"], ["x", "b"]]
     problem = model._read(X, None).problem
-    entries = start.context_start(problem, np.random.default_rng(0)).posterior
+    entries = start.starting_point("context", problem, None, None, None).posterior
     # Tokens: The a | the x | x b; states A, B, D. From D: a once certain and counted twice, x half.
     after_d = np.array([2.6, 0.6, 0.1])
     first = np.array([0.6, 0.6, 4.1])
@@ -143,9 +143,11 @@ def test_blocks_of_the_start_from_neighbours(monkeypatch):
     legal = {f"w{i}": [f"t{k}" for k in rng.permutation(5)[: 1 + i % 4]] for i in range(9)}
     X = [[f"w{i}" for i in rng.integers(9, size=rng.integers(1, 9))] for _ in range(40)]
     problem = CVBHMMTagger(legal)._read([*X, [None, "w1", None]], None).problem
-    whole = start.context_start(problem, rng).posterior
+    whole = start.starting_point("context", problem, None, None, rng).posterior
     monkeypatch.setattr(start, "_BLOCK", 35)
-    np.testing.assert_allclose(start.context_start(problem, rng).posterior, whole, atol=1e-12)
+    np.testing.assert_allclose(
+        start.starting_point("context", problem, None, None, rng).posterior, whole, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("with_labels", [False, True])

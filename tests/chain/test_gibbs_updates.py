@@ -116,14 +116,14 @@ def test_joint_distribution_of_all_states(update):
 
 def test_the_metropolis_correction_matters(chains, monkeypatch):
     problem = PROBLEMS["repetitive"]
-    resample_sequences = gibbs_sweeps.resample_sequences
+    resample_sequences = gibbs_sweeps.gibbs.resample_sequences
 
     def accept_all(*arguments):
         *rest, proposal, begin, room = arguments
         sure = proposal._replace(chances=np.zeros_like(proposal.chances))
         return resample_sequences(*rest, sure, begin, room)
 
-    monkeypatch.setattr(gibbs_sweeps, "resample_sequences", accept_all)
+    monkeypatch.setattr(gibbs_sweeps.gibbs, "resample_sequences", accept_all)
     wrong = _chain(problem, "sequence", max_iter=4_500)
     assert wrong.acceptance_rate_ == 1.0
     exact = _shares(brute.collapsed_log_joint(problem, brute.joint_assignments(problem)))

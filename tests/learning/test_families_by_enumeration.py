@@ -19,7 +19,7 @@ from enumerated import (
 import sklearn_cvb
 from sklearn_cvb import Symbols, Transitions, Valence
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.learning.concentrations import WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.treebank.model import AnnotatedModel
 

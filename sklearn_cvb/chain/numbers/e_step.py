@@ -8,23 +8,13 @@ import numpy as np
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.emission import Family, Scores
+from sklearn_cvb.kernels.chain import side_by_side
 from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes, Weights
 from sklearn_cvb.kernels.chain.log_space import (
     add_pairs_log,
     forward_backward_log,
     forward_pass_log,
-)
-from sklearn_cvb.kernels.chain.side_by_side import (
-    SIDE_BY_SIDE,
-    Messages,
-    Tables,
-    clear_counts,
-    clear_messages,
-    expected_counts_dense,
-    messages_for,
-    tables_for_tokens,
-    width_for,
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
@@ -50,11 +40,7 @@ class NumericProblem(NamedTuple):
     start: np.ndarray | None  # posteriors (n_steps, K) of a fitted model given as a start
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
-
-    @property
-    def any_choice(self) -> bool:
-        """Whether steps may take any state: all but those whose states are known."""
-        return True
+    any_choice: bool = True  # steps may take any state: all but those whose states are known
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -70,6 +56,12 @@ class NumericProblem(NamedTuple):
             return by_sequence
         own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
         return np.unique(own)
+
+    def scored(self, scores: Scores, begin: int, end: int, units: np.ndarray) -> "Scored":
+        """Some steps under scores, whose units begin at `units` among them."""
+        known = None if self.known is None else self.known[begin:end]
+        shape = end - begin, self.cells.n_emitting
+        return Scored(scores, self.observations.part(begin, end), shape, units, known)
 
 
 def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
@@ -120,7 +112,7 @@ class Scored(NamedTuple):
 
     scores: Scores
     observations: Any
-    shape: tuple[int, int]
+    shape: tuple[int, ...]  # steps and states
     units: np.ndarray
     known: np.ndarray | None = None
 
@@ -135,23 +127,23 @@ class Scored(NamedTuple):
 
 
 class GivenLogs(NamedTuple):
-    """Log weights (n_steps, K) that are there already."""
+    """Scores that are log weights (n_steps, K) which are there already."""
 
     logs: np.ndarray
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Steps and states."""
-        return self.logs.shape
-
-    def fill(self, logs: np.ndarray) -> None:
+    def fill(self, observations: Any, units: np.ndarray, out: np.ndarray) -> None:
         """A copy, which may be changed."""
-        logs[:] = self.logs
+        out[:] = self.logs
+
+
+def given_logs(logs: np.ndarray) -> Scored:
+    """Log weights (n_steps, K), no matter of what."""
+    return Scored(GivenLogs(logs), None, logs.shape, np.empty(0))
 
 
 def infer(
     chain: Chain,
-    scores: Scored | GivenLogs,
+    scores: Scored,
     starts: np.ndarray,
     units: np.ndarray,
     by_unit: bool,
@@ -170,15 +162,14 @@ def infer(
         np.zeros((len(units) - 1 if by_unit else 1, n_states, n_states)),
         np.empty(len(starts) - 1),
     )
+    fading: Any = slice(0)
     if exact and chain.transition.min() <= SMALLEST_STEP:
         message, room = np.empty_like(weights), room_for_steps(n_states)
         part = np.empty(len(weights)), message, found.log_z
         forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
         fading = is_small(message, starts)
-        pass_over(chain, weights, starts, units, found)
-        found.log_z[fading] = np.nan
-    else:
-        pass_over(chain, weights, starts, units, found)
+    pass_over(chain, weights, starts, units, found)
+    found.log_z[fading] = np.nan
     lost = np.isnan(found.log_z)
     if lost.any():
         found.pairs[:] = 0.0
@@ -192,16 +183,11 @@ def infer(
 
 
 def fill_weights(
-    chain: Chain,
-    scores: Scored | GivenLogs,
-    starts: np.ndarray,
-    units: np.ndarray,
-    table: np.ndarray,
+    chain: Chain, scores: Scored, starts: np.ndarray, units: np.ndarray, table: np.ndarray
 ) -> np.ndarray:
     """Weights of all steps, with ends, the largest of each 1, into a table; logs of what it was."""
     scores.fill(table)
-    if chain.end is not None:
-        _add_ends(chain.end, table, starts, units)
+    _add_ends(chain, table, starts, units)
     largest = np.empty(len(table))
     to_weights(table, largest, room_for_bits())
     return largest
@@ -244,13 +230,12 @@ def is_small(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def logs_with_ends(
-    chain: Chain, scores: Scored | GivenLogs, starts: np.ndarray, units: np.ndarray
+    chain: Chain, scores: Scored, starts: np.ndarray, units: np.ndarray
 ) -> np.ndarray:
     """Log weights of all steps, ends among them."""
     logs = np.empty(scores.shape)
     scores.fill(logs)
-    if chain.end is not None:
-        _add_ends(chain.end, logs, starts, units)
+    _add_ends(chain, logs, starts, units)
     return logs
 
 
@@ -277,19 +262,11 @@ def alone_in(chain: Chain, units: np.ndarray, steps: slice) -> LogChain:
         return LogChain(np.log(chain.start[own][0]), np.log(chain.transition[own]), table, unit)
 
 
-def forward_logs(chain: LogChain, logs: np.ndarray) -> tuple[np.ndarray, float]:
-    """Log forward messages of one sequence, -inf from where no path is left, and log Z."""
-    forward, lattice = np.full(logs.shape, -np.inf), lattice_of_steps(*logs.shape)
-    work = Passes(logs.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(logs)))
-    tables = chain.start, chain.transition, chain.table
-    return forward, forward_pass_log(*tables, lattice, 0, len(logs), work)
-
-
 class Bench(NamedTuple):
     """Tables for sequences side by side, which one thread uses for piece after piece."""
 
-    tables: Tables
-    messages: Messages
+    tables: side_by_side.Tables
+    messages: side_by_side.Messages
     rows: Lattice
 
 
@@ -297,12 +274,12 @@ def bench_for(chain: Chain, starts: np.ndarray, pieces: list[tuple[int, int]]) -
     """A bench with place for each of some ranges of sequences."""
     n_states = chain.start.shape[1]
     n_steps = max(int(starts[last] - starts[first]) for first, last in pieces)
-    side = min(SIDE_BY_SIDE, max(last - first for first, last in pieces))
-    tables = tables_for_tokens(n_steps, n_states)
+    side = min(side_by_side.SIDE_BY_SIDE, max(last - first for first, last in pieces))
+    tables = side_by_side.tables_for_tokens(n_steps, n_states)
     tables.start[:n_states] = chain.start[0]
     tables.transition[:n_states, :n_states] = chain.transition[0]
     tables.backward[:n_states, :n_states] = chain.transition[0].T
-    messages = messages_for(side, int(np.diff(starts).max()), n_states)
+    messages = side_by_side.messages_for(side, int(np.diff(starts).max()), n_states)
     # Each step has a row of the tables; nothing else of the lattice is read.
     first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
     nothing = np.empty(0, np.int32)
@@ -318,38 +295,38 @@ def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Benc
     n_steps, n_states = scored.shape
     own = bench.tables
     tables = own._replace(emission=own.emission[:n_steps], received=own.received[:n_steps])
-    clear_counts(tables)
-    fits = width_for(n_states) == n_states
+    side_by_side.clear_counts(tables)
+    fits = side_by_side.width_for(n_states) == n_states
     weights = tables.emission if fits else np.empty(scored.shape)
     largest = fill_weights(chain, scored, starts, starts, weights)
     if not fits:
         tables.emission[:, :n_states] = weights
     order = np.argsort(starts[:-1] - starts[1:], kind="stable")
-    side, lost = min(SIDE_BY_SIDE, len(order)), np.zeros(len(order), bool)
-    total = expected_counts_dense(
+    side, lost = min(side_by_side.SIDE_BY_SIDE, len(order)), np.zeros(len(order), bool)
+    total = side_by_side.expected_counts_dense(
         bench.rows, starts, order, side, n_states, tables, bench.messages, lost
     )
     if lost.any():
-        clear_messages(bench.messages)
+        side_by_side.clear_messages(bench.messages)
         return None
     pairs = tables.outer[:n_states, :n_states] * chain.transition[0]
     posterior = np.ascontiguousarray(tables.received[:, :n_states])
     return Found(posterior, pairs[None], np.array([total + largest.sum()]))
 
 
-def _add_ends(
-    end: np.ndarray, log_weights: np.ndarray, starts: np.ndarray, units: np.ndarray
-) -> None:
-    """Add the log weight of its end to the last step of each sequence."""
+def _add_ends(chain: Chain, log_weights: np.ndarray, starts: np.ndarray, units: np.ndarray) -> None:
+    """Add the log weight of its end to the last step of each sequence, where ends are events."""
+    if chain.end is None:
+        return
     last = starts[1:] - 1
-    own = np.searchsorted(units, last, side="right") - 1 if len(end) > 1 else 0
+    own = np.searchsorted(units, last, side="right") - 1 if len(chain.end) > 1 else 0
     with np.errstate(divide="ignore"):
-        log_weights[last] += np.log(end[own])
+        log_weights[last] += np.log(chain.end[own])
 
 
 def _add_lost(
     chain: Chain,
-    scored: Scored | GivenLogs,
+    scored: Scored,
     starts: np.ndarray,
     units: np.ndarray,
     found: Found,
@@ -364,7 +341,7 @@ def _add_lost(
         work = Passes(
             logs[steps].flatten(), np.empty(own.size), own.reshape(-1), np.empty(len(own))
         )
-        tables = alone.start, alone.transition, alone.table
+        tables = alone[:3]
         found.log_z[i] = forward_backward_log(*tables, lattice, 0, len(own), own.size, work)
         if np.isneginf(found.log_z[i]):
             own[:] = 0.0
@@ -387,10 +364,8 @@ def expectation(
 
     def part(first: int, last: int) -> Inferred:
         begin, end = starts[first], starts[last]
-        observations = problem.observations.part(begin, end)
-        inside, whole = starts[first : last + 1] - begin, np.array([0, end - begin])
-        known = None if problem.known is None else problem.known[begin:end]
-        scored = Scored(scores, observations, (end - begin, n_states), whole, known)
+        inside = starts[first : last + 1] - begin
+        scored = problem.scored(scores, begin, end, np.array([0, end - begin]))
         found = None
         if is_large and last - first >= _FEWEST:
             if not hasattr(own, "bench"):
@@ -401,7 +376,7 @@ def expectation(
             found = infer(chain, scored, inside, inside, by_unit=False)
         explained = np.isfinite(found.log_z)
         lost = first + np.flatnonzero(~explained)
-        counts = counts_of(found, observations, problem, inside, scores)
+        counts = counts_of(found, scored.observations, problem, inside, scores)
         return Inferred(counts, float(found.log_z[explained].sum()), lost)
 
     shares = on_threads(part, pieces, n_jobs)
@@ -464,7 +439,7 @@ class Filtered(NamedTuple):
 
 def filtered(
     chain: Chain,
-    scores: Scored | GivenLogs,
+    scores: Scored,
     starts: np.ndarray,
     units: np.ndarray | None = None,
     *,
@@ -490,8 +465,12 @@ def filtered(
     by_sequence = {}
     for i in lost.tolist():
         steps = slice(starts[i], starts[i + 1])
-        by_sequence[i], log_z[i] = forward_logs(alone_in(chain, units, steps), logs[steps])
-        message[steps] = np.exp(by_sequence[i])
+        own, tables = logs[steps], alone_in(chain, units, steps)[:3]
+        # Log forward messages, -inf from where no path is left.
+        by_sequence[i] = forward = np.full(own.shape, -np.inf)
+        work = Passes(own.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(own)))
+        log_z[i] = forward_pass_log(*tables, lattice_of_steps(*own.shape), 0, len(own), work)
+        message[steps] = np.exp(forward)
     return Filtered(message, log_z, by_sequence)
 
 

@@ -202,8 +202,5 @@ def _without(
     if len(shares.layout.units) == 2:
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
-    observations = problem.observations.part(begin, end)
-    scores, shape = problem.family.predictive(others), (end - begin, problem.cells.n_emitting)
-    known = None if problem.known is None else problem.known[begin:end]
-    scored = Scored(scores, observations, shape, bounds, known)
+    scored = problem.scored(problem.family.predictive(others), begin, end, bounds)
     return Without(chain, scored, starts, bounds, own)

@@ -5,11 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.concentrations import learn
+from sklearn_cvb.chain.concentrations import draw_hyper, learn
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
-    Scored,
     chain_of,
     counts_of,
     drawn_path,
@@ -40,7 +39,7 @@ from sklearn_cvb.chain.parameters import (
     uniform_weights,
 )
 from sklearn_cvb.chain.starts import given_weights, posterior_arrays
-from sklearn_cvb.chain.traces import Sampled, log_joint, n_occupied
+from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
@@ -122,8 +121,8 @@ def _posterior_under(problem: NumericProblem, weights: "NumberWeights") -> np.nd
     """Posteriors (n_steps, K); of what these weights rule out equal ones."""
     assert weights.scores is not None, "they score steps"
     n, starts = problem.cells.n_emitting, problem.corpus.starts
-    shape, whole = (len(problem.corpus.tokens), n), np.array([0, starts[-1]])
-    scored = Scored(weights.scores, problem.observations, shape, whole, problem.known)
+    whole = np.array([0, starts[-1]])
+    scored = problem.scored(weights.scores, 0, int(starts[-1]), whole)
     found = infer(chain_of(weights.chain, n), scored, starts, whole, by_unit=False)
     lost = np.repeat(np.isneginf(found.log_z), np.diff(starts))
     return np.where(lost[:, None], 1.0 / n, found.posterior)
@@ -392,22 +391,13 @@ class NumberChain(Model):
         transition = drawn_rows(counts.transition, prior.transition, rng)
         weights = tied(Weights(start, transition, np.empty(0)), self.cells)
         scores = family.at(family.draw(counts.emission, rng))
-        shape = len(sample), self.cells.n_emitting
-        whole = np.array([0, len(sample)])
-        scored = Scored(scores, problem.observations, shape, whole, problem.known)
+        scored = problem.scored(scores, 0, len(sample), np.array([0, len(sample)]))
         path = drawn_path(weights, scored, problem.corpus.starts, rng)
         completed = family.completed(problem.observations, scores, path, rng)
         return Drawn(counts_of_path(path, problem, completed), path)
 
-    def draw_hyper(
-        self, before: Concentrations, learned: Concentrations, counts: HMMCounts, rng: Any
-    ) -> Concentrations:
-        """Under HDP the weights of the states, alpha and gamma are drawn."""
-        if before.shared is None:
-            return learned
-        from sklearn_cvb.chain.shared_weights import drawn_weights
-
-        return before if rng is None else drawn_weights(before, without_emission(counts), rng)
+    draw_hyper = draw_hyper
+    noted = noted
 
     def log_evidence(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> float:
         """log p(x, z | alpha)."""
@@ -424,10 +414,6 @@ class NumberChain(Model):
         frequency = np.zeros(shape) if memory is None else memory.copy()
         frequency[np.arange(len(sample)), sample] += 1.0
         return frequency
-
-    def noted(self, hyper: Concentrations, counts: HMMCounts) -> tuple[Any, ...]:
-        """Concentrations, and the number of states that have a step."""
-        return hyper.alpha, hyper.beta, n_occupied(counts, self.cells), hyper.shared
 
     def kept(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> Kept:
         """The states, and the statistics, each of which has its own predictive distributions."""

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.intervals import CredibleIntervals, intervals_of, mixture_intervals
+from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals, mixture_quantiles
 from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers.e_step import (
-    GivenLogs,
     NumericProblem,
     Scored,
     chain_of,
     filtered,
+    given_logs,
     infer,
     lattice_of_steps,
 )
@@ -88,11 +88,17 @@ class Series(NamedTuple):
 
 def read_series(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
     """Read sequences of numbers; `checked` validates a 2-D array."""
-    is_cube = len(getattr(X, "shape", ())) == 3
-    if not is_cube and is_table(X):
+    if len(getattr(X, "shape", ())) == 3:
+        # Sequences, steps, columns; steps without any value at the end are padding.
+        cube = _numbers(np.asarray(X), "X")
+        if not cube.size:
+            raise ValueError(
+                f"Found array with 0 sample(s) or feature(s): X has shape {cube.shape}"
+            )
+        lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
+        return _series(cube[inside], lengths, cube.shape[1], None, False)
+    if is_table(X):
         return _read_rows(X, checked)
-    if is_cube:
-        return _read_cube(X)
     if isinstance(X, str | bytes):
         raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
     samples = samples_of(X, _ARRAYS)
@@ -155,10 +161,14 @@ def caution_of_one_series(series: Series) -> str:
     lengths = np.diff(series.corpus.starts)
     n_rows, width = len(lengths), int(lengths[0])
     if n_rows > 1 and (lengths == 1).all():
-        return _caution_of_single_steps(series)
-    if series.table.shape[1] > 1 or not 1 < width < _FEW_COLUMNS or n_rows <= _MANY_ROWS:
-        return ""
-    if (lengths != width).any():
+        n_steps, one = len(series.table), "[X]" if series.is_table else "[numpy.concatenate(X)]"
+        return (
+            f"each of the {n_steps} sequences of X has a single step: nothing can be learned of "
+            f"what follows what. If X is one series of {n_steps} steps, pass {one}; if it is "
+            f"several, {LENGTHS}; for a mixture set topology='independent'"
+        )
+    is_like_one = 1 < width < _FEW_COLUMNS and n_rows > _MANY_ROWS and (lengths == width).all()
+    if series.table.shape[1] > 1 or not is_like_one:
         return ""
     rows = series.table.reshape(n_rows, width)
     rows = rows - np.nanmean(rows, axis=0)
@@ -171,16 +181,6 @@ def caution_of_one_series(series: Series) -> str:
         f"X has {n_rows} rows of {width} numbers, and each row is a sequence of {width} single "
         f"numbers; but rows are like the rows before them. If X is one series of {n_rows} "
         f"steps and {width} columns, pass [X]; if it is several, {LENGTHS}"
-    )
-
-
-def _caution_of_single_steps(series: Series) -> str:
-    """That nothing follows anything."""
-    n_steps, one = len(series.table), "[X]" if series.is_table else "[numpy.concatenate(X)]"
-    return (
-        f"each of the {n_steps} sequences of X has a single step: nothing can be learned of what "
-        f"follows what. If X is one series of {n_steps} steps, pass {one}; if it is several, "
-        f"{LENGTHS}; for a mixture set topology='independent'"
     )
 
 
@@ -197,15 +197,6 @@ def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
     table = _numbers(checked(X), "X")
     lengths, inside = _without_padding(~np.isnan(table))
     return _series(table[inside][:, None], lengths, table.shape[1], None, True)
-
-
-def _read_cube(X: Any) -> Series:
-    """A 3-D array: sequences, steps, columns; steps without any value at the end are padding."""
-    cube = _numbers(np.asarray(X), "X")
-    if not cube.size:
-        raise ValueError(f"Found array with 0 sample(s) or feature(s): X has shape {cube.shape}")
-    lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
-    return _series(cube[inside], lengths, cube.shape[1], None, False)
 
 
 def _without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -391,12 +382,12 @@ class ReadNumbers(Read):
         n_states, starts = self.cells.n_emitting, self.corpus.starts
         logs, chain = self.logs.emission.reshape(-1, n_states), chain_of(self.weights, n_states)
         if kernel is decoding.smoothed:
-            given = chain, GivenLogs(logs), starts, starts
+            given = chain, given_logs(logs), starts, starts
             posterior, _, log_z = infer(*given, by_unit=False, exact=True)
         else:
             # What came up to each step does not tell that the sequence ends.
             online = chain._replace(end=None)
-            posterior, log_z, _ = filtered(online, GivenLogs(logs), starts, every_step=True)
+            posterior, log_z, _ = filtered(online, given_logs(logs), starts, every_step=True)
         lost = np.repeat(np.isneginf(log_z), np.diff(starts))
         if lost.any():
             shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
@@ -575,8 +566,9 @@ def intervals(
     posteriors = list(posteriors)
     chains = [(without_emission(counts), prior) for counts, prior in posteriors]
     found = mixture_intervals(chains, learned.layout, level)
-    statistics = [counts.emission for counts, _ in posteriors]
-    return found._replace(emission=intervals_of(learned.more.numeric.family, statistics, level))
+    family, tails = learned.more.numeric.family, (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    marginals = [family.marginals(counts.emission) for counts, _ in posteriors]
+    return found._replace(emission=mixture_quantiles(marginals, tails))
 
 
 def drawn(

@@ -111,7 +111,9 @@ def engines_of(problem: Problem, lost: np.ndarray = _NONE) -> Engines:
     rest[lost] = False
     runs, batches = None, None
     if problem.any_told:
-        rest &= _has_short_runs(problem)
+        _, sizes = _run_sizes(problem.lattice, problem.runs.begin, problem.runs.end)
+        wide = np.concatenate([[0], np.cumsum(sizes > _LARGEST_RUN)])
+        rest &= np.diff(wide[problem.runs.sequence]) == 0
         n_tokens = np.diff(problem.corpus.starts)[rest].sum()
         if n_tokens > _SMALLEST_SHARE * len(problem.corpus.tokens):
             runs = _runs_of(problem, rest)
@@ -154,14 +156,6 @@ def _pieces_of(problem: Problem, members: np.ndarray) -> list[tuple[int, int]]:
 
 
 # Runs
-
-
-def _has_short_runs(problem: Problem) -> np.ndarray:
-    """Whether the steps of each run of a sequence have few entries, for all sequences."""
-    runs = problem.runs
-    _, sizes = _run_sizes(problem.lattice, runs.begin, runs.end)
-    wide = np.concatenate([[0], np.cumsum(sizes > _LARGEST_RUN)])
-    return np.diff(wide[runs.sequence]) == 0
 
 
 def _run_sizes(
@@ -245,9 +239,6 @@ def _batches_of(problem: Problem, chosen: np.ndarray) -> list[Batch] | None:
     return batches or None
 
 
-_NONE = np.empty(0, np.intp)
-
-
 class Share(NamedTuple):
     """What a piece of the sequences contributes: counts, sum of log Z, and who is lost."""
 
@@ -292,7 +283,12 @@ def expectation(
     # Sequences that float64 may lose even one at a time go to log space.
     if np.isnan(log_z).any():
         log_tables = log_weights(weights) if logs is None else logs()
-        infer_in_log_space(log_tables, problem, counts, log_z)
+        starts, lattice = problem.corpus.starts, problem.lattice
+        passes = passes_for(starts, lattice.count)
+        for i in np.flatnonzero(np.isnan(log_z)):
+            log_z[i] = expected_counts_log(
+                log_tables, lattice, (starts[i], starts[i + 1]), passes, counts
+            )
     explained = np.isfinite(log_z)
     total += log_z[explained].sum()
     return Inferred(counts, total, np.flatnonzero(~explained), work=engines)
@@ -345,16 +341,8 @@ def infer_batch(weights: Weights, cells: Cells, problem: Problem, batch: Batch) 
     clear_counts(batch.tables)
     lost = np.zeros(problem.corpus.n_sequences, bool)
     side = min(SIDE_BY_SIDE, len(batch.members))
-    total = expected_counts_dense(
-        batch.lattice,
-        problem.corpus.starts,
-        batch.members,
-        side,
-        cells.n_states,
-        batch.tables,
-        batch.messages,
-        lost,
-    )
+    given = batch.lattice, problem.corpus.starts, batch.members, side, cells.n_states
+    total = expected_counts_dense(*given, batch.tables, batch.messages, lost)
     counts = empty_counts(cells)
     if np.isnan(total):
         clear_messages(batch.messages)
@@ -375,14 +363,3 @@ def infer_sequences(
     expected_counts(weights, lattice, starts, members, passes, counts, log_z)
     counts.transition[:] *= weights.transition
     return Share(counts, 0.0)
-
-
-def infer_in_log_space(
-    logs: Weights, problem: Problem, counts: HMMCounts, log_z: np.ndarray
-) -> None:
-    """Add the counts of the sequences whose log Z is NaN, and fill it."""
-    lattice, starts = problem.lattice, problem.corpus.starts
-    passes = passes_for(starts, lattice.count)
-    for i in np.flatnonzero(np.isnan(log_z)):
-        bounds = starts[i], starts[i + 1]
-        log_z[i] = expected_counts_log(logs, lattice, bounds, passes, counts)

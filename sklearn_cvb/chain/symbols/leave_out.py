@@ -17,6 +17,7 @@ from sklearn_cvb.chain import starts as starting
 from sklearn_cvb.chain.lattice import Cells, Problem, Topology
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, empty_counts, floor_of, tally_of
 from sklearn_cvb.chain.symbols.leave_out_lists import Settled, lists_for, ragged
+from sklearn_cvb.kernels.chain import leave_token_out
 from sklearn_cvb.kernels.chain.absence import (
     Absence,
     absence_of_tokens,
@@ -39,14 +40,6 @@ from sklearn_cvb.kernels.chain.leave_out import (
     Tally,
     infer_lost,
     pass_over_sequences,
-)
-from sklearn_cvb.kernels.chain.leave_token_out import (
-    Tokens,
-    count_tokens,
-    score_lost,
-    score_sequences,
-    sweep_tokens,
-    token_workspace,
 )
 from sklearn_cvb.kernels.chain.listed import N_ROWS, ListBuffers, Lists, pass_over_lists
 from sklearn_cvb.learning.threads import even_pieces
@@ -612,7 +605,9 @@ def sweep_by_token(
     tokens = _tokens(units, problem)
     # The prior is not in this tally, which changes in place.
     tally = tally_of(HMMCounts(*map(np.copy, counts)), None, problem.cells)
-    total = sweep_tokens(tally, floor_of(prior), tokens, token_workspace(problem.cells.n_states))
+    total = leave_token_out.sweep_tokens(
+        tally, floor_of(prior), tokens, leave_token_out.token_workspace(problem.cells.n_states)
+    )
     # Counted anew, so that rounding does not build up.
     return units._replace(own=counts_of_tokens(units, problem)), total
 
@@ -620,12 +615,12 @@ def sweep_by_token(
 def counts_of_tokens(units: Units, problem: Problem) -> HMMCounts:
     """The counts that the posteriors of independent tokens add up to."""
     counts = empty_counts(problem.cells)
-    count_tokens(_tokens(units, problem), *counts)
+    leave_token_out.count_tokens(_tokens(units, problem), *counts)
     return counts
 
 
-def _tokens(units: Units, problem: Problem) -> Tokens:
-    return Tokens(problem.lattice, problem.corpus.starts, units.posterior)
+def _tokens(units: Units, problem: Problem) -> leave_token_out.Tokens:
+    return leave_token_out.Tokens(problem.lattice, problem.corpus.starts, units.posterior)
 
 
 def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
@@ -640,9 +635,9 @@ def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
     log_z = np.empty(len(starts) - 1)
     # The sequence that is left out begins with probability 1.
     log_start = np.log(tally.start.sum() - 1.0)
-    score_sequences(tally, floor, tokens, factors, work, log_z)
+    leave_token_out.score_sequences(tally, floor, tokens, factors, work, log_z)
     if np.isnan(log_z).any():
-        score_lost(tally, floor, tokens, factors, work, log_z)
+        leave_token_out.score_lost(tally, floor, tokens, factors, work, log_z)
     return float((log_z - log_start).sum())
 
 

@@ -4,22 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.kernels.chain import listed
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.kernels.chain.leave_out import Sequences
-from sklearn_cvb.kernels.chain.listed import (
-    BORDER,
-    CERTAIN,
-    ENTRY,
-    FIXED,
-    INSIDE,
-    LAST,
-    N_PARTS,
-    SHARED,
-    SILENT,
-    TOKEN,
-    UNSEEN,
-    Lists,
-)
 
 # Lists are kept where they, the posteriors and the pairs need no more than this for a token, or no
 # more than 64 MB in all.
@@ -162,20 +149,26 @@ def _parts(
     owner_border, entry_border, step_border = _border(tokens, lattice, n_states)
     owner = tokens.owner
     return {
-        CERTAIN: (owner[certain], tokens.state[certain]),
-        FIXED: (owner[fixed], tokens.row[fixed] * n_states + tokens.state[fixed]),
-        SHARED: (owner[shared], tokens.cell[shared]),
+        listed.CERTAIN: (owner[certain], tokens.state[certain]),
+        listed.FIXED: (owner[fixed], tokens.row[fixed] * n_states + tokens.state[fixed]),
+        listed.SHARED: (owner[shared], tokens.cell[shared]),
         # A token without observation reads a cell beyond all others.
-        ENTRY: (owner[token], np.column_stack([np.where(unseen, len(settled), cell), state])),
-        BORDER: (owner_border, np.column_stack([entry_border, step_border])),
-        INSIDE: _inside(tokens, lattice, n_states),
-        TOKEN: (owner[ambiguous], np.column_stack([tokens.n[ambiguous], _run_lengths(tokens)])),
-        LAST: (owner[last], lattice.state[tokens.base[last] + i]),
-        UNSEEN: (
+        listed.ENTRY: (
+            owner[token],
+            np.column_stack([np.where(unseen, len(settled), cell), state]),
+        ),
+        listed.BORDER: (owner_border, np.column_stack([entry_border, step_border])),
+        listed.INSIDE: _inside(tokens, lattice, n_states),
+        listed.TOKEN: (
+            owner[ambiguous],
+            np.column_stack([tokens.n[ambiguous], _run_lengths(tokens)]),
+        ),
+        listed.LAST: (owner[last], lattice.state[tokens.base[last] + i]),
+        listed.UNSEEN: (
             owner[token][unseen],
             np.column_stack([(tokens.entry[token] + j)[unseen], state[unseen]]),
         ),
-        SILENT: (owner[certain & is_unseen], tokens.state[certain & is_unseen]),
+        listed.SILENT: (owner[certain & is_unseen], tokens.state[certain & is_unseen]),
     }
 
 
@@ -185,7 +178,7 @@ def _listed(
     """The parts of the lists of some units, one after the other, and where they begin."""
     n_units = len(begin)
     parts = _parts(_tokens_of(lattice, begin, end, n_states), lattice, n_states, settled)
-    sizes = np.zeros((n_units, N_PARTS), np.int64)
+    sizes = np.zeros((n_units, listed.N_PARTS), np.int64)
     for part, (owner, values) in parts.items():
         width = 1 if values.ndim == 1 else values.shape[1]
         sizes[:, part] = width * np.bincount(owner, minlength=n_units)
@@ -228,7 +221,7 @@ def _settled_counts(
 
 def lists_for(
     sequences: Sequences, n_states: int, n_cells: int
-) -> tuple[Lists | None, Settled | None]:
+) -> tuple[listed.Lists | None, Settled | None]:
     """Lists of all units, which keep whole blocks, where they need little memory."""
     lattice = sequences.lattice
     begin, end = sequences.begin, sequences.end
@@ -250,5 +243,7 @@ def lists_for(
             return None, None
         items.append(more)
         parts.append(where)
-    lists = Lists(np.concatenate(items), np.concatenate(parts), sequences.entry, sequences.pair)
+    lists = listed.Lists(
+        np.concatenate(items), np.concatenate(parts), sequences.entry, sequences.pair
+    )
     return lists, Settled(is_settled, *_settled_counts(lattice, begin, end, is_settled))

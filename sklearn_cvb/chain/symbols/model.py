@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.concentrations import learn, presence
+from sklearn_cvb.chain.concentrations import draw_hyper, learn, presence
 from sklearn_cvb.chain.lattice import Cells, Problem
 from sklearn_cvb.chain.parameters import (
     Concentrations,
@@ -26,6 +26,7 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.state_merging import merged_start
+from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
     LeftOut,
@@ -41,19 +42,8 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     sweep_by_token,
 )
-from sklearn_cvb.chain.symbols.sampling import (
-    Walk,
-    check_powers,
-    counts_of_path,
-    first_slots,
-    frequencies,
-    scan_for,
-    sweep_by_parameters,
-    sweep_by_sequence,
-)
-from sklearn_cvb.chain.symbols.sampling import sweep_by_token as resample_by_token
 from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
-from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint, n_occupied
+from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint, noted
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
@@ -61,9 +51,9 @@ from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
 _RESAMPLE = {
-    "token": resample_by_token,
-    "sequence": sweep_by_sequence,
-    "parameter": sweep_by_parameters,
+    "token": sampling.sweep_by_token,
+    "sequence": sampling.sweep_by_sequence,
+    "parameter": sampling.sweep_by_parameters,
 }
 
 
@@ -135,8 +125,7 @@ class SymbolChain(Model):
             absent = absence()
             return None if absent is None else presence(counts, absent, cells)
 
-        surely = None if absence is None else present
-        return learn(hyper, counts, cells, state.n_sweeps, step, surely)
+        return learn(hyper, counts, cells, state.n_sweeps, step, absence and present)
 
     def absence(self, shares: Any) -> Any:
         """P(C = 0) of all counts under posteriors and pairs, once sums of pairs were watched."""
@@ -231,58 +220,46 @@ class SymbolChain(Model):
         """A path drawn from where `init` says."""
         problem, settings = self.problem, self.settings
         if settings.resampled == "sequence" and settings.coldest is not None:
-            check_powers(settings.coldest, prior, len(problem.corpus.tokens))
-        slots = first_slots(problem, prior, self._beginning(prior, rng)(), rng)
-        return Drawn(counts_of_path(problem, slots), Walk(slots, self._scan()))
+            sampling.check_powers(settings.coldest, prior, len(problem.corpus.tokens))
+        slots = sampling.first_slots(problem, prior, self._beginning(prior, rng)(), rng)
+        return Drawn(sampling.counts_of_path(problem, slots), sampling.Walk(slots, self._scan()))
 
     def _scan(self) -> Any:
         """The order of visits, where one token is drawn at a time."""
         if self.settings.resampled != "token":
             return None
-        return scan_for(self.problem.lattice, self.problem.corpus.starts)
+        return sampling.scan_for(self.problem.lattice, self.problem.corpus.starts)
 
     def resample(
         self,
         counts: HMMCounts,
         prior: Prior,
-        sample: Walk,
+        sample: sampling.Walk,
         rng: np.random.Generator,
         temperature: float,
     ) -> Drawn:
         """All paths anew, a token, a sequence or all at a time."""
         resample = _RESAMPLE[self.settings.resampled]
         slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
-        return Drawn(counts, Walk(slots, sample.scan), proposals=proposals)
+        return Drawn(counts, sampling.Walk(slots, sample.scan), proposals=proposals)
 
-    def draw_hyper(
-        self, before: Concentrations, learned: Concentrations, counts: HMMCounts, rng: Any
-    ) -> Concentrations:
-        """Under HDP the weights of the states, alpha and gamma are drawn; beta is learned."""
-        if before.shared is None:
-            return learned
-        from sklearn_cvb.chain.shared_weights import drawn_weights
+    draw_hyper = draw_hyper
+    noted = noted
 
-        now = before._replace(beta=learned.beta)
-        return now if rng is None else drawn_weights(now, counts, rng)
-
-    def log_evidence(self, counts: HMMCounts, prior: Prior, sample: Walk) -> float:
+    def log_evidence(self, counts: HMMCounts, prior: Prior, sample: sampling.Walk) -> float:
         """log p(x, z | alpha, beta)."""
         return log_joint(counts, prior, self.cells)
 
-    def means(self, counts: HMMCounts, prior: Prior, sample: Walk) -> Weights:
+    def means(self, counts: HMMCounts, prior: Prior, sample: sampling.Walk) -> Weights:
         """Posterior means given one path."""
         rare = rare_in(self.problem, counts) if self.settings.counts_rare else None
         return posterior_mean(with_rare(counts, rare, self.cells), prior, self.cells)
 
-    def remembered(self, memory: np.ndarray | None, sample: Walk) -> np.ndarray:
+    def remembered(self, memory: np.ndarray | None, sample: sampling.Walk) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
-        return frequencies(self.problem.lattice, sample.slots, memory)
+        return sampling.frequencies(self.problem.lattice, sample.slots, memory)
 
-    def noted(self, hyper: Concentrations, counts: HMMCounts) -> tuple[Any, ...]:
-        """Concentrations, and the number of states that have a token."""
-        return hyper.alpha, hyper.beta, n_occupied(counts, self.cells), hyper.shared
-
-    def kept(self, counts: HMMCounts, prior: Prior, sample: Walk) -> np.ndarray | None:
+    def kept(self, counts: HMMCounts, prior: Prior, sample: sampling.Walk) -> np.ndarray | None:
         """The states of all tokens, but for annealed chains."""
         if self.settings.coldest is not None:
             return None
@@ -298,7 +275,7 @@ class SymbolChain(Model):
             units = state.shares
             is_whole = units.layout is None
             return units.posterior if is_whole else all_entries(units.laid_out, units.posterior)
-        if isinstance(state.shares, Walk):
+        if isinstance(state.shares, sampling.Walk):
             frequency = sampled_labels(state, self)
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
@@ -323,7 +300,7 @@ class SymbolChain(Model):
         hyper = going_on(self.hyper(), state.hyper)
         shares = state.shares
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
-        if isinstance(shares, Walk):
+        if isinstance(shares, sampling.Walk):
             scan = self._scan() if shares.scan is None else shares.scan
             return state._replace(shares=shares._replace(scan=scan))
         if not isinstance(shares, Units):
@@ -336,7 +313,7 @@ class SymbolChain(Model):
     def lighter(self, state: State) -> State:
         """Without layouts, engines and the order of visits, which the problem gives."""
         state, shares, work = self.finished(state, goes_on=True), state.shares, state.work
-        if isinstance(shares, Walk):
+        if isinstance(shares, sampling.Walk):
             return state._replace(shares=shares._replace(scan=None))
         if isinstance(shares, Units):
             # But for the messages that windows leave each other.
@@ -385,17 +362,15 @@ class TokenChain(SymbolChain):
 
     def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""
-        if frozen:
-            return Inferred(counts, self._score(shares, prior), shares=shares)
-        units, total = sweep_by_token(shares, counts, prior, self.problem)
-        return Inferred(units.own, total, shares=units)
-
-    def _score(self, units: Units, prior: Prior) -> float:
-        """Sum of log p(x_i | E[C without i]), sequences or windows left out (nats)."""
-        window, lengths = units.left_out.block_length, np.diff(self.problem.corpus.starts)
+        if not frozen:
+            units, total = sweep_by_token(shares, counts, prior, self.problem)
+            return Inferred(units.own, total, shares=units)
+        window, lengths = shares.left_out.block_length, np.diff(self.problem.corpus.starts)
         if window is None and 2 * lengths.max() > lengths.sum():
             window = _SCORE_WINDOW
         # Windows that cut nothing are sequences, and their score compiles sooner.
         if window is None or window >= lengths.max():
-            return score_of_tokens(units, prior, self.problem)
-        return score_in_windows(units, prior, self.problem, window)
+            score = score_of_tokens(shares, prior, self.problem)
+        else:
+            score = score_in_windows(shares, prior, self.problem, window)
+        return Inferred(counts, score, shares=shares)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain import prediction
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
 from sklearn_cvb.chain.lattice import (
     Cells,
@@ -33,21 +34,10 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.prediction import (
-    Read,
-    chain_counts,
-    emission_table,
-    mean_and_log,
-    predicting_weights,
-    running_counts,
-    smoothed_entries,
-)
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut, window_for
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
-    carried_counts,
-    carried_weights,
     with_words,
 )
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
@@ -283,7 +273,7 @@ def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
     entries, lattice = model(hmm, read).posterior(state), problem.lattice
     if entries is None:
         weights = _final_weights(averages, state, problem.cells)
-        entries, _ = smoothed_entries(*weights, lattice, problem.corpus.starts)
+        entries, _ = prediction.smoothed_entries(*weights, lattice, problem.corpus.starts)
     table = dense_posterior(lattice, entries, problem.cells.n_states)
     table = problem.among_given(table, _of_left_out(averages, state, problem))
     return table[:, : problem.cells.n_emitting]
@@ -300,7 +290,7 @@ def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | N
     if rest is None:
         return None
     weights = _final_weights(averages, state, rest.cells)
-    entries, _ = smoothed_entries(*weights, rest.lattice, rest.corpus.starts)
+    entries, _ = prediction.smoothed_entries(*weights, rest.lattice, rest.corpus.starts)
     return dense_posterior(rest.lattice, entries, rest.cells.n_states)
 
 
@@ -320,13 +310,18 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
     corpus = reading.encode(sequences, words.index)
     corpus = reading.checked(hmm, corpus, sequences, len(words.index))
     growth, words, told = hmm._grown(learned, words, corpus, y)
-    counts, cells = carried_counts(running_counts(learned), growth), growth.cells
+    running, kept, cells = prediction.running_counts(learned), learned.kept, growth.cells
+    counts = running._replace(emission=growth.carried(running.emission))
+    if kept is not None:
+        # Those of new cells are equal.
+        equal = 1.0 / max(1, cells.n_rows)
+        kept = kept._replace(emission=growth.carried(kept.emission, equal))
     lattice, words, messages = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     # Of a first batch that was a table.
     attributes = {name: vars(hmm)[name] for name in _OF_TABLES if name in vars(hmm)}
     attributes |= hmm._attributes_of_words(words)
     read = Reading(problem_of(corpus, lattice, cells), words, attributes, messages)
-    return read, Running(counts, carried_weights(learned.kept, growth))
+    return read, Running(counts, kept)
 
 
 def grown(
@@ -367,13 +362,15 @@ def arranged_states(hmm: Any, words: Any, corpus: Corpus, path: np.ndarray) -> n
     return reading.arrange(corpus, path.astype(np.int64), -1)
 
 
-def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> Read:
+def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> prediction.Read:
     """Sequences under a model's weights; unknown words nobody emits are unobserved."""
     corpus = reading.encoded_again(hmm, learned.words.index, X)
-    weights, logs = mean_and_log(learned) if means else predicting_weights(learned)
+    weights, logs = (
+        prediction.mean_and_log(learned) if means else prediction.predicting_weights(learned)
+    )
     lattice, weights, logs = hmm._with_unknown(learned, corpus, weights, logs)
     lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
-    return Read(corpus, lattice, weights, logs, learned.layout)
+    return prediction.Read(corpus, lattice, weights, logs, learned.layout)
 
 
 def log_likelihoods(
@@ -383,17 +380,17 @@ def log_likelihoods(
     corpus = reading.encoded_again(hmm, learned.words.index, X)
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
     if samples is None:
-        each: Iterable[tuple[Weights, Weights]] = [mean_and_log(learned)]
+        each: Iterable[tuple[Weights, Weights]] = [prediction.mean_and_log(learned)]
     else:
         means = (posterior_mean(counts, learned.prior, cells) for counts, _ in samples)
         each = ((weights, log_weights(weights)) for weights in means)
-    found = [Read(corpus, lattice, *weights, cells).log_z() for weights in each]
+    found = [prediction.Read(corpus, lattice, *weights, cells).log_z() for weights in each]
     return found, corpus.observed_lengths
 
 
 def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:
     """Counts and prior that make up the posterior."""
-    return chain_counts(learned), learned.prior
+    return prediction.chain_counts(learned), learned.prior
 
 
 def intervals(
@@ -408,7 +405,7 @@ def drawn(
 ) -> tuple[np.ndarray, Any]:
     """What each state emits, and what stands for nothing: None, also for no known symbol."""
     vocabulary = learned.words.types
-    emission = np.cumsum(emission_table(learned)[:, : len(vocabulary)], axis=1)
+    emission = np.cumsum(prediction.emission_table(learned)[:, : len(vocabulary)], axis=1)
     symbols = np.full(len(states), -1, np.int32)
     for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
         here, row = states == state, emission[state]

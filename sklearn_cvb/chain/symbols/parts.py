@@ -11,17 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain import parameters
 from sklearn_cvb.chain import starts as starting
 from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.parameters import (
-    Concentrations,
-    HMMCounts,
-    Prior,
-    kept_to_topology,
-    log_weights,
-    shared_weights,
-    uniform_weights,
-)
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.symbols.model import Logged, SymbolChain
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
@@ -109,7 +101,7 @@ class ChainShard(Shard):
         steps = problem.runs.start, problem.runs.transition
         if init == "context":
             steps = starting.context_counts(problem)
-        return PartResult(HMMCounts(*steps, np.empty(0)), 0.0)
+        return PartResult(parameters.HMMCounts(*steps, np.empty(0)), 0.0)
 
     def _own(self, seed: SharedStart) -> Any:
         return partial(start_of, seed, self.model.problem, self.index.number)
@@ -121,12 +113,12 @@ class ChainShard(Shard):
 class ShardedChain(Sharded, SymbolChain):
     """A chain whose sequences are in shards."""
 
-    def hyper_in(self, prior: Prior) -> Concentrations:
+    def hyper_in(self, prior: parameters.Prior) -> parameters.Concentrations:
         """The concentrations that a prior was made from."""
-        concentrations: Concentrations = prior.concentrations
+        concentrations: parameters.Concentrations = prior.concentrations
         return concentrations
 
-    def seed(self, prior: Prior, rng: np.random.Generator) -> SharedStart:
+    def seed(self, prior: parameters.Prior, rng: np.random.Generator) -> SharedStart:
         """What is drawn by whoever leads the fit."""
         init, cells, weights = self.settings.init, self.cells, None
         if hasattr(init, "predict_proba"):
@@ -140,7 +132,14 @@ class ShardedChain(Sharded, SymbolChain):
                 "start, HMMParameters, or a fitted model"
             )
         elif init == "token":
-            return SharedStart(randomness=self._randomness(rng))
+            # Where the generator is as the entries of each shard begin; it goes on behind them all.
+            states = []
+            for one in self.problem.facts:
+                states.append(rng.bit_generator.state)
+                size = one.of_model.n_entries
+                for begin in range(0, size, _BLOCK):
+                    rng.standard_exponential(min(_BLOCK, size - begin))
+            return SharedStart(randomness=states)
         elif init == "word":
             return SharedStart(words=starting.word_weights(cells, rng))
         elif init == "parameter":
@@ -153,26 +152,18 @@ class ShardedChain(Sharded, SymbolChain):
             flat = np.ones(len(cells.state))
             weights = starting.smooth_weights(steps.start, steps.transition, flat)
         assert weights is not None, "of a model"
-        return SharedStart(weights=kept_to_topology(weights, cells))
+        return SharedStart(weights=parameters.kept_to_topology(weights, cells))
 
-    def _randomness(self, rng: np.random.Generator) -> list[Any]:
-        """Where the generator is as the entries of each shard begin; it goes on behind them all."""
-        states = []
-        for one in self.problem.facts:
-            states.append(rng.bit_generator.state)
-            size = one.of_model.n_entries
-            for begin in range(0, size, _BLOCK):
-                rng.standard_exponential(min(_BLOCK, size - begin))
-        return states
-
-    def start(self, prior: Prior, seed: SharedStart, keep: bool) -> tuple[Inferred, Weights | None]:
+    def start(
+        self, prior: parameters.Prior, seed: SharedStart, keep: bool
+    ) -> tuple[Inferred, Weights | None]:
         """First counts of all shards: of posteriors that each of them makes, or of an E-step."""
         if keep or hasattr(self.settings.init, "predict_proba"):
             return super().start(prior, seed, keep)
         if seed.weights is not None:
             return super().start(prior, Start(None, seed.weights), keep)
         counts = self.problem.source.ask("start", seed).counts
-        return Inferred(counts, 0.0), uniform_weights(self.cells)
+        return Inferred(counts, 0.0), parameters.uniform_weights(self.cells)
 
     def infer(self, weights: Weights | Logged, work: Any = None) -> Inferred:
         """Expected counts of all shards; logs are sent where one of them needs any."""
@@ -182,7 +173,7 @@ class ShardedChain(Sharded, SymbolChain):
         except LogsNeeded:
             if isinstance(weights, Logged):
                 return super().infer(Sent(plain, weights.logs(self.cells)))
-            return super().infer(Sent(plain, log_weights(plain)))
+            return super().infer(Sent(plain, parameters.log_weights(plain)))
 
 
 # What a fit knows of a corpus whose sequences are elsewhere
@@ -267,7 +258,7 @@ class ChainInParts(InParts):
 
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        return shared_weights(state.hyper, None)
+        return parameters.shared_weights(state.hyper, None)
 
 
 # Reading

@@ -14,25 +14,12 @@ import numpy as np
 from sklearn_cvb.chain.lattice import Cells, Problem, Runs
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, posterior_mean, tally_of
 from sklearn_cvb.chain.starts import Start, counts_from_marginals
+from sklearn_cvb.kernels.chain import gibbs
 from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,
     Weights,
     Workspace,
     workspace_of_size,
-)
-from sklearn_cvb.kernels.chain.gibbs import (
-    Factors,
-    Path,
-    Proposal,
-    Stretches,
-    Urn,
-    Visits,
-    decide,
-    draw_stretch_in_logs,
-    draw_stretches,
-    draw_tokens,
-    resample_sequences,
-    resample_tokens,
 )
 from sklearn_cvb.kernels.chain.leave_out import Tally
 from sklearn_cvb.learning.dirichlet import draw_rows
@@ -89,7 +76,7 @@ def first_slots(
     if weights is None:
         assert start.posterior is not None, "a start has weights or posteriors"
         if prior.start.min() > 0.0 and prior.transition.min() > 0.0:
-            draw_tokens(lattice, start.posterior, levels, slots)
+            gibbs.draw_tokens(lattice, start.posterior, levels, slots)
             return slots
         counts = counts_from_marginals(problem, start.posterior)
         weights = posterior_mean(counts, prior, problem.cells)
@@ -111,11 +98,11 @@ def drawn_given_weights(
     `levels` holds a uniform number for each of them. What no path explains stays as it is.
     """
     ones = np.ones(problem.cells.n_states)
-    factors = Factors(*weights, ones, ones)
-    stretches, work = stretches_of(problem), workspace_for(problem)
+    factors = gibbs.Factors(*weights, ones, ones)
+    stretches, work = stretches_of(problem)
     drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
-    draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, work)
-    paths = Proposal(slots, drawn, levels, np.empty(0))
+    gibbs.draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, work)
+    paths = gibbs.Proposal(slots, drawn, levels, np.empty(0))
     owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
     for i in np.unique(owners).tolist():
         own = range(*stretches.sequence[i : i + 2].tolist())
@@ -125,12 +112,12 @@ def drawn_given_weights(
 
 
 def _draw_in_logs(
-    factors: Factors,
+    factors: gibbs.Factors,
     lattice: Lattice,
-    stretches: Stretches,
+    stretches: gibbs.Stretches,
     i: int,
     lost: Iterable[int],
-    paths: Proposal,
+    paths: gibbs.Proposal,
     work: Workspace,
 ) -> bool:
     """Draw stretches of sequence i in log space; False where one has no path."""
@@ -142,28 +129,24 @@ def _draw_in_logs(
         # What was begun and lost must not be seen.
         drawn[slice(*span)] = slots[slice(*span)]
         number = int(stretches.number[stretch])
-        possible &= draw_stretch_in_logs(
+        possible &= gibbs.draw_stretch_in_logs(
             factors, lattice, span, bounds, levels, number, drawn, work
         )
     return possible
 
 
-def stretches_of(problem: Problem) -> Stretches:
-    """The runs of ambiguous tokens as stretches."""
+def stretches_of(problem: Problem) -> tuple[gibbs.Stretches, Workspace]:
+    """The runs of ambiguous tokens as stretches, and buffers for the longest."""
     runs = problem.runs
     lengths = (runs.end - runs.begin).astype(np.int64)
     numbers = np.cumsum(lengths) - lengths
-    return Stretches(runs.begin, runs.end, numbers, runs.sequence, problem.corpus.starts)
-
-
-def workspace_for(problem: Problem) -> Workspace:
-    """Buffers for the longest run."""
-    longest = int((problem.runs.end - problem.runs.begin).max(initial=1))
+    longest = int(lengths.max(initial=1))
     most = longest * int(problem.lattice.count.max())
-    return workspace_of_size(most, longest, problem.cells.n_states, 0)
+    stretches = gibbs.Stretches(runs.begin, runs.end, numbers, runs.sequence, problem.corpus.starts)
+    return stretches, workspace_of_size(most, longest, problem.cells.n_states, 0)
 
 
-def n_levels(stretches: Stretches | Runs) -> int:
+def n_levels(stretches: gibbs.Stretches | Runs) -> int:
     """As many random numbers as drawing all stretches takes."""
     return int((stretches.end - stretches.begin).sum(dtype=np.int64))
 
@@ -226,16 +209,16 @@ def sweep_by_token(
     """
     cells, lattice, scan = problem.cells, problem.lattice, walk.scan
     assert scan is not None, "made at the start of a fit by token"
-    path = Path(lattice.state[walk.slots], walk.slots.copy())
+    path = gibbs.Path(lattice.state[walk.slots], walk.slots.copy())
     tally = tally_of(counts, prior, cells)
     races, chance = temperature != 1.0, np.empty(cells.n_states)
     for begin, end in pairwise(scan.blocks.tolist()):
-        visits = Visits(scan.token[begin:end], scan.border[begin:end])
+        visits = gibbs.Visits(scan.token[begin:end], scan.border[begin:end])
         if races:
             numbers = handicaps(lattice.count[visits.token], temperature, rng)
         else:
             numbers = rng.random(end - begin)
-        resample_tokens(tally, lattice, visits, path, numbers, races, chance)
+        gibbs.resample_tokens(tally, lattice, visits, path, numbers, races, chance)
     return path.slot, counts_in(tally, problem, path.slot, prior), np.zeros(2, np.int64)
 
 
@@ -269,24 +252,13 @@ def counts_in(tally: Tally, problem: Problem, slots: np.ndarray, prior: Prior) -
 # By sequence: proposals, accepted or not
 
 
-def urn_of(counts: HMMCounts, prior: Prior, cells: Cells, temperature: float) -> Urn:
+def urn_of(counts: HMMCounts, prior: Prior, cells: Cells, temperature: float) -> gibbs.Urn:
     """The urn of a path's counts; the counts are copied."""
     counts = HMMCounts(*(table.copy() for table in counts))
     weights = tally_of(counts, prior, cells)
     if temperature != 1.0:
         weights = Tally(*(table ** (1.0 / temperature) for table in weights))
-    return Urn(
-        tally_of(counts, None, cells),
-        Tally(
-            prior.start,
-            prior.transition,
-            prior.transition_total,
-            prior.emission,
-            prior.emission_total,
-        ),
-        weights,
-        1.0 / temperature,
-    )
+    return gibbs.Urn(tally_of(counts, None, cells), prior.tally(), weights, 1.0 / temperature)
 
 
 def sweep_by_sequence(
@@ -299,16 +271,16 @@ def sweep_by_sequence(
 ) -> Swept:
     """Propose a new path for every sequence that has an ambiguous token; `walk` stays whole."""
     cells, lattice = problem.cells, problem.lattice
-    stretches, work = stretches_of(problem), workspace_for(problem)
+    stretches, work = stretches_of(problem)
     urn = urn_of(counts, prior, cells, temperature)
     weights, scales = urn.weights, np.empty((2, cells.n_states))
-    factors = Factors(weights.start, weights.transition, weights.emission, *scales)
+    factors = gibbs.Factors(weights.start, weights.transition, weights.emission, *scales)
     n_sequences = len(stretches.starts) - 1
     levels, chances = rng.random(n_levels(stretches)), rng.random(n_sequences)
-    proposal = Proposal(walk.slots.copy(), walk.slots.copy(), levels, chances)
+    proposal = gibbs.Proposal(walk.slots.copy(), walk.slots.copy(), levels, chances)
     n_accepted, begin = 0, 0
     while begin < n_sequences:
-        i, n = resample_sequences(urn, factors, lattice, stretches, proposal, begin, work)
+        i, n = gibbs.resample_sequences(urn, factors, lattice, stretches, proposal, begin, work)
         n_accepted += n
         begin = i + 1
         if i < n_sequences:
@@ -318,7 +290,7 @@ def sweep_by_sequence(
             if not possible:
                 bounds = slice(*stretches.starts[i : i + 2].tolist())
                 proposal.drawn[bounds] = proposal.slots[bounds]
-            n_accepted += decide(urn, lattice, stretches, proposal, i) and possible
+            n_accepted += gibbs.decide(urn, lattice, stretches, proposal, i) and possible
     counts = HMMCounts(urn.counts.start, urn.counts.transition, urn.counts.emission)
     n_proposed = np.count_nonzero(np.diff(stretches.sequence))
     return proposal.slots, counts, np.array([n_proposed, n_accepted])

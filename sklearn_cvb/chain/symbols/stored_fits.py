@@ -21,17 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from sklearn_cvb.chain import parameters
 from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.parameters import (
-    HMMCounts,
-    Prior,
-    empty_counts,
-    floor_of,
-    shared_weights,
-    tally_of,
-)
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.symbols import observed as symbols
+from sklearn_cvb.chain.symbols import parts
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of
 from sklearn_cvb.chain.symbols.leave_out import (
     HALF_OF_ALL,
@@ -51,14 +45,6 @@ from sklearn_cvb.chain.symbols.leave_out import (
 )
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
 from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.chain.symbols.parts import (
-    ChainInParts,
-    ChainShard,
-    ShardedChain,
-    SharedStart,
-    chain_of,
-    start_of,
-)
 from sklearn_cvb.chain.symbols.stored_sequences import (
     classes_of,
     part_of_store,
@@ -114,7 +100,7 @@ class Pieces:
             problem, messages = problem_of_part(layout, part_of_store(store, types, span, y))
             for message in messages:
                 self.messages.setdefault(message, span[0])
-            chain = chain_of(layout, problem)
+            chain = parts.chain_of(layout, problem)
             # Those of all pieces, but for where a start would begin that is none of theirs.
             self.cells, self.settings = chain.cells, chain.settings
             forms = engines_of(problem) if with_forms else None
@@ -124,7 +110,7 @@ class Pieces:
             kept = scratch.keep((_without_words(problem), forms), (Cells,))
             at = PartIndex(index, span[0])
             unexplained = problem.of_given(np.empty(0, np.intp)) + at.first
-            self.pieces.append(Piece(kept, at, ChainShard(chain, at).facts(), unexplained))
+            self.pieces.append(Piece(kept, at, parts.ChainShard(chain, at).facts(), unexplained))
 
     @property
     def facts(self) -> list[PartSummary]:
@@ -169,21 +155,18 @@ class StoredParts:
     def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every piece's shard, and add up what they return in their order."""
 
-        def found_in(index: int) -> PartResult:
-            return self._ask(index, name, arguments)
-
-        indices = range(len(self.pieces.pieces))
+        found_in, indices = partial(self._ask, name, arguments), range(len(self.pieces.pieces))
         if self._n_threads == 1:
             return reduce(added, map(found_in, indices))
         with ThreadPoolExecutor(self._n_threads) as pool:
             return reduce(added, pool.map(found_in, indices))
 
-    def _ask(self, index: int, name: str, arguments: tuple[Any, ...]) -> PartResult:
+    def _ask(self, name: str, arguments: tuple[Any, ...], index: int) -> PartResult:
         problem, forms = self.pieces.load(index)
         if index in self._lost:
             forms = engines_of(problem, self._lost[index])
         chain = SymbolChain(problem, self.pieces.settings)
-        shard = ChainShard(chain, self.pieces.pieces[index].index)
+        shard = parts.ChainShard(chain, self.pieces.pieces[index].index)
         shard.work = forms
         found: PartResult = getattr(shard, name)(*arguments)
         if shard.work is not None and len(shard.work.lost):
@@ -208,7 +191,7 @@ class OnDisk(NamedTuple):
     is_summed: bool
     n_sweeps: int = 0
     absent: np.ndarray | None = None  # what was noted in the last sweep
-    own: HMMCounts | None = None  # what the units add up to
+    own: parameters.HMMCounts | None = None  # what the units add up to
 
 
 class StoredChain(SymbolChain):
@@ -219,12 +202,12 @@ class StoredChain(SymbolChain):
 
     problem: Any
 
-    def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, None]:
+    def start(self, prior: parameters.Prior, seed: Any, keep: bool) -> tuple[Inferred, None]:
         """First posteriors of all pieces, and their counts; scored where weights are given."""
         scratch, n_units, is_summed = Scratch(self.problem.store.scratch), 0, False
         files: list[Kept] = []
         for index, problem in enumerate(self.problem):
-            begin = partial(start_of, seed, problem, index)
+            begin = partial(parts.start_of, seed, problem, index)
             if isinstance(seed, Weights):
                 begin = partial(Start, None, seed)
             one = first_units(problem, begin, self.settings.left_out, self.learns)
@@ -235,19 +218,19 @@ class StoredChain(SymbolChain):
         units, total = OnDisk(files, n_units, is_summed), 0.0
         counts = self.recounted(units)
         if isinstance(seed, Weights):
-            tally = tally_of(counts, prior, self.cells)
-            total = self._pass(SCORE, shared_by(tally, floor_of(prior)), units)
+            tally = parameters.tally_of(counts, prior, self.cells)
+            total = self._pass(SCORE, shared_by(tally, parameters.floor_of(prior)), units)
         return Inferred(counts, total, shares=units._replace(own=counts)), None
 
     def leave_out(
-        self, counts: HMMCounts, prior: Prior, shares: OnDisk, *, frozen: bool
+        self, counts: parameters.HMMCounts, prior: parameters.Prior, shares: OnDisk, *, frozen: bool
     ) -> Inferred:
         """Each sequence, or window, of all pieces in turn from the counts of all others."""
         is_alone, units = shares.n_units == 1, shares
         # Without the only unit nothing is left but the prior.
-        others = empty_counts(self.cells) if is_alone else counts
-        before = tally_of(others, prior, self.cells)
-        shared = shared_by(before, floor_of(prior), 0.0 if is_alone else 1.0)
+        others = parameters.empty_counts(self.cells) if is_alone else counts
+        before = parameters.tally_of(others, prior, self.cells)
+        shared = shared_by(before, parameters.floor_of(prior), 0.0 if is_alone else 1.0)
         if frozen:
             total = self._pass(INFER if is_alone else SCORE, shared, units)
             return Inferred(counts, total, shares=units)
@@ -269,19 +252,12 @@ class StoredChain(SymbolChain):
             whole.transition[:] *= shares.absent
         return whole
 
-    def units_of(self, shares: OnDisk, index: int, counts: HMMCounts) -> Units:
+    def units_of(self, shares: OnDisk, index: int, counts: parameters.HMMCounts) -> Units:
         """The units of a piece as if it were a corpus of its own, with the counts of all."""
         kept = self._kept(shares, index)
-        return Units(
-            own=counts,
-            learns=self.learns,
-            layout=kept.layout,
-            posterior=kept.posterior,
-            pairs=kept.pairs,
-            left_out=self.settings.left_out,
-        )
+        return Units(counts, self.learns, *kept, self.settings.left_out)
 
-    def recounted(self, shares: OnDisk) -> HMMCounts:
+    def recounted(self, shares: OnDisk) -> parameters.HMMCounts:
         """The counts that posteriors and pairs add up to."""
         shared = shared_nothing(self.cells)
         for index in range(len(shares.files)):
@@ -289,7 +265,7 @@ class StoredChain(SymbolChain):
             if settled is not None:
                 shared.emission[:-1] += settled.count
         self._pass(PUT_BACK, shared, shares)
-        return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
+        return parameters.HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
     def _kept(self, shares: OnDisk, index: int) -> _Posteriors:
         units: _Posteriors = shares.files[index].load()
@@ -319,10 +295,10 @@ class StoredChain(SymbolChain):
         return total
 
 
-class _ShardInTurn(ChainShard):
+class _ShardInTurn(parts.ChainShard):
     """All pieces of a store as one shard."""
 
-    def _own(self, seed: SharedStart) -> SharedStart:
+    def _own(self, seed: parts.SharedStart) -> parts.SharedStart:
         return seed
 
 
@@ -358,7 +334,7 @@ class InTurn(StoredParts):
         return state._replace(shares=units)
 
 
-class ChainInTurn(ShardedChain):
+class ChainInTurn(parts.ShardedChain):
     """A chain whose sequences are swept in turn: a later fit goes on with its posteriors."""
 
     def finished(self, state: State, *, goes_on: bool) -> State:
@@ -460,7 +436,7 @@ def _refuse(hmm: Any, y: Any) -> None:
         )
 
 
-class ChainInPieces(ChainInParts):
+class ChainInPieces(parts.ChainInParts):
     """Chains in pieces on the disk, and the tags that a tagger learns from."""
 
     def __init__(
@@ -494,4 +470,4 @@ class ChainInPieces(ChainInParts):
             return path
 
         labels = StoredStates(pieces.store, classes, path_of)
-        return {"labels_": labels, **shared_weights(state.hyper, held)}
+        return {"labels_": labels, **parameters.shared_weights(state.hyper, held)}

@@ -6,7 +6,6 @@ import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
-from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 
 class Growth(NamedTuple):
@@ -53,19 +52,6 @@ def with_labels(growth: Growth, words: np.ndarray, states: np.ndarray) -> Growth
     if cells.by_label is not None and larger.by_label is not None:
         larger = larger._replace(by_label=np.union1d(larger.by_label, places[cells.by_label]))
     return Growth(larger, places[growth.places])
-
-
-def carried_counts(counts: HMMCounts, growth: Growth) -> HMMCounts:
-    """Counts in a larger layout."""
-    return counts._replace(emission=growth.carried(counts.emission))
-
-
-def carried_weights(weights: Weights | None, growth: Growth) -> Weights | None:
-    """Weights in a larger layout; those of new cells are equal."""
-    if weights is None:
-        return None
-    equal = 1.0 / max(1, growth.cells.n_rows)
-    return weights._replace(emission=growth.carried(weights.emission, equal))
 
 
 def with_unseen(counts: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:

@@ -14,18 +14,7 @@ import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, cells_for, expect, lattice_for, overrule, restrict
 from sklearn_cvb.chain.prediction import chain_counts
-from sklearn_cvb.chain.tags.word_forms import (
-    Row,
-    ShapeShares,
-    TagShares,
-    beginnings,
-    can_be_cleaned,
-    disagreeing,
-    keeping,
-    known_tags,
-    without,
-    words_by_form,
-)
+from sklearn_cvb.chain.tags import word_forms
 from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck, words_at_stake
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned
@@ -130,7 +119,7 @@ class WordShares(NamedTuple):
     is_listed: np.ndarray  # (n_words,) Words with an entry in the dictionary
     # (n_words,) How often each was seen without a label that makes the shares idle.
     uses: np.ndarray
-    shapes: ShapeShares | None  # where the dictionary is cleaned
+    shapes: word_forms.ShapeShares | None  # where the dictionary is cleaned
 
 
 class TagKnowledge(NamedTuple):
@@ -139,7 +128,8 @@ class TagKnowledge(NamedTuple):
     vocabulary: Vocabulary
     classes: np.ndarray  # (n_states,) The tags
     legal: Legal  # the states of words with an entry in the cleaned dictionary, and of all others
-    shares: TagShares | None  # of open tags by the forms of words; None where forms tell nothing
+    # Of open tags by the forms of words; None where forms tell nothing.
+    shares: word_forms.TagShares | None
     dropped: dict[Any, Any]  # the tags that were dropped from the dictionary, by word
     coverage: Coverage
     labelled: np.ndarray  # the words of the vocabulary that had a label, ascending
@@ -158,19 +148,14 @@ class TagKnowledge(NamedTuple):
         """The words of the vocabulary."""
         return self.vocabulary.types
 
-    @property
-    def open_tags(self) -> np.ndarray:
-        """The tags that a word may take of which nothing is told."""
-        return self.classes[self.legal.missing if self.shares is None else self.shares.states]
-
 
 class CorpusTags(NamedTuple):
     """What one corpus tells besides: nothing of it is kept."""
 
     labels: list[Any]  # one for each token, None where unknown; empty for none at all
     # States and shares of the words of the vocabulary that are known by their form alone.
-    formed: dict[int, Row]
-    outside: dict[Hashable, Row]  # the same of other words
+    formed: dict[int, word_forms.Row]
+    outside: dict[Hashable, word_forms.Row]  # the same of other words
 
 
 class TagsRead(NamedTuple):
@@ -242,6 +227,7 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
     every = [*types, *corpus.unknown]
     uses = corpus.uses(len(every))
     check_dictionary(dictionary)
+    blanks = entries_with_blanks(dictionary)
     lookup = look_up(dictionary, every, uses)
     coverage, mismatch, listed = lookup.coverage, lookup.mismatch(), tags_in(dictionary)
     labels: list[Any] = []
@@ -258,19 +244,24 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
     open_states = set(map(states.__getitem__, tags if given is None else unknown_tags))
     missing = np.array(sorted(open_states), dtype=np.int32)
     words = list(dictionary) if settings.streams else lookup.words
-    is_clean = settings.denoise == "auto" and can_be_cleaned(dictionary, words)
-    dropped = disagreeing(dictionary, words) if is_clean else {}
+    is_clean = settings.denoise == "auto" and word_forms.can_be_cleaned(dictionary, words)
+    dropped = word_forms.disagreeing(dictionary, words) if is_clean else {}
     if dropped and labels:
         pairs = zip(corpus.tokens.tolist(), labels, strict=True)
-        dropped = keeping(dropped, {(every[token], tag) for token, tag in pairs if token >= 0})
-    kept = without(dictionary, dropped) if dropped else dictionary
-    shares: TagShares | None = None
-    by_code: dict[int, Row] = {}
+        told_pairs = {(every[token], tag) for token, tag in pairs if token >= 0}
+        dropped = word_forms.keeping(dropped, told_pairs)
+    kept = word_forms.without(dictionary, dropped) if dropped else dictionary
+    shares: word_forms.TagShares | None = None
+    by_code: dict[int, word_forms.Row] = {}
     if settings.handle_unknown == "form":
         tallies = _label_tallies(corpus, every, labels, states) if labels else {}
-        told = known_tags(kept, states, tallies, dict(zip(types, uses.tolist(), strict=False)))
+        seen = dict(zip(types, uses.tolist(), strict=False))
+        told = word_forms.known_tags(kept, states, tallies, seen)
         only = None if given is None else missing
-        shares, by_code = words_by_form(told, len(states), only, corpus, every)
+        shares = word_forms.tag_shares(told, len(states), only)
+        if shares is not None:
+            begins = word_forms.only_beginning(corpus, every).tolist()
+            by_code = word_forms.by_form(shares, every, told.tallies, begins)
     knowledge = TagKnowledge(
         vocabulary,
         reading.as_array(tags),
@@ -289,8 +280,7 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
         else:
             told_here.outside[every[code]] = row
     cells = _laid_out(knowledge, told_here, corpus, settings)
-    messages = mismatch, entries_with_blanks(dictionary), ignored
-    return TagsRead(knowledge, cells, told_here, tuple(filter(None, messages)))
+    return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, blanks, ignored))))
 
 
 def _label_tallies(
@@ -326,7 +316,10 @@ def attributes_of(hmm: Any, knowledge: TagKnowledge) -> dict[str, Any]:
         "classes_": knowledge.classes,
         "coverage_": knowledge.coverage,
         "dropped_tags_": knowledge.dropped,
-        "open_tags_": knowledge.open_tags,
+        # Of words of which nothing is told.
+        "open_tags_": knowledge.classes[
+            knowledge.legal.missing if knowledge.shares is None else knowledge.shares.states
+        ],
     }
 
 
@@ -358,7 +351,7 @@ def _laid_out(
         if not knowledge.is_clean:
             shares = legal.shares(types)
         else:
-            shares = ShapeShares(legal.tag_dictionary).rows(types, legal)
+            shares = word_forms.ShapeShares(legal.tag_dictionary).rows(types, legal)
             if told.labels:
                 # Labels say themselves how often their tokens have a tag.
                 untold = np.array([tag is None for tag in told.labels], bool)
@@ -367,24 +360,20 @@ def _laid_out(
             shares[i] = some
         cells = expect(cells, shares, tokens, times)
     if formed:
-        cells = _centred(cells, formed)
+        # The prior is drawn to the shares of words known by their form alone. A form is worth half
+        # of the word's uses and a few more: rare words need it most.
+        assert cells.expected is not None, "forms add to what is expected"
+        centre, expected = np.ones(len(cells.state)), cells.expected.copy()
+        for word, (_, some) in formed.items():
+            here = slice(cells.indptr[word], cells.indptr[word + 1])
+            centre[here] = len(some) * some
+            expected[here] = FORM_WEIGHT * (expected[here] + FORM_USES * some)
+        cells = cells._replace(centre=centre, expected=expected)
     if not told.labels or cells.is_full:
         return cells
     of_labels = encode_labels(legal.states, told.labels)
     those = are_labelled(corpus, of_labels, cells.n_words)
     return cells.with_labels(corpus.tokens[those], of_labels[those])
-
-
-def _centred(cells: Cells, formed: dict[int, Row]) -> Cells:
-    """Cells whose prior is drawn to the shares of words known by their form alone."""
-    # A form is worth half of the word's uses and a few more: rare words need it most.
-    assert cells.expected is not None, "forms add to what is expected"
-    centre, expected = np.ones(len(cells.state)), cells.expected.copy()
-    for word, (_, shares) in formed.items():
-        here = slice(cells.indptr[word], cells.indptr[word + 1])
-        centre[here] = len(shares) * shares
-        expected[here] = FORM_WEIGHT * (expected[here] + FORM_USES * shares)
-    return cells._replace(centre=centre, expected=expected)
 
 
 def training_lattice(
@@ -462,7 +451,7 @@ def _apart(corpus: Corpus, words: Sequence[Any]) -> tuple[Corpus, list[bool]]:
     # What is predicted of a sentence does not depend on the others, so here each token counts.
     unknown = np.flatnonzero(corpus.tokens >= len(words))
     begins = np.zeros(len(corpus.tokens), bool)
-    begins[beginnings(corpus, [*words, *corpus.unknown])] = True
+    begins[word_forms.beginnings(corpus, [*words, *corpus.unknown])] = True
     codes = 2 * (corpus.tokens[unknown].astype(np.int64) - len(words)) + begins[unknown]
     codes, places = np.unique(codes, return_inverse=True)
     tokens = corpus.tokens.copy()
@@ -472,7 +461,7 @@ def _apart(corpus: Corpus, words: Sequence[Any]) -> tuple[Corpus, list[bool]]:
 
 
 def _unknown_rows(
-    shares: TagShares, words: Sequence[Any], legal: Legal, begins: Sequence[bool]
+    shares: word_forms.TagShares, words: Sequence[Any], legal: Legal, begins: Sequence[bool]
 ) -> list[_MaybeShares]:
     """States and shares of words outside the vocabulary, by their entry or their form."""
     rows: list[_MaybeShares] = []
@@ -487,19 +476,15 @@ def _unknown_rows(
             rows.append((states, legal.shares([word])[0]))
         elif isinstance(word, str):
             # An entry without counts says half of the shares, the form of the word the rest.
-            rows.append((states, _half_equal(states, shares.row(word, is_first))))
+            some, theirs = shares.row(word, is_first)
+            dense = np.zeros(max(states[-1], some[-1]) + 1)
+            dense[some] = theirs
+            equal, formed = np.full(len(states), 1 / len(states)), dense[states]
+            mixed = 0.5 * (equal + formed / formed.sum()) if formed.any() else equal
+            rows.append((states, mixed))
         else:
             rows.append((states, None))
     return rows
-
-
-def _half_equal(states: np.ndarray, row: Row) -> np.ndarray:
-    """Shares of some states that are half equal and half those of a row."""
-    dense = np.zeros(max(states[-1], row[0][-1]) + 1)
-    dense[row[0]] = row[1]
-    some = dense[states]
-    equal = np.full(len(states), 1 / len(states))
-    return 0.5 * (equal + some / some.sum()) if some.any() else equal
 
 
 def _with_unknown_words(
@@ -538,41 +523,33 @@ def tag_sources(knowledge: TagKnowledge, corpus: Corpus) -> np.ndarray:
     """What tells the tags of each token, arranged as the corpus was given."""
     words = [*knowledge.types.tolist(), *corpus.unknown]
     types, places = np.unique(corpus.tokens, return_inverse=True)
-    labelled = set(knowledge.labelled.tolist())
-    found = [
-        "open" if i < 0 else _source_of(knowledge, words[i], i in labelled) for i in types.tolist()
-    ]
+    labelled, found = set(knowledge.labelled.tolist()), []
+    for i in types.tolist():
+        entry = None if i < 0 else knowledge.legal.tag_dictionary.get(words[i])
+        if entry is not None:
+            found.append("dictionary" if len(set(tags_of(entry))) == 1 else "ambiguous")
+        elif i in labelled:
+            found.append("seen")
+        else:
+            is_formed = i >= 0 and knowledge.shares is not None and isinstance(words[i], str)
+            found.append("form" if is_formed else "open")
     return reading.arrange(corpus, np.array(found, dtype=object)[places], None)
-
-
-def _source_of(knowledge: TagKnowledge, word: Hashable, is_labelled: bool) -> str:
-    entry = knowledge.legal.tag_dictionary.get(word)
-    if entry is not None:
-        return "dictionary" if len(set(tags_of(entry))) == 1 else "ambiguous"
-    if is_labelled:
-        return "seen"
-    return "form" if knowledge.shares is not None and isinstance(word, str) else "open"
 
 
 def words_to_check(knowledge: TagKnowledge, emission: Any, X: Any, n: int) -> WordTable:
     """The words with the most uses times tags, given the expected counts of all words."""
     legal = knowledge.legal
     checked = {word for word, entry in legal.tag_dictionary.items() if is_weighted(entry)}
-    return WordTable(
-        WordToCheck(word, "", *_fitted_shares(knowledge, emission, word), uses, example)
-        for word, uses, example in words_at_stake(X, legal.row, checked, n)
-    )
-
-
-def _fitted_shares(
-    knowledge: TagKnowledge, emission: Any, word: Any
-) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """The tags of a word, and the share of its uses that the fit gives each; equal if new."""
-    states = knowledge.legal.row(word)
-    shares = np.full(len(states), 1 / len(states))
-    if word in knowledge.index:
-        row = emission[[knowledge.index[word]]]
-        counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
-        shares = counts / counts.sum() if counts.sum() > 0 else shares
-    order = np.argsort(-shares, kind="stable")
-    return tuple(knowledge.classes[states[order]].tolist()), tuple(shares[order].tolist())
+    rows = []
+    for word, uses, example in words_at_stake(X, legal.row, checked, n):
+        # The share of its uses that the fit gives each tag of the word; equal if new.
+        states = legal.row(word)
+        shares = np.full(len(states), 1 / len(states))
+        if word in knowledge.index:
+            row = emission[[knowledge.index[word]]]
+            counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
+            shares = counts / counts.sum() if counts.sum() > 0 else shares
+        order = np.argsort(-shares, kind="stable")
+        tags = tuple(knowledge.classes[states[order]].tolist())
+        rows.append(WordToCheck(word, "", tags, tuple(shares[order].tolist()), uses, example))
+    return WordTable(rows)

@@ -36,13 +36,19 @@ def grown(
     if y is not None and settings.supervision == "y":
         labels = labels_of(y, corpus, vocabulary)
     states = encode_labels(knowledge.legal.states, labels)
-    _refuse_other_tags(labels, states, corpus)
+    other = np.flatnonzero(states == -2).tolist()
+    if other:
+        rows = [(labels[t], place(t, corpus.starts)) for t in other[:5]]
+        raise ValueError(
+            f"partial_fit keeps to the tags of the first call, but {len(other)} labels are "
+            f"others: {rows}; give all tags in tag_dictionary, unknown_tags or the first call"
+        )
     words = vocabulary.types.tolist()
     n_old = len(knowledge.types)
     formed = _formed(knowledge, [*words, *corpus.unknown], n_old, corpus, states)
     formed = {i: row for i, row in formed.items() if i < len(words) - n_old}
-    rows, some = _rows_of(knowledge, words[n_old:], formed)
-    growth = with_words(cells, rows)
+    added, some = _rows_of(knowledge, words[n_old:], formed)
+    growth = with_words(cells, added)
     if labels and not growth.cells.is_full:
         told = are_labelled(corpus, states, growth.cells.n_words)
         growth = with_labels(growth, corpus.tokens[told], states[told])
@@ -51,11 +57,13 @@ def grown(
         # Labels say themselves how often their tokens have a tag.
         tokens = tokens[[tag is None for tag in labels]]
     known = _with_batch(known, growth, some, tokens)
-    knowledge = knowledge._replace(
-        vocabulary=vocabulary,
-        word_shares=known,
-        coverage=_coverage(known.is_listed, corpus, seen.uses),
+    uses, listed = corpus.uses(len(words))[: len(words)], known.is_listed
+    uses[: len(seen.uses)] += seen.uses
+    types = listed[uses > 0]
+    coverage = Coverage(
+        float(uses[listed].sum() / max(1, uses.sum())), float(types.mean()) if len(types) else 0.0
     )
+    knowledge = knowledge._replace(vocabulary=vocabulary, word_shares=known, coverage=coverage)
     scale = 1.0
     if settings.total_samples is not None:
         scale = settings.total_samples / (seen.n_sequences + corpus.n_sequences)
@@ -81,16 +89,6 @@ def _expecting(cells: Cells, known: WordShares, scale: float) -> Cells:
     sizes = np.bincount(row[told], minlength=cells.n_rows)
     centre = np.where(told, sizes[row] * shares, 1.0)
     return cells._replace(expected=expected, centre=centre)
-
-
-def _refuse_other_tags(labels: list[Any], states: np.ndarray, corpus: Corpus) -> None:
-    other = np.flatnonzero(states == -2).tolist()
-    if other:
-        rows = [(labels[t], place(t, corpus.starts)) for t in other[:5]]
-        raise ValueError(
-            f"partial_fit keeps to the tags of the first call, but {len(other)} labels are "
-            f"others: {rows}; give all tags in tag_dictionary, unknown_tags or the first call"
-        )
 
 
 def _formed(
@@ -148,17 +146,6 @@ def _with_batch(
     )
 
 
-def _coverage(listed: np.ndarray, corpus: Corpus, seen: np.ndarray) -> Coverage:
-    """The shares of tokens and words of all batches that have an entry."""
-    known = corpus.tokens[(corpus.tokens >= 0) & (corpus.tokens < len(listed))]
-    uses = np.bincount(known, minlength=len(listed))
-    uses[: len(seen)] += seen
-    types = listed[uses > 0]
-    return Coverage(
-        float(uses[listed].sum() / max(1, uses.sum())), float(types.mean()) if len(types) else 0.0
-    )
-
-
 def _shares_of_fit(knowledge: TagKnowledge, cells: Cells, seen: np.ndarray) -> WordShares:
     """What a fit, or a first batch, has left of its words."""
     legal, words = knowledge.legal, knowledge.types.tolist()
@@ -178,10 +165,8 @@ def _shares_of_fit(knowledge: TagKnowledge, cells: Cells, seen: np.ndarray) -> W
     shares = np.full(len(cells.state), np.nan)
     shares[: len(word)][own & listed[word]] = np.concatenate([np.empty(0), *found])
     uses = seen.astype(np.float64)
-    if cells.expected is None or cells.centre is None:
-        centre = np.ones(len(cells.state))
-    else:
-        centre = cells.centre
+    is_drawn = cells.expected is not None and cells.centre is not None
+    centre: Any = cells.centre if is_drawn else np.ones(len(cells.state))
     drawn = own & formed[word]
     size = np.bincount(word[own], minlength=len(words))
     shares[: len(word)][drawn] = (centre[: len(word)] / size[word])[drawn]

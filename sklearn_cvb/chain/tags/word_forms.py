@@ -359,7 +359,13 @@ def tag_shares(told: KnownTags, n_states: int, only: np.ndarray | None = None) -
     """
     if not told.voting:
         return None
-    votes = _votes([told.tallies[word] for word in told.voting], n_states)
+    # Shares of the states of each word, (n_words, n_states).
+    tallies = [told.tallies[word] for word in told.voting]
+    row = np.repeat(np.arange(len(tallies)), list(map(len, tallies)))
+    column = np.array([state for tally in tallies for state in tally], dtype=np.int64)
+    seen = np.array([n for tally in tallies for n in tally.values()], dtype=np.float64)
+    share = seen / np.bincount(row, seen, len(tallies))[row]
+    votes = csr_array((share, (row, column)), shape=(len(tallies), n_states))
     states = only
     if states is None:
         types = np.bincount(votes.indices, minlength=n_states)
@@ -373,7 +379,7 @@ def tag_shares(told: KnownTags, n_states: int, only: np.ndarray | None = None) -
     for word, tally in told.tallies.items():
         if isinstance(word, str) and word == word.lower():
             if allowed is not None:
-                tally = {state: seen for state, seen in tally.items() if state in allowed}
+                tally = {state: n for state, n in tally.items() if state in allowed}
             if tally:
                 lower[word] = tally
     places = dict(zip(states.tolist(), range(len(states)), strict=True))
@@ -437,27 +443,7 @@ def _symbols(word: str, lower: str, is_told: bool) -> list[str]:
     return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
 
 
-def _votes(tallies: list[Mapping[Any, Any]], n_states: int) -> csr_array:
-    """Shares of each word's states, shape (n_words, n_states)."""
-    lengths = np.array([len(tally) for tally in tallies], dtype=np.int64)
-    states = np.array([state for tally in tallies for state in tally], dtype=np.int64)
-    seen = np.array([n for tally in tallies for n in tally.values()], dtype=np.float64)
-    words = np.repeat(np.arange(len(tallies)), lengths)
-    shares = seen / np.bincount(words, seen, len(tallies))[words]
-    return csr_array((shares, (words, states)), shape=(len(tallies), n_states))
-
-
 # The words of a corpus that are known by their form alone
-
-
-def words_by_form(
-    told: KnownTags, n_states: int, only: np.ndarray | None, corpus: Corpus, words: Sequence[Any]
-) -> tuple[TagShares | None, dict[int, Row]]:
-    """Shares of open tags by forms, and those of the words, by code, of which nothing is told."""
-    shares = tag_shares(told, n_states, only)
-    if shares is None:
-        return None, {}
-    return shares, by_form(shares, words, told.tallies, only_beginning(corpus, words).tolist())
 
 
 def by_form(

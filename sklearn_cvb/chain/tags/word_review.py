@@ -152,7 +152,17 @@ class WordTable:
 
     def entries(self) -> dict[Any, Any]:
         """Entries of a tag dictionary: lists of tags, with shares where the usual one is named."""
-        return {row.word: _entry(row) for row in self.rows}
+        found: dict[Any, Any] = {}
+        for row in self.rows:
+            others = [tag for tag in row.tags if tag != row.usual]
+            if row.usual not in row.tags:
+                found[row.word] = row.tags
+            elif not others:
+                found[row.word] = {row.usual: 1.0}
+            else:
+                rest = dict.fromkeys(others, round((1 - _USUAL) / len(others), 6))
+                found[row.word] = {row.usual: _USUAL} | rest
+        return found
 
     def __repr__(self) -> str:
         """The rows as lines of a terminal."""
@@ -223,15 +233,6 @@ def _new_tags(
         f"{path} has {len(new)} tags that were not there before: {', '.join(some)}; each becomes "
         "a tag of its own: correct the file where it is a slip"
     ]
-
-
-def _entry(row: WordToCheck) -> tuple[Any, ...] | dict[Any, Any]:
-    if row.usual not in row.tags:
-        return row.tags
-    others = [tag for tag in row.tags if tag != row.usual]
-    if not others:
-        return {row.usual: 1.0}
-    return {row.usual: _USUAL} | dict.fromkeys(others, round((1 - _USUAL) / len(others), 6))
 
 
 def words_at_stake(

@@ -10,7 +10,7 @@ from chain.numbers.problems import numbers
 from chain.numbers.restatement import infer, scores_of
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
-from sklearn_cvb.chain.numbers.e_step import Chain, GivenLogs, filtered
+from sklearn_cvb.chain.numbers.e_step import Chain, filtered, given_logs
 from sklearn_cvb.chain.numbers.e_step import infer as infer_chain
 from sklearn_cvb.emissions import Columns, Gaussian
 
@@ -62,8 +62,8 @@ def test_posteriors_of_log_weights_far_apart(seed):
     starts = np.concatenate([[0], np.cumsum(lengths)])
     logs = rng.normal(size=(sum(lengths), n)) * rng.choice([1.0, 300.0, 1000.0], (sum(lengths), 1))
     chain = Chain(start[None], moves[None], None)
-    found = infer_chain(chain, GivenLogs(logs), starts, starts, by_unit=True)
-    heads, log_z, _ = filtered(chain, GivenLogs(logs), starts, every_step=True)
+    found = infer_chain(chain, given_logs(logs), starts, starts, by_unit=True)
+    heads, log_z, _ = filtered(chain, given_logs(logs), starts, every_step=True)
     np.testing.assert_allclose(log_z, found.log_z, rtol=1e-12)
     for i, (begin, end) in enumerate(pairwise(starts)):
         log_z, posterior, pairs = plain(chain, logs[begin:end])
@@ -104,14 +104,14 @@ def test_a_state_that_fades_out_of_float64_comes_back(step):
     moves = np.array([[1.0, step, 0.0], [step, 1.0 - step, step], [0.3, step, 0.7]])
     chain = Chain(np.array([[0.3, 0.3, 0.4]]), moves[None], None)
     logs, begins = np.concatenate([fading(rng), fading(rng)[:7]]), np.array([0, 240, 247])
-    found = filtered(chain, GivenLogs(logs), begins, every_step=True)
+    found = filtered(chain, given_logs(logs), begins, every_step=True)
     for begin, end in pairwise(begins):
         exact, log_z = plain_filter(chain, logs[begin:end])
         np.testing.assert_allclose(found.message[begin:end], exact, rtol=1e-9, atol=1e-300)
     np.testing.assert_allclose(found.message.sum(axis=1), 1.0)
     # After so much it is all, and log Z is told by it.
     heads, log_z = plain_filter(chain, logs[:200])
-    found = filtered(chain, GivenLogs(logs[:200]), np.array([0, 200]))
+    found = filtered(chain, given_logs(logs[:200]), np.array([0, 200]))
     assert found.log_z[0] == pytest.approx(log_z, rel=1e-12)
     np.testing.assert_allclose(found.message[-1], heads[-1], atol=1e-12)
     if 0 in found.logs:
@@ -245,7 +245,7 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     logs = rng.normal(size=(6, 3))
     logs[2] = [-1e15, -3e15, -2e15]
     starts = np.array([0, 6])
-    found = infer_chain(chain, GivenLogs(logs), starts, starts, by_unit=False)
+    found = infer_chain(chain, given_logs(logs), starts, starts, by_unit=False)
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
     assert found.pairs.sum() == pytest.approx(5.0)
     # State 0 is certain there: what comes after begins from it.
@@ -256,7 +256,7 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     chain = chain._replace(
         transition=np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]])
     )
-    found = infer_chain(chain, GivenLogs(logs), starts, starts, by_unit=False)
+    found = infer_chain(chain, given_logs(logs), starts, starts, by_unit=False)
     np.testing.assert_array_equal(found.posterior.argmax(axis=1), [0, 1, 2, 2, 2, 2])
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
 
@@ -265,10 +265,10 @@ def test_scales_whose_product_leaves_float64():
     """Two steps, each far better explained by the state that cannot be there."""
     chain = Chain(np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]), None)
     logs, starts = np.array([[-343.0, 0.0], [0.0, -460.0]]), np.array([0, 2])
-    found = infer_chain(chain, GivenLogs(logs), starts, starts, by_unit=False)
+    found = infer_chain(chain, given_logs(logs), starts, starts, by_unit=False)
     assert found.log_z[0] == pytest.approx(-803.0, rel=1e-14)
     np.testing.assert_array_equal(found.posterior, np.eye(2))
-    assert filtered(chain, GivenLogs(logs), starts)[1][0] == pytest.approx(-803.0, rel=1e-14)
+    assert filtered(chain, given_logs(logs), starts)[1][0] == pytest.approx(-803.0, rel=1e-14)
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])

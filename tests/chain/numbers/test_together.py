@@ -20,14 +20,14 @@ def series_of(n_states, n_columns=3, seed=0):
 @pytest.fixture
 def together(monkeypatch):
     """Lets small data go side by side in many pieces; lists the lengths of their tables."""
-    seen, kernel = [], expectation.expected_counts_dense
+    seen, kernel = [], expectation.side_by_side.expected_counts_dense
 
     def spy(lattice, starts, order, *others):
         seen.append(int(starts[-1]))
         return kernel(lattice, starts, order, *others)
 
     def begin():
-        monkeypatch.setattr(expectation, "expected_counts_dense", spy)
+        monkeypatch.setattr(expectation.side_by_side, "expected_counts_dense", spy)
         monkeypatch.setattr(expectation, "_FEWEST", 2)
         monkeypatch.setattr(expectation, "_FEWEST_STEPS", 0)
         monkeypatch.setattr(expectation, "_PIECE", 60)

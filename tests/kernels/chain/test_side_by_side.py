@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM, Symbols
-from sklearn_cvb.chain.starts import parameter_start
+from sklearn_cvb.chain.starts import parameter_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import expectation, infer_batch
 from sklearn_cvb.kernels.chain import forward_backward as chain
@@ -215,7 +215,7 @@ def test_a_sweep_that_failed_leaves_nothing_in_the_buffers():
     X = [[0, 1, 2, 1], [2, 2, 1, 1, 0], [1, 0, 0]]
     model = EMHMM(3, emission=Symbols(handle_unknown="error"), random_state=0)
     problem, rng = model._read(X, None).problem, np.random.default_rng(0)
-    weights = parameter_start(problem, rng).weights
+    weights = parameter_weights(problem.cells, rng)
     broken = weights._replace(emission=np.full_like(weights.emission, np.nan))
     first = engines.engines_of(problem)
     fill_tables(broken, problem.lattice, problem.cells.n_states, first.side_by_side[0].tables)
