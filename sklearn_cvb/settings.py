@@ -7,7 +7,7 @@ also works where the parameter is a word.
 
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -170,6 +170,72 @@ class Transitions(Setting):
         if isinstance(self.prior, HDP):
             return HDP.of(self.prior)
         return HDP() if self.prior == "hdp" else None
+
+
+_NUMERIC = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HMMParameters(Setting):
+    """What is known of a hidden Markov model: where to start, or what is to stay (`fixed`).
+
+    A plain value, which `clone`, searches and classifiers keep. With ``init=HMMParameters(...)``
+    the first posteriors are those under these parameters. Probabilities that are None are drawn
+    anew for each restart; of numbers, whatever states emit is found by k-means if nothing is given,
+    and variances that are None are those of the data.
+
+    Parameters
+    ----------
+    startprob : array-like of shape (n_components,) or None, default=None
+    transmat : array-like of shape (n_components, n_components) or None, default=None
+        Rows sum to 1; where ends are events, to 1 minus the probability that a sequence ends there.
+    emissionprob : array-like of shape (n_components, n_symbols) or None, default=None
+        One column more is for unknown symbols; without it they have probability 0.
+        A tagger reads the legal cells.
+    vocabulary : sequence or None, default=None
+        The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
+    means, covariances, rates, probabilities : array-like or None, default=None
+        What states emit where it is numbers, in the units of the data and the shapes of the
+        attributes of these names.
+    category_probabilities, parts : list or None, default=None
+        The same of `Categorical` emissions, a table for each column, and of `Columns`, a dict for
+        each part.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMHMM, HMMParameters
+    >>> known = HMMParameters(transmat=[[0.9, 0.1], [0.1, 0.9]])
+    >>> model = EMHMM(2, init=known, random_state=0).fit([["a", "a", "b", "b", "b", "a"]])
+    """
+
+    startprob: ArrayLike | None = None
+    transmat: ArrayLike | None = None
+    emissionprob: ArrayLike | None = None
+    vocabulary: Sequence[Any] | None = None
+    means: ArrayLike | None = None
+    covariances: ArrayLike | None = None
+    rates: ArrayLike | None = None
+    probabilities: ArrayLike | None = None
+    category_probabilities: Sequence[ArrayLike] | None = None
+    parts: Sequence[dict[str, Any]] | None = None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: ["array-like", None]
+        for name in ("startprob", "transmat", "emissionprob", "vocabulary", *_NUMERIC)
+    }
+
+    @property
+    def numeric(self) -> dict[str, Any]:
+        """What states emit where it is numbers, by name."""
+        return {name: value for name in _NUMERIC if (value := getattr(self, name)) is not None}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to be drawn."""
+        given = self.startprob, self.transmat
+        return all(table is not None for table in given) and (
+            self.emissionprob is not None or bool(self.numeric)
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -494,4 +560,7 @@ def known_words(estimator: Any) -> tuple[Any, str]:
         return estimator.vocabulary, estimator.handle_unknown
     known = Symbols.of(estimator.emission)
     usual = estimator._unknown_words if known.handle_unknown is None else known.handle_unknown
-    return known.vocabulary, usual
+    vocabulary = known.vocabulary
+    if vocabulary is None and isinstance(estimator.init, HMMParameters):
+        vocabulary = estimator.init.vocabulary
+    return vocabulary, usual

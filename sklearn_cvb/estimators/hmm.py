@@ -53,7 +53,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     without_lengths,
 )
-from sklearn_cvb.settings import Symbols, Transitions, Windows, setting_of
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, setting_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.forecasting import Forecast
@@ -237,16 +237,18 @@ class Start(Parameters):
 
     Parameters
     ----------
-    init : str, list of arrays, fitted model or None
+    init : str, HMMParameters, list of arrays, fitted model or None
         Where to start: None for what suits the data, else "token", "word", "parameter", "context",
-        "unambiguous", "merged" or "kmeans"; the posteriors of each training sequence, arrays of
-        shape (length, n_components); or a fitted model of this family over the same vocabulary and
-        states. :ref:`starts` has what each costs, and when only one restart is run.
+        "unambiguous", "merged" or "kmeans"; parameters that are known (`HMMParameters`); the
+        posteriors of each training sequence, arrays of shape (length, n_components); or a fitted
+        model of this family over the same vocabulary and states. :ref:`starts` has what each costs,
+        and when only one restart is run.
     """
 
     init: Annotated[
         Any,
         StrOptions({"token", "word", "parameter", "unambiguous", "context", "merged", "kmeans"}),
+        HMMParameters,
         HasMethods("predict_proba"),
         "array-like",
         None,

@@ -287,7 +287,7 @@ def _check_streaming(estimator: Any, learned: Learned | None) -> None:
         for key in ("alpha", "beta")
         if gamma_prior_of(value := getattr(estimator, key, None)) is not None
     ]
-    if "transitions" in estimator._settings and estimator._setting("transitions").shared:
+    if "transitions" in estimator._settings and setting_of(estimator, "transitions").shared:
         names.append("an HDP as prior of transitions")
     if names:
         raise InvalidParameterError(

@@ -473,13 +473,12 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
 
 def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
-    is_random = hmm.init is None or isinstance(hmm.init, str)
     return NumberChain(
         read.problem,
         prior_settings(hmm, None),
         hmm.init,
         left_out.block_length if (left_out := left_out_by(hmm)) else None,
-        threads_for_each(hmm._n_restarts if is_random else 1, hmm.n_jobs),
+        threads_for_each(1 if hmm._fixed_start(read) else hmm._n_restarts, hmm.n_jobs),
     )
 
 
