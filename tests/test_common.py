@@ -592,14 +592,12 @@ def test_parameters_are_documented_in_order(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 def test_fitted_attributes_are_documented(kind):
     models = [quick(kind).fit(SENTENCES)]
-    if "emission" in inspect.signature(kind).parameters:
+    if kind in HMMS and kind not in TAGGERS:
         numbers = np.random.default_rng(0).integers(2, size=(6, 8, 2)).astype(float)
         mixed = Columns([(Gaussian("diag"), [0]), (Categorical(), [1])])
         for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed):
             models.append(quick(kind, emission=emission).fit(numbers))
-    if issubclass(kind, sklearn_cvb.VBHMM | sklearn_cvb.CVBHMM | sklearn_cvb.GibbsHMM) and (
-        kind not in TAGGERS
-    ):
+    if kind in (sklearn_cvb.VBHMM, sklearn_cvb.CVBHMM, sklearn_cvb.GibbsHMM):
         models.append(quick(kind, transitions=Transitions(prior="hdp")).fit(SENTENCES))
     found = {
         name

@@ -27,6 +27,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
+from sklearn_cvb.settings import Symbols
 
 
 class _Classes(NamedTuple):
@@ -158,13 +159,20 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
     def _model_for(self, X: Any) -> Any:
         """The estimator, with the symbols of all classes where it asks for a vocabulary."""
         model = clone(self.estimator)
-        if isinstance(model, BaseHMM) and not model._observed.has_vocabulary:
-            tell(model._observed.cautions_of_rows(X))
-        elif hasattr(model, "_known_words") and model._known_words()[0] is None:
+        parameters = model.get_params(deep=False)
+        emission = parameters.get("emission")
+        if isinstance(emission, Symbols) or np.array_equal(emission, "categorical"):
+            name = "emission__vocabulary"
+        elif "vocabulary" in parameters and emission is None:
+            name = "vocabulary"
+        else:
+            if isinstance(model, BaseHMM):
+                tell(model._observed.cautions_of_rows(X))
+            return model
+        if model._known_words()[0] is None:
             sequences, _, messages = reading.sequences_to_fit(model, X, None)
             tell(messages)
             types = reading.types_of(sequences.tokens, sequences.starts)
-            name = "emission__vocabulary" if hasattr(model, "emission") else "vocabulary"
             model.set_params(**{name: types})
         return model
 

@@ -168,8 +168,9 @@ class BaseLatentPCFG(BaseModel):
     smoothing = 0.0
     update = "sequence"
 
-    # Words are those of the treebank, and no parameter says which.
-    vocabulary = None
+    def _known_words(self) -> tuple[Any, str]:
+        # Words are those of the treebank; others are known by their form.
+        return None, "rare"
 
     def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()

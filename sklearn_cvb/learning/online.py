@@ -298,8 +298,9 @@ def _check_streaming(estimator: Any, learned: Learned | None) -> None:
         return
     if learned.seen is None:
         raise ValueError("partial_fit cannot go on from a fit to numbers: use a new model")
+    now = _layout_parameters(estimator)
     for key, value in learned.seen.parameters.items():
-        if not are_same(value, getattr(estimator, key)):
+        if not are_same(value, now[key]):
             raise InvalidParameterError(
                 f"{key} has changed since the first call or fit, and with it what the counts "
                 "mean: set it back, or begin anew with fit"

@@ -280,8 +280,7 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
         else:
             told_here.outside[every[code]] = row
     cells = _laid_out(knowledge, told_here, corpus, settings)
-    messages = mismatch, blanks, ignored
-    return TagsRead(knowledge, cells, told_here, tuple(filter(None, messages)))
+    return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, blanks, ignored))))
 
 
 def _label_tallies(
