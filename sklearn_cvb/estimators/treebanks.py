@@ -167,9 +167,8 @@ class BaseLatentPCFG(BaseModel):
     smoothing = 0.0
     update = "sequence"
 
-    def _known_words(self) -> tuple[Any, str]:
-        # Words are those of the treebank; others are known by their form.
-        return None, "rare"
+    # Words are those of the treebank; others are known by their form.
+    vocabulary, handle_unknown = None, "rare"
 
     def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()
