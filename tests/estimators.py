@@ -1,5 +1,7 @@
 """From a tiny problem to fitted estimators, and from these back to plain arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import restatement
 import restatement_token
@@ -42,9 +44,12 @@ def make_estimator(prefix, problem, **keywords):
 
     `start_alpha` is always given, so that the start row may have a prior of its own.
     """
+    transitions = Transitions.of(keywords.pop("transitions", None))
+    if transitions.start_alpha is None:
+        transitions = replace(transitions, start_alpha=float(problem.alpha[-1].max()))
     settings = {
-        "alpha": float(problem.alpha[0, 0]),
-        "transitions": Transitions(start_alpha=float(problem.alpha[-1, 0])),
+        "alpha": float(problem.alpha[0].max()),
+        "transitions": transitions,
         "emission": Symbols(vocabulary=range(problem.n_symbols), handle_unknown="error"),
         "beta": float(problem.beta[0, 0]),
         "n_init": 1,

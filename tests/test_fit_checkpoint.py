@@ -334,7 +334,7 @@ def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
         assert sum("restart" in name for name in names) == n_saved, every
     assert every_of("1.5 s").seconds == 1.5
     for wrong in ("often", "60", "-1s", 0, 1.5):
-        with pytest.raises(ValueError, match="checkpoint_every"):
+        with pytest.raises(ValueError, match="every"):
             EMHMM(checkpoint=Checkpoint(tmp_path, every=wrong)).fit(X)
 
 

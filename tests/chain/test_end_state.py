@@ -399,7 +399,7 @@ def test_public_arrays_have_no_end(name):
     assert model.emissionprob_.shape == (2, 4)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.score_samples(table), model.score_samples(table))
-    assert clone(model).get_params()["end_state"] is True
+    assert clone(model).get_params()["transitions__end_state"] is True
     if not name.startswith("EM"):
         lower, upper = model.credible_intervals().transition
         assert lower.shape == (2, 2)
@@ -429,7 +429,8 @@ def test_a_fit_goes_on(name):
 
 
 def test_a_search_over_the_parameter():
-    search = GridSearchCV(EMHMM(2, alpha=0.1, beta=0.1), {"end_state": [False, True]}, cv=2).fit(X)
+    grid = {"transitions__end_state": [False, True]}
+    search = GridSearchCV(EMHMM(2, alpha=0.1, beta=0.1), grid, cv=2).fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
@@ -470,11 +471,12 @@ def test_independent_states_have_no_end():
 
 def test_sequences_that_no_path_explains_are_left_out():
     legal = {"a": ["A"], "b": ["B"]}
-    settings = {
-        "topology": np.array([[True, True], [False, True]]),
-        "emission": Symbols(handle_unknown="error"),
-    }
-    model = EMHMMTagger(legal, transitions=Transitions(end_state=True), warm_start=True, **settings)
+    model = EMHMMTagger(
+        legal,
+        transitions=Transitions(np.array([[True, True], [False, True]]), end_state=True),
+        emission=Symbols(handle_unknown="error"),
+        warm_start=True,
+    )
     model.fit([["a", "b"], ["b", "a", "a"], ["a", "a"]])
     assert model.unexplained_.tolist() == [1]
     assert [row.tolist() for row in model.labels_] == [["A", "B"], ["B", "A", "A"], ["A", "A"]]

@@ -138,7 +138,7 @@ def test_a_tag_that_no_entry_has_holds_at_its_token_with_one_warning(kind):
     assert emission[:, model.classes_.tolist().index("XN")].sum() == pytest.approx(1, abs=1e-9)
     y = [["N", "X", None], None, None, None]
     with pytest.warns(UserWarning, match="2 labels are not in tag_dictionary"):
-        model = quick(kind, LEGAL, tag_dictionary=TagDictionary(unknown_tags=["N", "X"])).fit(X, y)
+        model = quick(kind, TagDictionary(LEGAL, unknown_tags=["N", "X"])).fit(X, y)
     assert model.labels_[0][:2].tolist() == ["N", "X"]
     # A word without an entry may take a tag that is nowhere else.
     model = quick(kind, LEGAL).fit([*X, ["cat"]], [*[None] * 4, ["X"]])
