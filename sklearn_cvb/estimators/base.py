@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.parameters import Running
@@ -89,6 +90,7 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         self._leave(left, read)
         if interrupted:
             raise KeyboardInterrupt
+        self._tell_unconverged()
         if context is not None:
             context.call_on_fit_task_end(
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
@@ -218,6 +220,17 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         self.__dict__.update(attributes, _learned=learned)
         if why or left.messages:
             tell((why, *left.messages) if why else left.messages)
+
+    def _tell_unconverged(self) -> None:
+        """Warn where sweeps ran out; who asks for a number of them (``tol=0``) gets them."""
+        if self.tol > 0 and not self.converged_:
+            tell(
+                [
+                    f"{type(self).__name__} has not converged in max_iter={self.max_iter} sweeps: "
+                    "raise max_iter, or tol, below which a change per token ends a fit"
+                ],
+                ConvergenceWarning,
+            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)

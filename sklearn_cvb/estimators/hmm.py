@@ -804,6 +804,10 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
     1.21
     """
 
+    # States that differ little are told apart late: gains are small long before.
+    max_iter = 1000
+    tol = 1e-7
+
     _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
 
     partial_fit = partial_fit
@@ -842,6 +846,10 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
     >>> bool(model.lower_bound_ == model.history_[-1])
     True
     """
+
+    # States that differ little are told apart late: gains are small long before.
+    max_iter = 1000
+    tol = 1e-7
 
     partial_fit = partial_fit
     _algorithm = VB
@@ -893,6 +901,10 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, BaseHMM):
     >>> bool((states[0][::2] == states[0][0]).all())
     True
     """
+
+    # States that differ little are told apart late: gains are small long before.
+    max_iter = 1000
+    tol = 1e-7
 
     partial_fit = partial_fit
     _algorithm = CVB

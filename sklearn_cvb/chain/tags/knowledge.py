@@ -227,6 +227,7 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
     every = [*types, *corpus.unknown]
     uses = corpus.uses(len(every))
     check_dictionary(dictionary)
+    blanks = entries_with_blanks(dictionary)
     lookup = look_up(dictionary, every, uses)
     coverage, mismatch, listed = lookup.coverage, lookup.mismatch(), tags_in(dictionary)
     labels: list[Any] = []
@@ -279,8 +280,7 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
         else:
             told_here.outside[every[code]] = row
     cells = _laid_out(knowledge, told_here, corpus, settings)
-    messages = mismatch, entries_with_blanks(dictionary), ignored
-    return TagsRead(knowledge, cells, told_here, tuple(filter(None, messages)))
+    return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, blanks, ignored))))
 
 
 def _label_tallies(
