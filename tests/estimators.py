@@ -29,6 +29,11 @@ def known_words(kind, **settings):
     return {"emission": Symbols(**settings)} if "emission" in kind._get_param_names() else settings
 
 
+def heeded(kind, settings):
+    """Settings of a fit that an estimator has: samplers have no `tol`."""
+    return {key: value for key, value in settings.items() if key != "tol" or not is_sampler(kind)}
+
+
 def tag(state):
     """The tag of a state: sorted tags have the order of the states."""
     return f"t{state}"

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dying_fit import X, several
+from estimators import heeded
 from interruption import Interrupt, watched
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -43,7 +44,7 @@ def settings_of(name, title):
     situation = SITUATIONS[name][title]
     settings = situation.settings | {"tol": 0, "random_state": 0}
     settings["max_iter"] = max(WHOLE, settings["max_iter"])
-    settings |= sampled(name, title, burn_in=3)
+    settings = heeded(getattr(sklearn_cvb, name), settings | sampled(name, title, burn_in=3))
     return situation, settings
 
 

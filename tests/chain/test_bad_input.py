@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import heeded
 from interruption import Interrupt, watched
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
@@ -40,7 +41,7 @@ LEGAL = {"the": ["D"], "dog": ["N"], "runs": ["V"], "saw": ["N", "V"]}
 
 
 def quick(kind, **keywords):
-    return kind(**{"max_iter": 5, "random_state": 0} | keywords)
+    return kind(**heeded(kind, {"max_iter": 5, "random_state": 0} | keywords))
 
 
 # How parameters of objects are named within an estimator, and whose they are.
@@ -549,7 +550,7 @@ def test_a_refused_fit_leaves_the_earlier_one(kind):
     for wrong in ([["a"], []], [["z", ["z"]]], np.array([["p", "q"]])[:, :0]):
         with pytest.raises((ValueError, TypeError)):
             model.fit(wrong)
-    model.set_params(emission=Symbols(vocabulary=["the"]))
+    model.set_params(emission__vocabulary=["the"])
     with pytest.raises(ValueError, match="unknown word 'dog'"):
         model.fit(X)
     assert model.n_features_in_ == 3

@@ -10,7 +10,7 @@ import brute
 import numpy as np
 import pytest
 import restatement
-from estimators import ALGORITHMS, exp_digamma, make_estimator, tag
+from estimators import ALGORITHMS, exp_digamma, heeded, make_estimator, tag
 from problems import (
     initial_posteriors,
     legal_states,
@@ -168,7 +168,7 @@ def test_sweeps_agree_under_a_topology(name, topology):
     if name == "em":
         ended.beta[-1] = 0.0
     value = ring if topology == "ring" else topology
-    estimator = _fit(name, problem, q, 3, transitions=value)
+    estimator = _fit(name, problem, q, 3, transitions=Transitions(value, end_state=True))
     _assert_same(estimator, ALGORITHMS[name][2](ended, _posteriors_with_end(q), 3))
     assert not estimator.transmat_[~transition].any()
 
@@ -414,6 +414,7 @@ def test_a_fit_goes_on(name):
         "random_state": 0,
     }
     kind = getattr(sklearn_cvb, name)
+    settings = heeded(kind, settings)
     twice = kind(max_iter=3, warm_start=True, **settings).fit(X).fit(X)
     once = kind(max_iter=6, **settings).fit(X)
     if not name.startswith("Gibbs"):
@@ -528,11 +529,11 @@ def test_learned_concentrations_know_the_ends(kind):
     data = [rng.integers(3, size=rng.integers(1, 6)).tolist() for _ in range(40)]
     settings = {
         "alpha": "auto",
-        "transitions": Transitions(start_alpha=1.0),
+        "transitions": Transitions(end_state=True, start_alpha=1.0),
         "max_iter": 400,
         "tol": 0,
     }
-    model = kind(1, transitions=Transitions(end_state=True), **settings).fit(data)
+    model = kind(1, **heeded(kind, settings)).fit(data)
     assert model.alpha_ > 0
     if kind is VBHMM:
         # One row of two cells: the best alpha is that of its evidence, known from its counts.
