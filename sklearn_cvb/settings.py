@@ -34,6 +34,26 @@ _POSITIVE = Interval(Real, 0, None, closed="neither")
 VAGUE = (1.0, 1.0)
 
 
+def settings_in(constraints: dict[str, list[Any]]) -> dict[str, type["Setting"]]:
+    """The kind of object that words and other plain values of parameters are short for."""
+    return {
+        name: kind
+        for name, allowed in constraints.items()
+        for kind in allowed
+        if isinstance(kind, type) and issubclass(kind, Setting)
+    }
+
+
+def with_objects(owner: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Values for `set_params`: an object for each word within which something is to be set."""
+    own = owner.get_params(deep=False)
+    for name in {name.partition("__")[0] for name in params if "__" in name} & own.keys():
+        value = params.get(name, own[name])
+        if not hasattr(value, "set_params"):
+            params = params | {name: owner._object_of(name, value)}
+    return params
+
+
 class Setting(BaseEstimator):
     """Base of these objects: not frozen, cloned and pickled as scikit-learn's estimators are."""
 
@@ -50,8 +70,19 @@ class Setting(BaseEstimator):
         return value
 
     def _check(self) -> None:
-        """Raise InvalidParameterError where a field is not what it may be."""
+        """Raise InvalidParameterError where a field, or one of a field's, is not what it may be."""
         self._validate_params()
+        for value in vars(self).values():
+            if isinstance(value, Setting):
+                value._check()
+
+    def set_params(self, **params: Any) -> Self:
+        """Set fields, or fields of one of them; a word becomes the object that it is short for."""
+        return super().set_params(**with_objects(self, params))
+
+    def _object_of(self, name: str, value: Any) -> Any:
+        kinds = settings_in(self._parameter_constraints)
+        return kinds[name].of(value) if name in kinds else value
 
 
 def setting_of(estimator: Any, name: str) -> Any:
@@ -85,7 +116,6 @@ class GammaPrior(Setting):
 def gamma_prior_of(concentration: Any) -> tuple[float, float] | None:
     """Shape and rate of a concentration's prior where it is learned; None where it is given."""
     if isinstance(concentration, GammaPrior):
-        concentration._check()
         return float(concentration.shape), float(concentration.rate)
     return VAGUE if isinstance(concentration, str) and concentration == "auto" else None
 
@@ -113,7 +143,6 @@ class HDP(Setting):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [_CONCENTRATION, StrOptions({"auto"}), GammaPrior]
     }
-    _plain: ClassVar[str] = "gamma"
 
 
 @dataclass(eq=False, repr=False)

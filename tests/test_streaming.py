@@ -1,7 +1,6 @@
 """`partial_fit` of all estimators that have it: steps, attributes, refusals."""
 
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -65,7 +64,7 @@ def test_steps():
     assert step_size(600, 300, 0.7, 0.0) == 2.0**-0.7
     # No batch counts for less than its own tokens.
     assert step_size(600, 300, 0.7, 10.0) == step_size(600, 300, 1.0, 0.0) == 0.5
-    nothing, plain = np.zeros(2), SimpleNamespace(total_samples=None)
+    nothing, plain = np.zeros(2), sklearn_cvb.EMPCFG()
     before = seen_after(None, Batch(8, 2, nothing), plain)
     after = seen_after(before, Batch(4, 1, nothing), plain)
     assert (before.mass, after.mass, after.n_batches) == (8, 12, 2)
@@ -73,7 +72,7 @@ def test_steps():
     step = step_for(before, after, 1.0, 0.0)
     assert (step.running, step.batch) == pytest.approx((1.0, 1.0))
     assert step_for(before, before, 0.7, 1.0) == (1.0, 0.0, 1.0)
-    many = SimpleNamespace(total_samples=300)
+    many = sklearn_cvb.EMPCFG(steps=StepSizes(total_samples=300))
     assert seen_after(before, Batch(4, 1, nothing), many).mass == 1200
     assert Seen(8, 2, 8.0, 1, nothing, {})[:4] == before[:4]
 

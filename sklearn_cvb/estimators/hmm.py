@@ -299,6 +299,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         transitions = setting_of(self, "transitions")
+        if transitions.start_alpha is not None:
+            may_be_zero = isinstance(self, PointEstimates)
+            check_concentrations("start_alpha", np.array(transitions.start_alpha), may_be_zero)
         if transitions.shared is None:
             return
         if self._why_no_weights:
@@ -814,10 +817,8 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        start_alpha = setting_of(self, "transitions").start_alpha
-        given = {"alpha": self.alpha, "beta": self.beta, "start_alpha": start_alpha}
-        for name, value in given.items():
-            check_concentrations(name, np.array(value or 0.0), or_zero=True)
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            check_concentrations(name, np.array(value), or_zero=True)
 
 
 class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
