@@ -54,6 +54,11 @@ class Setting(BaseEstimator):
         self._validate_params()
 
 
+def setting_of(estimator: Any, name: str) -> Any:
+    """A parameter as the object, checked, that its value is short for."""
+    return estimator._settings[name].of(getattr(estimator, name))
+
+
 @dataclass(eq=False, repr=False)
 class GammaPrior(Setting):
     """Gamma prior of a concentration that is learned while fitting: ``alpha=GammaPrior(2, 1)``.
@@ -502,3 +507,12 @@ class ArcWeights(Setting):
         "tag_classes": [dict, None],
     }
     _plain: ClassVar[str] = "weights"
+
+
+def known_words(estimator: Any) -> tuple[Any, str]:
+    """Which words are known (None: those of the sequences), and what becomes of others."""
+    if "emission" not in estimator._settings:
+        return estimator.vocabulary, estimator.handle_unknown
+    known = Symbols.of(estimator.emission)
+    usual = estimator._unknown_words if known.handle_unknown is None else known.handle_unknown
+    return known.vocabulary, usual

@@ -18,8 +18,13 @@ ALGORITHMS = {
 
 
 def is_sampler(kind):
-    """Whether an estimator samples."""
+    """Whether an estimator samples: only these keep every so many sweeps."""
     return "samples" in kind._get_param_names()
+
+
+def known_words(kind, **settings):
+    """`vocabulary` and `handle_unknown` as an estimator takes them."""
+    return {"emission": Symbols(**settings)} if "emission" in kind._get_param_names() else settings
 
 
 def all_sweeps(kind):

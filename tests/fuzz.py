@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import sklearn_cvb
-from sklearn_cvb import MiniBatches, Symbols, Transitions, Windows
+from sklearn_cvb import MiniBatches, Samples, Symbols, TagDictionary, Transitions, Windows
 
 CHAINS = [
     f"{algorithm}HMM{ending}"
@@ -48,7 +48,10 @@ _BAD_TEXTS = ["", "S", "S ->", "S -> A", "S -> S", "S -> S S", "S -> 'a' [0.5]",
 _BAD_ENTRIES = [[], None, float("nan"), ["X", None], [["X"]], {"X": -1}, {"X": {}}, 10**400]
 _TEMPERATURES = [None, (2.0, 0.1), (1.0, 1.0), (1e3, 1e-3), (1e300, 1), (1, 1e-300), (1e90, 1e-90)]
 # Of CVB, and of samplers; other algorithms have no such parameter.
-_UPDATES = [["token", "sequence"], ["token", "sequence", "parameter"]]
+_UPDATES = [
+    ["token", "sequence", "sequence", Windows(2)],
+    ["token", "sequence", "parameter"],
+]
 _EXTREMES = [1e-300, 1e-10, 1.0, 50.0, 1e10, 1e300]
 _JUNK = [
     None,
@@ -257,20 +260,30 @@ class _Maker:
             "n_init": int(self.rng.integers(1, 3)),
             "random_state": int(self.rng.integers(100)),
             "tol": self.one([0.0, 1e-4, 10.0]),
-            "emission": Symbols(handle_unknown=self.one(["error", "smooth", "rare", *by_form])),
+            "handle_unknown": self.one(["error", "smooth", "rare", *by_form]),
             "warm_start": self.chance(0.3),
             "n_jobs": self.one([None, None, 1, 2]),
         }
         given |= self.grammar_settings() if self.is_grammar else self.chain_settings()
         if self.is_sampler:
-            given["thin"] = int(self.rng.integers(1, 3))
-            given["n_burn_in"] = self.one([None, 0, 1])
-            if self.name != "GibbsPCFG" and self.chance(0.5):
-                given["temperatures"] = self.one(_TEMPERATURES)
+            given["samples"] = self.one([None, self.samples()])
+        if not self.is_grammar:
+            given["emission"] = Symbols(
+                given.pop("vocabulary", None), handle_unknown=given.pop("handle_unknown")
+            )
         if self.chance(3 * _BAD):
             given[self.one(sorted(given))] = self.junk()
         kind = getattr(sklearn_cvb, self.name)
         return {name: value for name, value in given.items() if name in kind().get_params()}
+
+    def samples(self) -> Samples:
+        """Which samples are kept, some of them annealed."""
+        anneals = self.name != "GibbsPCFG" and self.chance(0.5)
+        return Samples(
+            self.one([None, 0, 1]),
+            thin=int(self.rng.integers(1, 3)),
+            temperatures=self.one(_TEMPERATURES) if anneals else None,
+        )
 
     def concentration(self) -> Any:
         """A number, seldom an extreme one, or "auto"."""
@@ -288,13 +301,9 @@ class _Maker:
             "n_components": self.n_states,
             "alpha": self.concentration(),
             "beta": self.concentration(),
-            "transitions": Transitions(
-                end_state=self.chance(0.3),
-                start_alpha=self.concentration() if self.chance(0.2) else None,
-            ),
-            "update": Windows(self.one([None, None, 2])),
+            "transitions": self.transitions(),
+            "update": self.one(_UPDATES[self.is_sampler]),
             "init": self.one([None, None, "token", "word", "parameter", "unambiguous"]),
-            "topology": self.topology(),
         }
         if "auto" in (given["alpha"], given["beta"]) and self.chance(0.5):
             given["max_iter"] = 22
@@ -303,14 +312,29 @@ class _Maker:
             given["vocabulary"] = self.one([words, set(words), [*words, 99]])
         if self.is_tagger:
             given["supervision"] = self.one(["y", "y", "none"])
-            given["dictionary_weight"] = self.one([0.0, 1.0, 100.0])
+            weight = self.one([0.0, 1.0, 100.0])
             if self.chance(0.7):
                 words = self.some([*self.alphabet, "other"])
                 self.dictionary = {word: self.entry() for word in words}
                 given["tag_dictionary"] = self.dictionary
-            if self.chance(0.2):
-                given["unknown_tags"] = self.some(self.tags, least=1)
+            tags = self.some(self.tags, least=1) if self.chance(0.2) else None
+            if tags or self.chance(0.5):
+                given["tag_dictionary"] = TagDictionary(
+                    self.dictionary, weight=weight, unknown_tags=tags
+                )
         return given
+
+    def transitions(self) -> Any:
+        """A word or a table, or an object that says more."""
+        topology = self.topology()
+        if self.chance(0.5):
+            return topology
+        return Transitions(
+            topology,
+            end_state=self.chance(0.5),
+            start_alpha=self.concentration() if self.chance(0.3) else None,
+            sticky=self.one([0.0, 0.0, 2.0]),
+        )
 
     def topology(self) -> Any:
         """A name, or a table that fits for the most part."""
@@ -326,7 +350,7 @@ class _Maker:
             "alpha": self.concentration(),
             "init": self.one([None, None, "parameter", "uniform"]),
             "supervision": self.one(["y", "y", "none"]),
-            "update": MiniBatches(self.one([1, 2])),
+            "update": self.one(["batch", "sequence", MiniBatches(2)]),
         }
         if self.chance(0.75):
             given["grammar"] = self.grammar()

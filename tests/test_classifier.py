@@ -78,7 +78,7 @@ def test_symbols_of_all_classes_are_known_to_each():
     """Without a common vocabulary likelihoods would be of different events."""
     model = HMMClassifier(VBHMM(2, random_state=0)).fit(WORDS, KINDS)
     assert [one.vocabulary_.tolist() for one in model.estimators_] == [["a", "b", "c"]] * 2
-    assert model.estimator.vocabulary is None
+    assert model.estimator.emission == "categorical"
     assert model.predict([list("ababa"), list("aac")]).tolist() == ["jumps", "stays"]
     own = HMMClassifier(VBHMM(2, random_state=0, emission=Symbols(vocabulary=list("abcd")))).fit(
         WORDS, KINDS

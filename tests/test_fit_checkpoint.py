@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dying_fit import X, several
-from estimators import is_sampler
 from interruption import Interrupt, watched
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from test_warm_start import assert_same
+from test_warm_start import assert_same, sampled
 from watching import count_sweeps, watch
 
 import sklearn_cvb
@@ -44,8 +43,7 @@ def settings_of(name, title):
     situation = SITUATIONS[name][title]
     settings = situation.settings | {"tol": 0, "random_state": 0}
     settings["max_iter"] = max(WHOLE, settings["max_iter"])
-    if is_sampler(getattr(sklearn_cvb, name)):
-        settings["n_burn_in"] = 3
+    settings |= sampled(name, title, burn_in=3)
     return situation, settings
 
 

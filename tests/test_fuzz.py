@@ -16,8 +16,10 @@ import pandas as pd
 import pytest
 
 import sklearn_cvb
+from sklearn_cvb import TagDictionary, Transitions
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.dictionary import tags_of
+from sklearn_cvb.settings import Setting
 
 DRAWS = int(os.environ.get("SKLEARN_CVB_FUZZ_DRAWS", "2000"))
 _BLOCK = 100
@@ -111,6 +113,8 @@ def frozen(value):
         return frozen([value.symbols, value.start, value.rules, value.probabilities])
     if isinstance(value, nltk.CFG):
         return str(value)
+    if isinstance(value, Setting):
+        return type(value).__name__ + frozen(value.get_params(deep=False))
     return repr(value)
 
 
@@ -128,9 +132,14 @@ def check_fit(model, call):
         heads = [rule.parent for rule in model.rules_.rules]
         check_sums(np.bincount(heads, model.rule_probabilities_))
         return
-    following = model.transmat_.sum(axis=1) + (model.endprob_ if model.end_state else 0.0)
+    following = model.transmat_.sum(axis=1) + (model.endprob_ if has_end(model) else 0.0)
     check_sums(model.startprob_.sum(), following, model.emissionprob_.sum(axis=1))
     check_labels(model, call)
+
+
+def has_end(model):
+    """Whether the end of a sequence is an event."""
+    return Transitions.of(getattr(model, "transitions", None)).end_state
 
 
 def check_sums(*sums):
@@ -173,11 +182,12 @@ def check_tags(model, X, rows):
     if not hasattr(model, "classes_"):
         assert {state for states in rows for state in states} <= set(range(model.n_components))
         return
-    legal = model.tag_dictionary or {}
+    known = TagDictionary.of(model.tag_dictionary)
+    legal = known.entries or {}
     every = model.classes_.tolist()
     for words, tags in zip(X, rows, strict=True):
         for word, tag in zip(words, tags, strict=True):
-            entry = legal.get(word, model.unknown_tags) if not is_missing(word) else None
+            entry = legal.get(word, known.unknown_tags) if not is_missing(word) else None
             tagged = every if entry is None else tags_of(entry)
             assert tag in tagged, f"{word!r} has the tag {tag!r}, not in {tagged}"
 
@@ -201,7 +211,7 @@ def check_read(model, name, arguments, found):
     elif name == "predict_next_proba":
         sums = found.sum(axis=1)
         # What is missing is the probability that nothing comes.
-        check_sums(np.maximum(sums, 1.0) if getattr(model, "end_state", False) else sums)
+        check_sums(np.maximum(sums, 1.0) if has_end(model) else sums)
     elif name in ("predict", "sample_paths") and not hasattr(model, "rules_"):
         words = words_of(arguments["X"])
         rows = [row[: len(here)].tolist() for row, here in zip(found, words, strict=True)]

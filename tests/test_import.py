@@ -10,8 +10,11 @@ import sklearn_cvb
 
 # In a process of its own: other tests have loaded everything.
 PROGRAM = """
+import gc
 import sys
+gc.{switch}()
 import sklearn_cvb
+print(gc.isenabled())
 
 def of_trees():
     return [name for name in sys.modules if ".pcfg" in name or ".kernels.tree" in name]
@@ -23,13 +26,6 @@ assert of_trees()
 assert EMPCFG is sklearn_cvb.EMPCFG is sys.modules["sklearn_cvb.estimators.grammars"].EMPCFG
 assert not hasattr(sklearn_cvb, "nothing")
 """
-
-
-def test_grammars_are_loaded_when_asked_for():
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
 
 
 # As with a scikit-learn that has no callbacks.
@@ -57,12 +53,12 @@ def test_without_callbacks_models_are_fitted_and_say_what_is_missing():
 
 
 @pytest.mark.parametrize("collects", [True, False])
-def test_garbage_is_collected_afterwards_as_before(collects):
-    switch = "enable" if collects else "disable"
-    program = f"import gc; gc.{switch}(); import sklearn_cvb; print(gc.isenabled())"
+def test_grammars_are_loaded_when_asked_for_and_garbage_is_collected_as_before(collects):
+    program = PROGRAM.format(switch="enable" if collects else "disable")
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
     )
+    assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [str(collects)]
 
 

@@ -132,15 +132,19 @@ def test_a_tree_that_cannot_be_read_is_named():
 
 @pytest.mark.parametrize("value", [1e101, 1e300, HUGE])
 def test_numbers_too_large_to_compute_with(value):
-    for kind, name in ((VBHMM, "alpha"), (EMHMM, "start_alpha"), (VBPCFG, "alpha")):
-        with pytest.raises(InvalidParameterError, match=name):
-            quick(kind, **{name: value}).fit(X)
-    for kind, name in ((EMHMMTagger, "dictionary_weight"), (GibbsHMM, "tol")):
-        with pytest.raises(InvalidParameterError, match=f"{name} holds .*: numbers may be as lar"):
-            quick(kind, **{name: value}).fit(X)
-    for name in ("alpha_prior", "beta_prior", "temperatures"):
-        with pytest.raises(InvalidParameterError, match=f"{name} holds .*: numbers may be as lar"):
-            quick(GibbsHMM, **{name: (1.0, value)}).fit(X)
+    for kind, name in ((VBHMM, "alpha"), (EMHMM, "transitions__start_alpha"), (VBPCFG, "alpha")):
+        with pytest.raises(InvalidParameterError, match=name.rpartition("__")[2]):
+            quick(kind).set_params(**{name: value}).fit(X)
+    for kind, name, given in (
+        (EMHMMTagger, "tag_dictionary__weight", value),
+        (EMHMM, "tol", value),
+        (GibbsHMM, "alpha__rate", value),
+        (GibbsHMM, "beta__rate", value),
+        (GibbsHMM, "samples__temperatures", (1.0, value)),
+    ):
+        field = name.rpartition("__")[2]
+        with pytest.raises(InvalidParameterError, match=f"{field} holds .*: numbers may be as lar"):
+            quick(kind).set_params(**{name: given}).fit(X)
 
 
 @pytest.mark.parametrize("name", ["n_components", "n_init", "max_iter"])

@@ -87,7 +87,7 @@ SENTENCES = [list(words) for words in ("aba", "baa", "abba", "aa")]
 def test_sentences_equal_their_enumeration():
     grammar = Grammar.from_text(TEXT)
     theta = plain.normalised(grammar, np.linspace(0.2, 1.0, len(grammar.rules)))
-    settings = {"init": theta, "max_iter": 4, "tol": 0, "emission": Symbols(handle_unknown="error")}
+    settings = {"init": theta, "max_iter": 4, "tol": 0, "handle_unknown": "error"}
     model = CVBPCFG(grammar, alpha=SMALLEST, **settings).fit(SENTENCES)
     twin = enumerated_grammar(model, SENTENCES, 1)
     state, history = learned(twin, model._algorithm(), theta, 4)
@@ -101,9 +101,7 @@ def test_samples_of_trees_have_the_exact_probability(kind):
     for n in (1, 10, 30):
         # The last sample alone is kept.
         settings = {"max_iter": n, "samples": Samples(n - 1), "random_state": n}
-        model = kind(
-            grammar, alpha=SMALLEST, emission=Symbols(handle_unknown="error"), **settings
-        ).fit(SENTENCES)
+        model = kind(grammar, alpha=SMALLEST, handle_unknown="error", **settings).fit(SENTENCES)
         expected = plain.log_joint(grammar, model.counts_.rule, SMALLEST)
         assert model.history_[-1] == pytest.approx(expected, rel=1e-9)
 

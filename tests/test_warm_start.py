@@ -13,10 +13,11 @@ from chain.chain_deviations import one_hot
 from estimators import is_sampler, make_estimator
 from interruption import Interrupt, watched
 from problems import make_problem
+from sklearn.base import clone
 from watching import watch
 
 import sklearn_cvb
-from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG, Samples, Symbols, Windows
+from sklearn_cvb import CVBHMM, GibbsPCFG, Grammar, HastingsPCFG, Samples, Windows
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.kernels.chain.leave_out import SWEEP
 from sklearn_cvb.learning.compile_cases import SITUATIONS
@@ -35,6 +36,14 @@ WHOLE = FIRST + SECOND
 # Every estimator in every way to sweep.
 ALL = [(name, title) for name, situations in SITUATIONS.items() for title in situations]
 SAMPLERS = [(name, title) for name, title in ALL if is_sampler(getattr(sklearn_cvb, name))]
+
+
+def sampled(name, title, **settings):
+    """`samples` of a situation with some fields set; empty where nothing is sampled."""
+    if (name, title) not in SAMPLERS:
+        return {}
+    model = SITUATIONS[name][title].unfitted()
+    return {"samples": clone(model._kept()).set_params(**settings)}
 
 
 def fitted(model, situation):
@@ -74,7 +83,7 @@ def assert_same(one, other):
 def test_two_fits_are_one(name, title):
     """Also with a pickle between them."""
     situation = SITUATIONS[name][title]
-    settings = {"samples": Samples(10)} if (name, title) in SAMPLERS else {}
+    settings = sampled(name, title, burn_in=10)
     whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
     first = model_of(situation, max_iter=FIRST, warm_start=True, **settings)
     copied = pickle.dumps(fitted(first, situation))
@@ -89,7 +98,7 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
     """Temperatures, burn-in and the last tenth are those of the fit that began."""
     situation, settings = SITUATIONS[name][title], {"max_iter": WHOLE}
     if name not in ("GibbsPCFG", "GibbsAlignmentHMM"):
-        settings["temperatures"] = (1.0, 0.1) if annealed else None
+        settings |= sampled(name, title, temperatures=(1.0, 0.1) if annealed else None)
     elif annealed:
         return
     if annealed and "emission" in situation.settings:
@@ -107,8 +116,9 @@ def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annea
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_sweep_that_is_broken_off_leaves_no_trace(name):
     """Its random numbers are drawn again."""
-    situation, settings = SITUATIONS[name][CHAINS[name]], {"samples": Samples(thin=1)}
-    whole = fitted(model_of(situation, max_iter=WHOLE, samples=Samples(5), **settings), situation)
+    situation = SITUATIONS[name][CHAINS[name]]
+    settings = sampled(name, CHAINS[name], burn_in=5, thin=1)
+    whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
     sweeps = []
 
     def broken_off(sweep, *arguments):
@@ -117,7 +127,7 @@ def test_a_sweep_that_is_broken_off_leaves_no_trace(name):
             raise KeyboardInterrupt
         return sweeps[-1]
 
-    model = model_of(situation, max_iter=WHOLE, samples=Samples(5), warm_start=True, **settings)
+    model = model_of(situation, max_iter=WHOLE, warm_start=True, **settings)
     watch(model, "sweep", broken_off)
     with pytest.raises(KeyboardInterrupt):
         fitted(model, situation)
@@ -155,7 +165,7 @@ def press_ctrl_c_in(sweep, times, model):
 def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title):
     """The sweep is ended first: half of it would be mixed with the counts before it."""
     situation = SITUATIONS[name][title]
-    settings = {"samples": Samples(10)} if (name, title) in SAMPLERS else {}
+    settings = sampled(name, title, burn_in=10)
     whole = fitted(model_of(situation, max_iter=WHOLE, **settings), situation)
     stopped = model_of(situation, max_iter=WHOLE, warm_start=True, **settings)
     press_ctrl_c_in(FIRST, 1, stopped)
@@ -264,14 +274,7 @@ def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
     grammar = Grammar.from_text("S -> S S | S 'b' | 'a' | 'a' 'b' | 'b'")
     sentences = [list("aab"), list("abab")]
     settings = {"samples": Samples(0, thin=1), "random_state": 0}
-    kind = partial(
-        kind,
-        grammar,
-        alpha=0.2,
-        emission=Symbols(handle_unknown="error"),
-        warm_start=True,
-        **settings,
-    )
+    kind = partial(kind, grammar, alpha=0.2, handle_unknown="error", warm_start=True, **settings)
     single, part, model = fits_of_single_sweeps(kind, sentences)
     assert np.array_equal(single.counts_.rule, part.counts_.rule)
     tables = plain.frequencies(grammar, sentences, 1)

@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.parameters import Running
@@ -88,6 +89,7 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         self._leave(left, read)
         if interrupted:
             raise KeyboardInterrupt
+        self._tell_unconverged()
         if context is not None:
             context.call_on_fit_task_end(
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
@@ -122,18 +124,10 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         """The object that a plain value of a parameter is short for, if there is one."""
         return self._settings[name].of(value) if name in self._settings else value
 
-    def _setting(self, name: str) -> Any:
-        """A parameter as the object, checked, that its value is short for."""
-        return self._settings[name].of(getattr(self, name))
-
     @property
     def _n_restarts(self) -> int:
         """Number of restarts that are asked for."""
         return 1 if self.n_init is None else self.n_init
-
-    def _known_words(self) -> tuple[Any, str]:
-        """Which words are known (None: those of the sequences), and what becomes of others."""
-        return self.vocabulary, self.handle_unknown
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the states (taggers: tags) of the training sequences.
@@ -216,6 +210,17 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         self.__dict__.update(attributes, _learned=learned)
         if why or left.messages:
             tell((why, *left.messages) if why else left.messages)
+
+    def _tell_unconverged(self) -> None:
+        """Warn where sweeps ran out; who asks for a number of them (``tol=0``) gets them."""
+        if self.tol > 0 and not self.converged_:
+            tell(
+                [
+                    f"{type(self).__name__} has not converged in max_iter={self.max_iter} sweeps: "
+                    "raise max_iter, or tol, below which a change per token ends a fit"
+                ],
+                ConvergenceWarning,
+            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)

@@ -25,6 +25,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
+from sklearn_cvb.settings import Symbols, known_words
 
 
 class _Classes(NamedTuple):
@@ -152,11 +153,19 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
     def _model_for(self, X: Any) -> Any:
         """The estimator, with the symbols of all classes where it asks for a vocabulary."""
         model = clone(self.estimator)
-        is_of_symbols = getattr(model, "emission", "categorical") == "categorical"
-        if is_of_symbols and getattr(model, "vocabulary", ()) is None:
+        parameters = model.get_params(deep=False)
+        emission = parameters.get("emission")
+        if isinstance(emission, Symbols) or np.array_equal(emission, "categorical"):
+            name = "emission__vocabulary"
+        elif "vocabulary" in parameters and emission is None:
+            name = "vocabulary"
+        else:
+            return model
+        if known_words(model)[0] is None:
             sequences, _, messages = reading.sequences_to_fit(model, X, None)
             tell(messages)
-            model.set_params(vocabulary=reading.types_of(sequences.tokens, sequences.starts))
+            types = reading.types_of(sequences.tokens, sequences.starts)
+            model.set_params(**{name: types})
         return model
 
     def _log_prior(self, counts: np.ndarray) -> np.ndarray:

@@ -58,7 +58,7 @@ from sklearn_cvb.reading.validation import (
     StrOptions,
     check_concentrations,
 )
-from sklearn_cvb.settings import ArcWeights, Valence, gamma_prior_of
+from sklearn_cvb.settings import ArcWeights, Valence, gamma_prior_of, setting_of
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
 _TABLES, _MANY_GIGABYTES = 10, 1.0
@@ -192,9 +192,9 @@ class BaseDMV(BaseModel):
         corpus = reading.checked(self, corpus, sequences, n_types)
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
-        valence = self._setting("valence")
+        valence = setting_of(self, "valence")
         layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
-        rules = rules_from(self._setting("arc_weights"), words.index, layout)
+        rules = rules_from(setting_of(self, "arc_weights"), words.index, layout)
         sentences = sentences_of(corpus, layout, heads)
         # What the prior of each cell has beside its concentration.
         prior = np.zeros(layout.n_cells)
@@ -217,7 +217,7 @@ class BaseDMV(BaseModel):
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         is_learned = gamma_prior_of(self.alpha) is not None
-        if self._setting("arc_weights").weights is not None and is_learned:
+        if setting_of(self, "arc_weights").weights is not None and is_learned:
             raise InvalidParameterError(
                 "alpha='auto' learns one value for all attachments, and arc_weights give some of "
                 "them more: give alpha a number"
@@ -227,7 +227,7 @@ class BaseDMV(BaseModel):
 
     def _model(self, read: Reading) -> DependencyModel:
         problem = read.problem
-        asked = first_concentrations(self.alpha, self._setting("valence").alpha_stop)
+        asked = first_concentrations(self.alpha, setting_of(self, "valence").alpha_stop)
         rare = seen_once(problem.corpus) if self.handle_unknown == "rare" else NOBODY
         return DependencyModel(problem, asked, self.init, rare, self.temperature)
 
@@ -444,7 +444,7 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        given = {"alpha": self.alpha, "alpha_stop": self._setting("valence").alpha_stop}
+        given = {"alpha": self.alpha, "alpha_stop": setting_of(self, "valence").alpha_stop}
         for name, value in given.items():
             if gamma_prior_of(value) is not None:
                 raise InvalidParameterError(f"EM learns no concentration: give {name} a number")

@@ -71,7 +71,7 @@ from sklearn_cvb.reading.validation import (
     check_counts,
     columns_of,
 )
-from sklearn_cvb.settings import MiniBatches, gamma_prior_of
+from sklearn_cvb.settings import MiniBatches, gamma_prior_of, setting_of
 
 
 class Rules(Parameters):
@@ -590,8 +590,10 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
     def _algorithm(self) -> EM:
         if isinstance(self.update, str) and self.update == "batch":
             return EM()
-        decay = self._setting("steps").decay
-        return Stepwise(Pace(self._setting("update").size, 0.7 if decay is None else float(decay)))
+        decay = setting_of(self, "steps").decay
+        return Stepwise(
+            Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
+        )
 
     def _algorithm_of_batches(self) -> EM:
         """Plain EM: a batch is inferred at once, whatever `update` says of a fit."""

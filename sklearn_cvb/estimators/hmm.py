@@ -53,7 +53,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     without_lengths,
 )
-from sklearn_cvb.settings import Symbols, Transitions, Windows
+from sklearn_cvb.settings import Symbols, Transitions, Windows, setting_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.forecasting import Forecast
@@ -296,7 +296,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        transitions = self._setting("transitions")
+        transitions = setting_of(self, "transitions")
         if transitions.shared is None:
             return
         if self._why_no_weights:
@@ -342,7 +342,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         state, n = best.state, model.cells.n_emitting
         paths = self._observed.left_paths(self, result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
-        end = counts.transition[:n, n] if self._setting("transitions").end_state else None
+        end = counts.transition[:n, n] if setting_of(self, "transitions").end_state else None
         learned = Learned(
             read.words,
             model.cells,
@@ -367,7 +367,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     @property
     def _n_restarts(self) -> int:
-        if self.n_init is None and self._setting("transitions").shared is not None:
+        if self.n_init is None and setting_of(self, "transitions").shared is not None:
             return 3
         return super()._n_restarts
 
@@ -428,11 +428,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
             return emission_of(value)
         return super()._object_of(name, value)
-
-    def _known_words(self) -> tuple[Any, str]:
-        known = Symbols.of(self.emission)
-        usual = self._unknown_words if known.handle_unknown is None else known.handle_unknown
-        return known.vocabulary, usual
 
     # What it has learned
 
@@ -801,6 +796,10 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
     1.21
     """
 
+    # States that differ little are told apart late: gains are small long before.
+    max_iter = 1000
+    tol = 1e-7
+
     _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
 
     partial_fit = partial_fit
@@ -808,7 +807,7 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        start_alpha = self._setting("transitions").start_alpha
+        start_alpha = setting_of(self, "transitions").start_alpha
         given = {"alpha": self.alpha, "beta": self.beta, "start_alpha": start_alpha}
         for name, value in given.items():
             check_concentrations(name, np.array(value or 0.0), or_zero=True)
@@ -841,6 +840,10 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
     >>> bool(model.lower_bound_ == model.history_[-1])
     True
     """
+
+    # States that differ little are told apart late: gains are small long before.
+    max_iter = 1000
+    tol = 1e-7
 
     partial_fit = partial_fit
     _algorithm = VB
@@ -892,6 +895,10 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, BaseHMM):
     >>> bool((states[0][::2] == states[0][0]).all())
     True
     """
+
+    # States that differ little are told apart late: gains are small long before.
+    max_iter = 1000
+    tol = 1e-7
 
     partial_fit = partial_fit
     _algorithm = CVB

@@ -237,6 +237,9 @@ class EMHMMTagger(HMMTagger, EMHMM):
     ['DT', 'NN', 'VB']
     """
 
+    max_iter = 100
+    tol = 1e-4
+
 
 class VBHMMTagger(HMMTagger, VBHMM):
     """Tagger learned by variational Bayes from raw text, a dictionary and any labels.
@@ -265,6 +268,8 @@ class VBHMMTagger(HMMTagger, VBHMM):
     ['DT', 'NN', 'VB']
     """
 
+    max_iter = 100
+    tol = 1e-4
     alpha = 1.0
 
 
@@ -294,6 +299,8 @@ class CVBHMMTagger(HMMTagger, CVBHMM):
     ['DT', 'NN', 'VB']
     """
 
+    max_iter = 100
+    tol = 1e-4
     alpha = 1.0
     beta = 0.03
 

@@ -29,7 +29,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     tell,
 )
-from sklearn_cvb.settings import SplitAndMerge
+from sklearn_cvb.settings import SplitAndMerge, setting_of
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import TreebankProblem
 from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
@@ -168,8 +168,9 @@ class BaseLatentPCFG(BaseModel):
     smoothing = 0.0
     update = "sequence"
 
-    # Words are those of the treebank, and no parameter says which.
-    vocabulary = None
+    def _known_words(self) -> tuple[Any, str]:
+        # Words are those of the treebank; others are known by their form.
+        return None, "rare"
 
     def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()
@@ -221,7 +222,7 @@ class BaseLatentPCFG(BaseModel):
         """How subtypes are split and merged; None where all are there from the start."""
         if isinstance(self.schedule, str) and self.schedule == "fixed":
             return None
-        found: SplitAndMerge = self._setting("schedule")
+        found: SplitAndMerge = setting_of(self, "schedule")
         return found
 
     def _algorithm(self) -> SplitMerge:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.reading.validation import LENGTHS, check_table, check_table_to_fit
+from sklearn_cvb.settings import known_words
 
 _TOKENISE = (
     "a sample must be a sequence of tokens, not a string: split it into words with str.split "
@@ -319,7 +320,7 @@ class Taken(NamedTuple):
 
 def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
     """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
-    vocabulary, handle_unknown = estimator._known_words()
+    vocabulary, handle_unknown = known_words(estimator)
     if vocabulary is None:
         types = types_of(sequences.tokens, sequences.starts)
         if not types and handle_unknown == "error":
@@ -342,7 +343,7 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     messages: list[str] = []
     if is_table(X):
         table, attributes = check_table_to_fit(estimator, X)
-        if estimator._known_words()[0] is None and are_measurements(table):
+        if known_words(estimator)[0] is None and are_measurements(table):
             messages.append(
                 "nearly all numbers in X differ: each value is a symbol of its own here, so "
                 "that nothing will be recognised again; sort numbers into bins first, as "
@@ -380,7 +381,7 @@ def encoded_again(estimator: Any, index: Mapping[Any, Any], X: Any) -> Corpus:
 
 def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
     """Encoded sequences; raises on words outside the vocabulary where they are not handled."""
-    if corpus.unknown and estimator._known_words()[1] == "error":
+    if corpus.unknown and known_words(estimator)[1] == "error":
         # Unknown words are numbered behind all others.
         position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
         raise ValueError(

@@ -148,13 +148,13 @@ _PASSED_OVER = tuple(
 )
 
 
-def tell(messages: Iterable[str]) -> None:
+def tell(messages: Iterable[str], category: type[Warning] = UserWarning) -> None:
     """Warn of what the user is to know; the line that is named is the caller's."""
     for message in messages:
         frame, level = sys._getframe(1), 2
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
             frame, level = frame.f_back, level + 1
-        warnings.warn(message, UserWarning, stacklevel=level)
+        warnings.warn(message, category, stacklevel=level)
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:

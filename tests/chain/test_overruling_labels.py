@@ -138,7 +138,7 @@ def test_a_tag_that_no_entry_has_holds_at_its_token_with_one_warning(kind):
     assert emission[:, model.classes_.tolist().index("XN")].sum() == pytest.approx(1, abs=1e-9)
     y = [["N", "X", None], None, None, None]
     with pytest.warns(UserWarning, match="2 labels are not in tag_dictionary"):
-        model = quick(kind, LEGAL, tag_dictionary=TagDictionary(unknown_tags=["N", "X"])).fit(X, y)
+        model = quick(kind, TagDictionary(LEGAL, unknown_tags=["N", "X"])).fit(X, y)
     assert model.labels_[0][:2].tolist() == ["N", "X"]
     # A word without an entry may take a tag that is nowhere else.
     model = quick(kind, LEGAL).fit([*X, ["cat"]], [*[None] * 4, ["X"]])
@@ -169,11 +169,11 @@ def test_pruning_and_labels_together(kind, weights):
 def test_words_outside_the_vocabulary_and_unknown_tags(kind):
     settings = {
         "emission": Symbols(vocabulary=["the", "saw"], handle_unknown="smooth"),
-        "tag_dictionary": TagDictionary(unknown_tags=["V"]),
+        "tag_dictionary": TagDictionary(LEGAL, unknown_tags=["V"]),
     }
     y = [["D", "V", "V"], [None, "D", None], ["N", None, None, "D"], ["D"]]
     with pytest.warns(UserWarning, match="4 labels are not in tag_dictionary"):
-        model = quick(kind, LEGAL, **settings).fit([*X[:3], ["cat"]], y)
+        model = quick(kind, **settings).fit([*X[:3], ["cat"]], y)
     labels = [row.tolist() for row in model.labels_]
     assert (labels[0], labels[1][1], labels[2][3], labels[3]) == (["D", "V", "V"], "D", "D", ["D"])
     assert model.counts_.emission.sum() == pytest.approx(11, abs=1e-9)

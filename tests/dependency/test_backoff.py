@@ -262,7 +262,7 @@ def test_samples_follow_the_exact_posterior(monkeypatch, form):
         return result
 
     monkeypatch.setattr(binding, "draw_sweep", noting)
-    settings = settings_of(form, GibbsDMV) | {"max_iter": 20_000, "random_state": 0}
+    settings = settings_of(form, GibbsDMV) | {"max_iter": 12_000, "random_state": 0}
     model = GibbsDMV(**settings).fit([[f"t{tag}" for tag in tags] for tags in _SMALL])
     expected, n = exact_posterior(Tables(2, *form)), sum(seen.values())
     distance = sum(abs(seen[trees] / n - p) for trees, p in expected.items()) / 2

@@ -126,7 +126,7 @@ def sampled(monkeypatch, n_sweeps, **settings):
 def test_samples_follow_the_exact_posterior(monkeypatch):
     """Without the acceptance the distance is .19: posterior means ignore repeated cells."""
     expected = exact_posterior()
-    seen, model = sampled(monkeypatch, 20_000)
+    seen, model = sampled(monkeypatch, 12_000)
     n = sum(seen.values())
     distance = sum(abs(seen[trees] / n - p) for trees, p in expected.items()) / 2
     assert set(seen) <= set(expected)
@@ -138,7 +138,7 @@ def test_a_hot_sampler_follows_the_tempered_posterior(monkeypatch):
     """At temperature 2 the samples follow the root of the posterior."""
     expected = {trees: p**0.5 for trees, p in exact_posterior().items()}
     total = sum(expected.values())
-    seen, _ = sampled(monkeypatch, 20_000, samples=Samples(temperatures=(2.0, 2.0)))
+    seen, _ = sampled(monkeypatch, 12_000, samples=Samples(temperatures=(2.0, 2.0)))
     n = sum(seen.values())
     distance = sum(abs(seen[trees] / n - p / total) for trees, p in expected.items()) / 2
     assert distance < 0.04

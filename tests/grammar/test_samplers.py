@@ -115,7 +115,7 @@ def test_accepting_everything_misses_the_posterior(monkeypatch):
 
     monkeypatch.setattr(grammars, "draw_sweep", accept_all)
     model = HastingsPCFG(grammar, alpha=alpha, handle_unknown="error", max_iter=10**8)
-    shares, _ = sampled_shares(model, sentences, 15_000, 100)
+    shares, _ = sampled_shares(model, sentences, 6_000, 100)
     assert distance(without_helpers(shares), exact) > 0.05
 
 

@@ -11,7 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sklearn_cvb import tag_dictionary_from
-from sklearn_cvb.datasets import read_aligned, read_dependencies, read_segmented, read_word_tag
+from sklearn_cvb.datasets import (
+    read_aligned,
+    read_dependencies,
+    read_dictionary,
+    read_segmented,
+    read_word_tag,
+    write_conllu,
+)
 from sklearn_cvb.display import AlignedSentences
 from sklearn_cvb.plotting import plot_dependency_tree
 
@@ -26,6 +33,15 @@ _ = (path / "tagged.txt").write_text("the/DT can/NN leaks/VBZ\nthey/PRP can/MD s
 tagged = read_word_tag(path / "tagged.txt")
 print(tagged.data, tagged.target)
 print(tag_dictionary_from(tagged.data, tagged.target))
+
+# %%
+# A word list: a word, a tab, and its tags. What was tagged is written as CoNLL-U, or as above by
+# :func:`~sklearn_cvb.datasets.write_word_tag`.
+
+_ = (path / "words.tsv").write_text("the\tDT\ncan\tMD NN\nswim\tVB\n", "utf-8")
+print(read_dictionary(path / "words.tsv"))
+write_conllu(path / "tagged.conllu", tagged.data, tagged.target, column="xpos")
+print((path / "tagged.conllu").read_text("utf-8").splitlines()[1])
 
 # %%
 # Words, tags and heads in columns, parted by tabs, with an empty line after each sentence:

@@ -66,7 +66,7 @@ from sklearn_cvb.reading.validation import (
     check_table,
     check_table_to_fit,
 )
-from sklearn_cvb.settings import GammaPrior
+from sklearn_cvb.settings import GammaPrior, setting_of
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
@@ -140,7 +140,7 @@ def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any
             "states emit"
         )
     # In a mixture nothing follows anything in any case.
-    if not np.array_equal(estimator._setting("transitions").topology, "independent"):
+    if not np.array_equal(setting_of(estimator, "transitions").topology, "independent"):
         messages.append(caution_of_one_series(series))
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
@@ -443,7 +443,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    transitions = hmm._setting("transitions")
+    transitions = setting_of(hmm, "transitions")
     corpus, topology = given, topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)

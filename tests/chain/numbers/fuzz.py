@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions, Windows
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+
+_UPDATES = ["sequence", "sequence", Windows(1), Windows(3), Windows(50)]
 
 
 class Draw(NamedTuple):
@@ -42,7 +44,7 @@ def draw(index):
         "init": rng.choice(["kmeans", "token"]),
     }
     if model_kind is CVBHMM:
-        settings["block_length"] = [None, None, 1, 3, 50][rng.integers(5)]
+        settings["update"] = _UPDATES[rng.integers(5)]
     if model_kind is not EMHMM:
         settings["alpha"] = [0.1, 1.0, 1e-6, "auto"][rng.integers(4)]
     return Draw(model_kind(n_states, **settings), series)
@@ -174,7 +176,7 @@ def _unfinished(model):
     for name in ("startprob_", "transmat_"):
         table = getattr(model, name)
         totals = table.sum(axis=-1)
-        if model.end_state and name == "transmat_":
+        if model.transitions.end_state and name == "transmat_":
             totals = totals + model.endprob_
         if not np.allclose(totals, 1.0):
             yield f"{name} does not sum to 1"
@@ -199,7 +201,7 @@ def _unread(model, series):
     try:
         ahead = model.predict_next(kept, 2, n_draws=5, random_state=0)
     except ValueError as error:
-        if "cannot go on" not in str(error) or not model.end_state:
+        if "cannot go on" not in str(error) or not model.transitions.end_state:
             yield str(error)
         return
     if not all(np.isfinite(table).all() for table in ahead):

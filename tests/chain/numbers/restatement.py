@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, logsumexp
 
+from sklearn_cvb import Transitions
+
 
 class Setting(NamedTuple):
     """Series, their family, and the prior of the chain."""
@@ -47,18 +49,19 @@ def setting_of(model, series):
 
         emission = getattr(emissions, emission.capitalize())()
     start, allowed, is_tied = np.ones(n, bool), np.ones((n, n), bool), False
-    if not isinstance(model.topology, str):
-        allowed = np.asarray(model.topology)
-    elif model.topology == "left-right":
+    chosen = Transitions.of(model.transitions)
+    if not isinstance(chosen.topology, str):
+        allowed = np.asarray(chosen.topology)
+    elif chosen.topology == "left-right":
         start, allowed = np.arange(n) == 0, np.triu(allowed)
-    elif model.topology == "constant":
+    elif chosen.topology == "constant":
         allowed = np.eye(n, dtype=bool)
-    elif model.topology == "independent":
+    elif chosen.topology == "independent":
         is_tied = True
-    start_alpha = model.alpha if model.start_alpha is None else model.start_alpha
+    start_alpha = model.alpha if chosen.start_alpha is None else chosen.start_alpha
     family = emission.bind(np.concatenate(series), n)
     return Setting(
-        family, series, n, model.alpha, start_alpha, start, allowed, is_tied, model.end_state
+        family, series, n, model.alpha, start_alpha, start, allowed, is_tied, chosen.end_state
     )
 
 
