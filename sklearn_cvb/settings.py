@@ -564,20 +564,36 @@ class ArcWeights(Setting):
 
     Parameters
     ----------
-    weights : dict or None, default=None
+    weights : {"ud", "penn"}, dict or None, default=None
         ``{(head, child): weight}``, None as head for the root; a tuple of tags, or the name of a
         class of `tag_classes`, stands for any of them. The weight is prior mass (a number of
         attachments) that the rule's cells, on both sides, share as they do harmonic counts. The
-        harmonic start is tilted towards the rules as well.
+        harmonic start is tilted towards the rules as well. The words are the rules of Naseem et al.
+        (2010), each of weight 100, for the tags of Universal Dependencies, where function words
+        depend on content words, and of Penn treebanks; rules without tags that occur are left out.
     tag_classes : dict or None, default=None
-        Names of several tags: ``{"verb": ["VBD", "VBZ"]}``.
+        Names of several tags: ``{"verb": ["VBD", "VBZ"]}``. With "ud" or "penn" other tags for
+        their classes: "verb", "auxiliary", "noun", "pronoun", "adverb", "adjective", "determiner",
+        "number", "preposition".
+
+    References
+    ----------
+    Naseem, Chen, Barzilay and Johnson (2010), "Using universal linguistic knowledge to guide
+    grammar induction".
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBDMV
+    >>> X = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"], ["VERB", "DET", "NOUN"]]
+    >>> print(CVBDMV(arc_weights="ud").fit(X).predict(X[:1])[0])
+    [2 3 0]
     """
 
-    weights: dict[Any, Any] | None = None
+    weights: str | dict[Any, Any] | None = None
     tag_classes: dict[Any, Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "weights": [dict, HasMethods("items"), None],
+        "weights": [StrOptions({"ud", "penn"}), dict, HasMethods("items"), None],
         "tag_classes": [dict, None],
     }
     _plain: ClassVar[str] = "weights"

@@ -82,9 +82,10 @@ class Dependencies(Parameters):
     valence : Valence or None
         What attachments and stops depend on, coarser tables to share what is seen, and a
         concentration of stops of their own; None for the plain model.
-    arc_weights : dict, ArcWeights or None
+    arc_weights : {"ud", "penn"}, dict, ArcWeights or None
         What is known of the language: ``{(head, child): weight}``, None as head for the root; a
-        tuple of tags stands for any of them. See `ArcWeights` and the page on dependencies.
+        tuple of tags stands for any of them. "ud" and "penn" are rules for the tags of Universal
+        Dependencies and of Penn treebanks. See `ArcWeights` and the page on dependencies.
 
     Attributes
     ----------
@@ -110,7 +111,9 @@ class Dependencies(Parameters):
 
     alpha: LearnedConcentration = 0.1
     valence: Annotated[Valence | None, Valence, None] = None
-    arc_weights: Annotated[dict[Any, Any] | ArcWeights | None, dict, ArcWeights, None] = None
+    arc_weights: Annotated[
+        str | dict[Any, Any] | ArcWeights | None, StrOptions({"ud", "penn"}), dict, ArcWeights, None
+    ] = None
 
 
 class Hardening(Parameters):

@@ -7,7 +7,7 @@ import pytest
 from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
 from dependency_enumeration import Tables, expected_parts, ways_of_tree
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, Valence
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, ArcWeights, Valence
 from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.model import (
     DependencyModel,
@@ -170,3 +170,69 @@ def test_a_warm_start_takes_the_rules_of_now():
     before = model._learned.prior.sum()
     model.set_params(arc_weights=RULES).fit(X)
     assert model._learned.prior.sum() - before == pytest.approx(13.0)
+
+
+UD = ["DET NOUN VERB", "PRON AUX VERB ADP DET ADJ NOUN", "PROPN VERB ADV", "NUM NOUN VERB VERB"]
+UD_RULES = dict.fromkeys(
+    [
+        (None, "VERB"),
+        ("VERB", ("NOUN", "PROPN")),
+        ("VERB", "PRON"),
+        ("VERB", "ADV"),
+        ("VERB", "VERB"),
+        ("VERB", "AUX"),
+        (("NOUN", "PROPN"), "ADJ"),
+        (("NOUN", "PROPN"), "DET"),
+        (("NOUN", "PROPN"), ("NOUN", "PROPN")),
+        (("NOUN", "PROPN"), "NUM"),
+        (("NOUN", "PROPN"), "ADP"),
+        ("ADJ", "ADV"),
+    ],
+    100.0,
+)
+PENN = ["DT NN VBZ", "PRP MD VB IN NNS", "NNP VBD"]
+# Of what these sentences lack nothing is said.
+PENN_VERBS, PENN_NOUNS = ("VB", "VBD", "VBZ"), ("NN", "NNS", "NNP")
+PENN_RULES = dict.fromkeys(
+    [
+        (None, PENN_VERBS),
+        (None, "MD"),
+        (PENN_VERBS, PENN_NOUNS),
+        (PENN_VERBS, "PRP"),
+        (PENN_VERBS, PENN_VERBS),
+        ("MD", PENN_VERBS),
+        (PENN_NOUNS, "DT"),
+        (PENN_NOUNS, PENN_NOUNS),
+        ("IN", PENN_NOUNS),
+    ],
+    100.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rules"), [("ud", UD, UD_RULES), ("penn", PENN, PENN_RULES)]
+)
+def test_a_name_stands_for_rules(name, text, rules):
+    sentences = [tags.split() for tags in text]
+    named, given = (CVBDMV(arc_weights=w, max_iter=3).fit(sentences) for w in (name, rules))
+    np.testing.assert_allclose(named._learned.prior, given._learned.prior, rtol=1e-12)
+    np.testing.assert_allclose(named.attachprob_, given.attachprob_, rtol=1e-12)
+    extra = named._learned.prior.sum() - CVBDMV().fit(sentences)._learned.prior.sum()
+    assert extra == pytest.approx(100.0 * len(rules))
+
+
+def test_classes_of_named_rules_may_have_other_tags():
+    classes = {"verb": ["V", "absent"], "noun": ["N"]}
+    sentences = [["N", "V"], ["V", "N"]]
+    named = CVBDMV(arc_weights=ArcWeights("ud", tag_classes=classes)).fit(sentences)
+    rules = [(None, "V"), ("V", "N"), ("V", "V"), ("N", "N")]
+    given = CVBDMV(arc_weights=dict.fromkeys(rules, 100.0)).fit(sentences)
+    np.testing.assert_allclose(named._learned.prior, given._learned.prior, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ud", "penn"])
+def test_named_rules_without_their_tags(name):
+    with pytest.raises(ValueError, match=f"arc_weights='{name}': the sentences have no tags such"):
+        CVBDMV(arc_weights=name).fit(X)
+    with pytest.raises(ValueError, match="The 'arc_weights' parameter of CVBDMV must be"):
+        CVBDMV(arc_weights="tiger").fit(X)
