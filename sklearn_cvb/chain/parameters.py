@@ -14,7 +14,7 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, DirichletRows, first_value, log_density
-from sklearn_cvb.settings import VAGUE, gamma_prior_of, setting_of
+from sklearn_cvb.settings import VAGUE, Asked
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_DIVISOR = 1e-280
@@ -118,33 +118,30 @@ class Concentrations(NamedTuple):
 # Priors
 
 
-def prior_settings(hmm: Any, dictionary_weight: float | None) -> Concentrations:
+def prior_settings(hmm: Any, asked: Asked, dictionary_weight: float | None) -> Concentrations:
     """Those of the first sweep, as an estimator's parameters say."""
-    transitions = setting_of(hmm, "transitions")
-    weights, n = transitions.shared, hmm.n_components
-    alpha_prior, beta_prior = gamma_prior_of(hmm.alpha), gamma_prior_of(hmm.beta)
+    weights, n = asked.weights, hmm.n_components
     usual = FIRST_VALUE if weights is None else 1.0
     first = Concentrations(
         first_value(usual if hmm.alpha is None else hmm.alpha),
         first_value(hmm.beta),
-        alpha_prior is not None,
-        beta_prior is not None,
-        alpha_prior or VAGUE,
-        beta_prior or VAGUE,
-        transitions.start_alpha,
-        sticky=float(transitions.sticky),
+        asked.alpha_prior is not None,
+        asked.beta_prior is not None,
+        asked.alpha_prior or VAGUE,
+        asked.beta_prior or VAGUE,
+        asked.transitions.start_alpha,
+        sticky=float(asked.transitions.sticky),
         dictionary_weight=dictionary_weight,
     )
     if weights is None:
         return first
-    gamma_prior = gamma_prior_of(weights.gamma)
     return first._replace(
         # Equal weights are the plain prior, and so is what is learned at first.
         alpha=n * first.alpha if first.learn_alpha else first.alpha,
         shared=(1.0 / n,) * n,
-        gamma=float(weights.gamma) if gamma_prior is None else _FIRST_GAMMA,
-        learn_gamma=gamma_prior is not None,
-        gamma_prior=gamma_prior or VAGUE,
+        gamma=float(weights.gamma) if asked.gamma_prior is None else _FIRST_GAMMA,
+        learn_gamma=asked.gamma_prior is not None,
+        gamma_prior=asked.gamma_prior or VAGUE,
     )
 
 

@@ -71,7 +71,7 @@ from sklearn_cvb.reading.validation import (
     check_counts,
     columns_of,
 )
-from sklearn_cvb.settings import MiniBatches, gamma_prior_of, setting_of
+from sklearn_cvb.settings import MiniBatches, setting_of
 
 
 class Rules(Parameters):
@@ -262,7 +262,7 @@ class BasePCFG(BaseModel):
         """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
         self._check_parameters()
         alpha = self.alpha
-        if gamma_prior_of(alpha) is not None:
+        if isinstance(alpha, str | GammaPrior):
             return
         values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
         if isinstance(alpha, dict):

@@ -53,7 +53,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     without_lengths,
 )
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, setting_of
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of, setting_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.forecasting import Forecast
@@ -347,7 +347,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         state, n = best.state, model.cells.n_emitting
         paths = self._observed.left_paths(self, result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
-        end = counts.transition[:n, n] if setting_of(self, "transitions").end_state else None
+        end = counts.transition[:n, n] if model.cells.has_end else None
         learned = Learned(
             read.words,
             model.cells,
@@ -372,9 +372,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     @property
     def _n_restarts(self) -> int:
-        if self.n_init is None and setting_of(self, "transitions").shared is not None:
-            return 3
-        return super()._n_restarts
+        return asked_of(self).n_restarts
 
     @property
     def _n_features_out(self) -> int:

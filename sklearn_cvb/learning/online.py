@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
-from sklearn_cvb.settings import gamma_prior_of, setting_of
+from sklearn_cvb.settings import fields_of, gamma_prior_of, setting_of
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -158,11 +158,7 @@ def seen_by_fit(estimator: Any, batch: Batch) -> Seen:
 
 
 def _layout_parameters(estimator: Any) -> dict[str, Any]:
-    found = estimator.get_params(deep=False)
-    for name in {"transitions", "emission", "tag_dictionary"} & found.keys():
-        fields = setting_of(estimator, name).get_params(deep=False).items()
-        found |= {f"{name}__{field}": value for field, value in fields}
-    return {name: found[name] for name in _LAYOUT & found.keys()}
+    return fields_of(estimator, _LAYOUT)
 
 
 class Running(NamedTuple):

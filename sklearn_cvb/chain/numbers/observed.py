@@ -69,7 +69,7 @@ from sklearn_cvb.reading.validation import (
     check_table_to_fit,
     tell,
 )
-from sklearn_cvb.settings import GammaPrior, setting_of
+from sklearn_cvb.settings import GammaPrior, asked_of, setting_of
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
@@ -473,12 +473,13 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
 
 def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
+    asked, left_out = asked_of(hmm), left_out_by(hmm)
     return NumberChain(
         read.problem,
-        prior_settings(hmm, None),
+        prior_settings(hmm, asked, None),
         hmm.init,
-        left_out.block_length if (left_out := left_out_by(hmm)) else None,
-        threads_for_each(1 if hmm._fixed_start(read) else hmm._n_restarts, hmm.n_jobs),
+        None if left_out is None else left_out.block_length,
+        threads_for_each(1 if hmm._fixed_start(read) else asked.n_restarts, hmm.n_jobs),
     )
 
 
