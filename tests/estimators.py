@@ -34,6 +34,11 @@ def heeded(kind, settings):
     return {key: value for key, value in settings.items() if key != "tol" or not is_sampler(kind)}
 
 
+def all_sweeps(kind):
+    """Settings with which a fit runs all its sweeps, as samplers do anyway."""
+    return {} if is_sampler(kind) else {"tol": 0}
+
+
 def tag(state):
     """The tag of a state: sorted tags have the order of the states."""
     return f"t{state}"

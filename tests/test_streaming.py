@@ -8,7 +8,7 @@ from estimators import known_words
 from sklearn.base import clone
 
 import sklearn_cvb
-from sklearn_cvb import StepSizes, Transitions
+from sklearn_cvb import GammaPrior, StepSizes, Transitions
 from sklearn_cvb.learning.online import Batch, Seen, seen_after, step_for, step_size
 
 NAMES = [
@@ -176,6 +176,8 @@ def test_what_fixes_the_layout_may_not_change(kind):
 def test_learned_concentrations_are_refused(kind):
     with pytest.raises(ValueError, match="alpha='auto' learns it: give numbers"):
         make(kind, alpha="auto").partial_fit(BATCHES[0])
+    with pytest.raises(ValueError, match=r"alpha=GammaPrior\(shape=2\) learns it: give numbers"):
+        make(kind, alpha=GammaPrior(2)).partial_fit(BATCHES[0])
 
 
 def test_shared_weights_are_refused():

@@ -126,18 +126,10 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         """The object that a plain value of a parameter is short for, if there is one."""
         return self._settings[name].of(value) if name in self._settings else value
 
-    def _setting(self, name: str) -> Any:
-        """A parameter as the object, checked, that its value is short for."""
-        return self._settings[name].of(getattr(self, name))
-
     @property
     def _n_restarts(self) -> int:
         """Number of restarts that are asked for."""
         return 1 if self.n_init is None else self.n_init
-
-    def _known_words(self) -> tuple[Any, str]:
-        """Which words are known (None: those of the sequences), and what becomes of others."""
-        return self.vocabulary, self.handle_unknown
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the states (taggers: tags) of the training sequences.

@@ -1,6 +1,7 @@
 """Bad input gets a clear error, and nothing is lost: every row of the table, on the words."""
 
 import re
+import warnings
 from itertools import product
 
 import numpy as np
@@ -22,6 +23,7 @@ from sklearn_cvb import (
     GammaPrior,
     GibbsHMM,
     GibbsHMMTagger,
+    HMMClassifier,
     Samples,
     Symbols,
     TagDictionary,
@@ -126,8 +128,29 @@ def test_samples_without_order(sample, words):
 def test_X_that_is_no_collection():
     fails(TypeError, "X is None: pass a list of sequences", VBHMM().fit, None)
     fails(TypeError, "X is 3: pass a list of sequences", VBHMM().fit, 3)
-    fails(ValueError, "X[0] has 2 dimensions: a sequence has one", VBHMM().fit, [np.ones((2, 2))])
+    cure = 'a sequence has one; for columns of numbers set emission="gaussian"'
+    fails(ValueError, f"X[0] has 2 dimensions: {cure}", VBHMM().fit, [np.ones((2, 2))])
+    cure = "a sequence has one; pass X[0].ravel()"
+    fails(ValueError, f"X[0] has 2 dimensions: {cure}", VBHMM().fit, [np.ones((2, 1))])
     fails(ValueError, "Expected 2D array, got 1D array instead", VBHMM().fit, np.arange(3))
+
+
+def test_a_column_of_symbols_is_asked_about():
+    """hmmlearn's shape of one sequence is here that of many sequences of one step."""
+    column = np.tile([0, 1, 2], 10)[:, None]
+    message = r"each of the 30 sequences of X has a single step.*pass \[X.ravel\(\)\]"
+    models = VBHMM(random_state=0), HMMClassifier(VBHMM(random_state=0))
+    for model, X in product(models, (column, pd.DataFrame(column))):
+        with pytest.warns(UserWarning, match=message) as caught:
+            model.fit(X, np.repeat([0, 1], 15) if "estimator" in model.get_params() else None)
+        assert [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        VBHMM(random_state=0, transitions="independent").fit(column)
+        model = VBHMM(random_state=0).fit([column.ravel()])
+        model.predict([column.ravel()])
+    with pytest.warns(UserWarning, match=message):
+        model.predict(column)
 
 
 def test_batches_are_no_sequences():
@@ -355,7 +378,7 @@ def test_arguments_of_methods(kind):
 
 def test_annealed_samples_have_no_perplexity():
     model = quick(GibbsHMMTagger, tag_dictionary=LEGAL).fit(X)
-    with pytest.raises(ValueError, match="fit with temperatures=None"):
+    with pytest.raises(ValueError, match="fit with samples="):
         model.perplexity(X)
 
 

@@ -370,7 +370,7 @@ def test_samples_that_would_never_end_are_refused():
     model._learned = learned._replace(more=learned.more._replace(end=np.zeros(2)))
     with pytest.raises(ValueError, match="give a length"):
         model.sample(1, length=None)
-    with pytest.raises(ValueError, match="needs a fit with end_state=True"):
+    with pytest.raises(ValueError, match="needs a fit with transitions=Transitions"):
         EMHMM(2, max_iter=5).fit(X).sample(1, length=None)
 
 
@@ -465,7 +465,7 @@ def test_a_model_to_start_from_keeps_its_ends():
 
 
 def test_independent_states_have_no_end():
-    with pytest.raises(ValueError, match="end_state=True lets the end depend on the last state"):
+    with pytest.raises(ValueError, match="lets the end depend on the last state"):
         EMHMM(2, transitions=Transitions("independent", end_state=True)).fit(X)
 
 

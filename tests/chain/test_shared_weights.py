@@ -380,7 +380,7 @@ def test_the_states_most_alike_come_first():
 
 @pytest.mark.parametrize("kind", [EMHMM, *KINDS])
 def test_joining_needs_shared_weights(kind):
-    with pytest.raises(InvalidParameterError, match="it needs transition_prior='hdp'"):
+    with pytest.raises(InvalidParameterError, match="it needs transitions=Transitions"):
         kind(3, init="merged").fit([[0, 1, 0]])
     with pytest.raises(InvalidParameterError, match="init='merged' is for symbols"):
         kind(3, init="merged", emission="gaussian").fit([[0.0, 1.0, 0.0]])

@@ -356,7 +356,7 @@ def test_a_model_to_start_from_must_keep_to_the_topology():
     full = EMHMM(3, random_state=0, max_iter=5).fit(X)
     for kind in (EMHMM, VBHMM, CVBHMM):
         for topology in ("constant", "independent"):
-            with pytest.raises(ValueError, match="transitions that topology rules out"):
+            with pytest.raises(ValueError, match="steps that transitions rule out"):
                 kind(3, transitions=topology, init=full).fit(X)
         constant = EMHMM(3, random_state=0, max_iter=5, transitions="constant").fit(X)
         again = kind(3, transitions="constant", init=constant, max_iter=5).fit(X)

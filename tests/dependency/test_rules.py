@@ -22,8 +22,8 @@ ALL_FORMS = [(1, None), *FORMS]
 RULES = {("t1", ("t0", "t2")): 7.0, (None, "t1"): 4.0, ("t0", "t0"): 2.0}
 
 
-def problem_of(form, rule_weights):
-    model = CVBDMV(arc_weights=rule_weights, **settings_of(form))
+def problem_of(form, rules):
+    model = CVBDMV(arc_weights=rules, **settings_of(form))
     model.fit(X)
     return model, model._read(X, None).problem
 
@@ -54,7 +54,7 @@ def test_mass_is_spread_as_harmonic_counts_are(form):
             first = len(plain) - 2 * W * W
             np.add.at(expected, (first + row // 2 * W + tag)[own < 1], (shares / 2)[own < 1])
         expected[cells] += own * shares
-    hyper = first_concentrations(0.3, 0.7, (1.0, 1.0))
+    hyper = first_concentrations(0.3, 0.7)
     found = DependencyModel(problem, hyper, "harmonic", NOBODY).prior(hyper)
     np.testing.assert_allclose(found, expected)
     assert found.sum() - plain.sum() == pytest.approx(13.0)
@@ -131,17 +131,17 @@ def test_rules_decide_what_the_sentences_leave_open(kind):
         (
             {("V", "Z"): 1.0},
             ValueError,
-            r"rule_weights\[\('V', 'Z'\)\]: the tags \['V', 'Z'\]|"
+            r"arc_weights\[\('V', 'Z'\)\]: the tags \['V', 'Z'\]|"
             r"the tags \['Z'\] are not in the vocabulary",
         ),
         ({("t1", ("t0", "X", "Y")): 1.0}, ValueError, r"the tags \['X', 'Y'\] are not in the"),
         ({("t1", ()): 1.0}, ValueError, r"the tags \[\] are not in the vocabulary"),
         ({("t1", None): 1.0}, ValueError, r"the tags \[None\] are not in the vocabulary"),
-        ({("t1", "t0"): -1.0}, ValueError, r"rule_weights\[\('t1', 't0'\)\] is -1.0"),
-        ({("t1", "t0"): np.inf}, ValueError, r"rule_weights\[\('t1', 't0'\)\] is inf"),
-        ({("t1", "t0"): "much"}, ValueError, r"rule_weights\[\('t1', 't0'\)\] is 'much'"),
-        ({"t1": 1.0}, TypeError, "rule_weights has the key 't1'"),
-        ([("t1", "t0")], ValueError, "rule_weights"),
+        ({("t1", "t0"): -1.0}, ValueError, r"arc_weights\[\('t1', 't0'\)\] is -1.0"),
+        ({("t1", "t0"): np.inf}, ValueError, r"arc_weights\[\('t1', 't0'\)\] is inf"),
+        ({("t1", "t0"): "much"}, ValueError, r"arc_weights\[\('t1', 't0'\)\] is 'much'"),
+        ({"t1": 1.0}, TypeError, "arc_weights has the key 't1'"),
+        ([("t1", "t0")], ValueError, "arc_weights"),
     ],
 )
 def test_bad_rules(kind, rules, error, message):
