@@ -28,6 +28,7 @@ from sklearn_cvb import (
     GibbsHMM,
     GibbsHMMTagger,
     HMMClassifier,
+    HMMParameters,
     MiniBatches,
     Samples,
     SplitAndMerge,
@@ -82,8 +83,12 @@ OTHERS = {
     Symbols: {"vocabulary": ["a", "b"], "handle_unknown": "rare"},
     ArcWeights: {"weights": {("VERB", "NOUN"): 2.0}, "tag_classes": {"V": "VERB"}},
 }
+_NUMBERS = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
+_TABLES = ("startprob", "transmat", "emissionprob", "vocabulary", *_NUMBERS)
+OTHERS[HMMParameters] = {name: [0.5, 0.5] for name in _TABLES}
 # What no field may be.
 BAD = {
+    HMMParameters: [(name, 3.0) for name in _TABLES],
     GammaPrior: [("shape", 0.5), ("shape", "a"), ("rate", 0.0), ("rate", np.inf)],
     HDP: [("gamma", 0.0), ("gamma", "all"), ("gamma", (1.0, 1.0))],
     Transitions: [
@@ -113,6 +118,7 @@ BAD = {
 }
 # An estimator's parameter, and where in it an object stands.
 PLACES = {
+    HMMParameters: ("init", VBHMM),
     GammaPrior: ("alpha", VBHMM),
     HDP: ("transitions__prior", VBHMM),
     Transitions: ("transitions", VBHMM),
