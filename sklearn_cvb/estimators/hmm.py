@@ -795,9 +795,10 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
 
     Examples
     --------
-    >>> from sklearn_cvb import EMHMM
+    >>> from sklearn_cvb import EMHMM, Symbols
     >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-    >>> model = EMHMM(n_components=2, handle_unknown="error", n_init=3, random_state=0).fit(X)
+    >>> known = Symbols(handle_unknown="error")
+    >>> model = EMHMM(n_components=2, emission=known, n_init=3, random_state=0).fit(X)
     >>> model.transmat_.round(2).max(axis=1)
     array([1., 1.])
     >>> round(model.perplexity(X), 2)
