@@ -22,6 +22,7 @@ from sklearn_cvb.reading.validation import (
     with_callbacks,
     without_lengths,
 )
+from sklearn_cvb.settings import Setting, with_objects
 
 
 class BaseModel(Running, CallbackSupportMixin, Saved):
@@ -113,12 +114,13 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         ValueError
             If a parameter is unknown.
         """
-        own = self.get_params(deep=False)
-        for name in {name.partition("__")[0] for name in params if "__" in name} & own.keys():
-            value = params.get(name, own[name])
-            if not hasattr(value, "set_params"):
-                params[name] = self._object_of(name, value)
-        return super().set_params(**params)
+        return super().set_params(**with_objects(self, params))
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for value in self.get_params(deep=False).values():
+            if isinstance(value, Setting):
+                value._check()
 
     def _object_of(self, name: str, value: Any) -> Any:
         """The object that a plain value of a parameter is short for, if there is one."""

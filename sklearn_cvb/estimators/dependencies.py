@@ -136,14 +136,13 @@ class TaggedSentences(Parameters):
     Parameters
     ----------
     init : {"harmonic", "uniform", "random"} or model
-        Where to start: an E-step under these weights, or for samplers trees drawn under them.
-        "harmonic": as if each token chose its head alone, the nearer the likelier, in proportion to
-        1 / distance (Klein and Manning 2004). "uniform": equal, with 1 % of noise. "random": each
-        row from Dirichlet(1). A fitted model: its posterior means; tags that it does not know are
-        its unknown one. From "harmonic" or a model only one restart is run, but for samplers.
+        The weights of the first E-step, under which samplers draw their first trees: near heads
+        are likelier ("harmonic"), all alike, random, or those of a fitted model.
+        :ref:`dependency-starts` has what each is for, and when only one restart is run.
     handle_unknown : {"error", "smooth", "rare"}
         Tags outside the vocabulary: refuse them; let one more tag stand for them, with prior mass;
         or give that tag the mean expected counts of the tags seen once as well.
+        :ref:`unknown-words` compares the ways.
     vocabulary : collection or None
         The known tags; None for those seen in `fit`.
     supervision : {"y", "none"}
@@ -402,7 +401,10 @@ def _refuse_impossible(problem: DependencyProblem) -> None:
 
 
 class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
-    """Dependency model with valence learned by expectation-maximisation.
+    """Dependencies of raw tags, by a model with valence and expectation-maximisation.
+
+    Not for fine tags: with many of them `VBDMV` and `CVBDMV` find more heads. No model here
+    replaces a parser learned from a treebank, which finds far more.
 
     Learns from sentences of tags, or words, which token depends on which: each token chooses its
     children on either side from the nearest to the farthest, and before each whether to stop.
@@ -456,7 +458,10 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
 
 
 class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
-    """Dependency model with valence learned by variational Bayes.
+    """Dependencies of raw tags, by a model with valence and variational Bayes.
+
+    Not without a look at `CVBDMV`: which of them finds more heads depends on the language. No model
+    here replaces a parser learned from a treebank, which finds far more.
 
     Trees and probabilities are taken as independent given the sentences, and a lower bound of the
     evidence is raised.
@@ -496,7 +501,10 @@ class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
 
 
 class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
-    """Dependency model with valence learned by collapsed variational Bayes.
+    """Dependencies of raw tags, by a model with valence and collapsed variational Bayes.
+
+    Not without a look at `VBDMV`: which of them finds more heads depends on the language. No model
+    here replaces a parser learned from a treebank, which finds far more.
 
     Probabilities are integrated out, and the trees of each sentence are inferred from the expected
     counts of all others.
@@ -535,7 +543,10 @@ class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
 
 
 class GibbsDMV(Dependencies, Chain, TaggedSentences, BaseDMV):
-    """Dependency model with valence learned by a collapsed sampler over whole trees.
+    """Dependencies of raw tags, by a model with valence and a collapsed sampler of trees.
+
+    Not with a single chain, which is a lottery: heads found differ by dozens of points between
+    seeds, and the objective does not tell which chain is good.
 
     Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
     given all other trees, and accepted or rejected (Hastings) so that the samples follow the exact

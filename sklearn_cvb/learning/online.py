@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
-from sklearn_cvb.settings import setting_of
+from sklearn_cvb.settings import gamma_prior_of, setting_of
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -282,14 +282,13 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
 
 def _check_streaming(estimator: Any, learned: Learned | None) -> None:
     """Raise where `partial_fit` cannot go on, or cannot begin."""
-    # An array is no string, and comparing it with one gives no single answer.
     names = [
-        f"{key}='auto'"
+        f"{key}={value!r}"
         for key in ("alpha", "beta")
-        if isinstance(value := getattr(estimator, key, None), str) and value == "auto"
+        if gamma_prior_of(value := getattr(estimator, key, None)) is not None
     ]
-    if getattr(estimator, "transition_prior", "dirichlet") == "hdp":
-        names.append("transition_prior='hdp'")
+    if "transitions" in estimator._settings and setting_of(estimator, "transitions").shared:
+        names.append("an HDP as prior of transitions")
     if names:
         raise InvalidParameterError(
             f"partial_fit keeps to its prior, but {' and '.join(names)} learns it: give "

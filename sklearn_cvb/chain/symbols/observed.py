@@ -48,7 +48,7 @@ from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_ea
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import Windows, gamma_prior_of, known_words, setting_of
+from sklearn_cvb.settings import HMMParameters, Windows, gamma_prior_of, known_words, setting_of
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
 has_vocabulary = True
@@ -215,6 +215,8 @@ def fixed_start(hmm: Any, read: Reading) -> str:
     if isinstance(hmm.init, str):
         is_fixed = hmm.init in ("unambiguous", "context")
         return f"init={hmm.init!r} is always the same" if is_fixed else ""
+    if isinstance(hmm.init, HMMParameters) and not hmm.init.is_whole:
+        return ""
     return "" if hmm.init is None else "init says where to start"
 
 
