@@ -118,6 +118,7 @@ class MixedFamily(Family):
         self.n_states = n_states
         self.n_columns: int = sum(map(len, columns))
         self.n_statistics: int = sum(family.n_statistics for family in families)
+        self.n_parameters: int = sum(family.n_parameters for family in families)
 
     def read(self, table: np.ndarray) -> MixedObservations:
         parts = []

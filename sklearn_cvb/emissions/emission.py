@@ -60,6 +60,7 @@ class Family:
     n_states: int
     n_columns: int
     n_statistics: int  # S, the numbers that each state learns from
+    n_parameters: int  # free ones, of all states
     states_axis = -1  # of the tables of a point
 
     # What each family defines. Of numbers (n_steps, D), NaN where missing, its observations:

@@ -96,6 +96,10 @@ class GaussianFamily(Family):
         # Steps, sums and sums of squares of each column; or steps, sums and sums of products.
         self.n_statistics: int = 1 + n + n * (n + 1) // 2 if self.has_matrices else 3 * n
         self.is_shared = is_shared
+        # Of precisions: over columns in each state, or over states (tied); one a state (spherical).
+        n_precisions = n * (n + 1) // 2 if self.has_matrices else (1 if is_shared else n)
+        n_tables = 1 if self.has_matrices and is_shared else n_states
+        self.n_parameters: int = n_states * n + n_tables * n_precisions
 
     def _sum(self, of_means: np.ndarray, of_precisions: np.ndarray) -> float:
         """The sum of all terms; of precisions that are shared there is one."""

@@ -419,6 +419,46 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         found, observed = self._observed.log_likelihoods(self, learned, X, samples)
         return prediction.mean_likelihoods(found), observed
 
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion: low is good.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        float
+            -2 log p(X) + 2 d in nats, with d free parameters: those of the start, of transitions
+            that the topology allows, and of what each state emits.
+        """
+        log_z, _ = self._log_likelihoods(learned_of(self), X)
+        return float(2 * prediction.n_parameters(learned_of(self)) - 2 * log_z.sum())
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion: low is good (Schwarz 1978).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        float
+            -2 log p(X) + d log N in nats, with the d of `aic` and N observed tokens.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM, Symbols
+        >>> X = [["a", "b"], ["b", "a"]]
+        >>> model = EMHMM(1, emission=Symbols(handle_unknown="error")).fit(X)
+        >>> round(model.bic(X), 4)
+        6.9315
+        """
+        log_z, observed = self._log_likelihoods(learned_of(self), X)
+        free = prediction.n_parameters(learned_of(self))
+        return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
