@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import restatement_pcfg as plain
 from chain.chain_deviations import one_hot
-from estimators import is_sampler, make_estimator
+from estimators import heeded, is_sampler, make_estimator
 from interruption import Interrupt, watched
 from problems import make_problem
 from sklearn.base import clone
@@ -53,8 +53,7 @@ def fitted(model, situation):
 
 def model_of(situation, **settings):
     kind = getattr(sklearn_cvb, situation.estimator)
-    usual = {"random_state": 0} if is_sampler(kind) else {"random_state": 0, "tol": 0}
-    return kind(**situation.settings | usual | settings)
+    return kind(**heeded(kind, situation.settings | {"tol": 0, "random_state": 0} | settings))
 
 
 def parameters(model):

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_cvb.chain.given import chain_tables
 from sklearn_cvb.chain.lattice import Cells, Problem, entry_cells, entry_states
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
@@ -21,6 +22,7 @@ from sklearn_cvb.kernels.chain.decoding import smoothed
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.reading.corpus import as_list, short_repr
 from sklearn_cvb.reading.validation import as_numbers
+from sklearn_cvb.settings import HMMParameters
 
 # Smooths the transitions counted between unambiguous neighbours (Kupiec 1992).
 _UNAMBIGUOUS_COUNT = 0.1
@@ -188,6 +190,15 @@ def parameter_weights(cells: Cells, rng: np.random.Generator) -> Weights:
     )
 
 
+def given_weights(
+    given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None, rng: np.random.Generator
+) -> Weights:
+    """The tables that are given, others drawn as "parameter" draws them."""
+    tables, drawn = chain_tables(given, cells, vocabulary), parameter_weights(cells, rng)
+    each = zip(tables, drawn, strict=True)
+    return Weights(*(other if table is None else table for table, other in each))
+
+
 def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarray) -> Weights:
     """Weights of counted steps, a little added to each; emissions as they are given."""
     start = start + _UNAMBIGUOUS_COUNT
@@ -305,8 +316,8 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
     if not same:
         raise ValueError(
             "init is a model with other states, another vocabulary or another handling of unknown "
-            "words: fit it on the same sequences with the same n_components, end_state, "
-            "vocabulary, tag_dictionary, handle_unknown and labels that overrule the dictionary"
+            "words: fit it on the same sequences with the same n_components, "
+            "transitions, emission, tag_dictionary and labels that overrule the dictionary"
         )
     counts = HMMCounts(model.counts_.start, model.counts_.transition, emission)
     if cells.has_end:
@@ -316,7 +327,7 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
         start, transition = topology.masked(counts.start, counts.transition)
         lost = (start != counts.start).any() or (transition != counts.transition).any()
         if lost or (topology.tied and transition.any()):
-            raise ValueError("init is a model with transitions that topology rules out")
+            raise ValueError("init is a model with steps that transitions rule out")
     return counts
 
 
@@ -346,6 +357,8 @@ def starting_point(
         start = Start(None, parameter_weights(cells, rng))
     elif hasattr(init, "predict_proba"):
         start = model_start(problem, init, prior, vocabulary)
+    elif isinstance(init, HMMParameters):
+        start = Start(None, given_weights(init, problem.cells, vocabulary, rng))
     else:
         start = array_start(problem, init)
     return kept_to_start(start, problem)

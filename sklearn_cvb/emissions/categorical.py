@@ -19,9 +19,12 @@ from sklearn_cvb.emissions.emission import (
     OutsideSupport,
     as_units,
     positive,
+    refuse_outside,
     refuse_where,
+    table_of,
     with_zeros,
 )
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 # More categories than this are codes of something else, and would take all memory.
 _MOST_CATEGORIES = 2**16
@@ -188,6 +191,19 @@ class CategoricalFamily(Family):
         pairs = zip(*tables, strict=True)
         return {"category_probabilities": [beta(own, rest) for own, rest in pairs]}
 
+    def point_of(self, given: dict[str, Any]) -> np.ndarray:
+        name, tables = "category_probabilities", given.get("category_probabilities", ())
+        if len(tables) != self.n_columns:
+            raise InvalidParameterError(f"{name} must hold {self.n_columns} tables, one a column")
+        found = [
+            table_of({name: table}, name, (self.n_states, size))
+            for table, size in zip(tables, self.sizes.tolist(), strict=True)
+        ]
+        for table in found:
+            good = (table >= 0) & (np.abs(table.sum(axis=1, keepdims=True) - 1.0) < 1e-6)
+            refuse_outside(name, table, good, "must sum to 1")
+        return np.ascontiguousarray(np.hstack(found).T)
+
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         tables = np.split(point.T, self.begins[1:], axis=1)
         return {"category_probabilities_": [np.ascontiguousarray(table) for table in tables]}
@@ -270,6 +286,12 @@ class BernoulliFamily(CategoricalFamily):
 
         ones, zeros = np.split(self._posterior(statistics).T, 2, axis=1)
         return {"probabilities": beta(ones, zeros)}
+
+    def point_of(self, given: dict[str, Any]) -> np.ndarray:
+        table = table_of(given, "probabilities", (self.n_states, self.n_columns))
+        inside = (table >= 0) & (table <= 1)
+        refuse_outside("probabilities", table, inside, "must be from 0 to 1")
+        return np.ascontiguousarray(np.hstack([table, 1.0 - table]).T)
 
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         return {"probabilities_": np.ascontiguousarray(point[: self.n_columns].T)}

@@ -192,5 +192,15 @@ class MixedFamily(Family):
         means, variances = zip(*self._moments(point), strict=True)
         return self._in_order(means), self._in_order(variances)
 
+    def point_of(self, given: dict[str, Any]) -> tuple[Any, ...]:
+        parts = given.get("parts", ())
+        if len(parts) != len(self.families):
+            raise InvalidParameterError(f"parts must hold {len(self.families)} dicts, one a part")
+        each = zip(self.families, parts, strict=True)
+        return tuple(
+            family.point_of({name.removesuffix("_"): own[name] for name in own})
+            for family, own in each
+        )
+
     def attributes(self, point: tuple[Any, ...]) -> dict[str, Any]:
         return {"parts_": self._attributes(point)}

@@ -87,6 +87,8 @@ class Family:
     # The posterior distribution of each parameter alone: a dict of distributions of scipy.stats
     # for tables (K, D), by name; dicts and lists of such.
     marginals: Callable[[np.ndarray], Any]
+    # The point that has these attributes, without the underscore (`attributes` turned round).
+    point_of: Callable[[dict[str, Any]], Any]
 
     def statistics(
         self, observations: Any, posterior: np.ndarray, units: np.ndarray, scores: Any = None
@@ -170,6 +172,23 @@ class OutsideSupport(ValueError):
     def __init__(self, step: int, column: int, why: str) -> None:
         super().__init__(f"{why} (step {step} of all, column {column})")
         self.step, self.column, self.why = step, column, why
+
+
+def table_of(given: dict[str, Any], name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """A table of finite numbers of just this shape, which must be given."""
+    if name not in given:
+        raise InvalidParameterError(f"{name} are missing: only {', '.join(given)} are given")
+    table = as_numbers(name, given[name])
+    if table.shape != shape:
+        raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {shape}")
+    return shaped(name, table, shape)
+
+
+def refuse_outside(name: str, table: np.ndarray, inside: np.ndarray, why: str) -> None:
+    """Raise for the first row of a table that is not all `inside`."""
+    rows = np.flatnonzero(~inside.reshape(len(table), -1).all(axis=1))
+    if len(rows):
+        raise InvalidParameterError(f"{name}: row {rows[0]} {why}, got {table[rows[0]].tolist()}")
 
 
 def refuse_where(wrong: np.ndarray, table: np.ndarray, why: str) -> None:

@@ -16,7 +16,9 @@ from sklearn_cvb.emissions.emission import (
     Family,
     Observations,
     as_units,
+    refuse_outside,
     spread,
+    table_of,
     with_zeros,
 )
 from sklearn_cvb.kernels.emission import (
@@ -348,6 +350,17 @@ class GaussianColumns(GaussianFamily):
         return self._sum(of_means, of_precisions)
 
     # In the units of the data
+
+    def point_of(self, given: dict[str, Any]) -> Point:
+        n, k, scale = self.n_columns, self.n_states, self.units.scale
+        means = self.units.standard(table_of(given, "means", (k, n)))
+        variances = np.ones((k, n))
+        if "covariances" in given:
+            shape = (k,) if self.is_shared else (k, n)
+            table = table_of(given, "covariances", shape)
+            refuse_outside("covariances", table, table > 0, "must be positive")
+            variances = (table[:, None] if self.is_shared else table) / scale**2
+        return Point(np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T))
 
     def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         means, deviations = point.means.T[states], np.sqrt(point.variances.T[states])

@@ -19,7 +19,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
-from sklearn_cvb.emissions.emission import FEWEST, Observations, as_units, spread, with_zeros
+from sklearn_cvb.emissions.emission import (
+    FEWEST,
+    Observations,
+    as_units,
+    refuse_outside,
+    spread,
+    table_of,
+    with_zeros,
+)
 from sklearn_cvb.emissions.gaussian_columns import GaussianFamily
 from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
 from sklearn_cvb.kernels.special import log_of, room_for_bits
@@ -341,6 +349,20 @@ class GaussianMatrices(GaussianFamily):
         return self._sum(of_means, of_precisions)
 
     # In the units of the data
+
+    def point_of(self, given: dict[str, Any]) -> Point:
+        n, k, scale = self.n_columns, self.n_states, self.units.scale
+        means = self.units.standard(table_of(given, "means", (k, n)))
+        covariances = np.tile(np.eye(n), (k, 1, 1))
+        if "covariances" in given:
+            shape = (n, n) if self.is_shared else (k, n, n)
+            tables = table_of(given, "covariances", shape).reshape(-1, n, n)
+            good = np.linalg.eigvalsh(tables)[:, 0] > 0
+            good &= np.isclose(tables, np.swapaxes(tables, 1, 2)).all(axis=(1, 2))
+            why = "must be symmetric and positive definite"
+            refuse_outside("covariances", tables, good, why)
+            covariances = np.broadcast_to(tables / np.outer(scale, scale), (k, n, n)).copy()
+        return Point(means, covariances)
 
     def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         factors = _cholesky(point.covariances)

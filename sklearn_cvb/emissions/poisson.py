@@ -15,8 +15,10 @@ from sklearn_cvb.emissions.emission import (
     Scores,
     as_units,
     positive,
+    refuse_outside,
     refuse_where,
     spread,
+    table_of,
     with_zeros,
 )
 
@@ -219,6 +221,11 @@ class PoissonFamily(Family):
 
         shape, rate = self._posterior(statistics)
         return {"rates": gamma(shape.T, scale=1.0 / rate.T)}
+
+    def point_of(self, given: dict[str, Any]) -> np.ndarray:
+        rates = table_of(given, "rates", (self.n_states, self.n_columns))
+        refuse_outside("rates", rates, rates > 0, "must be positive")
+        return np.ascontiguousarray(rates.T)
 
     def attributes(self, point: np.ndarray) -> dict[str, Any]:
         return {"rates_": np.ascontiguousarray(point.T)}

@@ -9,10 +9,12 @@ from sklearn_cvb.chain.concentrations import draw_hyper, learn
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
+    chain_of,
     counts_of,
     drawn_path,
     expectation,
     independent,
+    infer,
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     Units,
@@ -29,13 +31,14 @@ from sklearn_cvb.chain.parameters import (
     divergence,
     exp_expected_log,
     going_on,
+    kept_to_topology,
     log_prior_density,
     posterior_mean,
     prior_of,
     tied,
     uniform_weights,
 )
-from sklearn_cvb.chain.starts import posterior_arrays
+from sklearn_cvb.chain.starts import given_weights, posterior_arrays
 from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
@@ -44,6 +47,7 @@ from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.settings import HMMParameters
 
 # Where a chain starts: posteriors of the training steps
 
@@ -70,6 +74,8 @@ def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Genera
             posterior = drawn / drawn.sum(axis=1, keepdims=True)
     elif problem.start is not None:
         posterior = problem.start
+    elif isinstance(init, HMMParameters):
+        posterior = _posterior_under(problem, given_start(problem, init, rng))
     else:
         arrays = posterior_arrays(init, problem.given.starts, problem.cells.n_emitting)
         for i, array in enumerate(arrays):
@@ -94,6 +100,32 @@ def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Genera
         posterior[told, problem.known[told]] = 1.0
     # Kernels take rows; what a user gives may be laid out by columns.
     return np.ascontiguousarray(posterior)
+
+
+def given_start(
+    problem: NumericProblem, given: HMMParameters, rng: np.random.Generator
+) -> "NumberWeights":
+    """Weights to start from: what is given, and clusters where nothing of emissions is."""
+    family = problem.family
+    chain = kept_to_topology(given_weights(given, problem.cells, None, rng), problem.cells)
+    if given.numeric:
+        point = family.point_of(given.numeric)
+    else:
+        posterior = starting_posterior(problem, None, rng)
+        whole = np.array([0, len(posterior)])
+        point = family.mean(family.statistics(problem.observations, posterior, whole)[0])
+    return NumberWeights(tied(chain, problem.cells), family.at(point), point)
+
+
+def _posterior_under(problem: NumericProblem, weights: "NumberWeights") -> np.ndarray:
+    """Posteriors (n_steps, K); of what these weights rule out equal ones."""
+    assert weights.scores is not None, "they score steps"
+    n, starts = problem.cells.n_emitting, problem.corpus.starts
+    whole = np.array([0, starts[-1]])
+    scored = problem.scored(weights.scores, 0, int(starts[-1]), whole)
+    found = infer(chain_of(weights.chain, n), scored, starts, whole, by_unit=False)
+    lost = np.repeat(np.isneginf(found.log_z), np.diff(starts))
+    return np.where(lost[:, None], 1.0 / n, found.posterior)
 
 
 def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
@@ -283,6 +315,9 @@ class NumberChain(Model):
         self, prior: Prior, seed: np.random.Generator, keep: bool
     ) -> tuple[Inferred, NumberWeights | None]:
         """Posteriors of a start, as independent steps."""
+        if isinstance(self.init, HMMParameters) and not keep:
+            first = given_start(self.problem, self.init, seed)
+            return Inferred(self.infer(first).counts, 0.0), first
         posterior = starting_posterior(self.problem, self.init, seed)
         if keep:
             units = first_units(self.problem, posterior.copy(), self.block_length)

@@ -40,6 +40,7 @@ from sklearn_cvb.learning.parts import (
 )
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.settings import HMMParameters
 
 # What is asked of a family in parts (see `vocabulary_pass.family_of`).
 __all__ = ["lay_out", "read_in_shards", "refuse_in_shards", "shard_of"]
@@ -123,10 +124,12 @@ class ShardedChain(Sharded, SymbolChain):
         if hasattr(init, "predict_proba"):
             vocabulary = self.settings.vocabulary
             weights = starting.model_start(self.problem, init, prior, vocabulary).weights
+        elif isinstance(init, HMMParameters):
+            weights = starting.given_weights(init, cells, self.settings.vocabulary, rng)
         elif not isinstance(init, str):
             raise InvalidParameterError(
                 "arrays as `init` are for corpora in one piece: in shards give the name of a "
-                "start, or a fitted model"
+                "start, HMMParameters, or a fitted model"
             )
         elif init == "token":
             # Where the generator is as the entries of each shard begin; it goes on behind them all.

@@ -1,0 +1,105 @@
+"""Tables that a user gives: checked, and laid out as a chain needs them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+from sklearn_cvb.settings import HMMParameters
+
+# Rows may be off 1 by rounded digits; what is off by more than rounding of sums is divided.
+_OFF, _ROUNDING = 1e-6, 1e-12
+
+
+class Tables(NamedTuple):
+    """The tables of a chain as they are given; None for those that are not."""
+
+    start: np.ndarray | None
+    transition: np.ndarray | None
+    emission: np.ndarray | None
+
+
+def probabilities(name: str, value: Any, shape: tuple[int, ...], rest: bool = False) -> np.ndarray:
+    """Rows of probabilities of this shape, which may leave a `rest`."""
+    table = as_numbers(name, value)
+    if table.shape != shape:
+        raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {shape}")
+    rows = np.atleast_2d(table)
+    where = [f"row {k} " if table.ndim > 1 else "" for k in range(len(rows))]
+    wrong = ~(rows >= 0.0)
+    if wrong.any():
+        k, cell = map(int, np.argwhere(wrong)[0])
+        raise InvalidParameterError(f"{name}: {where[k]}holds {rows[k, cell]:g}")
+    sums = rows.sum(axis=1)
+    odd = np.flatnonzero(~((sums < 1.0 + _OFF) if rest else (np.abs(sums - 1.0) < _OFF)))
+    if len(odd):
+        k = int(odd[0])
+        raise InvalidParameterError(f"{name}: {where[k]}sums to {sums[k]:.10g}, not to 1")
+    # What sums to 1 stays as it is to the last digit.
+    is_off = sums > 1.0 + _ROUNDING if rest else np.abs(sums - 1.0) > _ROUNDING
+    return (rows / np.where(is_off, sums, 1.0)[:, None]).reshape(shape)
+
+
+def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None) -> Tables:
+    """Start, transitions and, where states emit symbols, emissions, over all cells."""
+    n, start, transition, emission = cells.n_emitting, None, None, None
+    if given.startprob is not None:
+        start = probabilities("startprob", given.startprob, (n,))
+        start = np.append(start, np.zeros(cells.n_states - n))
+    if given.transmat is not None:
+        transition = probabilities("transmat", given.transmat, (n, n), rest=cells.has_end)
+        if cells.has_end:
+            ends = np.maximum(1.0 - transition.sum(axis=1, keepdims=True), 0.0)
+            transition = np.vstack([np.hstack([transition, ends]), np.full(n + 1, 1 / (n + 1))])
+    _refuse_ruled_out(start, transition, cells)
+    if vocabulary is None:
+        if given.emissionprob is not None:
+            raise InvalidParameterError("emissionprob is for symbols; this model emits numbers")
+    elif given.numeric:
+        raise InvalidParameterError(f"{next(iter(given.numeric))}: this model emits symbols")
+    elif given.emissionprob is not None:
+        emission = _emissions(given, cells, vocabulary)
+    return Tables(start, transition, emission)
+
+
+def _refuse_ruled_out(
+    start: np.ndarray | None, transition: np.ndarray | None, cells: Cells
+) -> None:
+    topology = cells.topology
+    if topology is None:
+        return
+    if topology.tied:
+        if transition is not None and (start is None or np.abs(transition - start).max() > _OFF):
+            raise InvalidParameterError("transmat: with topology='independent' rows are startprob")
+        return
+    for name, table, allowed in (
+        ("startprob", start, topology.start),
+        ("transmat", transition, topology.transition),
+    ):
+        if table is not None and (table[~allowed] > 0.0).any():
+            k = int(np.argwhere((table > 0.0) & ~allowed)[0][0])
+            raise InvalidParameterError(f"{name}: row {k} has what the topology rules out")
+
+
+def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np.ndarray:
+    """One value for each cell; unknown words have 0 unless a last column is theirs."""
+    n_words, known, order = cells.n_words, vocabulary.tolist(), np.arange(cells.n_words)
+    if given.vocabulary is not None:
+        words = list(given.vocabulary)
+        odd = sorted(set(known) ^ set(words), key=str)
+        if odd or len(words) != n_words:
+            raise InvalidParameterError(
+                f"vocabulary of init holds {len(words)} symbols, and must hold each of the "
+                f"{n_words} that the model knows once{f', see {odd[:3]}' if odd else ''}"
+            )
+        places = {word: i for i, word in enumerate(words)}
+        order = np.array([places[word] for word in known], dtype=np.intp)
+    width = as_numbers("emissionprob", given.emissionprob).shape[-1:]
+    has_rest = cells.n_rows > n_words and width == (n_words + 1,)
+    shape = cells.n_emitting, n_words + has_rest
+    table = probabilities("emissionprob", given.emissionprob, shape)
+    rest = table[:, n_words:] if has_rest else np.zeros((len(table), cells.n_rows - n_words))
+    table = np.hstack([table[:, :n_words][:, order], rest])
+    rows = np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))
+    return table[cells.state, rows]
