@@ -87,9 +87,11 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         if self.warm_start:
             resume = read._replace(attributes={}, messages=()), best_fit(fits)
             left = left._replace(learned=left.learned._replace(resume=resume))
-        self._leave(left, read)
-        if interrupted:
-            raise KeyboardInterrupt
+        try:
+            self._leave(left, read)
+        finally:
+            if interrupted:
+                raise KeyboardInterrupt
         self._tell_unconverged()
         if context is not None:
             context.call_on_fit_task_end(

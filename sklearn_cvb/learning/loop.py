@@ -98,7 +98,6 @@ def run_all(
                 report,
                 rng,
                 () if begun is None else begun.history,
-                ends_sweeps=estimator.warm_start or saved is not None,
             )
             if saved is not None:
                 saved.save_restart(index)
@@ -125,7 +124,7 @@ def _run(
     rngs: list[np.random.Generator],
     saved: "FitCheckpoint | None",
 ) -> tuple[list[Fit], bool]:
-    """The fits of all restarts, and whether Ctrl-C ended them (kept with `warm_start`)."""
+    """The fits of all restarts, and whether Ctrl-C ended them."""
     # Parts elsewhere hold one restart at a time.
     n_jobs = 1 if getattr(job.read.problem, "is_in_parts", False) else job.estimator.n_jobs
     try:
@@ -136,7 +135,7 @@ def _run(
     except Interrupted as interrupted:
         if saved is not None:
             saved.save_latest()
-        if not (job.estimator.warm_start and interrupted.fits):
+        if not interrupted.fits:
             raise KeyboardInterrupt from None
         return [_ranked(job, fit) for fit in interrupted.fits], True
 
@@ -344,10 +343,11 @@ def sweep_until(
     record: Record,
     rng: np.random.Generator | None = None,
     history: Sequence[float] = (),
-    *,
-    ends_sweeps: bool = False,
 ) -> Fit:
     """Sweep until the schedule says stop.
+
+    Ctrl-C waits until a sweep is recorded: it may change its state in place, so that one that is
+    broken off leaves no state to go on from to the same numbers.
 
     Parameters
     ----------
@@ -361,9 +361,6 @@ def sweep_until(
         What the sweeps draw from.
     history : sequence of float
         What the sweeps before `state` reported, if the schedule counts these, too.
-    ends_sweeps : bool, default=False
-        Whether Ctrl-C waits until a sweep is recorded: it may change its state in place, so that
-        one that is broken off leaves no state to go on from to the same numbers.
 
     Returns
     -------
@@ -375,7 +372,7 @@ def sweep_until(
     fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
     stop = False
     while len(history) < schedule.max_iter and not fit.converged and not stop:
-        with ctrl_c_waits() if ends_sweeps else nullcontext():
+        with ctrl_c_waits():
             state, value = sweep(state)
             history.append(value)
             calm = _calm(history, calm, schedule)

@@ -521,7 +521,7 @@ def test_a_prior_explains_every_sentence(kind):
     assert tagger.counts_.emission.sum() == pytest.approx(13, abs=1e-9)
 
 
-# Row "KeyboardInterrupt during fit with warm_start", and other fits that fail half-way.
+# Row "KeyboardInterrupt during fit", and other fits that fail half-way.
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -551,19 +551,33 @@ def test_the_best_restart_survives_an_interruption(kind):
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_without_warm_start_an_interruption_leaves_the_earlier_fit(kind):
+def test_without_a_finished_sweep_an_interruption_leaves_the_earlier_fit(kind):
+    class Early(Interrupt):
+        def on_fit_task_begin(self, estimator, context):
+            if context.task_name == "restart":
+                raise KeyboardInterrupt
+
     model = quick(kind).fit(X)
     before = model.predict_proba(X)
     with pytest.raises(KeyboardInterrupt):
-        watched(model, Interrupt(at=2)).fit([["other", "words"]] * 3)
+        watched(model, Early(at=0)).fit([["other", "words"]] * 3)
     assert model.vocabulary_.tolist() == ["dog", "runs", "saw", "the"]
     for now, then in zip(model.predict_proba(X), before, strict=True):
         assert np.array_equal(now, then)
-    fresh = watched(quick(kind), Interrupt(at=2))
+    fresh = watched(quick(kind), Early(at=0))
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X)
     with pytest.raises(NotFittedError):
         fresh.predict(X)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_with_a_finished_sweep_an_interruption_replaces_the_earlier_fit(kind):
+    model = quick(kind).fit(X)
+    with pytest.raises(KeyboardInterrupt):
+        watched(model, Interrupt(at=2)).fit([["other", "words"]] * 3)
+    assert model.vocabulary_.tolist() == ["other", "words"]
+    assert model.n_iter_ == 2
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from interruption import Interrupt, watched
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -259,6 +260,17 @@ def test_warm_start_goes_on(client):
     assert model.history_[-1] > before - 0.02
     assert model.counts_.emission.sum() == pytest.approx(N_OBSERVED, rel=1e-12)
     assert plain.n_iter_ == 4
+
+
+@pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
+def test_ctrl_c_keeps_the_last_finished_sweep(client, kind):
+    stopped = watched(kind(3, **COMMON), Interrupt(at=2))
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(bag(3))
+    whole = kind(3, **COMMON | {"max_iter": 2}).fit(bag(3))
+    assert np.array_equal(stopped.history_, whole.history_)
+    assert not stopped.converged_
+    assert all(map(np.array_equal, tables(stopped), tables(whole)))
 
 
 def test_a_checkpoint_is_gone_on_from(client, tmp_path):

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from interruption import Interrupt, watched
 from sklearn.base import clone
 
 import sklearn_cvb
@@ -329,6 +330,17 @@ def test_a_warm_start_goes_on_where_the_fit_ended(estimator, store):
     # Another part of the store is another corpus.
     other = clone(estimator).fit(store[:100])
     np.testing.assert_array_equal(other.fit(store).history_, clone(estimator).fit(store).history_)
+
+
+@pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
+def test_ctrl_c_keeps_the_last_finished_sweep(kind, store):
+    stopped = watched(kind(LEGAL, random_state=0, tol=0), Interrupt(at=2))
+    with pytest.raises(KeyboardInterrupt):
+        stopped.fit(store)
+    whole = kind(LEGAL, random_state=0, tol=0, max_iter=2).fit(store)
+    assert np.array_equal(stopped.history_, whole.history_)
+    assert np.array_equal(stopped.transmat_, whole.transmat_)
+    assert [*map(list, stopped.labels_[:9])] == [*map(list, whole.labels_[:9])]
 
 
 def test_an_interrupted_fit_goes_on(store, monkeypatch):
