@@ -637,7 +637,7 @@ def asked_of(hmm: Any) -> Asked:
         gamma_prior_of(hmm.beta),
         None if weights is None else gamma_prior_of(weights.gamma),
         setting_of(hmm, "tag_dictionary") if "tag_dictionary" in settings else None,
-        setting_of(hmm, "steps").total_samples if "steps" in settings else None,
+        setting_of(hmm, "step_sizes").total_samples if "step_sizes" in settings else None,
         *known_words(hmm),
         hmm.n_init or (1 if weights is None else 3),
     )

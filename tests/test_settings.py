@@ -126,7 +126,7 @@ PLACES = {
     MiniBatches: ("update", EMPCFG),
     TagDictionary: ("tag_dictionary", EMHMMTagger),
     Valence: ("valence", EMDMV),
-    StepSizes: ("steps", EMHMM),
+    StepSizes: ("step_sizes", EMHMM),
     Checkpoint: ("checkpoint", EMHMM),
     Samples: ("samples", GibbsHMM),
     SplitAndMerge: ("schedule", EMLatentPCFG),
@@ -226,7 +226,10 @@ EQUAL = [
     (VBHMM(3, transitions="left-right"), {"transitions": Transitions("left-right")}),
     (VBHMM(3, transitions=RING), {"transitions": Transitions(RING)}),
     (VBHMM(3), {"transitions": Transitions(), "emission": Symbols(), "alpha": 0.1}),
-    (VBHMM(3), {"emission": Symbols(["a", "b"], handle_unknown="smooth"), "steps": StepSizes()}),
+    (
+        VBHMM(3),
+        {"emission": Symbols(["a", "b"], handle_unknown="smooth"), "step_sizes": StepSizes()},
+    ),
     (VBHMM(3, alpha="auto"), {"alpha": GammaPrior(), "max_iter": 30}),
     (VBHMM(3, beta="auto"), {"beta": GammaPrior(1, 1), "max_iter": 30}),
     (
@@ -244,7 +247,7 @@ EQUAL = [
     (EMHMMTagger(LEGAL), {"tag_dictionary": TagDictionary(LEGAL)}),
     (EMHMMTagger(LEGAL), {"emission": Symbols(handle_unknown="form")}),
     (EMDMV(), {"valence": Valence()}),
-    (EMPCFG(update="sequence"), {"update": MiniBatches(1), "steps": StepSizes(0.7)}),
+    (EMPCFG(update="sequence"), {"update": MiniBatches(1), "step_sizes": StepSizes(0.7)}),
 ]
 
 
@@ -268,7 +271,7 @@ UNEQUAL = [
     (VBHMM(3), "emission__handle_unknown", "error", {}),
     (CVBHMM(3), "update__length", 2, {}),
     (EMPCFG(), "update__size", 2, {"update": MiniBatches(1)}),
-    (EMPCFG(), "steps__decay", 0.9, {"update": "sequence"}),
+    (EMPCFG(), "step_sizes__decay", 0.9, {"update": "sequence"}),
     (GibbsHMM(3), "samples__temperatures", (3.0, 0.5), {}),
     (VBHMMTagger({"a": {"X": 3, "Y": 1}, "b": ["Y"]}), "tag_dictionary__weight", 9.0, {}),
     (VBHMMTagger({"a": ["X", "Y"]}), "tag_dictionary__unknown_tags", ["X"], {}),

@@ -163,6 +163,10 @@ class MixedFamily(Family):
         parts = zip(self.families, self._split(statistics), before, strict=True)
         return tuple(family.most_likely(own, old) for family, own, old in parts)
 
+    def log_likelihood(self, statistics: np.ndarray, point: tuple[Any, ...]) -> float:
+        parts = zip(self.families, self._split(statistics), point, strict=True)
+        return sum(family.log_likelihood(own, one) for family, own, one in parts)
+
     mean = _of_each("mean", tuple)
     draw = _of_each("draw", tuple)
     expected = _of_each("expected", SummedScores)

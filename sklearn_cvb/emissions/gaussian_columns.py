@@ -353,6 +353,12 @@ class GaussianColumns(GaussianFamily):
         of_precisions = of_precisions - 0.5 * prior.scale[:, None] * precision
         return self._sum(of_means, of_precisions)
 
+    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+        count, total, squares = self._parts(statistics)
+        constants = self.at(point).constants[0]
+        off = squares - 2.0 * point.means * total + point.means**2 * count
+        return float((count * constants - 0.5 * off / point.variances).sum())
+
     # In the units of the data
 
     def point_of(self, given: dict[str, Any]) -> Point:

@@ -143,9 +143,9 @@ class Steps(Batches):
         "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
         EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
         ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
-        corpus, with eta = (k + 2) ** -decay (see `steps`); the first running counts are those of a
+        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those of a
         batch E-step. Stops after two small changes in a row.
-    steps : StepSizes or None
+    step_sizes : StepSizes or None
         How fast steps get smaller, in stepwise EM and in `partial_fit`.
     """
 
@@ -589,7 +589,7 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
     def _algorithm(self) -> EM:
         if isinstance(self.update, str) and self.update == "batch":
             return EM()
-        decay = setting_of(self, "steps").decay
+        decay = setting_of(self, "step_sizes").decay
         return Stepwise(
             Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
         )

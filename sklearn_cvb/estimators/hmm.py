@@ -243,6 +243,10 @@ class Start(Parameters):
         posteriors of each training sequence, arrays of shape (length, n_components); or a fitted
         model of this family over the same vocabulary and states. :ref:`starts` has what each costs,
         and when only one restart is run.
+    fixed : dict or None
+        What stays as `init` gives it, `HMMParameters` or a fitted model (its means): maps "start",
+        "transitions" and "emissions" to True or a boolean array that says which states' rows. These
+        have no prior then. Emissions of numbers are fixed for all states or for none.
     """
 
     init: Annotated[
@@ -253,6 +257,7 @@ class Start(Parameters):
         "array-like",
         None,
     ] = None
+    fixed: Annotated[dict[str, Any] | None, dict, None] = None
 
 
 class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):

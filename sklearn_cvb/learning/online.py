@@ -138,7 +138,7 @@ def seen_after(before: Seen | None, batch: Batch, estimator: Any, n_batches: int
         uses = uses.copy()
         uses[: len(before.uses)] += before.uses
         n_batches += before.n_batches
-    total = setting_of(estimator, "steps").total_samples
+    total = setting_of(estimator, "step_sizes").total_samples
     scale = 1.0 if total is None else total / max(1, n_sequences)
     return Seen(
         n_tokens, n_sequences, scale * n_tokens, n_batches, uses, _layout_parameters(estimator)
@@ -260,7 +260,7 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
         finished = finished._replace(work=None)
     batch = estimator._batch_of(read, finished)
     seen_now = seen_after(seen, batch, estimator)
-    steps = setting_of(estimator, "steps")
+    steps = setting_of(estimator, "step_sizes")
     step = step_for(seen, seen_now, 1.0 if steps.decay is None else steps.decay, steps.offset)
     counts = mapped(lambda one: step.batch * one, state.counts)
     if running is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain import prediction
+from sklearn_cvb.chain.given import with_given
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
 from sklearn_cvb.chain.lattice import (
     Cells,
@@ -184,7 +185,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
             "(see `emission`)"
         )
     return ChainSettings(
-        prior_settings(hmm, asked, weight),
+        with_given(prior_settings(hmm, asked, weight), hmm, read.problem.cells, read.words.types),
         init,
         read.words.types,
         left_out or WHOLE,
