@@ -23,6 +23,7 @@ _TOKENISE = (
     "or into characters with list"
 )
 _COLUMN = 'or a column of a frame, such as frame["event"]'
+_OF_NUMBERS = '; set emission="gaussian" where its columns are measurements'
 
 # Text, and what has no order or can be read but once.
 _NO_SEQUENCE = (str, bytes, bytearray, Mapping, Set, Iterator)
@@ -118,7 +119,7 @@ _MEASUREMENTS, _DIFFERENT = 20, 0.9
 
 
 def are_measurements(table: np.ndarray) -> bool:
-    """Whether a 2-D array holds floats that nearly all differ, and so no symbols."""
+    """Whether an array holds floats that nearly all differ, and so no symbols."""
     if table.dtype.kind != "f":
         return False
     values = table[~np.isnan(table)]
@@ -342,16 +343,21 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     messages: list[str] = []
     if is_table(X):
         table, attributes = check_table_to_fit(estimator, X)
-        if estimator._known_words()[0] is None and are_measurements(table):
-            messages.append(
-                "nearly all numbers in X differ: each value is a symbol of its own here, so "
-                "that nothing will be recognised again; sort numbers into bins first, as "
-                "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
-            )
         messages += _cautions_of_column(estimator, table)
         sequences = read_table(table)
+        values = table
     else:
         sequences = read_ragged(X)
+        # Most tokens are words.
+        is_number = isinstance(sequences.tokens[0], float)
+        values = np.array(sequences.tokens if is_number else [])
+    if estimator._known_words()[0] is None and are_measurements(values):
+        of_numbers = 'set emission="gaussian" if they are measurements, or '
+        messages.append(
+            "nearly all numbers in X differ: each value is a symbol of its own here, so that "
+            f"nothing will be recognised again; {of_numbers * hasattr(estimator, 'emission')}sort "
+            "numbers into bins, as sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
+        )
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
     return Taken(sequences, attributes, tuple(messages))
 
@@ -579,7 +585,7 @@ def tokens_of(sample: Any, name: str) -> list[Any]:
     if items is None:
         raise TypeError(
             f"{name} is {short_repr(sample)} of type {type(sample).__name__}: each sample must be "
-            f"a sequence of tokens, such as a list, {_COLUMN}"
+            f"a sequence of tokens, such as a list, {_COLUMN}{_OF_NUMBERS * _is_frame(sample)}"
         )
     return items
 

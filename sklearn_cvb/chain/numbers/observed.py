@@ -69,7 +69,6 @@ from sklearn_cvb.reading.validation import (
     check_table_to_fit,
     tell,
 )
-from sklearn_cvb.settings import GammaPrior
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
@@ -342,10 +341,13 @@ def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
     # Samplers draw parameters, too; CVB, which has windows, leaves out sequences.
     is_sampler, left_out = hasattr(model, "samples"), left_out_by(model)
+    emission = emission_of(model.emission)
+    own = [name for name in emission.get_params(deep=False) if name.endswith("prior")]
     asked = {
         "beta": (
-            isinstance(model.beta, str | GammaPrior),
-            "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
+            not np.array_equal(model.beta, model._fields["beta"].default),
+            f"emissions have priors of their own, {', '.join(own) or 'those of its parts'} of "
+            f"{type(emission).__name__}",
         ),
         "update": (
             model.update not in (None, "parameter")

@@ -180,7 +180,11 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
         ({"emission": Columns([(Gaussian(), [0])])}, "name each of the 2 columns once"),
         ({"emission": Columns([("gaussian", [0, 1])])}, "each is an emission, such as Gaussian()"),
         ({"beta": "auto"}, "emissions have priors of their own"),
-        ({"emission": Symbols(vocabulary=[1])}, "vocabulary=[1] is for symbols alone"),
+        (
+            {"beta": 5},
+            "own, covariance_prior, degrees_of_freedom_prior, mean_precision_prior, mean_prior of",
+        ),
+        ({"beta": 5, "emission": "bernoulli"}, "ones_prior, zeros_prior of Bernoulli"),
         ({"init": "word"}, "init='word' is for symbols"),
         (
             {"kind": GibbsHMM, "samples": Samples(temperatures=(2.0, 1.0))},
@@ -188,7 +192,7 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
         ),
         ({"kind": GibbsHMM, "update": "sequence"}, "take update='parameter'"),
         ({"kind": GibbsHMM, "update": "token"}, "take update='parameter'"),
-        ({"kind": CVBHMM, "update": "token"}, "block_length=1 leaves out one step at a time"),
+        ({"kind": CVBHMM, "update": "token"}, "Windows(1) leaves out one step at a time"),
     ],
 )
 def test_settings_that_numbers_do_not_have(settings, message):
