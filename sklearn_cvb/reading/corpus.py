@@ -439,12 +439,12 @@ def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:
     return ragged
 
 
-def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
+def split_by_lengths(X: Any, lengths: ArrayLike) -> list[Any]:
     """Cut one long array into sequences: hmmlearn's ``(X, lengths)`` becomes a list of sequences.
 
     Parameters
     ----------
-    X : array-like of shape (n_tokens,), (n_tokens, 1) or (n_tokens, n_columns)
+    X : array-like or DataFrame of shape (n_tokens,), (n_tokens, 1) or (n_tokens, n_columns)
         All tokens, or steps of several numbers, one sequence after the other.
     lengths : array-like of shape (n_sequences,), int
         Length of each sequence; they sum to n_tokens.
@@ -452,7 +452,8 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     Returns
     -------
     list of ndarray
-        One 1-D array per sequence; of several columns one array of shape (length, n_columns).
+        One 1-D array per sequence; of several columns one array of shape (length, n_columns), or a
+        frame, with its names and dates, of a DataFrame.
 
     Raises
     ------
@@ -471,9 +472,13 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     [(2, 2), (1, 2)]
     """
     try:
-        tokens = np.asarray(X)
+        tokens = X if _is_frame(X) and X.shape[1] > 1 else np.asarray(X)
     except ValueError:
         raise ValueError("X must have one column of symbols, got rows of several lengths") from None
+    if _is_frame(tokens):
+        ends = np.cumsum(_checked_lengths(lengths, len(tokens))).tolist()
+        rows = getattr(X, "iloc", X)
+        return [rows[begin:end] for begin, end in pairwise([0, *ends])]
     if tokens.ndim == 2 and tokens.shape[1] == 1:
         tokens = tokens[:, 0]
     if tokens.ndim == 2 and tokens.dtype.kind not in "biuf":
@@ -482,15 +487,20 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
         )
     if tokens.ndim not in (1, 2):
         raise ValueError(f"X must have one axis of steps and columns, got shape {tokens.shape}")
+    return np.split(tokens, np.cumsum(_checked_lengths(lengths, len(tokens)))[:-1])
+
+
+def _checked_lengths(lengths: ArrayLike, n_steps: int) -> list[Any]:
+    """Lengths of sequences that are `n_steps` in all."""
     cuts = as_list(lengths)
     if cuts is None or not all(isinstance(length, numbers.Integral) for length in cuts):
         raise TypeError(f"lengths must be a list of integers, got {short_repr(lengths)}")
-    if any(length <= 0 for length in cuts) or sum(cuts) != len(tokens):
+    if any(length <= 0 for length in cuts) or sum(cuts) != n_steps:
         raise ValueError(
-            f"lengths must be positive and sum to the number of tokens ({len(tokens)}), "
+            f"lengths must be positive and sum to the number of steps ({n_steps}), "
             f"got {short_repr(cuts[:10])} with sum {short_repr(sum(cuts))}"
         )
-    return np.split(tokens, np.cumsum(cuts)[:-1])
+    return cuts
 
 
 # What sequences come in: lists, arrays, columns of frames, also of other libraries, read as lists.

@@ -387,9 +387,9 @@ def test_annealed_samples_have_no_perplexity():
 
 
 def test_lengths_that_do_not_fit():
-    message = "lengths must be positive and sum to the number of tokens (3), got [1, 1] with sum 2"
+    message = "lengths must be positive and sum to the number of steps (3), got [1, 1] with sum 2"
     fails(ValueError, message, split_by_lengths, [1, 2, 3], [1, 1])
-    fails(ValueError, "sum to the number of tokens (3)", split_by_lengths, [1, 2, 3], [3, 0])
+    fails(ValueError, "sum to the number of steps (3)", split_by_lengths, [1, 2, 3], [3, 0])
     message = "X must have one column of symbols, or several of numbers, got shape (3, 2)"
     fails(ValueError, message, split_by_lengths, np.full((3, 2), "a"), [3])
     message = "X must have one axis of steps and columns, got shape (3, 2, 1)"
