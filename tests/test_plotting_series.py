@@ -1,7 +1,9 @@
 """Pictures of series of numbers: bands, fans and ellipses are where the numbers say."""
 
 import matplotlib
+import matplotlib.dates
 import numpy as np
+import pandas as pd
 import pytest
 
 from sklearn_cvb import EMHMM, VBHMM
@@ -26,7 +28,9 @@ def _no_screen():
 
 
 def test_bands_are_runs_of_states():
-    ax = plot_states(SERIES, STATE)
+    import matplotlib.pyplot as plt
+
+    ax = plot_states(SERIES, STATE, ax=plt.subplots(layout="constrained")[1])
     spans = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches]
     assert sorted(spans) == [(-0.5, 14.5), (14.5, 29.5), (29.5, 44.5), (44.5, 59.5)]
     colours = {tuple(patch.get_facecolor()) for patch in ax.patches}
@@ -39,6 +43,22 @@ def test_bands_are_runs_of_states():
     assert not ax.get_legend().get_window_extent().overlaps(ax.get_window_extent())
     with pytest.raises(ValueError, match=r"states has shape \(3,\), but the series has 60 steps"):
         plot_states(SERIES, [0, 1, 2])
+
+
+def test_frames_have_dates_names_and_an_axis_a_column():
+    dates = pd.date_range("2026-01-01", periods=60)
+    frame = pd.DataFrame(SERIES, columns=["diff", "volume"], index=dates)
+    axes = plot_states(frame, STATE)
+    assert [ax.get_ylabel() for ax in axes] == ["diff", "volume"]
+    for d, ax in enumerate(axes):
+        (line,) = ax.get_lines()
+        np.testing.assert_array_equal(line.get_ydata(), SERIES[:, d])
+        assert (line.get_xdata() == dates.to_numpy()).all()
+        begin = min(patch.get_x() for patch in ax.patches)
+        assert begin == matplotlib.dates.date2num(dates[0]) - 0.5
+        assert len(ax.patches) == 4
+    assert plot_states(frame["volume"], STATE).get_ylabel() == "volume"
+    assert plot_states(SERIES[:, 0], STATE).get_xlabel() == "step"
 
 
 def test_forecast_is_drawn_where_the_series_ends():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
-from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.reading.validation import InvalidParameterError, nearest
 
 
 @dataclass(eq=False, repr=False)
@@ -18,7 +18,8 @@ class Columns(Emission):
     Parameters
     ----------
     parts : list of (emission, columns)
-        Each emission with the list of its columns. Every column belongs to one.
+        Each emission with the list of its columns, by number, or by name in frames.
+        Every column belongs to one.
 
     Examples
     --------
@@ -34,7 +35,22 @@ class Columns(Emission):
     [0, 3]
     """
 
-    parts: Sequence[tuple[Emission, Sequence[int]]]
+    parts: Sequence[tuple[Emission, Sequence[int | str]]]
+
+    def numbered(self, names: list[Any] | None) -> "Columns":
+        known = names or []
+        named = [name for _, own in self._pairs() for name in own.tolist() if isinstance(name, str)]
+        for name in set(named) - set(known):
+            raise InvalidParameterError(
+                f"parts names the column {name!r}{nearest(name, known)}, but X has columns "
+                f"{known!r}" + " without names: pass a list of frames" * (not known)
+            )
+        return Columns(
+            [
+                (emission, [known.index(c) if isinstance(c, str) else c for c in own.tolist()])
+                for emission, own in self._pairs()
+            ]
+        )
 
     def bind(self, table: np.ndarray, n_states: int) -> "MixedFamily":
         """The families of all parts."""
@@ -45,14 +61,17 @@ class Columns(Emission):
                 families.append(emission.bind(table[:, own], n_states))
         return MixedFamily(families, columns, n_states)
 
-    def _checked(self, n_columns: int) -> list[np.ndarray]:
-        """The columns of each part."""
+    def _pairs(self) -> list[tuple[Emission, np.ndarray]]:
         try:
-            pairs = [(emission, np.atleast_1d(own)) for emission, own in self.parts]
+            return [(emission, np.atleast_1d(own)) for emission, own in self.parts]
         except (TypeError, ValueError):
             raise InvalidParameterError(
                 f"parts must be a list of (emission, columns), got {self.parts!r}"
             ) from None
+
+    def _checked(self, n_columns: int) -> list[np.ndarray]:
+        """The columns of each part."""
+        pairs = self._pairs()
         for emission, own in pairs:
             if not isinstance(emission, Emission) or own.dtype.kind not in "iu":
                 raise InvalidParameterError(

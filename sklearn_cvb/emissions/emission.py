@@ -141,6 +141,10 @@ class Family:
 class Emission(BaseEstimator):
     """Settings of an emission: what `bind` makes a `Family` of."""
 
+    def numbered(self, names: list[Any] | None) -> "Emission":
+        """The same with columns by number that settings have by name; None: they have no names."""
+        return self
+
     def bind(self, table: np.ndarray, n_states: int) -> Family:
         """The family for training observations (n_steps, D) like these, NaN where missing.
 

@@ -82,9 +82,7 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         if read.messages:
             tell(read.messages)
         n_restarts, algorithm, model = self._n_restarts, self._algorithm(), self._model(read)
-        fits, interrupted, context = run_all(
-            self, algorithm, model, read, (X, y), n_restarts
-        )
+        fits, interrupted, context = run_all(self, algorithm, model, read, (X, y), n_restarts)
         left = left_of(self, algorithm, model, read, fits)
         if self.warm_start:
             resume = read._replace(attributes={}, messages=()), best_fit(fits)

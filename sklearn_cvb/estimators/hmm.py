@@ -23,6 +23,7 @@ from sklearn_cvb.chain.traces import (
     refuse_without_posterior,
     traced,
 )
+from sklearn_cvb.estimators import hmmlearn
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
 from sklearn_cvb.estimators.parameters import (
     Batches,
@@ -53,7 +54,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     without_lengths,
 )
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of, setting_of
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.forecasting import Forecast
@@ -139,7 +140,8 @@ class Paths(Parameters):
         of sequences, priors of starts and of staying, weights of states that rows share.
     supervision : {"none", "y"}
         Whether `fit` learns from the states in `y` where they are known: for each sequence its
-        states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored: choosing
+        states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored, with a
+        warning where it holds states: choosing
         among models by what `y` says must not train on it.
     """
 
@@ -279,6 +281,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _why_no_weights = ""
     _unknown_words = "smooth"
 
+    decode, covars_, lambdas_, monitor_ = map(hmmlearn.Elsewhere, hmmlearn.ATTRIBUTES)
+
     @property
     def _observed(self) -> Any:
         """What is observed: a module of functions; that of numbers is loaded when asked for."""
@@ -294,6 +298,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         observed = self._observed
         self._check_parameters()
         read: Reading = observed.read_to_fit(self, X, y, streams)
+        if self.supervision == "none" == self._fields["supervision"].default and _holds_states(y):
+            # Labels of whole sequences are there for scores, as scikit-learn has it.
+            why = (
+                "y is ignored: set supervision='y' to learn from the states in it, or leave it out"
+            )
+            read = read._replace(messages=(*read.messages, why))
         return read
 
     def _read_in_bulk(self, X: Any, y: Any) -> Reading:
@@ -809,6 +819,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
         """Counts and priors of the posteriors whose mixture stands for the posterior."""
         return [self._observed.posterior(learned)]
+
+
+def _holds_states(y: Any) -> bool:
+    """Whether `y` has states of steps, and not a label for each sequence."""
+    return any(np.ndim(states) > 0 for states in reading.as_list(y) or ())
 
 
 class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):

@@ -18,6 +18,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, ge
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from sklearn_cvb.estimators.hmmlearn import translating
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import (
@@ -157,7 +158,7 @@ def _complete(cls: type[Parameters]) -> None:
         match_args=False,
     )
     made.__init__.__module__ = cls.__module__
-    cls.__init__ = made.__init__
+    cls.__init__ = translating(made.__init__)
     cls._fields = made.__dataclass_fields__
     cls._parameter_constraints = constraints
     cls._settings = settings_in(constraints)

@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 _STYLES = ("-", "--", ":", "-.")
 
 
-def plot_states(series: ArrayLike, states: ArrayLike, ax: Axes | None = None) -> Axes:
+def plot_states(series: ArrayLike, states: ArrayLike, ax: Axes | None = None) -> Any:
     """Plot a series over bands in the colours of its states.
 
     Parameters
     ----------
-    series : array-like of shape (length,) or (length, n_columns)
-        NaN where missing; columns have line styles of their own.
+    series : array-like, Series or DataFrame of shape (length,) or (length, n_columns)
+        NaN where missing. Dates of an index are the axis, and names of columns are shown.
     states : array-like of shape (length,), int
         The state of each step, such as ``model.predict([series])[0]``.
     ax : matplotlib.axes.Axes, default=None
-        Where to draw; None for new axes.
+        Where to draw, all columns in line styles of their own; None for new axes, one a column.
 
     Returns
     -------
     matplotlib.axes.Axes
+        An array of them where several columns have axes of their own.
 
     Raises
     ------
@@ -54,7 +55,33 @@ def plot_states(series: ArrayLike, states: ArrayLike, ax: Axes | None = None) ->
         raise ValueError(
             f"states has shape {own.shape}, but the series has {len(table)} steps: one state each"
         )
-    ax = axes_or_new(ax, figsize=(8.0, 2.8))
+    names, steps = _names_of(series, table.shape[1]), _steps_of(series, len(table))
+    if ax is None and len(names) > 1:
+        import matplotlib.pyplot as plt
+
+        size = (8.0, 0.8 + 1.8 * len(names))
+        axes = plt.subplots(len(names), sharex=True, figsize=size, layout="constrained")[1]
+    else:
+        axes = [axes_or_new(ax, figsize=(8.0, 2.8))]
+    for one in axes:
+        _draw_bands(one, own, steps)
+    for d, values in enumerate(table.T):
+        one, style = axes[d % len(axes)], "-" if len(axes) > 1 else _STYLES[d % len(_STYLES)]
+        label = names[d] if len(names) > len(axes) else None
+        one.plot(steps, values, color="black", lw=1.0, ls=style, label=label)
+        if len(names) == len(axes) and names[d] is not None:
+            one.set_ylabel(names[d])
+    axes[-1].set_xlabel("step" if steps.dtype.kind == "i" else "")
+    axes[0].set_title("States of a series")
+    legend_beside(axes[0])
+    return axes if len(axes) > 1 else axes[0]
+
+
+def _draw_bands(ax: Axes, own: np.ndarray, steps: np.ndarray) -> None:
+    """Draw the runs of states, each from half a step before it to half a step after."""
+    middles = steps[:-1] + (steps[1:] - steps[:-1]) / 2
+    half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else (0.5 if steps.dtype.kind == "i" else 0)
+    edges = np.concatenate([[steps[0] - half], middles, [steps[-1] + half]])
     ends = np.append(np.flatnonzero(own[1:] != own[:-1]) + 1, len(own))
     begins = np.append(0, ends[:-1])
     for state in np.unique(own):
@@ -62,17 +89,25 @@ def plot_states(series: ArrayLike, states: ArrayLike, ax: Axes | None = None) ->
         for begin, end in zip(begins, ends, strict=True):
             if own[begin] == state:
                 colour = _colour(int(state))
-                ax.axvspan(begin - 0.5, end - 0.5, color=colour, alpha=0.35, lw=0, label=label)
+                ax.axvspan(edges[begin], edges[end], color=colour, alpha=0.35, lw=0, label=label)
                 label = None
-    for d, values in enumerate(table.T):
-        name = f"column {d}" if table.shape[1] > 1 else None
-        style = _STYLES[d % len(_STYLES)]
-        ax.plot(np.arange(len(table)), values, color="black", lw=1.0, ls=style, label=name)
-    ax.set_xlim(-0.5, len(table) - 0.5)
-    ax.set_xlabel("step")
-    ax.set_title("States of a series")
-    legend_beside(ax)
-    return ax
+    ax.set_xlim(edges[0], edges[-1])
+
+
+def _names_of(series: Any, n_columns: int) -> list[str | None]:
+    """Names of columns: those of a frame or a Series, else numbers where there are several."""
+    if hasattr(series, "columns"):
+        return [str(name) for name in series.columns]
+    if n_columns == 1:
+        name = getattr(series, "name", None)
+        return [None if name is None else str(name)]
+    return [f"column {d}" for d in range(n_columns)]
+
+
+def _steps_of(series: Any, n_steps: int) -> np.ndarray:
+    """Dates of the steps where the index has them, else numbers."""
+    dates = np.asarray(getattr(series, "index", ())) if hasattr(series, "iloc") else np.empty(0)
+    return dates if dates.dtype.kind == "M" else np.arange(n_steps)
 
 
 def plot_forecast(

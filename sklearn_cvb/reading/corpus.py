@@ -24,6 +24,7 @@ _TOKENISE = (
     "or into characters with list"
 )
 _COLUMN = 'or a column of a frame, such as frame["event"]'
+_OF_NUMBERS = '; set emission="gaussian" where its columns are measurements'
 
 # Text, and what has no order or can be read but once.
 _NO_SEQUENCE = (str, bytes, bytearray, Mapping, Set, Iterator)
@@ -119,7 +120,7 @@ _MEASUREMENTS, _DIFFERENT = 20, 0.9
 
 
 def are_measurements(table: np.ndarray) -> bool:
-    """Whether a 2-D array holds floats that nearly all differ, and so no symbols."""
+    """Whether an array holds floats that nearly all differ, and so no symbols."""
     if table.dtype.kind != "f":
         return False
     values = table[~np.isnan(table)]
@@ -343,16 +344,21 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     messages: list[str] = []
     if is_table(X):
         table, attributes = check_table_to_fit(estimator, X)
-        if known_words(estimator)[0] is None and are_measurements(table):
-            messages.append(
-                "nearly all numbers in X differ: each value is a symbol of its own here, so "
-                "that nothing will be recognised again; sort numbers into bins first, as "
-                "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
-            )
         messages += _cautions_of_column(estimator, table)
         sequences = read_table(table)
+        values = table
     else:
         sequences = read_ragged(X)
+        # Most tokens are words.
+        is_number = isinstance(sequences.tokens[0], float)
+        values = np.array(sequences.tokens if is_number else [])
+    if known_words(estimator)[0] is None and are_measurements(values):
+        of_numbers = 'set emission="gaussian" if they are measurements, or '
+        messages.append(
+            "nearly all numbers in X differ: each value is a symbol of its own here, so that "
+            f"nothing will be recognised again; {of_numbers * hasattr(estimator, 'emission')}sort "
+            "numbers into bins, as sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
+        )
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
     return Taken(sequences, attributes, tuple(messages))
 
@@ -435,12 +441,12 @@ def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:
     return ragged
 
 
-def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
+def split_by_lengths(X: Any, lengths: ArrayLike) -> list[Any]:
     """Cut one long array into sequences: hmmlearn's ``(X, lengths)`` becomes a list of sequences.
 
     Parameters
     ----------
-    X : array-like of shape (n_tokens,), (n_tokens, 1) or (n_tokens, n_columns)
+    X : array-like or DataFrame of shape (n_tokens,), (n_tokens, 1) or (n_tokens, n_columns)
         All tokens, or steps of several numbers, one sequence after the other.
     lengths : array-like of shape (n_sequences,), int
         Length of each sequence; they sum to n_tokens.
@@ -448,7 +454,8 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     Returns
     -------
     list of ndarray
-        One 1-D array per sequence; of several columns one array of shape (length, n_columns).
+        One 1-D array per sequence; of several columns one array of shape (length, n_columns), or a
+        frame, with its names and dates, of a DataFrame.
 
     Raises
     ------
@@ -467,9 +474,13 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
     [(2, 2), (1, 2)]
     """
     try:
-        tokens = np.asarray(X)
+        tokens = X if _is_frame(X) and X.shape[1] > 1 else np.asarray(X)
     except ValueError:
         raise ValueError("X must have one column of symbols, got rows of several lengths") from None
+    if _is_frame(tokens):
+        ends = np.cumsum(_checked_lengths(lengths, len(tokens))).tolist()
+        rows = getattr(X, "iloc", X)
+        return [rows[begin:end] for begin, end in pairwise([0, *ends])]
     if tokens.ndim == 2 and tokens.shape[1] == 1:
         tokens = tokens[:, 0]
     if tokens.ndim == 2 and tokens.dtype.kind not in "biuf":
@@ -478,15 +489,20 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[np.ndarray]:
         )
     if tokens.ndim not in (1, 2):
         raise ValueError(f"X must have one axis of steps and columns, got shape {tokens.shape}")
+    return np.split(tokens, np.cumsum(_checked_lengths(lengths, len(tokens)))[:-1])
+
+
+def _checked_lengths(lengths: ArrayLike, n_steps: int) -> list[Any]:
+    """Lengths of sequences that are `n_steps` in all."""
     cuts = as_list(lengths)
     if cuts is None or not all(isinstance(length, numbers.Integral) for length in cuts):
         raise TypeError(f"lengths must be a list of integers, got {short_repr(lengths)}")
-    if any(length <= 0 for length in cuts) or sum(cuts) != len(tokens):
+    if any(length <= 0 for length in cuts) or sum(cuts) != n_steps:
         raise ValueError(
-            f"lengths must be positive and sum to the number of tokens ({len(tokens)}), "
+            f"lengths must be positive and sum to the number of steps ({n_steps}), "
             f"got {short_repr(cuts[:10])} with sum {short_repr(sum(cuts))}"
         )
-    return np.split(tokens, np.cumsum(cuts)[:-1])
+    return cuts
 
 
 # What sequences come in: lists, arrays, columns of frames, also of other libraries, read as lists.
@@ -581,7 +597,7 @@ def tokens_of(sample: Any, name: str) -> list[Any]:
     if items is None:
         raise TypeError(
             f"{name} is {short_repr(sample)} of type {type(sample).__name__}: each sample must be "
-            f"a sequence of tokens, such as a list, {_COLUMN}"
+            f"a sequence of tokens, such as a list, {_COLUMN}{_OF_NUMBERS * _is_frame(sample)}"
         )
     return items
 

@@ -153,6 +153,52 @@ def test_a_column_of_symbols_is_asked_about():
         model.predict(column)
 
 
+def test_measurements_without_an_emission_are_asked_about():
+    values = np.random.default_rng(0).normal(size=(10, 30))
+    message = 'nearly all numbers in X differ.*set emission="gaussian".*KBinsDiscretizer'
+    for kind, X in product((VBHMM, EMHMM), (values, list(values), values.tolist())):
+        with pytest.warns(UserWarning, match=message) as caught:
+            kind(random_state=0, tol=0, max_iter=2).fit(X)
+        assert [one.filename for one in caught] == [__file__]
+    with pytest.raises(TypeError, match=r'frame.*set emission="gaussian"'):
+        VBHMM().fit([pd.DataFrame(values)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        VBHMM(random_state=0, tol=0, max_iter=2).fit(list(values.round()))
+
+
+def test_states_that_are_not_learned_from_are_asked_about():
+    y = [[0, 1, 0], [0, 1, 1], [1, 0]]
+    with pytest.warns(UserWarning, match="y is ignored: set supervision='y'") as caught:
+        EMHMM(random_state=0, tol=0, max_iter=2).fit(X, y)
+    assert [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Labels of whole sequences are for scores; taggers are told to ignore tags.
+        EMHMM(random_state=0, tol=0, max_iter=2).fit(X, ["a", "b", "a"])
+        EMHMM(random_state=0, tol=0, max_iter=2, supervision="y").fit(X, y)
+        tags = [["D", "N", "V"], ["D", "N", "V"], ["N", "V"]]
+        EMHMMTagger(LEGAL, random_state=0, tol=0, max_iter=2, supervision="none").fit(X, tags)
+
+
+def test_names_of_hmmlearn_are_translated():
+    for name, here in (
+        ("n_iter", "max_iter"),
+        ("covariance_type", "Gaussian(covariance_type=...)"),
+        ("params", "fixed"),
+        ("init_params", "init"),
+        ("algorithm", "decoding of predict"),
+        ("implementation", "not needed"),
+    ):
+        with pytest.raises(TypeError, match=rf"argument '{name}'.*{re.escape(here)}"):
+            EMHMM(2, **{name: 1})
+    model = EMHMM(random_state=0, tol=0, max_iter=2).fit(X)
+    for name, here in (("decode", "predict"), ("covars_", "covariances_"), ("monitor_", "history")):
+        assert not hasattr(model, name)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'.*{here}"):
+            getattr(model, name)
+
+
 def test_batches_are_no_sequences():
     fails(TypeError, "X is a list of sequences, not of batches", VBHMM().fit, [[["a"], ["b"]]])
 
@@ -383,9 +429,9 @@ def test_annealed_samples_have_no_perplexity():
 
 
 def test_lengths_that_do_not_fit():
-    message = "lengths must be positive and sum to the number of tokens (3), got [1, 1] with sum 2"
+    message = "lengths must be positive and sum to the number of steps (3), got [1, 1] with sum 2"
     fails(ValueError, message, split_by_lengths, [1, 2, 3], [1, 1])
-    fails(ValueError, "sum to the number of tokens (3)", split_by_lengths, [1, 2, 3], [3, 0])
+    fails(ValueError, "sum to the number of steps (3)", split_by_lengths, [1, 2, 3], [3, 0])
     message = "X must have one column of symbols, or several of numbers, got shape (3, 2)"
     fails(ValueError, message, split_by_lengths, np.full((3, 2), "a"), [3])
     message = "X must have one axis of steps and columns, got shape (3, 2, 1)"

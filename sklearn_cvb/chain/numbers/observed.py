@@ -71,7 +71,7 @@ from sklearn_cvb.reading.validation import (
     check_table_to_fit,
     tell,
 )
-from sklearn_cvb.settings import GammaPrior, asked_of, setting_of
+from sklearn_cvb.settings import asked_of, setting_of
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
@@ -133,6 +133,10 @@ def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any
         return table
 
     series = read_series(X, checked)
+    if not series.is_table:
+        attributes["n_features_in_"] = series.table.shape[1]
+        if series.names and all(isinstance(name, str) for name in series.names):
+            attributes["feature_names_in_"] = np.array(series.names, dtype=object)
     missing, messages = np.isnan(series.table).all(axis=0), []
     if missing.any():
         names = series.names or range(len(missing))
@@ -344,10 +348,13 @@ def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
     # Samplers draw parameters, too; CVB, which has windows, leaves out sequences.
     is_sampler, left_out = hasattr(model, "samples"), left_out_by(model)
+    emission = emission_of(model.emission)
+    own = [name for name in emission.get_params(deep=False) if name.endswith("prior")]
     asked = {
         "beta": (
-            isinstance(model.beta, str | GammaPrior),
-            "emissions have priors of their own, such as Gaussian(mean_precision_prior=1)",
+            not np.array_equal(model.beta, model._fields["beta"].default),
+            f"emissions have priors of their own, {', '.join(own) or 'those of its parts'} of "
+            f"{type(emission).__name__}",
         ),
         "update": (
             model.update not in (None, "parameter")
@@ -453,7 +460,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family = emission.bind(series.table, n_states)
+    family = emission.numbered(series.names).bind(series.table, n_states)
     rows = fixed_rows(hmm, n_states).get("emissions")
     if rows is not None:
         family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
@@ -604,9 +611,14 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
 def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
     """New sequences with the columns that were fitted; no state of theirs is known."""
     numeric: Fitted = learned.more.numeric
-    series = read_series(X, lambda table: check_table(hmm, table, reset=False))
-    if not numeric.is_table:
-        tell(cautions_of_shape(hmm, X, series))
+
+    def checked(table: Any) -> np.ndarray:
+        # Columns of a table are steps: those of other sequences are no features of its.
+        if numeric.is_table:
+            return check_table(hmm, table, reset=False)
+        return check_table_to_fit(hmm, table)[0]
+
+    series = read_series(X, checked)
     n_columns = series.table.shape[1]
     if n_columns != numeric.family.n_columns:
         hint = ""
@@ -616,6 +628,8 @@ def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
             f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
             f"{numeric.family.n_columns} as in fit{hint}"
         )
+    if not numeric.is_table:
+        tell(cautions_of_shape(hmm, X, series))
     if series.names is not None and numeric.names is not None and series.names != numeric.names:
         raise ValueError(
             f"X has columns {series.names!r}, but was fitted with {numeric.names!r}: columns must "

@@ -21,7 +21,6 @@ from sklearn_cvb import (
     GibbsHMM,
     HMMClassifier,
     Samples,
-    Symbols,
     split_by_lengths,
 )
 from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian, Poisson
@@ -52,8 +51,7 @@ def test_all_containers_of_the_same_numbers_are_the_same(kind):
     for X in (tuple(RAGGED), objects, pd.Series(RAGGED), [x.tolist() for x in RAGGED], frames):
         assert same_fit(model, fit(X, kind=kind))
     assert [len(states) for states in model.predict(frames)] == [5, 7, 3]
-    assert model.n_columns_ == 2
-    assert not hasattr(model, "n_features_in_")
+    assert model.n_columns_ == model.n_features_in_ == 2
 
 
 def test_steps_of_one_number():
@@ -63,7 +61,7 @@ def test_steps_of_one_number():
     for X in (list(rows), rows[:, :, None], [row[:, None] for row in rows], rows.tolist()):
         assert same_fit(model, fit(X))
     # A list forgets how wide the array before was.
-    assert not hasattr(model.fit(list(rows)), "n_features_in_")
+    assert model.fit(list(rows)).n_features_in_ == 1
     frame = pd.DataFrame(rows, columns=list("abcdef"))
     assert fit(frame).feature_names_in_.tolist() == list("abcdef")
 
@@ -180,7 +178,11 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
         ({"emission": Columns([(Gaussian(), [0])])}, "name each of the 2 columns once"),
         ({"emission": Columns([("gaussian", [0, 1])])}, "each is an emission, such as Gaussian()"),
         ({"beta": "auto"}, "emissions have priors of their own"),
-        ({"emission": Symbols(vocabulary=[1])}, "vocabulary=[1] is for symbols alone"),
+        (
+            {"beta": 5},
+            "own, covariance_prior, degrees_of_freedom_prior, mean_precision_prior, mean_prior of",
+        ),
+        ({"beta": 5, "emission": "bernoulli"}, "ones_prior, zeros_prior of Bernoulli"),
         ({"init": "word"}, "init='word' is for symbols"),
         (
             {"kind": GibbsHMM, "samples": Samples(temperatures=(2.0, 1.0))},
@@ -188,7 +190,7 @@ def test_values_that_an_emission_cannot_have_are_named_by_place():
         ),
         ({"kind": GibbsHMM, "update": "sequence"}, "take update='parameter'"),
         ({"kind": GibbsHMM, "update": "token"}, "take update='parameter'"),
-        ({"kind": CVBHMM, "update": "token"}, "block_length=1 leaves out one step at a time"),
+        ({"kind": CVBHMM, "update": "token"}, "Windows(1) leaves out one step at a time"),
     ],
 )
 def test_settings_that_numbers_do_not_have(settings, message):
@@ -242,6 +244,34 @@ def test_a_table_with_more_rows_than_columns_is_asked_about():
         for X in (list(noise), list(names.to_numpy()), [noise], [names], wide, noise[None]):
             fit(X)
         fit(noise.tolist())
+
+
+def test_frames_keep_their_names():
+    frame = pd.DataFrame(
+        {"temp": RNG.normal(size=60), "load": RNG.poisson(3, 60), "vib": RNG.normal(size=60)},
+        index=pd.date_range("2026-01-01", periods=60),
+    )
+    parts = split_by_lengths(frame, [20, 40])
+    assert [part.index[0] for part in parts] == [frame.index[0], frame.index[20]]
+    by_name = Columns([(Gaussian("diag"), ["vib", "temp"]), (Poisson(), ["load"])])
+    model = fit(parts, emission=by_name)
+    by_number = fit(parts, emission=Columns([(Gaussian("diag"), [2, 0]), (Poisson(), [1])]))
+    assert np.array_equal(model.history_, by_number.history_)
+    assert np.array_equal(model.parts_[0]["means_"], by_number.parts_[0]["means_"])
+    assert model.n_features_in_ == 3
+    assert model.feature_names_in_.tolist() == ["temp", "load", "vib"]
+    assert fit([WALK]).n_features_in_ == 3
+    assert not hasattr(fit([WALK]), "feature_names_in_")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match=r"pass \[X\]"):
+            model.predict(frame)
+        # Rows of a table are series of one column, of any length.
+        assert fit([WALK[:, 0]]).predict(WALK[:2]).shape == (2, 3)
+    wrong = Columns([(Gaussian("diag"), ["vib", "tmp"]), (Poisson(), ["load"])])
+    for X, message in ((parts, "'tmp' .did you mean 'temp'"), ([WALK], "without names")):
+        with pytest.raises(ValueError, match=message):
+            fit(X, emission=wrong)
 
 
 def test_panels_of_other_libraries_are_asked_about():
