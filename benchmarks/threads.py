@@ -40,7 +40,7 @@ def with_dictionary(settings):
 
 def fit_on(n_jobs, estimator, X, n_restarts, n_sweeps):
     """A fit of that many sweeps as a function."""
-    estimator = type(estimator)(**estimator.get_params())
+    estimator = type(estimator)(**estimator.get_params(deep=False))
     estimator.set_params(n_init=n_restarts, n_jobs=n_jobs, max_iter=n_sweeps, tol=0, random_state=0)
     return lambda: estimator.fit(X)
 

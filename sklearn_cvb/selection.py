@@ -1,5 +1,6 @@
-"""Choosing the number of states: evidence, held-out perplexity and BIC over a list of numbers."""
+"""Choosing the number of states: evidence, held-out perplexity, AIC, BIC and ICL."""
 
+import math
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -8,11 +9,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
+from sklearn_cvb.chain.prediction import log_posterior_of_paths
 from sklearn_cvb.estimators.base import learned_of
-from sklearn_cvb.reading.corpus import encoded_again
+from sklearn_cvb.reading.corpus import samples_of
 from sklearn_cvb.reading.validation import Seed
 
-__all__ = ["ComponentSelection", "Criterion", "bayesian_information", "select_components"]
+__all__ = ["ComponentSelection", "Criterion", "integrated_likelihood", "select_components"]
 
 # The attribute that stands for the evidence, and its unit.
 _EVIDENCE = {
@@ -27,7 +29,7 @@ class Criterion(NamedTuple):
     Attributes
     ----------
     name : str
-        "evidence", "held-out perplexity" or "BIC".
+        "evidence", "held-out perplexity", "AIC", "BIC" or "ICL".
     unit : str
         What is measured, with its unit.
     higher : bool
@@ -49,7 +51,7 @@ class ComponentSelection(NamedTuple):
     ----------
     n_components : list of int
     criteria : list of Criterion
-        Evidence, held-out perplexity, BIC.
+        Evidence, held-out perplexity, AIC, BIC, ICL.
     """
 
     n_components: list[Any]
@@ -60,7 +62,7 @@ class ComponentSelection(NamedTuple):
 
         Parameters
         ----------
-        name : {"evidence", "held-out perplexity", "BIC"}
+        name : {"evidence", "held-out perplexity", "AIC", "BIC", "ICL"}
 
         Returns
         -------
@@ -92,20 +94,22 @@ def select_components(
 
     The evidence is what the algorithm itself reports for a fit to all sequences: the lower bound
     of variational Bayes, the leave-one-out score of collapsed variational Bayes; EM and sampling
-    report none. Held-out perplexity is that of a share of the sequences, by a fit to the others.
-    BIC is -2 log p(X) + d log N with d free parameters and N observed tokens (Schwarz 1978), at
-    the parameter estimates of the fit to all sequences.
+    report none. Held-out perplexity is that of a share of the sequences, by a fit to the others; a
+    single sequence is cut, and its end held out. The criteria are of the fit to all sequences, at
+    its parameter estimates: with d free parameters and N observed tokens AIC is -2 log p(X) + 2 d,
+    BIC -2 log p(X) + d log N (Schwarz 1978), and ICL is BIC minus twice the log probability of the
+    most probable states (Biernacki, Celeux and Govaert 2000).
 
     Parameters
     ----------
     estimator : EMHMM, VBHMM, CVBHMM or GibbsHMM
         Unfitted or fitted; it is cloned. Its `random_state` decides the starts.
     X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        At least two sequences.
+        Of symbols or numbers, as `emission` says.
     n_components : list of int
         Numbers of states to try.
     test_size : float or int, default=0.2
-        Share or number of sequences held out.
+        Share or number of sequences held out; of steps where there is one sequence.
     random_state : int, RandomState or None, default=None
         Seed of the split.
 
@@ -116,7 +120,8 @@ def select_components(
     Raises
     ------
     ValueError
-        If `n_components` is empty or holds something else than positive integers.
+        If `n_components` is empty or holds something else than positive integers; if nothing is
+        left to fit, or to hold out.
 
     See Also
     --------
@@ -126,12 +131,16 @@ def select_components(
     ----------
     Schwarz (1978), "Estimating the dimension of a model", Annals of Statistics 6(2).
 
+    Biernacki, Celeux and Govaert (2000), "Assessing a mixture model for clustering with the
+    integrated completed likelihood", IEEE Transactions on Pattern Analysis and Machine
+    Intelligence 22(7).
+
     Examples
     --------
-    >>> from sklearn_cvb import VBHMM
+    >>> from sklearn_cvb import Symbols, VBHMM
     >>> from sklearn_cvb.selection import select_components
     >>> X = [list("abcabcabc"), list("bcabcabca"), list("cabcab"), list("abcabcab")] * 4
-    >>> model = VBHMM(n_init=5, random_state=0, handle_unknown="error")
+    >>> model = VBHMM(n_init=5, random_state=0, emission=Symbols(handle_unknown="error"))
     >>> selection = select_components(model, X, [1, 2, 3, 4], random_state=0)
     >>> selection.best("evidence"), selection.best("BIC")
     (3, 3)
@@ -139,7 +148,7 @@ def select_components(
     numbers = list(n_components)
     if not numbers or any(not isinstance(k, Integral) or k < 1 for k in numbers):
         raise ValueError(f"n_components must list positive integers, got {n_components!r}")
-    train, test = train_test_split(X, test_size=test_size, random_state=random_state)
+    train, test = _halves(X, test_size, random_state)
     models = [clone(estimator).set_params(n_components=k).fit(X) for k in numbers]
     partial = [clone(estimator).set_params(n_components=k).fit(train) for k in numbers]
     name = next((name for name in _EVIDENCE if hasattr(models[0], name)), None)
@@ -148,36 +157,42 @@ def select_components(
     criteria = [
         Criterion("evidence", _EVIDENCE.get(name or "", ""), True, evidence),
         Criterion("held-out perplexity", "perplexity per token", False, held_out),
-        Criterion("BIC", "BIC (nats)", False, [bayesian_information(m, X) for m in models]),
+        Criterion("AIC", "AIC (nats)", False, [model.aic(X) for model in models]),
+        Criterion("BIC", "BIC (nats)", False, [model.bic(X) for model in models]),
+        Criterion("ICL", "ICL (nats)", False, [integrated_likelihood(m, X) for m in models]),
     ]
     return ComponentSelection([int(k) for k in numbers], criteria)
 
 
-def bayesian_information(model: Any, X: Any) -> float:
-    """Bayesian information criterion of a fitted model: low is good (Schwarz 1978).
+def integrated_likelihood(model: Any, X: Any) -> float:
+    """Integrated classification likelihood of a fitted model: low is good (Biernacki et al. 2000).
 
     Parameters
     ----------
-    model : fitted hidden Markov model without a tag dictionary
+    model : fitted hidden Markov model
     X : list, object array or Series of sequences, or array of shape (n_samples, length)
 
     Returns
     -------
     float
-        -2 log p(X) + d log N in nats, with d free parameters and N observed tokens.
-
-    Examples
-    --------
-    >>> from sklearn_cvb import EMHMM
-    >>> from sklearn_cvb.selection import bayesian_information
-    >>> X = [["a", "b"], ["b", "a"]]
-    >>> model = EMHMM(n_components=1, handle_unknown="error").fit(X)
-    >>> round(bayesian_information(model, X), 4)
-    6.9315
+        BIC, minus twice the log probability of the most probable states given X, in nats: it
+        prefers states that the data tell apart.
     """
-    log_likelihood = model.score_samples(X).sum()
-    n_states, n_symbols = model.emissionprob_.shape
-    n_next = n_states + (model.end_counts_ is not None)
-    free = n_states - 1 + n_states * (n_next - 1) + n_states * (n_symbols - 1)
-    n_observed = encoded_again(model, learned_of(model).words.index, X).n_observed
-    return float(-2 * log_likelihood + free * np.log(n_observed))
+    read = model._observed.read_again(model, learned_of(model), X, means=True)
+    return float(model.bic(X) - 2 * log_posterior_of_paths(read))
+
+
+def _halves(X: Any, test_size: float, random_state: Seed) -> tuple[Any, Any]:
+    """What is fitted and what is held out: sequences, or the end of the only one."""
+    if (X.shape[0] if hasattr(X, "shape") else len(X)) != 1:
+        train, test = train_test_split(X, test_size=test_size, random_state=random_state)
+        return train, test
+    series = X[0] if isinstance(X, np.ndarray) else samples_of(X)[0]
+    n_steps = len(series)
+    held_out = test_size if isinstance(test_size, Integral) else math.ceil(test_size * n_steps)
+    if not 0 < held_out < n_steps:
+        raise ValueError(
+            f"X is one sequence of {n_steps} steps, whose end is held out: test_size={test_size!r} "
+            "leaves nothing to one side"
+        )
+    return [series[: n_steps - held_out]], [series[n_steps - held_out :]]

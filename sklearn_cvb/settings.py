@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
@@ -609,3 +609,44 @@ def known_words(estimator: Any) -> tuple[Any, str]:
     if vocabulary is None and isinstance(estimator.init, HMMParameters):
         vocabulary = estimator.init.vocabulary
     return vocabulary, usual
+
+
+class Asked(NamedTuple):
+    """What a hidden Markov model is asked for: its parameters as objects, checked."""
+
+    transitions: Transitions
+    weights: HDP | None  # the prior of weights that rows of transitions share
+    alpha_prior: tuple[float, float] | None  # shape and rate where alpha is learned
+    beta_prior: tuple[float, float] | None
+    gamma_prior: tuple[float, float] | None
+    dictionary: TagDictionary | None  # of taggers
+    total_samples: int | None
+    vocabulary: Any
+    handle_unknown: str
+    n_restarts: int
+
+
+def asked_of(hmm: Any) -> Asked:
+    """What a hidden Markov model or a tagger is asked for."""
+    settings, transitions = hmm._settings, setting_of(hmm, "transitions")
+    weights = transitions.shared
+    return Asked(
+        transitions,
+        weights,
+        gamma_prior_of(hmm.alpha),
+        gamma_prior_of(hmm.beta),
+        None if weights is None else gamma_prior_of(weights.gamma),
+        setting_of(hmm, "tag_dictionary") if "tag_dictionary" in settings else None,
+        setting_of(hmm, "step_sizes").total_samples if "step_sizes" in settings else None,
+        *known_words(hmm),
+        hmm.n_init or (1 if weights is None else 3),
+    )
+
+
+def fields_of(estimator: Any, names: Collection[str]) -> dict[str, Any]:
+    """Some of the parameters of an estimator, by their names or nested names."""
+    found = estimator.get_params(deep=False)
+    for name in {name.partition("__")[0] for name in names if "__" in name} & found.keys():
+        fields = setting_of(estimator, name).get_params(deep=False).items()
+        found |= {f"{name}__{field}": value for field, value in fields}
+    return {name: found[name] for name in names if name in found}

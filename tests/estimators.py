@@ -29,14 +29,14 @@ def known_words(kind, **settings):
     return {"emission": Symbols(**settings)} if "emission" in kind._get_param_names() else settings
 
 
-def all_sweeps(kind):
-    """Settings with which a fit runs all its sweeps, as samplers do anyway."""
-    return {} if is_sampler(kind) else {"tol": 0}
-
-
 def heeded(kind, settings):
     """Settings of a fit that an estimator has: samplers have no `tol`."""
     return {key: value for key, value in settings.items() if key != "tol" or not is_sampler(kind)}
+
+
+def all_sweeps(kind):
+    """Settings with which a fit runs all its sweeps, as samplers do anyway."""
+    return {} if is_sampler(kind) else {"tol": 0}
 
 
 def tag(state):

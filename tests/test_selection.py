@@ -1,14 +1,17 @@
 """Choosing the number of states: the criteria are what they say, and find a known number."""
 
+import itertools
+
 import numpy as np
 import pytest
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Symbols
-from sklearn_cvb.selection import bayesian_information, select_components
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Symbols, Transitions
+from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.selection import integrated_likelihood, select_components
 
 # Three states that follow each other, each with its own symbol.
 X = [list("abcabcabc"), list("bcabcabca"), list("cabcab"), list("abcabcab")] * 4
-NAMES = ["evidence", "held-out perplexity", "BIC"]
+NAMES = ["evidence", "held-out perplexity", "AIC", "BIC", "ICL"]
 
 
 def test_vb_finds_the_number_of_states_by_every_criterion():
@@ -52,7 +55,87 @@ def test_bic_counts_free_parameters_and_observed_tokens():
     model = EMHMM(2, emission=Symbols(handle_unknown="error"), random_state=0).fit(sequences)
     free = 1 + 2 + 2 * 2
     expected = -2 * model.score_samples(sequences).sum() + free * np.log(4)
-    assert bayesian_information(model, sequences) == pytest.approx(expected, rel=1e-12)
+    assert model.bic(sequences) == pytest.approx(expected, rel=1e-12)
+    expected = -2 * model.score_samples(sequences).sum() + 2 * free
+    assert model.aic(sequences) == pytest.approx(expected, rel=1e-12)
+
+
+# Three columns, three states: means, then variances or covariances; rates; categories less one.
+N_FREE = [
+    (Gaussian("full"), 3 * 3 + 3 * 6),
+    (Gaussian("tied"), 3 * 3 + 6),
+    (Gaussian("diag"), 3 * 3 + 3 * 3),
+    (Gaussian("spherical"), 3 * 3 + 3),
+    (Poisson(), 3 * 3),
+    (Bernoulli(), 3 * 3),
+    (Categorical(n_categories=5), 3 * 3 * 4),
+    (Columns([(Gaussian("diag"), [0]), (Poisson(), [1, 2])]), 3 * 2 + 3 * 2),
+]
+# Start row, and rows of transitions.
+CHAINS = [
+    (Transitions("full"), 2 + 3 * 2),
+    (Transitions("full", end_state=True), 2 + 3 * 3),
+    (Transitions("left-right"), 0 + 2 + 1),
+    (Transitions("constant"), 2),
+    (Transitions("constant", end_state=True), 2 + 3),
+    (Transitions("independent"), 2),
+]
+SERIES = [np.random.default_rng(i).integers(2, size=(12, 3)).astype(float) for i in range(4)]
+
+
+@pytest.mark.parametrize(("emission", "n_free"), N_FREE)
+def test_free_parameters_of_numbers_by_hand(emission, n_free):
+    model = VBHMM(3, emission=emission, max_iter=3, tol=0, random_state=0).fit(SERIES)
+    log_p = model.score_samples(SERIES).sum()
+    assert model.aic(SERIES) == pytest.approx(2 * (8 + n_free) - 2 * log_p, rel=1e-12)
+    assert model.bic(SERIES) == pytest.approx((8 + n_free) * np.log(48) - 2 * log_p, rel=1e-12)
+
+
+@pytest.mark.parametrize(("transitions", "n_free"), CHAINS)
+def test_free_parameters_of_topologies_by_hand(transitions, n_free):
+    model = VBHMM(3, emission="poisson", transitions=transitions, random_state=0).fit(SERIES)
+    log_p = model.score_samples(SERIES).sum()
+    assert model.aic(SERIES) == pytest.approx(2 * (9 + n_free) - 2 * log_p, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
+@pytest.mark.parametrize("emission", ["categorical", "bernoulli"])
+def test_icl_by_enumerating_paths(kind, emission):
+    """BIC, with the most probable path in place of the sum over all."""
+    sequence = [0, 1, 1, 0, 1, 1, 1, 0]
+    words = Symbols(handle_unknown="error") if emission == "categorical" else emission
+    n_sweeps = 3 if kind is EMHMM else 20
+    model = kind(2, emission=words, max_iter=n_sweeps, random_state=0).fit([sequence] * 3)
+    if emission == "categorical":
+        emits = model.emissionprob_
+    else:
+        emits = np.hstack([1 - model.probabilities_, model.probabilities_])
+    joint = []
+    for path in itertools.product(range(2), repeat=8):
+        steps = itertools.pairwise(path)
+        p = model.startprob_[path[0]] * np.prod([model.transmat_[i, j] for i, j in steps])
+        joint.append(p * np.prod([emits[k, x] for k, x in zip(path, sequence, strict=True)]))
+    sure = 3 * np.log(max(joint) / sum(joint))
+    X = [sequence] * 3
+    assert sure < -1e-4
+    assert integrated_likelihood(model, X) == pytest.approx(model.bic(X) - 2 * sure, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
+def test_numbers_of_states_are_found_in_one_series(kind):
+    """The series is cut: its end is held out."""
+    rng = np.random.default_rng(0)
+    state = np.repeat(rng.integers(3, size=60), 10)
+    series = rng.normal(4.0 * np.column_stack([state, -state]), 1.0)
+    estimator = kind(emission="gaussian", n_init=3, random_state=0)
+    selection = select_components(estimator, [series], [1, 2, 3, 4], random_state=0)
+    names = NAMES[1:] if kind is EMHMM else NAMES
+    assert {selection.best(name) for name in ("BIC", "ICL")} == {3}
+    assert all(selection.best(name) >= 3 for name in names)
+    model = kind(2, emission="gaussian", n_init=3, random_state=0).fit([series[:480]])
+    assert selection.criteria[1].values[1] == pytest.approx(model.perplexity([series[480:]]))
+    with pytest.raises(ValueError, match="X is one sequence of 600 steps, whose end is held out"):
+        select_components(estimator, [series], [1], test_size=600)
 
 
 @pytest.mark.parametrize("wrong", [[], [0], [1.5], ["two"]])

@@ -28,6 +28,7 @@ from sklearn_cvb import (
     GibbsHMM,
     GibbsHMMTagger,
     HMMClassifier,
+    HMMParameters,
     MiniBatches,
     Samples,
     SplitAndMerge,
@@ -82,8 +83,12 @@ OTHERS = {
     Symbols: {"vocabulary": ["a", "b"], "handle_unknown": "rare"},
     ArcWeights: {"weights": {("VERB", "NOUN"): 2.0}, "tag_classes": {"V": "VERB"}},
 }
+_NUMBERS = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
+_TABLES = ("startprob", "transmat", "emissionprob", "vocabulary", *_NUMBERS)
+OTHERS[HMMParameters] = {name: [0.5, 0.5] for name in _TABLES}
 # What no field may be.
 BAD = {
+    HMMParameters: [(name, 3.0) for name in _TABLES],
     GammaPrior: [("shape", 0.5), ("shape", "a"), ("rate", 0.0), ("rate", np.inf)],
     HDP: [("gamma", 0.0), ("gamma", "all"), ("gamma", (1.0, 1.0))],
     Transitions: [
@@ -113,6 +118,7 @@ BAD = {
 }
 # An estimator's parameter, and where in it an object stands.
 PLACES = {
+    HMMParameters: ("init", VBHMM),
     GammaPrior: ("alpha", VBHMM),
     HDP: ("transitions__prior", VBHMM),
     Transitions: ("transitions", VBHMM),
@@ -120,7 +126,7 @@ PLACES = {
     MiniBatches: ("update", EMPCFG),
     TagDictionary: ("tag_dictionary", EMHMMTagger),
     Valence: ("valence", EMDMV),
-    StepSizes: ("steps", EMHMM),
+    StepSizes: ("step_sizes", EMHMM),
     Checkpoint: ("checkpoint", EMHMM),
     Samples: ("samples", GibbsHMM),
     SplitAndMerge: ("schedule", EMLatentPCFG),
@@ -220,7 +226,10 @@ EQUAL = [
     (VBHMM(3, transitions="left-right"), {"transitions": Transitions("left-right")}),
     (VBHMM(3, transitions=RING), {"transitions": Transitions(RING)}),
     (VBHMM(3), {"transitions": Transitions(), "emission": Symbols(), "alpha": 0.1}),
-    (VBHMM(3), {"emission": Symbols(["a", "b"], handle_unknown="smooth"), "steps": StepSizes()}),
+    (
+        VBHMM(3),
+        {"emission": Symbols(["a", "b"], handle_unknown="smooth"), "step_sizes": StepSizes()},
+    ),
     (VBHMM(3, alpha="auto"), {"alpha": GammaPrior(), "max_iter": 30}),
     (VBHMM(3, beta="auto"), {"beta": GammaPrior(1, 1), "max_iter": 30}),
     (
@@ -238,7 +247,7 @@ EQUAL = [
     (EMHMMTagger(LEGAL), {"tag_dictionary": TagDictionary(LEGAL)}),
     (EMHMMTagger(LEGAL), {"emission": Symbols(handle_unknown="form")}),
     (EMDMV(), {"valence": Valence()}),
-    (EMPCFG(update="sequence"), {"update": MiniBatches(1), "steps": StepSizes(0.7)}),
+    (EMPCFG(update="sequence"), {"update": MiniBatches(1), "step_sizes": StepSizes(0.7)}),
 ]
 
 
@@ -262,7 +271,7 @@ UNEQUAL = [
     (VBHMM(3), "emission__handle_unknown", "error", {}),
     (CVBHMM(3), "update__length", 2, {}),
     (EMPCFG(), "update__size", 2, {"update": MiniBatches(1)}),
-    (EMPCFG(), "steps__decay", 0.9, {"update": "sequence"}),
+    (EMPCFG(), "step_sizes__decay", 0.9, {"update": "sequence"}),
     (GibbsHMM(3), "samples__temperatures", (3.0, 0.5), {}),
     (VBHMMTagger({"a": {"X": 3, "Y": 1}, "b": ["Y"]}), "tag_dictionary__weight", 9.0, {}),
     (VBHMMTagger({"a": ["X", "Y"]}), "tag_dictionary__unknown_tags", ["X"], {}),

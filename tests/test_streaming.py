@@ -72,7 +72,7 @@ def test_steps():
     step = step_for(before, after, 1.0, 0.0)
     assert (step.running, step.batch) == pytest.approx((1.0, 1.0))
     assert step_for(before, before, 0.7, 1.0) == (1.0, 0.0, 1.0)
-    many = sklearn_cvb.EMPCFG(steps=StepSizes(total_samples=300))
+    many = sklearn_cvb.EMPCFG(step_sizes=StepSizes(total_samples=300))
     assert seen_after(before, Batch(4, 1, nothing), many).mass == 1200
     assert Seen(8, 2, 8.0, 1, nothing, {})[:4] == before[:4]
 
@@ -81,7 +81,7 @@ def test_steps():
 @pytest.mark.parametrize("total_samples", [None, 1000])
 @pytest.mark.parametrize("decay", [0.6, 1.0])
 def test_counts_sum_to_the_tokens_seen_or_expected(kind, total_samples, decay):
-    model = make(kind, steps=StepSizes(decay, offset=0.0, total_samples=total_samples))
+    model = make(kind, step_sizes=StepSizes(decay, offset=0.0, total_samples=total_samples))
     seen = n_sequences = 0
     for batch, n_tokens in zip(BATCHES, N_TOKENS, strict=True):
         assert model.partial_fit(batch) is model
@@ -145,10 +145,10 @@ def test_an_error_leaves_the_model_as_it_was(kind):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"steps": StepSizes(0.5)}, "decay"),
-        ({"steps": StepSizes(1.1)}, "decay"),
-        ({"steps": StepSizes(offset=-1.0)}, "offset"),
-        ({"steps": StepSizes(total_samples=0)}, "total_samples"),
+        ({"step_sizes": StepSizes(0.5)}, "decay"),
+        ({"step_sizes": StepSizes(1.1)}, "decay"),
+        ({"step_sizes": StepSizes(offset=-1.0)}, "offset"),
+        ({"step_sizes": StepSizes(total_samples=0)}, "total_samples"),
     ],
 )
 def test_bad_parameters(kind, settings, message):

@@ -318,7 +318,7 @@ def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
 
 def test_burn_in_counts_the_sweeps_of_all_fits():
     situation = SITUATIONS["GibbsHMM"]["none"]
-    settings = {"max_iter": 1, **sampled("GibbsHMM", "none", burn_in=5)}
+    settings = {"max_iter": 1, "samples": Samples(5, thin=1)}
     model = model_of(situation, warm_start=True, **settings)
     kept = []
     for _ in range(8):

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.published.dmv_models import BASELINES, CHANGES, MODELS, QUICK_MODELS, Model
 from benchmarks.published.dmv_treebanks import CLASSES, N_FOLDS, TREEBANKS, english, rule_weights
 from benchmarks.published.tables import Table, spread
-from sklearn_cvb import EMDMV
+from sklearn_cvb import EMDMV, GibbsDMV
 from sklearn_cvb.metrics import directed_accuracy, undirected_accuracy
 
 # Longest sentences to be scored on; None for all.
@@ -45,7 +45,7 @@ def learned(model, treebank, training, longest, sweeps):
     `training`: sentences to learn from. `longest`: tokens of the longest of these.
     """
     vocabulary = sorted({tag for tags in treebank.tags for tag in tags})
-    shared = {"max_iter": sweeps, "tol": 0.0, "vocabulary": vocabulary, "handle_unknown": "error"}
+    shared = {"max_iter": sweeps, "vocabulary": vocabulary, "handle_unknown": "error"}
     estimator = None
     for stage in model.stages:
         limit = stage.longest or longest
@@ -53,6 +53,8 @@ def learned(model, treebank, training, longest, sweeps):
         if stage.gold:
             chosen = [i for i in chosen if is_learnable(tuple(treebank.heads[i]))]
         start = {} if estimator is None else {"init": estimator}
+        if not issubclass(stage.model, GibbsDMV):
+            start["tol"] = 0.0
         if stage.rules:
             start["arc_weights"] = rule_weights(stage.rules, treebank.classes, vocabulary, WEIGHT)
         y = [treebank.heads[i] for i in chosen] if stage.gold else None

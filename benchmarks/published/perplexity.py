@@ -122,7 +122,7 @@ def curves_of(name, form, sentences, size, n_states, only_last=False):
             n_components=n_states,
             emission=Symbols(vocabulary=sentences.vocabulary, handle_unknown="error"),
             max_iter=sweeps,
-            tol=0,
+            **({} if is_gibbs else {"tol": 0}),
             random_state=seed,
             **FORMS[form],
             **model.arguments,

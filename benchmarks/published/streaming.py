@@ -131,7 +131,7 @@ def grid(settings):
         for algorithm in [*TAGGERS][: 1 if few else None]:
             for decay, offset in GRID[:: 3 if few else 1]:
                 steps = StepSizes(decay, offset=offset)
-                tagger = tagger_of(algorithm, dictionary, steps=steps)
+                tagger = tagger_of(algorithm, dictionary, step_sizes=steps)
                 here = {"corpus": corpus, "algorithm": algorithm, "dictionary": True}
                 here |= {"decay": decay, "offset": offset}
                 rows.append(here | streamed(tagger, X, y))

@@ -6,7 +6,13 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence, row_totals
+from sklearn_cvb.chain.parameters import (
+    Concentrations,
+    HMMCounts,
+    Presence,
+    row_totals,
+    without_fixed,
+)
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
 
@@ -29,6 +35,13 @@ def learn(
     surely = certain(counts, cells) if presence is None else presence()
     if surely is None:
         return concentrations
+    given = concentrations.given
+    if given is not None:
+        # Rows that are said teach nothing: as if they were not there.
+        counts = without_fixed(counts, given, cells)
+        there = zip(surely.totals, given.fixed, strict=True)
+        seen = HMMCounts(*(total * ~fixed for total, fixed in there))
+        surely = Presence(without_fixed(surely.cells, given, cells), seen)
     totals = row_totals(counts, cells)
 
     def rows(name: str, width: int) -> SymmetricRows:

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters import Concentrations, Prior
+from sklearn_cvb.learning.dirichlet import FIXED_MASS
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 from sklearn_cvb.settings import HMMParameters
 
@@ -103,3 +105,98 @@ def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np
     table = np.hstack([table[:, :n_words][:, order], rest])
     rows = np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))
     return table[cells.state, rows]
+
+
+# Rows that stay as they are: rows of a prior beside which nothing that is counted weighs anything
+
+_NAMES = {"start": "startprob", "transitions": "transmat", "emissions": "emissionprob"}
+
+
+def known_parameters(hmm: Any) -> HMMParameters:
+    """What `fixed` keeps: what `init` says, or the posterior means of the model that it is."""
+    init = hmm.init
+    if isinstance(init, HMMParameters):
+        return init
+    if not hasattr(init, "counts_"):
+        raise InvalidParameterError(
+            "fixed needs what is to stay: init=HMMParameters(...), or a fitted model"
+        )
+    found: dict[str, Any] = {"startprob": init.startprob_, "transmat": init.transmat_}
+    if hasattr(init, "vocabulary_"):
+        words = {"emissionprob": init.emissionprob_, "vocabulary": init.vocabulary_.tolist()}
+        return HMMParameters(**found, **words)
+    names = HMMParameters().get_params().keys() - found.keys()
+    of_model = {name: getattr(init, f"{name}_", None) for name in names}
+    return HMMParameters(**found, **of_model)
+
+
+def fixed_rows(hmm: Any, n_states: int) -> dict[str, np.ndarray]:
+    """Which rows of which tables are fixed; a table of which none is has no entry."""
+    found = {}
+    for name, value in (hmm.fixed or {}).items():
+        rows = np.asarray(value)
+        shapes = [()] if name == "start" else [(), (n_states,)]
+        if name not in _NAMES or rows.dtype != bool or rows.shape not in shapes:
+            raise InvalidParameterError(
+                "fixed maps 'start', 'transitions' and 'emissions' to True, the last two also to a "
+                f"boolean array of shape {(n_states,)}; got {value!r} for {name!r}"
+            )
+        if rows.any():
+            found[name] = np.broadcast_to(rows, n_states)
+    return found
+
+
+def with_given(
+    first: Concentrations, hmm: Any, cells: Cells, vocabulary: np.ndarray | None
+) -> Concentrations:
+    """Concentrations that know which rows of the prior are said, not made from them."""
+    n, rows = cells.n_states, fixed_rows(hmm, cells.n_emitting)
+    if vocabulary is None:
+        # What states emit is the family's (see `sklearn_cvb.emissions.fixed`).
+        rows.pop("emissions", None)
+    if not rows:
+        return first
+    _refuse(first, hmm, rows)
+    tables = chain_tables(known_parameters(hmm), cells, vocabulary)
+    for name, table in zip(_NAMES, tables, strict=True):
+        if name in rows and table is None:
+            raise InvalidParameterError(f"fixed[{name!r}] needs {_NAMES[name]} in init")
+    start, transition, emission = tables
+    none, out, emit = (np.full(size, np.nan) for size in (n, n, n))
+    given = Prior(
+        none, np.nan, np.full((n, n), np.nan), out, np.full(len(cells.state), np.nan), emit
+    )
+    ends = np.zeros(n - cells.n_emitting, bool)
+    if start is not None and "start" in rows:
+        given = given._replace(start=FIXED_MASS * start, start_total=FIXED_MASS)
+    if transition is not None and "transitions" in rows:
+        here = np.append(rows["transitions"], ends)
+        out[here], given.transition[here] = FIXED_MASS, FIXED_MASS * transition[here]
+    if emission is not None and "emissions" in rows:
+        here = np.append(rows["emissions"], ends)
+        emit[here], place = FIXED_MASS, here[cells.state]
+        given.emission[place] = FIXED_MASS * emission[place]
+    return first._replace(given=given)
+
+
+def _refuse(first: Concentrations, hmm: Any, rows: dict[str, np.ndarray]) -> None:
+    """Raise where rows cannot be fixed, or leave nothing to learn a concentration from."""
+    every = {name: bool(own.all()) for name, own in rows.items()}
+    begins = "start" in rows or first.start_alpha is not None
+    why = {
+        "an HDP as prior of transitions shares out what these rows would keep": (
+            first.shared is not None and bool(rows.keys() & {"start", "transitions"})
+        ),
+        "update='token' takes steps from the mean of several rows: use update='sequence'": (
+            "transitions" in rows and "update" in hmm._settings and hmm.update == "token"
+        ),
+        "no row is left to learn alpha from: give it a number": (
+            first.learn_alpha and begins and every.get("transitions", False)
+        ),
+        "no row is left to learn beta from: give it a number": (
+            first.learn_beta and every.get("emissions", False)
+        ),
+    }
+    for message, is_so in why.items():
+        if is_so:
+            raise InvalidParameterError(f"fixed={hmm.fixed!r}: {message}")

@@ -13,6 +13,7 @@ from scipy.special import betainc, betaincinv, expit, logit
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, rows_of
+from sklearn_cvb.learning.dirichlet import FIXED_MASS
 
 # Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
 _HALVINGS, _HALVINGS_OF_NUMBERS = 32, 50
@@ -99,6 +100,9 @@ def _quantiles(components: list[Rows], tails: tuple[float, float]) -> np.ndarray
     result = np.empty((len(tails), n_rows, n_columns))
     step = max(1, _CHUNK // len(components))
     for k in range(n_rows):
+        if components[0].totals[k] >= FIXED_MASS / 2:
+            result[:, k] = components[0].cells[k] / FIXED_MASS
+            continue
         for begin in range(0, n_columns, step):
             block = np.s_[k, begin : begin + step]
             own = np.array([rows.cells[block] for rows in components])

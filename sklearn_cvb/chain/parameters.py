@@ -13,8 +13,14 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.kernels.special import expected_weights
-from sklearn_cvb.learning.dirichlet import FIRST_VALUE, DirichletRows, first_value, log_density
-from sklearn_cvb.settings import VAGUE, gamma_prior_of, setting_of
+from sklearn_cvb.learning.dirichlet import (
+    FIRST_VALUE,
+    FIXED_MASS,
+    DirichletRows,
+    first_value,
+    log_density,
+)
+from sklearn_cvb.settings import VAGUE, Asked
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_DIVISOR = 1e-280
@@ -68,6 +74,19 @@ class Prior(NamedTuple):
     # Those that it was made from, where they are known.
     concentrations: Any = None
 
+    @property
+    def fixed(self) -> tuple[np.ndarray, ...]:
+        """Whether the start row, and each row of transitions and of emissions, is fixed."""
+        totals = self.start_total, self.transition_total, self.emission_total
+        return tuple(np.asarray(total) >= FIXED_MASS / 2 for total in totals)
+
+    def over(self, below: "Prior") -> "Prior":
+        """This prior where it says something, one `below` where it is NaN."""
+        each: Any = zip(self._fields[:-1], self, below, strict=False)
+        tables: Any = {name: np.where(np.isnan(own), other, own) for name, own, other in each}
+        tables["start_total"] = float(tables["start_total"])
+        return below._replace(**tables)
+
     def tally(self) -> Tally:
         """Its cells and row totals, but for that of the start row."""
         rows = self.transition, self.transition_total, self.emission, self.emission_total
@@ -80,7 +99,8 @@ class Concentrations(NamedTuple):
     `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp",
     `gamma` their concentration, and `sticky` what is added for staying in a state (see
     `sklearn_cvb.chain.shared_weights`). `dictionary_weight` is how much the counts that a
-    dictionary expects weigh; None without a dictionary.
+    dictionary expects weigh; None without a dictionary. `given` is what is said of single rows and
+    cells (see `sklearn_cvb.chain.given`), NaN where the concentrations say it.
     """
 
     alpha: float
@@ -96,6 +116,7 @@ class Concentrations(NamedTuple):
     gamma_prior: tuple[float, float] = (1.0, 1.0)
     sticky: float = 0.0
     dictionary_weight: float | None = None
+    given: Prior | None = None
 
     @property
     def learned(self) -> bool:
@@ -118,33 +139,30 @@ class Concentrations(NamedTuple):
 # Priors
 
 
-def prior_settings(hmm: Any, dictionary_weight: float | None) -> Concentrations:
+def prior_settings(hmm: Any, asked: Asked, dictionary_weight: float | None) -> Concentrations:
     """Those of the first sweep, as an estimator's parameters say."""
-    transitions = setting_of(hmm, "transitions")
-    weights, n = transitions.shared, hmm.n_components
-    alpha_prior, beta_prior = gamma_prior_of(hmm.alpha), gamma_prior_of(hmm.beta)
+    weights, n = asked.weights, hmm.n_components
     usual = FIRST_VALUE if weights is None else 1.0
     first = Concentrations(
         first_value(usual if hmm.alpha is None else hmm.alpha),
         first_value(hmm.beta),
-        alpha_prior is not None,
-        beta_prior is not None,
-        alpha_prior or VAGUE,
-        beta_prior or VAGUE,
-        transitions.start_alpha,
-        sticky=float(transitions.sticky),
+        asked.alpha_prior is not None,
+        asked.beta_prior is not None,
+        asked.alpha_prior or VAGUE,
+        asked.beta_prior or VAGUE,
+        asked.transitions.start_alpha,
+        sticky=float(asked.transitions.sticky),
         dictionary_weight=dictionary_weight,
     )
     if weights is None:
         return first
-    gamma_prior = gamma_prior_of(weights.gamma)
     return first._replace(
         # Equal weights are the plain prior, and so is what is learned at first.
         alpha=n * first.alpha if first.learn_alpha else first.alpha,
         shared=(1.0 / n,) * n,
-        gamma=float(weights.gamma) if gamma_prior is None else _FIRST_GAMMA,
-        learn_gamma=gamma_prior is not None,
-        gamma_prior=gamma_prior or VAGUE,
+        gamma=float(weights.gamma) if asked.gamma_prior is None else _FIRST_GAMMA,
+        learn_gamma=asked.gamma_prior is not None,
+        gamma_prior=asked.gamma_prior or VAGUE,
     )
 
 
@@ -206,7 +224,8 @@ def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
         if cells.expected is not None:
             emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
         emit = emit + cells.row_totals(emission - equal)
-    return Prior(start, start_total, transition, out, emission, emit, hyper)
+    prior = Prior(start, start_total, transition, out, emission, emit, hyper)
+    return prior if hyper.given is None else hyper.given.over(prior)
 
 
 def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
@@ -352,7 +371,8 @@ def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tup
     tables = _listed_rows(counts, prior, cells)
     logs = [digamma(rows.totals) for rows in tables]
     divisors = [np.exp(each) for each in logs]
-    if min(divisor.min() for divisor in divisors) <= _SMALLEST_DIVISOR:
+    is_small = min(divisor.min() for divisor in divisors) <= _SMALLEST_DIVISOR
+    if is_small or any(rows.any() for rows in prior.fixed):
         return exp_expected_log(counts, prior, cells), sum(rows.divergence() for rows in tables)
     weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
     each = zip(tables, logs, divisors, weights, _allowed(cells), strict=True)
@@ -369,6 +389,11 @@ def log_prior_density(counts: HMMCounts, prior: Prior, weights: Weights, cells: 
     """The log prior in the softmax basis: the sum of u log theta over all cells (nats)."""
     if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
         return 0.0
+    if any(rows.any() for rows in prior.fixed):
+        free = without_fixed(HMMCounts(prior.start, prior.transition, prior.emission), prior, cells)
+        prior = prior._replace(
+            **free._asdict(), emission_total=prior.emission_total * ~prior.fixed[2]
+        )
     # Rows that all are the start row have no prior of their own.
     is_tied = cells.topology is not None and cells.topology.tied
     # The end has no parameters: nothing follows it, and it emits nothing.
@@ -394,6 +419,16 @@ def empty_counts(cells: Cells) -> HMMCounts:
     """Counts of zero."""
     n = cells.n_states
     return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
+
+
+def without_fixed(tables: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:
+    """Tables with zeros in the rows that are fixed."""
+    start, out, emit = prior.fixed
+    return HMMCounts(
+        np.where(start, 0.0, tables.start),
+        np.where(out[:, None], 0.0, tables.transition),
+        np.where(emit[cells.state], 0.0, tables.emission),
+    )
 
 
 def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:

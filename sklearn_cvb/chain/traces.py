@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import xlogy
 
 from sklearn_cvb.chain.lattice import Cells, Problem
 from sklearn_cvb.chain.parameters import (
@@ -14,10 +15,12 @@ from sklearn_cvb.chain.parameters import (
     prior_of,
     rare_in,
     with_rare,
+    without_fixed,
 )
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning import dirichlet
+from sklearn_cvb.learning.dirichlet import FIXED_MASS
 from sklearn_cvb.learning.gibbs import Traced
 
 
@@ -73,10 +76,20 @@ def chains_of(traces: Sequence[Sequence[Traced]], n_burn_in: int) -> Chains | No
 
 def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
     """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
+    known = 0.0
+    if any(rows.any() for rows in prior.fixed):
+        tables, free = (
+            (prior.start, prior.transition, prior.emission),
+            without_fixed(counts, prior, cells),
+        )
+        parts = zip(counts, free, tables, strict=True)
+        known = sum(float(xlogy(own - rest, u / FIXED_MASS).sum()) for own, rest, u in parts)
+        counts = free
     moved = counts.transition > 0
     begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
     return (
-        dirichlet.log_evidence(
+        known
+        + dirichlet.log_evidence(
             counts.start[begun],
             prior.start[begun],
             counts.start.sum(),

@@ -37,7 +37,7 @@ from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import SymmetricRows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
-from sklearn_cvb.settings import VAGUE, gamma_prior_of
+from sklearn_cvb.settings import VAGUE, Valence, gamma_prior_of
 
 # Own row, coarse row.
 _FIRST_MIXTURE = 1 / 3, 2 / 3
@@ -71,14 +71,14 @@ class Concentrations(NamedTuple):
         return self._replace(values=(first, second))
 
 
-def first_concentrations(alpha: Any, alpha_stop: Any) -> Concentrations:
+def first_concentrations(alpha: Any, valence: Valence | None) -> Concentrations:
     """Those of the first sweep, of attachments and stops; None is as the other."""
-    settings = (alpha, alpha if alpha_stop is None else alpha_stop)
-    first, second = map(first_value, settings)
-    priors = tuple(map(gamma_prior_of, settings))
-    learned = priors[0] is not None, priors[1] is not None
-    priors = priors[0] or VAGUE, priors[1] or VAGUE
-    return Concentrations((first, second), learned, alpha_stop is None, priors)
+    alpha_stop = None if valence is None else valence.alpha_stop
+    first = gamma_prior_of(alpha)
+    second = first if alpha_stop is None else gamma_prior_of(alpha_stop)
+    values = first_value(alpha), first_value(alpha if alpha_stop is None else alpha_stop)
+    learned = first is not None, second is not None
+    return Concentrations(values, learned, alpha_stop is None, (first or VAGUE, second or VAGUE))
 
 
 def log_absence(

@@ -102,6 +102,7 @@ class CategoricalFamily(Family):
         self.n_columns: int = len(sizes)
         self.sizes = sizes
         self.n_statistics: int = int(sizes.sum())
+        self.n_parameters: int = n_states * (self.n_statistics - len(sizes))
         # Where the categories of each column begin.
         self.begins: np.ndarray = np.concatenate([[0], np.cumsum(sizes)[:-1]])
 

@@ -118,6 +118,7 @@ class MixedFamily(Family):
         self.n_states = n_states
         self.n_columns: int = sum(map(len, columns))
         self.n_statistics: int = sum(family.n_statistics for family in families)
+        self.n_parameters: int = sum(family.n_parameters for family in families)
 
     def read(self, table: np.ndarray) -> MixedObservations:
         parts = []
@@ -161,6 +162,10 @@ class MixedFamily(Family):
         before = [None] * len(self.families) if kept is None else kept
         parts = zip(self.families, self._split(statistics), before, strict=True)
         return tuple(family.most_likely(own, old) for family, own, old in parts)
+
+    def log_likelihood(self, statistics: np.ndarray, point: tuple[Any, ...]) -> float:
+        parts = zip(self.families, self._split(statistics), point, strict=True)
+        return sum(family.log_likelihood(own, one) for family, own, one in parts)
 
     mean = _of_each("mean", tuple)
     draw = _of_each("draw", tuple)

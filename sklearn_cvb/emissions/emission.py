@@ -60,6 +60,7 @@ class Family:
     n_states: int
     n_columns: int
     n_statistics: int  # S, the numbers that each state learns from
+    n_parameters: int  # free ones, of all states
     states_axis = -1  # of the tables of a point
 
     # What each family defines. Of numbers (n_steps, D), NaN where missing, its observations:
@@ -118,6 +119,17 @@ class Family:
         scores = self.expected(statistics)
         assert isinstance(scores, LinearScores), "other scores have formulas of their own"
         return float((statistics * scores.weights[0]).sum()) - self.log_evidence(statistics)
+
+    def log_likelihood(self, statistics: np.ndarray, point: Any) -> float:
+        """log p(x | point) of the steps that statistics (S, K) were made of (nats)."""
+        scores = self.at(point)
+        assert isinstance(scores, LinearScores), "other scores have formulas of their own"
+        used = statistics != 0.0
+        return float((statistics[used] * scores.weights[0][used]).sum())
+
+    def in_order(self, order: np.ndarray) -> "Family":
+        """The family whose state k is state ``order[k]`` of this one."""
+        return self
 
     def reordered(self, point: Any, order: np.ndarray) -> Any:
         """The point whose state k is state ``order[k]`` of this one."""

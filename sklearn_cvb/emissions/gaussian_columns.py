@@ -96,6 +96,10 @@ class GaussianFamily(Family):
         # Steps, sums and sums of squares of each column; or steps, sums and sums of products.
         self.n_statistics: int = 1 + n + n * (n + 1) // 2 if self.has_matrices else 3 * n
         self.is_shared = is_shared
+        # Of precisions: over columns in each state, or over states (tied); one a state (spherical).
+        n_precisions = n * (n + 1) // 2 if self.has_matrices else (1 if is_shared else n)
+        n_tables = 1 if self.has_matrices and is_shared else n_states
+        self.n_parameters: int = n_states * n + n_tables * n_precisions
 
     def _sum(self, of_means: np.ndarray, of_precisions: np.ndarray) -> float:
         """The sum of all terms; of precisions that are shared there is one."""
@@ -348,6 +352,12 @@ class GaussianColumns(GaussianFamily):
         of_precisions = (0.5 * prior.degrees_of_freedom - 1.0) * np.log(precision)
         of_precisions = of_precisions - 0.5 * prior.scale[:, None] * precision
         return self._sum(of_means, of_precisions)
+
+    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+        count, total, squares = self._parts(statistics)
+        constants = self.at(point).constants[0]
+        off = squares - 2.0 * point.means * total + point.means**2 * count
+        return float((count * constants - 0.5 * off / point.variances).sum())
 
     # In the units of the data
 

@@ -348,6 +348,13 @@ class GaussianMatrices(GaussianFamily):
         of_precisions = 0.5 * ((prior.degrees_of_freedom - n - 1.0) * log_det - trace)
         return self._sum(of_means, of_precisions)
 
+    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+        count, average, scatter = self._scatter(statistics)
+        off = average - point.means
+        scatter = scatter + count[:, None, None] * off[:, :, None] * off[:, None, :]
+        distance = np.einsum("kij,kji->", np.linalg.inv(point.covariances), scatter)
+        return float((count * self.at(point).constants[0]).sum() - 0.5 * distance)
+
     # In the units of the data
 
     def point_of(self, given: dict[str, Any]) -> Point:

@@ -146,6 +146,7 @@ class PoissonFamily(Family):
         self.n_states = n_states
         self.n_columns: int = len(rates)
         self.n_statistics: int = 2 * len(rates) + 1
+        self.n_parameters: int = n_states * len(rates)
         self.is_given = is_given
 
     def read(self, table: np.ndarray) -> Observations:

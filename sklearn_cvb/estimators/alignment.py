@@ -497,10 +497,10 @@ class GibbsAlignmentHMM(Alignments, Chain, AlignedPairs, BaseAlignmentHMM):
 
     Examples
     --------
-    >>> from sklearn_cvb import GibbsAlignmentHMM
+    >>> from sklearn_cvb import GibbsAlignmentHMM, Samples
     >>> pairs = [("the house", "la casa"), ("a house", "una casa"), ("the book", "el libro")]
     >>> X = [(source.split(), target.split()) for source, target in pairs]
-    >>> model = GibbsAlignmentHMM(max_iter=50, thin=1, random_state=0).fit(X)
+    >>> model = GibbsAlignmentHMM(samples=Samples(thin=1), max_iter=50, random_state=0).fit(X)
     >>> model.lexicon_.translations("house", 1)[0][0]
     'casa'
     """

@@ -58,7 +58,7 @@ from sklearn_cvb.reading.validation import (
     StrOptions,
     check_concentrations,
 )
-from sklearn_cvb.settings import ArcWeights, Valence, gamma_prior_of, setting_of
+from sklearn_cvb.settings import ArcWeights, GammaPrior, Valence, gamma_prior_of, setting_of
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
 _TABLES, _MANY_GIGABYTES = 10, 1.0
@@ -215,8 +215,7 @@ class BaseDMV(BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        is_learned = gamma_prior_of(self.alpha) is not None
-        if setting_of(self, "arc_weights").weights is not None and is_learned:
+        if self.arc_weights is not None and isinstance(self.alpha, str | GammaPrior):
             raise InvalidParameterError(
                 "alpha='auto' learns one value for all attachments, and arc_weights give some of "
                 "them more: give alpha a number"
@@ -226,7 +225,7 @@ class BaseDMV(BaseModel):
 
     def _model(self, read: Reading) -> DependencyModel:
         problem = read.problem
-        asked = first_concentrations(self.alpha, setting_of(self, "valence").alpha_stop)
+        asked = first_concentrations(self.alpha, self.valence)
         rare = seen_once(problem.corpus) if self.handle_unknown == "rare" else NOBODY
         return DependencyModel(problem, asked, self.init, rare, self.temperature)
 

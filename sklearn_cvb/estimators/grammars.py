@@ -71,7 +71,7 @@ from sklearn_cvb.reading.validation import (
     check_counts,
     columns_of,
 )
-from sklearn_cvb.settings import MiniBatches, gamma_prior_of, setting_of
+from sklearn_cvb.settings import MiniBatches, setting_of
 
 
 class Rules(Parameters):
@@ -143,9 +143,9 @@ class Steps(Batches):
         "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
         EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
         ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
-        corpus, with eta = (k + 2) ** -decay (see `steps`); the first running counts are those of a
+        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those of a
         batch E-step. Stops after two small changes in a row.
-    steps : StepSizes or None
+    step_sizes : StepSizes or None
         How fast steps get smaller, in stepwise EM and in `partial_fit`.
     """
 
@@ -262,7 +262,7 @@ class BasePCFG(BaseModel):
         """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
         self._check_parameters()
         alpha = self.alpha
-        if gamma_prior_of(alpha) is not None:
+        if isinstance(alpha, str | GammaPrior):
             return
         values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
         if isinstance(alpha, dict):
@@ -589,7 +589,7 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
     def _algorithm(self) -> EM:
         if isinstance(self.update, str) and self.update == "batch":
             return EM()
-        decay = setting_of(self, "steps").decay
+        decay = setting_of(self, "step_sizes").decay
         return Stepwise(
             Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
         )

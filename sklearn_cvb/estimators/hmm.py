@@ -53,7 +53,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     without_lengths,
 )
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, setting_of
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of, setting_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.filtering import Filter
@@ -244,6 +244,10 @@ class Start(Parameters):
         posteriors of each training sequence, arrays of shape (length, n_components); or a fitted
         model of this family over the same vocabulary and states. :ref:`starts` has what each costs,
         and when only one restart is run.
+    fixed : dict or None
+        What stays as `init` gives it, `HMMParameters` or a fitted model (its means): maps "start",
+        "transitions" and "emissions" to True or a boolean array that says which states' rows. These
+        have no prior then. Emissions of numbers are fixed for all states or for none.
     """
 
     init: Annotated[
@@ -254,6 +258,7 @@ class Start(Parameters):
         "array-like",
         None,
     ] = None
+    fixed: Annotated[dict[str, Any] | None, dict, None] = None
 
 
 class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
@@ -348,7 +353,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         state, n = best.state, model.cells.n_emitting
         paths = self._observed.left_paths(self, result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
-        end = counts.transition[:n, n] if setting_of(self, "transitions").end_state else None
+        end = counts.transition[:n, n] if model.cells.has_end else None
         learned = Learned(
             read.words,
             model.cells,
@@ -373,9 +378,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     @property
     def _n_restarts(self) -> int:
-        if self.n_init is None and setting_of(self, "transitions").shared is not None:
-            return 3
-        return super()._n_restarts
+        return asked_of(self).n_restarts
 
     @property
     def _n_features_out(self) -> int:
@@ -421,6 +424,46 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             return log_likelihoods_of_store(self, learned, X)
         found, observed = self._observed.log_likelihoods(self, learned, X, samples)
         return prediction.mean_likelihoods(found), observed
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion: low is good.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        float
+            -2 log p(X) + 2 d in nats, with d free parameters: those of the start, of transitions
+            that the topology allows, and of what each state emits.
+        """
+        log_z, _ = self._log_likelihoods(learned_of(self), X)
+        return float(2 * prediction.n_parameters(learned_of(self)) - 2 * log_z.sum())
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion: low is good (Schwarz 1978).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        float
+            -2 log p(X) + d log N in nats, with the d of `aic` and N observed tokens.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM, Symbols
+        >>> X = [["a", "b"], ["b", "a"]]
+        >>> model = EMHMM(1, emission=Symbols(handle_unknown="error")).fit(X)
+        >>> round(model.bic(X), 4)
+        6.9315
+        """
+        log_z, observed = self._log_likelihoods(learned_of(self), X)
+        free = prediction.n_parameters(learned_of(self))
+        return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -820,9 +863,10 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
 
     Examples
     --------
-    >>> from sklearn_cvb import EMHMM
+    >>> from sklearn_cvb import EMHMM, Symbols
     >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-    >>> model = EMHMM(n_components=2, handle_unknown="error", n_init=3, random_state=0).fit(X)
+    >>> known = Symbols(handle_unknown="error")
+    >>> model = EMHMM(n_components=2, emission=known, n_init=3, random_state=0).fit(X)
     >>> model.transmat_.round(2).max(axis=1)
     array([1., 1.])
     >>> round(model.perplexity(X), 2)

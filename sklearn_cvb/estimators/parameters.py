@@ -113,7 +113,7 @@ def _joined(bases: list[type[Parameters]], part: str) -> dict[str, Any]:
 # What signatures end with, in this order: what is set less often than what says what is learned.
 _LAST = (
     *("init", "n_init", "max_iter", "tol", "random_state", "n_jobs"),
-    *("fixed", "samples", "steps", "supervision", "handle_unknown", "vocabulary"),
+    *("fixed", "samples", "step_sizes", "supervision", "handle_unknown", "vocabulary"),
     *("rare_threshold", "horizontal_markovisation", "decoding"),
     *("warm_start", "checkpoint", "verbose"),
 )
@@ -337,7 +337,7 @@ class Batches(Parameters):
 
     Parameters
     ----------
-    steps : StepSizes or None
+    step_sizes : StepSizes or None
         How fast `partial_fit` forgets old batches; None for not at all.
 
     Attributes
@@ -346,7 +346,7 @@ class Batches(Parameters):
         Calls of `partial_fit` since the last `fit`.
     """
 
-    steps: Annotated[Any, StepSizes, None] = None
+    step_sizes: Annotated[Any, StepSizes, None] = None
 
 
 class Running(Parameters):

@@ -20,6 +20,10 @@ Numbers = float | np.ndarray
 # digits, and of a count plus a prior the smaller one is soon lost.
 SMALLEST, LARGEST = 1e-10, 1e10
 
+# Prior mass of a row that is fixed: beside it no count has a digit, and means, leave-one-out ratios
+# and draws are what the row was given. Products of a few such numbers stay finite.
+FIXED_MASS = 2.0**100
+
 # A row whose Gamma draws sum to less has lost digits, and is drawn anew in log space.
 _SMALLEST_TOTAL = 1e-250
 
@@ -45,13 +49,20 @@ class DirichletRows(NamedTuple):
 
     @property
     def cells(self) -> np.ndarray:
-        """Dirichlet parameters of the posterior."""
-        return self.counts + self.prior
+        """Dirichlet parameters of the posterior; of rows that are fixed those of the prior."""
+        cells = self.counts + self.prior
+        return np.where(self.fixed[self.row], self.prior, cells) if self.fixed.any() else cells
 
     @property
     def totals(self) -> np.ndarray:
         """Their sums by row."""
-        return self.count_totals + self.prior_totals
+        totals = self.count_totals + self.prior_totals
+        return np.where(self.fixed, self.prior_totals, totals) if self.fixed.any() else totals
+
+    @property
+    def fixed(self) -> np.ndarray:
+        """Which rows are fixed: they teach nothing, and have no divergence or density."""
+        return np.asarray(self.prior_totals) >= FIXED_MASS / 2
 
     def mean(self, kept: np.ndarray | None = None) -> np.ndarray:
         """Posterior means; a row without count and prior keeps its values (None: equal shares)."""
@@ -66,7 +77,11 @@ class DirichletRows(NamedTuple):
 
     def expected_log(self) -> np.ndarray:
         """E[log theta] under the posterior (Beal 2003; Wang and Blunsom 2013)."""
-        return digamma(self.cells) - digamma(self.totals)[self.row]
+        logs = digamma(self.cells) - digamma(self.totals)[self.row]
+        if not self.fixed.any():
+            return logs
+        with np.errstate(divide="ignore"):
+            return np.where(self.fixed[self.row], np.log(self.cells / self.totals[self.row]), logs)
 
     def exp_expected_log(self) -> np.ndarray:
         """Its exponential, which does not sum to 1."""
@@ -75,6 +90,11 @@ class DirichletRows(NamedTuple):
     def divergence(self, expected_log: np.ndarray | None = None) -> float:
         """KL of the posterior from the prior (nats; Beal 2003, appendix A)."""
         logs = self.expected_log() if expected_log is None else expected_log
+        if self.fixed.any():
+            here = self.fixed[self.row]
+            none = self.count_totals * ~self.fixed, np.where(self.fixed, 1.0, self.prior_totals)
+            cells = np.where(here, 0.0, self.counts), np.where(here, 1.0, self.prior)
+            return DirichletRows(*cells, *none, self.row).divergence(np.where(here, 0.0, logs))
         return float(np.sum(self.counts * logs)) - self.log_evidence()
 
     def averages(self) -> tuple[np.ndarray, float]:
@@ -84,7 +104,8 @@ class DirichletRows(NamedTuple):
 
     def log_prior_density(self, weights: np.ndarray) -> float:
         """The log prior of listed cells in the softmax basis: the sum of u log theta (nats)."""
-        return float(np.sum(xlogy(self.prior, weights))) if self.prior_totals.any() else 0.0
+        prior = np.where(self.fixed[self.row], 0.0, self.prior) if self.fixed.any() else self.prior
+        return float(np.sum(xlogy(prior, weights))) if self.prior_totals.any() else 0.0
 
     def log_evidence(self) -> float:
         """Log probability of whole counts in a given order (nats)."""

@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
-from sklearn_cvb.settings import gamma_prior_of, setting_of
+from sklearn_cvb.settings import fields_of, gamma_prior_of, setting_of
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -138,7 +138,7 @@ def seen_after(before: Seen | None, batch: Batch, estimator: Any, n_batches: int
         uses = uses.copy()
         uses[: len(before.uses)] += before.uses
         n_batches += before.n_batches
-    total = setting_of(estimator, "steps").total_samples
+    total = setting_of(estimator, "step_sizes").total_samples
     scale = 1.0 if total is None else total / max(1, n_sequences)
     return Seen(
         n_tokens, n_sequences, scale * n_tokens, n_batches, uses, _layout_parameters(estimator)
@@ -158,11 +158,7 @@ def seen_by_fit(estimator: Any, batch: Batch) -> Seen:
 
 
 def _layout_parameters(estimator: Any) -> dict[str, Any]:
-    found = estimator.get_params(deep=False)
-    for name in {"transitions", "emission", "tag_dictionary"} & found.keys():
-        fields = setting_of(estimator, name).get_params(deep=False).items()
-        found |= {f"{name}__{field}": value for field, value in fields}
-    return {name: found[name] for name in _LAYOUT & found.keys()}
+    return fields_of(estimator, _LAYOUT)
 
 
 class Running(NamedTuple):
@@ -264,7 +260,7 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
         finished = finished._replace(work=None)
     batch = estimator._batch_of(read, finished)
     seen_now = seen_after(seen, batch, estimator)
-    steps = setting_of(estimator, "steps")
+    steps = setting_of(estimator, "step_sizes")
     step = step_for(seen, seen_now, 1.0 if steps.decay is None else steps.decay, steps.offset)
     counts = mapped(lambda one: step.batch * one, state.counts)
     if running is not None:

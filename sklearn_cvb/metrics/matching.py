@@ -169,6 +169,9 @@ class _Order(NamedTuple):
 
     def prior(self, prior: Prior) -> Prior:
         """Priors and their totals."""
+        known = prior.concentrations
+        if known is not None and known.given is not None:
+            known = known._replace(given=self.prior(known.given))
         rows = self.rows(prior.start)
         start, transition = self.chain(prior.start, prior.transition)
         return prior._replace(
@@ -177,6 +180,7 @@ class _Order(NamedTuple):
             transition_total=prior.transition_total[rows],
             emission=self.cells(prior.emission),
             emission_total=prior.emission_total[rows],
+            concentrations=known,
         )
 
 

@@ -187,7 +187,7 @@ def plot_components(selection: ComponentSelection, axes: Any = None) -> np.ndarr
     >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"], ["b", "a", "b", "a"]] * 3
     >>> selection = select_components(VBHMM(random_state=0), X, [1, 2, 3], random_state=0)
     >>> [ax.get_title() for ax in plot_components(selection)]
-    ['evidence', 'held-out perplexity', 'BIC']
+    ['evidence', 'held-out perplexity', 'AIC', 'BIC', 'ICL']
     """
     panels = [criterion for criterion in selection.criteria if criterion.values is not None]
     if axes is None:

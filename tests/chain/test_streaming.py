@@ -137,7 +137,7 @@ def assert_counts(model, plain, atol=1e-10):
 @pytest.mark.parametrize("total_samples", [None, 30])
 def test_running_counts_are_those_of_the_scheme(kind, decay, offset, total_samples):
     batches = drawn_batches()
-    settings = {"steps": StepSizes(decay, offset=offset, total_samples=total_samples)}
+    settings = {"step_sizes": StepSizes(decay, offset=offset, total_samples=total_samples)}
     model = model_of(kind, batches, **settings)
     for batch, plain in zip(
         batches, streamed(kind, batches, decay, offset, total_samples), strict=True
@@ -163,7 +163,7 @@ def test_one_batch_is_one_sweep(kind):
 def test_a_batch_after_a_fit_is_one_more(kind):
     """The fit stands for so many batches of the size of the next one."""
     first, second = drawn_batches()[3], drawn_batches()[0]
-    settings = {"max_iter": 1, "steps": StepSizes(0.6, offset=1.0)}
+    settings = {"max_iter": 1, "step_sizes": StepSizes(0.6, offset=1.0)}
     after = model_of(kind, [first], **settings).fit(first).partial_fit(second)
     stream = model_of(kind, [first], **settings).partial_fit(first).partial_fit(second)
     assert np.allclose(after.counts_.transition, stream.counts_.transition, atol=1e-12, rtol=0)
@@ -177,7 +177,7 @@ def test_the_order_of_batches_changes_little_where_all_counts_count_alike(kind):
     batches = [rows[i : i + 10] for i in range(0, 60, 10)]
     both = []
     for order in (batches, batches[:1] + batches[:0:-1]):
-        model = kind(2, alpha=0.1, beta=0.1, steps=StepSizes(1.0), random_state=0)
+        model = kind(2, alpha=0.1, beta=0.1, step_sizes=StepSizes(1.0), random_state=0)
         for batch in order:
             model.partial_fit(batch)
         both.append(model)
@@ -233,7 +233,7 @@ def test_maximum_likelihood_learns_words_and_steps_that_are_new(kind):
     ],
 )
 def test_other_settings_stream(kind, settings):
-    model = kind(3, random_state=0, steps=StepSizes(0.7, offset=0.0), **settings)
+    model = kind(3, random_state=0, step_sizes=StepSizes(0.7, offset=0.0), **settings)
     seen = 0
     for batch in drawn_batches():
         y = [[0] + [None] * (len(row) - 1) for row in batch] if "supervision" in settings else None

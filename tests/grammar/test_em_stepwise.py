@@ -76,7 +76,7 @@ def engine(request, monkeypatch):
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize(("batch_size", "power"), [(1, 0.7), (2, 0.6), (3, 1.0), (100, 0.7)])
 def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, engine):
-    fitted = model(alpha=alpha, batch_size=batch_size, steps=StepSizes(power)).fit(X)
+    fitted = model(alpha=alpha, batch_size=batch_size, step_sizes=StepSizes(power)).fit(X)
     assert (fitted._read(X, None).problem.forest is None) == (engine == "lists")
     tables = plain.frequencies(GRAMMAR, X)
     counts, met = stepwise(tables, START, alpha, batch_size, power, 3, generator())
@@ -140,7 +140,7 @@ def test_restarts_on_threads_give_the_same_bits():
 
 def test_batch_updates_know_no_batches():
     plain = EMPCFG(TEXT, init=START, max_iter=4).fit(X)
-    same = model(steps=StepSizes(0.9), update="batch", max_iter=4, tol=1e-4).fit(X)
+    same = model(step_sizes=StepSizes(0.9), update="batch", max_iter=4, tol=1e-4).fit(X)
     assert np.array_equal(plain.history_, same.history_)
     assert np.array_equal(plain.counts_.rule, same.counts_.rule)
 
@@ -194,8 +194,8 @@ def test_a_symbol_without_count_and_prior_keeps_its_weights():
     [
         ("update", {"update": "token"}),
         ("size", {"update": MiniBatches(0)}),
-        ("decay", {"steps": StepSizes(0.5)}),
-        ("decay", {"steps": StepSizes(1.1)}),
+        ("decay", {"step_sizes": StepSizes(0.5)}),
+        ("decay", {"step_sizes": StepSizes(1.1)}),
     ],
 )
 def test_values_out_of_range_are_refused(name, settings):

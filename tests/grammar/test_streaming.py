@@ -66,7 +66,7 @@ def streamed(kind, grammar, batches, decay, offset, total_samples):
 @pytest.mark.parametrize("total_samples", [None, 40])
 def test_running_counts_are_those_of_the_scheme(kind, decay, offset, total_samples):
     grammar = Grammar.from_text(TEXT)
-    settings = {"steps": StepSizes(decay, offset=offset, total_samples=total_samples)}
+    settings = {"step_sizes": StepSizes(decay, offset=offset, total_samples=total_samples)}
     model = kind(TEXT, alpha=ALPHA, init=START, **settings)
     found = streamed(kind, grammar, BATCHES, decay, offset, total_samples)
     for batch, counts in zip(BATCHES, found, strict=True):

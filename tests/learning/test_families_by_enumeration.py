@@ -105,9 +105,7 @@ PAIRS = [([0, 1, 2], [0, 1]), ([1, 3, 1, 0], [2, 0, 1]), ([2], [1, 1]), ([3, 2],
 def alignments(**more):
     def make(prefix, value):
         kind = getattr(sklearn_cvb, f"{prefix}AlignmentHMM")
-        estimator = kind(
-            alpha=value, beta=value, emission=Symbols(handle_unknown="error"), init="even", **more
-        )
+        estimator = kind(alpha=value, beta=value, handle_unknown="error", init="even", **more)
         return enumerated_alignments(estimator, PAIRS), estimator._algorithm()
 
     return make

@@ -107,8 +107,8 @@ def test_what_loses_least_is_merged_first():
     ],
 )
 def test_rounds(most, length, splits, merges):
-    plan = splitting.plan_of("split-merge", most, length)
+    plan = splitting.plan_of(most, length)
     assert (plan.splits, plan.merges) == (splits, merges)
     alike = 20 if most > 1 else 0
     assert plan.n_resting == max(merges, default=0) + alike
-    assert splitting.plan_of("fixed", most, length) == ((), (), alike)
+    assert splitting.plan_of(most, None) == ((), (), alike)

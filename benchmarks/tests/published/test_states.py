@@ -58,7 +58,8 @@ def test_against_the_best_fixed_number():
 
 def test_like_concentrations_are_compared():
     """With equal weights "hdp" has the plain prior's default of 0.1 in each cell."""
-    assert states.model_of("VB", "fixed", 40, 0).alpha == 0.1
+    X = [[0, 1], [1, 0]]
+    assert states.model_of("VB", "fixed", 40, 0, max_iter=1).fit(X).alpha_ == 0.1
     settings = states.concentrations_of("hdp", 40)
     assert states.model_of("VB", "hdp", 40, 0, **settings).alpha == 4.0
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.given import fixed_rows, known_parameters, with_given
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals, mixture_quantiles
 from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
@@ -46,6 +47,7 @@ from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predi
 from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
+from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
@@ -69,7 +71,7 @@ from sklearn_cvb.reading.validation import (
     check_table_to_fit,
     tell,
 )
-from sklearn_cvb.settings import GammaPrior, setting_of
+from sklearn_cvb.settings import GammaPrior, asked_of, setting_of
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
@@ -456,6 +458,9 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
     family = emission.bind(series.table, n_states)
+    rows = fixed_rows(hmm, n_states).get("emissions")
+    if rows is not None:
+        family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
@@ -477,12 +482,13 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
 
 def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
+    asked, left_out = asked_of(hmm), left_out_by(hmm)
     return NumberChain(
         read.problem,
-        prior_settings(hmm, None),
+        with_given(prior_settings(hmm, asked, None), hmm, read.problem.cells, None),
         hmm.init,
-        left_out.block_length if (left_out := left_out_by(hmm)) else None,
-        threads_for_each(1 if hmm._fixed_start(read) else hmm._n_restarts, hmm.n_jobs),
+        None if left_out is None else left_out.block_length,
+        threads_for_each(1 if hmm._fixed_start(read) else asked.n_restarts, hmm.n_jobs),
     )
 
 
@@ -605,8 +611,9 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
     start, transition = by.chain(counts.start, counts.transition)
     counts = HMMCounts(start, transition, counts.emission[by.order])
     point, statistics = family.reordered(before.point, by.order), counts.emission.T
+    family = family.in_order(by.order)
     scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
-    numeric = before._replace(point=point, predicting=scores[0], scoring=scores[1])
+    numeric = before._replace(family=family, point=point, predicting=scores[0], scoring=scores[1])
     fields = {"counts": counts, "more": learned.more._replace(numeric=numeric)}
     return fields, family.attributes(point)
 

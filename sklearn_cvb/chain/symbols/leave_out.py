@@ -430,7 +430,9 @@ def sweep(
     if frozen:
         return units, total
     units = units._replace(n_sweeps=units.n_sweeps + 1, absent=work.absent)
-    if is_alone or units.n_sweeps % REBUILT == 0:
+    # Beside the mass of a row that is fixed no change of its counts has a digit.
+    is_fixed = any(rows.any() for rows in prior.fixed)
+    if is_alone or is_fixed or units.n_sweeps % REBUILT == 0:
         own = counts_of(units, problem.cells)
     else:
         own = moved(units.own, before, work.shared)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain import prediction
+from sklearn_cvb.chain.given import with_given
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
 from sklearn_cvb.chain.lattice import (
     Cells,
@@ -48,7 +49,12 @@ from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_ea
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import HMMParameters, Windows, gamma_prior_of, known_words, setting_of
+from sklearn_cvb.settings import (
+    HMMParameters,
+    Windows,
+    asked_of,
+    known_words,
+)
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
 has_vocabulary = True
@@ -101,7 +107,7 @@ def words_and_cells(
 ) -> WordsRead:
     """What words tell, and the whole layout of parameters, with topology and ends."""
     read: WordsRead = hmm._words_read(vocabulary, corpus, y, streams)
-    transitions = setting_of(hmm, "transitions")
+    transitions = asked_of(hmm).transitions
     topology = topology_of(transitions.topology, read.cells.n_states)
     if topology is not None and not topology.tied:
         refuse_token_updates(hmm)
@@ -157,18 +163,18 @@ def model(hmm: Any, read: Reading) -> SymbolChain:
 
 def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
     """How a chain begins, and what is inferred at a time: all that parameters say of it."""
-    is_clean, weight = getattr(read.words, "is_clean", False), None
-    if hasattr(hmm, "tag_dictionary"):
+    asked, weight = asked_of(hmm), None
+    if asked.dictionary is not None:
         # One concentration for all emissions can be learned only where all are equal.
-        is_equal = is_clean and gamma_prior_of(hmm.beta) is not None
-        weight = 0.0 if is_equal else setting_of(hmm, "tag_dictionary").weight
+        is_equal = getattr(read.words, "is_clean", False) and asked.beta_prior is not None
+        weight = 0.0 if is_equal else asked.dictionary.weight
     left_out = left_out_by(hmm, *read.problem.longest_and_all())
     resampled, coldest = "token", None
     if hasattr(hmm, "samples"):
         resampled = default_update if hmm.update is None else hmm.update
         temperatures = hmm._kept().temperatures
         coldest = None if temperatures is None else min(temperatures)
-    n_restarts = 1 if hmm._fixed_start(read) else hmm._n_restarts
+    n_restarts = 1 if hmm._fixed_start(read) else asked.n_restarts
     init = usual_start(hmm, read) if hmm.init is None else hmm.init
     if hmm.init is None and init == "parameter" and left_out and left_out.update == "token":
         init = "word"
@@ -179,13 +185,13 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
             "(see `emission`)"
         )
     return ChainSettings(
-        prior_settings(hmm, weight),
+        with_given(prior_settings(hmm, asked, weight), hmm, read.problem.cells, read.words.types),
         init,
         read.words.types,
         left_out or WHOLE,
         resampled,
         coldest,
-        counts_rare=known_words(hmm)[1] in ("rare", "form"),
+        counts_rare=asked.handle_unknown in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
     )
 

@@ -32,7 +32,7 @@ from sklearn_cvb.reading.dictionary import (
     tags_of,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import gamma_prior_of, known_words, setting_of
+from sklearn_cvb.settings import asked_of, setting_of
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
@@ -172,16 +172,18 @@ class TagsRead(NamedTuple):
 
 def settings_of(hmm: Any, streams: bool = False) -> TagSettings:
     """The parameters of a tagger that say how dictionary and labels are read."""
-    dictionary = setting_of(hmm, "tag_dictionary")
+    asked = asked_of(hmm)
+    dictionary = asked.dictionary
+    assert dictionary is not None, "taggers have one"
     return TagSettings(
         dictionary.entries or {},
         dictionary.denoise,
         dictionary.unknown_tags,
         hmm.supervision,
         hmm.n_components,
-        known_words(hmm)[1],
-        gamma_prior_of(hmm.beta) is not None,
-        setting_of(hmm, "steps").total_samples if hasattr(hmm, "steps") else None,
+        asked.handle_unknown,
+        asked.beta_prior is not None,
+        asked.total_samples,
         streams,
     )
 

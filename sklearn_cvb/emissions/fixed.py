@@ -1,0 +1,85 @@
+"""Emissions that a fit leaves as they are."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.emissions.emission import Family
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+
+class Known(NamedTuple):
+    """The distribution of parameters that are known: all quantiles are their values."""
+
+    values: np.ndarray
+
+    def ppf(self, tail: float) -> np.ndarray:
+        """The values."""
+        return self.values
+
+    def cdf(self, values: np.ndarray) -> np.ndarray:
+        """Where these are reached."""
+        return (values >= self.values).astype(np.float64)
+
+
+class FixedFamily(Family):
+    """A family whose parameters are a point, whatever is observed."""
+
+    def __init__(self, family: Family, point: Any, rows: np.ndarray) -> None:
+        if not rows.all():
+            raise InvalidParameterError(
+                "fixed: what states emit is fixed for all of them or for none where it is numbers"
+            )
+        self.family = family
+        self.point = point
+        for name in Family.__annotations__:
+            if not hasattr(type(self), name):
+                setattr(self, name, getattr(family, name))
+        self.statistics: Any = family.statistics
+        self.completed: Any = family.completed
+        self.reordered: Any = family.reordered
+
+    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
+        return self.point
+
+    def mean(self, statistics: np.ndarray) -> Any:
+        return self.point
+
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
+        return self.point
+
+    def expected(self, statistics: np.ndarray) -> Any:
+        return self.family.at(self.point)
+
+    def predictive(self, statistics: np.ndarray) -> Any:
+        return self.family.at(self.point)
+
+    def divergence(self, statistics: np.ndarray) -> float:
+        return 0.0
+
+    def log_prior(self, point: Any) -> float:
+        return 0.0
+
+    def log_evidence(self, statistics: np.ndarray) -> float:
+        return self.family.log_likelihood(statistics, self.point)
+
+    def marginals(self, statistics: np.ndarray) -> Any:
+        return _known(self.family, self.point)
+
+    def in_order(self, order: np.ndarray) -> "FixedFamily":
+        point = self.reordered(self.point, order)
+        return FixedFamily(self.family, point, np.ones(self.n_states, bool))
+
+
+def _known(family: Any, point: Any) -> Any:
+    """Known values in the place of distributions."""
+    if hasattr(family, "families"):
+        parts = zip(family.families, point, strict=True)
+        return [_known(own, one) for own, one in parts]
+    found = family.attributes(point)
+    if "means_" in found:
+        found = dict(zip(("means", "variances"), family.moments(point), strict=True))
+    return {
+        name.removesuffix("_"): list(map(Known, own)) if isinstance(own, list) else Known(own)
+        for name, own in found.items()
+    }
