@@ -165,7 +165,7 @@ def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
         return [
             f"X of shape {shape} is read as {shape[0]} sequences of {shape[1]} steps and "
             f"{shape[2]} columns: if it is (sequence, column, step), as sktime and aeon have it, "
-            "pass X.transpose(0, 2, 1)"
+            "pass X.transpose(0, 2, 1) or sklearn_cvb.split_panel(X)"
         ]
     if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
         one = "[X]" if series.is_table else "[numpy.concatenate(X)]"
@@ -541,10 +541,10 @@ def _training(hmm: Any, state: Any, read: Reading) -> ReadNumbers:
 
 def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> ReadNumbers:
     """Sequences under a model's weights."""
-    if not means:
-        return read_under(hmm, learned, X, predicting_weights(learned))
     new, numeric = _given(hmm, learned, X), learned.more.numeric
-    return _read_under(new, mean_and_log(learned), numeric.scoring, learned.layout)
+    if means:
+        return _read_under(new, mean_and_log(learned), numeric.scoring, learned.layout)
+    return _read_under(new, predicting_weights(learned), numeric.predicting, learned.layout)
 
 
 def read_under(hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights]) -> ReadNumbers:
