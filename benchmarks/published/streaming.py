@@ -136,7 +136,7 @@ def grid(settings):
                 here |= {"decay": decay, "offset": offset}
                 rows.append(here | streamed(tagger, X, y))
                 if corpus == "brown":
-                    model = MODELS[algorithm](_N_STATES, random_state=0, steps=steps)
+                    model = MODELS[algorithm](_N_STATES, random_state=0, step_sizes=steps)
                     rows.append(here | {"dictionary": False} | streamed(model, X))
     return {"rows": rows, "n_sentences": len(X)}
 

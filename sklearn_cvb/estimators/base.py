@@ -81,8 +81,10 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         """`fit` once X and y are read; callbacks are given these, too."""
         if read.messages:
             tell(read.messages)
-        algorithm, model = self._algorithm(), self._model(read)
-        fits, interrupted, context = run_all(self, algorithm, model, read, (X, y))
+        n_restarts, algorithm, model = self._n_restarts, self._algorithm(), self._model(read)
+        fits, interrupted, context = run_all(
+            self, algorithm, model, read, (X, y), n_restarts
+        )
         left = left_of(self, algorithm, model, read, fits)
         if self.warm_start:
             resume = read._replace(attributes={}, messages=()), best_fit(fits)

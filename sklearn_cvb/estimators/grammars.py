@@ -143,8 +143,8 @@ class Steps(Batches):
         "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
         EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
         ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
-        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those of a
-        batch E-step. Stops after two small changes in a row.
+        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those
+        of a batch E-step. Stops after two small changes in a row.
     step_sizes : StepSizes or None
         How fast steps get smaller, in stepwise EM and in `partial_fit`.
     """

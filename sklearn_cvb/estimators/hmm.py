@@ -304,7 +304,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        transitions = setting_of(self, "transitions")
+        transitions = asked_of(self).transitions
         if transitions.start_alpha is not None:
             may_be_zero = isinstance(self, PointEstimates)
             check_concentrations("start_alpha", np.array(transitions.start_alpha), may_be_zero)

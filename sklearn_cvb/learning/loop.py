@@ -58,6 +58,8 @@ class Job(NamedTuple):
     read : Reading
     data : tuple
         X and y, for callbacks.
+    n_restarts : int
+        How many are asked for.
     """
 
     estimator: Any
@@ -65,14 +67,20 @@ class Job(NamedTuple):
     model: Model
     read: Reading
     data: tuple[Any, Any]
+    n_restarts: int
 
 
 def run_all(
-    estimator: Any, algorithm: Algorithm, model: Model, read: Reading, data: tuple[Any, Any]
+    estimator: Any,
+    algorithm: Algorithm,
+    model: Model,
+    read: Reading,
+    data: tuple[Any, Any],
+    n_restarts: int,
 ) -> tuple[list[Fit], bool, Any]:
     """The fits of all restarts, whether Ctrl-C ended them, and the context of callbacks."""
     check_requirements(algorithm, model)
-    job = Job(estimator, algorithm, model, read, data)
+    job = Job(estimator, algorithm, model, read, data, n_restarts)
     with _opened_checkpoint(job) as saved:
         rngs, before = _beginnings(job, saved)
         context = _root_context(estimator, len(rngs))
@@ -279,7 +287,7 @@ def _restored(job: Job, fit: Fit) -> Fit:
 
 def _generators(job: Job, resumed: Fit | None) -> list[np.random.Generator]:
     """A random generator for each restart; a fit that goes on has a single one, its own."""
-    n_init = job.estimator._n_restarts
+    n_init = job.n_restarts
     if resumed is not None:
         assert resumed.randomness is not None, "sweeps leave it"
         if job.estimator.verbose and n_init > 1:
