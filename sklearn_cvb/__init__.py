@@ -21,6 +21,7 @@ try:
     )
     from sklearn_cvb.reading.corpus import split_by_lengths
     from sklearn_cvb.reading.dictionary import tag_dictionary_from
+    from sklearn_cvb.reading.panels import split_panel
     from sklearn_cvb.settings import (
         HDP,
         IBM1,
@@ -114,6 +115,7 @@ __all__ = [
     "open_store",
     "read_pharaoh",
     "split_by_lengths",
+    "split_panel",
     "symmetrize",
     "tag_dictionary_from",
     "to_pharaoh",

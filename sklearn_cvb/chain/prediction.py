@@ -165,6 +165,12 @@ class Read:
         decoding.sample_paths(self.weights, self.logs, lattice, starts, rng, path, log_z)
         return path[inside], log_z
 
+    def log_emission(self) -> np.ndarray:
+        """Log weights of the only token under all states; 0 where it is unobserved."""
+        logs, (_, _, state, cell) = np.full(self.cells.n_emitting, -np.inf), self.lattice
+        logs[state] = np.where(cell >= 0, self.logs.emission[cell], 0.0)
+        return logs
+
     def table(self, posterior: np.ndarray) -> np.ndarray:
         """Posteriors over all states, token by token."""
         return dense_posterior(self.lattice, posterior, self.cells.n_emitting)

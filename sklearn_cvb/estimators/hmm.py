@@ -57,6 +57,7 @@ from sklearn_cvb.reading.validation import (
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of
 
 if TYPE_CHECKING:
+    from sklearn_cvb.chain.filtering import Filter
     from sklearn_cvb.chain.forecasting import Forecast
 
 # Below this acceptance rate a chain can be said to stand still.
@@ -593,6 +594,28 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         read = self._observed.read_again(self, learned_of(self), X)
         table = prediction.posterior_table(read, kernels.filtered)
         return reading.arrange(read.corpus, table, np.nan)
+
+    def start_filter(self) -> "Filter":
+        """Follow a sequence whose observations arrive one after the other.
+
+        Returns
+        -------
+        Filter
+            ``filter.update(observation)`` is p(z_t | x_1..t), as `filter_proba` of all so far.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM
+        >>> X = [["dry", "dry", "wet", "wet"], ["wet", "wet", "dry"], ["dry", "dry", "dry"]]
+        >>> rain = EMHMM(2, random_state=0).fit(X).start_filter()
+        >>> for weather in ["wet", None, "dry"]:
+        ...     proba = rain.update(weather)
+        >>> rain.n_observations, proba.shape
+        (3, (2,))
+        """
+        from sklearn_cvb.chain.filtering import Filter
+
+        return Filter(self, learned_of(self))
 
     def predict_next_proba(self, X: Any) -> np.ndarray:
         """Probability of each symbol to come next after each sequence; only for symbols.

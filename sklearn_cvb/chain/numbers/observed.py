@@ -169,7 +169,7 @@ def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
         return [
             f"X of shape {shape} is read as {shape[0]} sequences of {shape[1]} steps and "
             f"{shape[2]} columns: if it is (sequence, column, step), as sktime and aeon have it, "
-            "pass X.transpose(0, 2, 1)"
+            "pass X.transpose(0, 2, 1) or sklearn_cvb.split_panel(X)"
         ]
     if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
         one = "[X]" if series.is_table else "[numpy.concatenate(X)]"
@@ -403,6 +403,10 @@ class ReadNumbers(Read):
             posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
         return posterior.ravel(), log_z
 
+    def log_emission(self) -> np.ndarray:
+        """Log densities of the only step under all states."""
+        return super().log_emission() + self.taken_off
+
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
         return self.entries()[1] + np.add.reduceat(self.taken_off, self.corpus.starts[:-1])
@@ -548,6 +552,19 @@ def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> ReadN
     if means:
         return _read_under(new, mean_and_log(learned), numeric.scoring, learned.layout)
     return _read_under(new, predicting_weights(learned), numeric.predicting, learned.layout)
+
+
+def read_under(hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights]) -> ReadNumbers:
+    """Sequences under weights, which predictions are made under, and their logs."""
+    new = _given(hmm, learned, X)
+    return _read_under(new, chain, learned.more.numeric.predicting, learned.layout)
+
+
+def one_step(learned: Learned, observation: Any) -> list[Any]:
+    """A single observation as X; one that is missing lacks all columns."""
+    n_columns = learned.more.numeric.family.n_columns
+    values = observation.to_numpy() if hasattr(observation, "to_numpy") else observation
+    return [[[values] * n_columns if is_missing(values) else np.atleast_1d(values)]]
 
 
 def log_likelihoods(

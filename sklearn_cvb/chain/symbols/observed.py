@@ -369,14 +369,24 @@ def arranged_states(hmm: Any, words: Any, corpus: Corpus, path: np.ndarray) -> n
 
 
 def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> prediction.Read:
-    """Sequences under a model's weights; unknown words nobody emits are unobserved."""
+    """Sequences under a model's weights."""
+    chain = prediction.mean_and_log if means else prediction.predicting_weights
+    return read_under(hmm, learned, X, chain(learned))
+
+
+def read_under(
+    hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights]
+) -> prediction.Read:
+    """Sequences under weights and their logs; unknown words nobody emits are unobserved."""
     corpus = reading.encoded_again(hmm, learned.words.index, X)
-    weights, logs = (
-        prediction.mean_and_log(learned) if means else prediction.predicting_weights(learned)
-    )
-    lattice, weights, logs = hmm._with_unknown(learned, corpus, weights, logs)
+    lattice, weights, logs = hmm._with_unknown(learned, corpus, *chain)
     lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
     return prediction.Read(corpus, lattice, weights, logs, learned.layout)
+
+
+def one_step(learned: Learned, observation: Any) -> list[Any]:
+    """A single observation as X."""
+    return [[observation]]
 
 
 def log_likelihoods(

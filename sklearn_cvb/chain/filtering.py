@@ -1,0 +1,120 @@
+"""Filtering of one sequence whose observations arrive one after the other."""
+
+import copy
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_cvb.chain.prediction import predicting_weights
+from sklearn_cvb.learning.learned import Learned
+
+
+class Filter:
+    """What is known of the state of one sequence, one observation after another.
+
+    Made by ``model.start_filter()``; `update` takes the next observation. The steps are those of
+    `filter_proba`, without the sequence being kept: an update takes O(n_components ** 2). A filter
+    pickles with what it needs of the model, but not with training data, and a later `fit` does not
+    change it. For many sequences take a copy (`copy.copy`) for each: they share the weights.
+
+    Attributes
+    ----------
+    proba : ndarray of shape (n_components,) or None
+        p(z_t | x_1..t) after the last observation; None before the first.
+    state : int or object
+        The most probable state by `proba` (taggers: the tag); None before the first observation.
+    log_likelihood : float
+        log p(x_t | x_1..t-1) of the last observation, nats: low where it is a surprise, 0 where it
+        is missing. With `end_state` also that the sequence has gone on; of VB under exponentials of
+        expected logs, whose rows sum to less than 1. -inf if no path explains it: `proba` then
+        follows from the emission alone, and the filter goes on from there.
+    total_log_likelihood : float
+        log p(x_1..t), nats: the sum of these.
+    n_observations : int
+        How many observations there were, t.
+    """
+
+    def __init__(self, model: Any, learned: Learned) -> None:
+        # What reading asks of a model are its parameters; a start may hold training data.
+        self._model = copy.copy(model)
+        parameters = {name: vars(model)[name] for name in model.get_params(deep=False)}
+        self._model.__dict__ = parameters | {"init": None}
+        self._learned = learned._replace(resume=None, seen=None)
+        self._chain = predicting_weights(learned)
+        self._log_proba: np.ndarray | None = None
+        self.state: Any = None
+        self.log_likelihood, self.total_log_likelihood, self.n_observations = 0.0, 0.0, 0
+
+    def __repr__(self) -> str:
+        return f"Filter({type(self._model).__name__}, n_observations={self.n_observations})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Weights are as large as the counts that they are soon made of again.
+        return {name: value for name, value in vars(self).items() if name != "_chain"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _chain=predicting_weights(state["_learned"]))
+
+    def __copy__(self) -> "Filter":
+        other = object.__new__(Filter)
+        vars(other).update(vars(self))
+        return other
+
+    @property
+    def proba(self) -> np.ndarray | None:
+        """p(z_t | x_1..t) after the last observation; None before the first."""
+        return None if self._log_proba is None else np.exp(self._log_proba)
+
+    def update(self, observation: Any) -> np.ndarray:
+        """Take the next observation.
+
+        Parameters
+        ----------
+        observation : object
+            A symbol; of models of numbers a number, or the `n_columns_` numbers of the step. None
+            or NaN where it is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_components,)
+            `proba`: p(z_t | x_1..t).
+
+        Raises
+        ------
+        ValueError
+            If a symbol is unknown and ``handle_unknown="error"``, or a step has other columns.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM
+        >>> X = [["dry", "dry", "wet", "wet"], ["wet", "wet", "dry"], ["dry", "dry", "dry"]]
+        >>> model = EMHMM(2, random_state=0).fit(X)
+        >>> rain = model.start_filter()
+        >>> expected = model.filter_proba([["wet"]])[0][0]
+        >>> bool((abs(rain.update("wet") - expected) < 1e-12).all())
+        True
+        >>> rain.update(None).shape, rain.n_observations
+        ((2,), 2)
+        """
+        learned, (_, logs) = self._learned, self._chain
+        observed, n = self._model._observed, learned.layout.n_emitting
+        one = observed.one_step(learned, observation)
+        read = observed.read_under(self._model, learned, one, self._chain)
+        emission = read.log_emission()
+        if self._log_proba is None:
+            ahead = logs.start[:n]
+        else:
+            ahead = logsumexp(self._log_proba[:, None] + logs.transition[:n, :n], axis=0)
+        joint = ahead + emission
+        value = total = float(logsumexp(joint))
+        if total == -np.inf:
+            joint = emission if np.isfinite(emission).any() else np.zeros(n)
+            total = float(logsumexp(joint))
+        self._log_proba = joint - total
+        self.log_likelihood = value
+        self.total_log_likelihood += value
+        self.n_observations += 1
+        best = np.array([joint.argmax()], np.int32)
+        self.state = self._model._arranged_states(learned.words, read.corpus, best)[0][0]
+        return np.exp(self._log_proba)
