@@ -32,11 +32,11 @@ DENSE = {
     "Gibbs": lambda k: GibbsHMM(k, emission=Symbols(handle_unknown="error")),
 }
 TAGGERS = {
-    "EM": lambda d: EMHMMTagger(d, **COMPARED),
-    "VB": lambda d: VBHMMTagger(d, **_PRIOR),
-    "CVB sequence": lambda d: CVBHMMTagger(d, **_PRIOR),
-    "CVB token": lambda d: CVBHMMTagger(d, update="token", **_PRIOR),
-    "Gibbs": lambda d: GibbsHMMTagger(d, max_iter=_ANNEALING, **_PRIOR),
+    "EM": lambda d: EMHMMTagger(d).set_params(**COMPARED),
+    "VB": lambda d: VBHMMTagger(d).set_params(**_PRIOR),
+    "CVB sequence": lambda d: CVBHMMTagger(d).set_params(**_PRIOR),
+    "CVB token": lambda d: CVBHMMTagger(d, update="token").set_params(**_PRIOR),
+    "Gibbs": lambda d: GibbsHMMTagger(d, max_iter=_ANNEALING).set_params(**_PRIOR),
 }
 
 

@@ -34,6 +34,26 @@ _POSITIVE = Interval(Real, 0, None, closed="neither")
 VAGUE = (1.0, 1.0)
 
 
+def settings_in(constraints: dict[str, list[Any]]) -> dict[str, type["Setting"]]:
+    """The kind of object that words and other plain values of parameters are short for."""
+    return {
+        name: kind
+        for name, allowed in constraints.items()
+        for kind in allowed
+        if isinstance(kind, type) and issubclass(kind, Setting)
+    }
+
+
+def with_objects(owner: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Values for `set_params`: an object for each word within which something is to be set."""
+    own = owner.get_params(deep=False)
+    for name in {name.partition("__")[0] for name in params if "__" in name} & own.keys():
+        value = params.get(name, own[name])
+        if not hasattr(value, "set_params"):
+            params = params | {name: owner._object_of(name, value)}
+    return params
+
+
 class Setting(BaseEstimator):
     """Base of these objects: not frozen, cloned and pickled as scikit-learn's estimators are."""
 
@@ -50,8 +70,24 @@ class Setting(BaseEstimator):
         return value
 
     def _check(self) -> None:
-        """Raise InvalidParameterError where a field is not what it may be."""
+        """Raise InvalidParameterError where a field, or one of a field's, is not what it may be."""
         self._validate_params()
+        for value in vars(self).values():
+            if isinstance(value, Setting):
+                value._check()
+
+    def set_params(self, **params: Any) -> Self:
+        """Set fields, or fields of one of them; a word becomes the object that it is short for."""
+        return super().set_params(**with_objects(self, params))
+
+    def _object_of(self, name: str, value: Any) -> Any:
+        kinds = settings_in(self._parameter_constraints)
+        return kinds[name].of(value) if name in kinds else value
+
+
+def setting_of(estimator: Any, name: str) -> Any:
+    """A parameter as the object, checked, that its value is short for."""
+    return estimator._settings[name].of(getattr(estimator, name))
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +116,6 @@ class GammaPrior(Setting):
 def gamma_prior_of(concentration: Any) -> tuple[float, float] | None:
     """Shape and rate of a concentration's prior where it is learned; None where it is given."""
     if isinstance(concentration, GammaPrior):
-        concentration._check()
         return float(concentration.shape), float(concentration.rate)
     return VAGUE if isinstance(concentration, str) and concentration == "auto" else None
 
@@ -108,7 +143,6 @@ class HDP(Setting):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "gamma": [_CONCENTRATION, StrOptions({"auto"}), GammaPrior]
     }
-    _plain: ClassVar[str] = "gamma"
 
 
 @dataclass(eq=False, repr=False)
@@ -508,15 +542,10 @@ class Symbols(Setting):
     vocabulary : collection or None, default=None
         The known symbols; None for those seen in `fit`.
     handle_unknown : {"error", "smooth", "rare", "form"} or None, default=None
-        Words outside the vocabulary: refuse them ("error"); give them one cell with prior mass
-        ("smooth", which None means for models of states); or give that cell the mean expected count
-        of the words seen once as well ("rare"). With the cell the number of symbols is
-        ``len(vocabulary_) + 1`` everywhere. "form" (for taggers, where None means it) does as
-        "rare", and lets words that neither dictionary nor labels tell of, in `fit` and later, take
-        tags in shares that their shape and their last letters suggest; these are learned from the
-        rarer words of both, one vote a type, and a word known in lower case takes half from there.
-        In `fit` the shares are weights, as those of a dictionary, and `beta` is divided in them
-        (``beta="auto"``: only the tags of open classes). Tokens that are no strings have no form.
+        Words outside the vocabulary: refuse them ("error"); let one more symbol stand for them,
+        with prior mass ("smooth", None for models of states); give that symbol the mean expected
+        count of the words seen once as well ("rare"); or also judge the tags of words by their form
+        ("form", None for taggers). :ref:`unknown-words` compares the ways.
     """
 
     vocabulary: Collection[Any] | None = None
@@ -535,20 +564,48 @@ class ArcWeights(Setting):
 
     Parameters
     ----------
-    weights : dict or None, default=None
+    weights : {"ud", "penn"}, dict or None, default=None
         ``{(head, child): weight}``, None as head for the root; a tuple of tags, or the name of a
         class of `tag_classes`, stands for any of them. The weight is prior mass (a number of
         attachments) that the rule's cells, on both sides, share as they do harmonic counts. The
-        harmonic start is tilted towards the rules as well.
+        harmonic start is tilted towards the rules as well. The words are the rules of Naseem et al.
+        (2010), each of weight 100, for the tags of Universal Dependencies, where function words
+        depend on content words, and of Penn treebanks; rules without tags that occur are left out.
     tag_classes : dict or None, default=None
-        Names of several tags: ``{"verb": ["VBD", "VBZ"]}``.
+        Names of several tags: ``{"verb": ["VBD", "VBZ"]}``. With "ud" or "penn" other tags for
+        their classes: "verb", "auxiliary", "noun", "pronoun", "adverb", "adjective", "determiner",
+        "number", "preposition".
+
+    References
+    ----------
+    Naseem, Chen, Barzilay and Johnson (2010), "Using universal linguistic knowledge to guide
+    grammar induction".
+
+    Examples
+    --------
+    >>> from sklearn_cvb import CVBDMV
+    >>> X = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"], ["VERB", "DET", "NOUN"]]
+    >>> print(CVBDMV(arc_weights="ud").fit(X).predict(X[:1])[0])
+    [2 3 0]
     """
 
-    weights: dict[Any, Any] | None = None
+    weights: str | dict[Any, Any] | None = None
     tag_classes: dict[Any, Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "weights": [dict, HasMethods("items"), None],
+        "weights": [StrOptions({"ud", "penn"}), dict, HasMethods("items"), None],
         "tag_classes": [dict, None],
     }
     _plain: ClassVar[str] = "weights"
+
+
+def known_words(estimator: Any) -> tuple[Any, str]:
+    """Which words are known (None: those of the sequences), and what becomes of others."""
+    if "emission" not in estimator._settings:
+        return estimator.vocabulary, estimator.handle_unknown
+    known = Symbols.of(estimator.emission)
+    usual = estimator._unknown_words if known.handle_unknown is None else known.handle_unknown
+    vocabulary = known.vocabulary
+    if vocabulary is None and isinstance(estimator.init, HMMParameters):
+        vocabulary = estimator.init.vocabulary
+    return vocabulary, usual

@@ -1,8 +1,9 @@
 """Sentences, settings and priors of the tests of dependency models."""
 
 import numpy as np
+from estimators import all_sweeps
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV, Symbols, Valence
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV, Valence
 
 TAGS = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 1, 0], [1]]
 X = [[f"t{tag}" for tag in sentence] for sentence in TAGS]
@@ -12,15 +13,15 @@ FORMS = [(2, None), (1, "direction"), (2, "direction"), (2, "head")]
 CLASSES = [EMDMV, VBDMV, CVBDMV, GibbsDMV]
 
 
-def settings_of(form):
+def settings_of(form, kind=EMDMV):
     n_valences, backoff = form
     return {
         "valence": Valence(
             n_valences == 2, backoff=backoff, alpha_backoff=ALPHA_BACKOFF, alpha_stop=ALPHA_STOP
         ),
-        "emission": Symbols(handle_unknown="error"),
+        "handle_unknown": "error",
         "alpha": ALPHA,
-        "tol": 0,
+        **all_sweeps(kind),
     }
 
 

@@ -1,5 +1,7 @@
 """From a tiny problem to fitted estimators, and from these back to plain arrays."""
 
+from dataclasses import replace
+
 import numpy as np
 import restatement
 import restatement_token
@@ -27,6 +29,16 @@ def known_words(kind, **settings):
     return {"emission": Symbols(**settings)} if "emission" in kind._get_param_names() else settings
 
 
+def all_sweeps(kind):
+    """Settings with which a fit runs all its sweeps, as samplers do anyway."""
+    return {} if is_sampler(kind) else {"tol": 0}
+
+
+def heeded(kind, settings):
+    """Settings of a fit that an estimator has: samplers have no `tol`."""
+    return {key: value for key, value in settings.items() if key != "tol" or not is_sampler(kind)}
+
+
 def tag(state):
     """The tag of a state: sorted tags have the order of the states."""
     return f"t{state}"
@@ -42,9 +54,12 @@ def make_estimator(prefix, problem, **keywords):
 
     `start_alpha` is always given, so that the start row may have a prior of its own.
     """
+    transitions = Transitions.of(keywords.pop("transitions", None))
+    if transitions.start_alpha is None:
+        transitions = replace(transitions, start_alpha=float(problem.alpha[-1].max()))
     settings = {
-        "alpha": float(problem.alpha[0, 0]),
-        "transitions": Transitions(start_alpha=float(problem.alpha[-1, 0])),
+        "alpha": float(problem.alpha[0].max()),
+        "transitions": transitions,
         "emission": Symbols(vocabulary=range(problem.n_symbols), handle_unknown="error"),
         "beta": float(problem.beta[0, 0]),
         "n_init": 1,

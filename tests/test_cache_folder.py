@@ -14,9 +14,10 @@ from sklearn_cvb.learning.compilation import SECONDS
 
 PROGRAM = """
 import sklearn_cvb
-from sklearn_cvb import EMHMM, EMPCFG
+from sklearn_cvb import EMHMM, EMPCFG, Symbols
 print(sklearn_cvb.__file__)
-model = EMHMM(1, alpha=1.0, beta=1.0, max_iter=1, handle_unknown="error", verbose=1)
+symbols = Symbols(handle_unknown="error")
+model = EMHMM(1, alpha=1.0, beta=1.0, max_iter=1, emission=symbols, verbose=1)
 print(model.fit([["a", "b", "a"]]).emissionprob_.tolist())
 """
 

@@ -17,12 +17,14 @@ from sklearn_cvb import EMHMM, EMHMMTagger
 from sklearn_cvb.compile import command_line, compile_for, main
 from sklearn_cvb.learning import compilation
 from sklearn_cvb.learning.compile_cases import EVERY_SITUATION, SITUATIONS
+from sklearn_cvb.settings import MiniBatches, Setting
 
 ESTIMATORS = [
     name
     for name in sklearn_cvb.__all__
     if inspect.isclass(getattr(sklearn_cvb, name))
     and issubclass(getattr(sklearn_cvb, name), BaseEstimator)
+    and not issubclass(getattr(sklearn_cvb, name), Setting)
 ]
 
 
@@ -53,19 +55,28 @@ def test_every_estimator_has_situations():
     assert sorted(EVERY_SITUATION) == sorted(ESTIMATORS)
 
 
+def is_setting(value):
+    return isinstance(value, Setting)
+
+
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_every_parameter_that_chooses_kernels_is_set_in_some_situation(name):
     used = {key for situation in SITUATIONS[name].values() for key in situation.settings}
     kind = getattr(sklearn_cvb, name)
-    choosing = {"block_length", "topology", "tag_dictionary", "grammar"}
+    choosing = {"transitions", "tag_dictionary", "grammar"}
     assert choosing & set(inspect.signature(kind).parameters) <= used
     if "update" in kind._parameter_constraints:
-        choices, *_ = kind._parameter_constraints["update"]
+        choices, *objects = kind._parameter_constraints["update"]
         default = inspect.signature(kind).parameters["update"].default
         settings = [situation.settings for situation in SITUATIONS[name].values()]
         chosen = {each.get("update", default) for each in settings}
-        # None is "token" for symbols.
-        assert {"token" if value is None else value for value in chosen} == choices.options
+        # What None is for symbols, and what stepwise EM is by default.
+        usual = "sequence" if name.startswith("CVB") else "token"
+        words = {usual if value is None else value for value in chosen if not is_setting(value)}
+        if any(isinstance(value, MiniBatches) for value in chosen):
+            words.add("sequence")
+        assert words == choices.options
+        assert {type(value) for value in chosen if is_setting(value)} == set(objects) - {None}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dying_fit import X, several
+from estimators import heeded
 from interruption import Interrupt, watched
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -43,7 +44,7 @@ def settings_of(name, title):
     situation = SITUATIONS[name][title]
     settings = situation.settings | {"tol": 0, "random_state": 0}
     settings["max_iter"] = max(WHOLE, settings["max_iter"])
-    settings |= sampled(name, title, burn_in=3)
+    settings = heeded(getattr(sklearn_cvb, name), settings | sampled(name, title, burn_in=3))
     return situation, settings
 
 
@@ -334,7 +335,7 @@ def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
         assert sum("restart" in name for name in names) == n_saved, every
     assert every_of("1.5 s").seconds == 1.5
     for wrong in ("often", "60", "-1s", 0, 1.5):
-        with pytest.raises(ValueError, match="checkpoint_every"):
+        with pytest.raises(ValueError, match="every"):
             EMHMM(checkpoint=Checkpoint(tmp_path, every=wrong)).fit(X)
 
 

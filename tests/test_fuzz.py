@@ -28,7 +28,7 @@ _BLOCK = 100
 _SPEAKERS = ("sklearn_cvb", "sklearn", "nltk", "joblib")
 
 # Methods that some settings do not have, and say so.
-_MAY_LACK = ("training_posteriors", "credible_intervals")
+_MAY_LACK = ("training_posteriors", "credible_intervals", "predict_next_proba")
 
 
 @pytest.mark.parametrize("begin", range(0, DRAWS, _BLOCK))

@@ -28,12 +28,12 @@ DIFFERENT = [
 ]
 SCRIPT = """
 import nltk
-from sklearn_cvb import EMHMM
+from sklearn_cvb import EMHMM, Symbols
 from sklearn_cvb.emissions import Gaussian
 from sklearn_cvb.learning.fingerprints import digest_of
 words = {f"word {n}" for n in range(50)}
 grammar = nltk.CFG.fromstring("S -> A S | 'a'\\nA -> 'b'")
-model = EMHMM(vocabulary=words, random_state=0)
+model = EMHMM(emission=Symbols(words), random_state=0)
 print(digest_of([words, {"a": words}, frozenset(words), Gaussian("diag"), grammar, model]))
 """
 

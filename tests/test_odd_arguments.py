@@ -175,7 +175,7 @@ def test_starts_that_are_no_arrays():
 
 def test_topologies_that_are_no_tables():
     for table in ([[True], [True, False]], [True], {}):
-        with pytest.raises(ValueError, match="topology must be one of full"):
+        with pytest.raises(ValueError, match="transitions must be one of full"):
             quick(VBHMM, transitions=table).fit(X)
 
 

@@ -5,73 +5,67 @@ import inspect
 import pickle
 import pydoc
 import re
+from typing import ClassVar
 
 import pytest
 from sklearn.base import BaseEstimator, clone
 
 import sklearn_cvb
+from sklearn_cvb.settings import Setting
 
 _CLASSES = [getattr(sklearn_cvb, name) for name in sklearn_cvb.__all__]
-CLASSES = [kind for kind in _CLASSES if inspect.isclass(kind) and issubclass(kind, BaseEstimator)]
+OBJECTS = [kind for kind in _CLASSES if inspect.isclass(kind) and issubclass(kind, BaseEstimator)]
+SETTINGS = [kind for kind in OBJECTS if issubclass(kind, Setting)]
+CLASSES = [kind for kind in OBJECTS if kind not in SETTINGS]
 
-_SWEEPS = "n_init max_iter tol init"
-_RUNNING = "warm_start checkpoint checkpoint_every random_state n_jobs verbose"
-_BATCHES = "learning_decay learning_offset total_samples"
-_CHAIN = "temperatures n_burn_in thin"
-_EMITTING = "n_components / emission topology supervision end_state"
-_HIERARCHY = "transition_prior gamma sticky"
-_HMM = "alpha beta start_alpha"
-_TAGS = (
-    "tag_dictionary / dictionary_weight denoise unknown_tags supervision n_components topology "
-    "end_state alpha beta start_alpha"
-)
+_SWEEPS = "init n_init max_iter tol random_state n_jobs"
+_CHAIN = "init n_init max_iter random_state n_jobs samples"
+_KEPT = "warm_start checkpoint verbose"
+_HMM = "n_components / emission transitions alpha beta"
+_TAGS = "tag_dictionary / n_components emission transitions alpha beta"
 _GRAMMAR = "grammar / n_components rules alpha"
-_WORDS_OF_GRAMMAR = f"handle_unknown {_BATCHES} vocabulary supervision {_RUNNING}"
-_DEPENDENCIES = "extended_valence backoff alpha_backoff rule_weights"
-_TAGGED = f"{_SWEEPS} handle_unknown vocabulary supervision {_RUNNING}"
-_ALIGNMENT = "alpha beta p_null longest_jump dictionary"
-_PAIRS = f"{_SWEEPS} init_sweeps handle_unknown supervision {_RUNNING}"
-_SUBTYPES = "n_subtypes / schedule round_length merge_share alpha"
-_TREES = f"{_SWEEPS} rare_threshold horizontal_markovisation decoding {_RUNNING}"
-_PRIORS = "alpha_prior beta_prior"
-_SYMBOLS = f"{_SWEEPS} handle_unknown {_BATCHES} vocabulary {_RUNNING}"
-_DRAWN = f"{_SWEEPS} handle_unknown vocabulary {_RUNNING}"
+_DEPENDENCIES = "/ alpha valence arc_weights"
+_SUBTYPES = "n_subtypes / schedule alpha"
+_ALIGNMENT = "/ alpha beta p_null longest_jump dictionary"
+_STATES = f"supervision {_KEPT}"
+_WORDS = f"supervision handle_unknown vocabulary {_KEPT}"
+_PAIRS = f"supervision handle_unknown {_KEPT}"
+_TREES = f"{_SWEEPS} rare_threshold horizontal_markovisation decoding {_KEPT}"
 
 # What may be given without its name stands before the stroke.
 SIGNATURES = {
-    "EMHMM": f"{_EMITTING} {_HMM} {_SYMBOLS}",
-    "VBHMM": f"{_EMITTING} {_HIERARCHY} {_HMM} {_PRIORS} gamma_prior {_SYMBOLS}",
-    "CVBHMM": (
-        f"{_EMITTING} {_HIERARCHY} {_HMM} {_PRIORS} gamma_prior update block_length {_SYMBOLS}"
-    ),
-    "GibbsHMM": f"{_EMITTING} {_HIERARCHY} {_HMM} {_PRIORS} gamma_prior update {_CHAIN} {_DRAWN}",
-    "EMHMMTagger": f"{_TAGS} {_SYMBOLS}",
-    "VBHMMTagger": f"{_TAGS} {_PRIORS} {_SYMBOLS}",
-    "CVBHMMTagger": f"{_TAGS} {_PRIORS} update block_length {_SYMBOLS}",
-    "GibbsHMMTagger": f"{_TAGS} {_PRIORS} update {_CHAIN} {_DRAWN}",
-    "EMPCFG": f"{_GRAMMAR} update batch_size step_power {_SWEEPS} {_WORDS_OF_GRAMMAR}",
-    "VBPCFG": f"{_GRAMMAR} alpha_prior {_SWEEPS} {_WORDS_OF_GRAMMAR}",
-    "CVBPCFG": f"{_GRAMMAR} alpha_prior {_SWEEPS} {_WORDS_OF_GRAMMAR}",
-    "HastingsPCFG": f"{_GRAMMAR} alpha_prior {_CHAIN} {_TAGGED}",
-    "GibbsPCFG": f"{_GRAMMAR} alpha_prior n_burn_in thin {_TAGGED}",
-    "EMDMV": f"/ alpha alpha_stop {_DEPENDENCIES} temperature {_TAGGED}",
-    "VBDMV": f"/ alpha alpha_stop alpha_prior {_DEPENDENCIES} {_TAGGED}",
-    "CVBDMV": f"/ alpha alpha_stop alpha_prior {_DEPENDENCIES} {_TAGGED}",
-    "GibbsDMV": f"/ alpha alpha_stop alpha_prior {_DEPENDENCIES} {_CHAIN} {_TAGGED}",
+    "EMHMM": f"{_HMM} {_SWEEPS} steps {_STATES}",
+    "VBHMM": f"{_HMM} {_SWEEPS} steps {_STATES}",
+    "CVBHMM": f"{_HMM} update {_SWEEPS} steps {_STATES}",
+    "GibbsHMM": f"{_HMM} update {_CHAIN} {_STATES}",
+    "EMHMMTagger": f"{_TAGS} {_SWEEPS} steps {_STATES}",
+    "VBHMMTagger": f"{_TAGS} {_SWEEPS} steps {_STATES}",
+    "CVBHMMTagger": f"{_TAGS} update {_SWEEPS} steps {_STATES}",
+    "GibbsHMMTagger": f"{_TAGS} update {_CHAIN} {_STATES}",
+    "EMPCFG": f"{_GRAMMAR} update {_SWEEPS} steps {_WORDS}",
+    "VBPCFG": f"{_GRAMMAR} {_SWEEPS} steps {_WORDS}",
+    "CVBPCFG": f"{_GRAMMAR} {_SWEEPS} steps {_WORDS}",
+    "HastingsPCFG": f"{_GRAMMAR} {_CHAIN} {_WORDS}",
+    "GibbsPCFG": f"{_GRAMMAR} {_CHAIN} {_WORDS}",
+    "EMDMV": f"{_DEPENDENCIES} temperature {_SWEEPS} {_WORDS}",
+    "VBDMV": f"{_DEPENDENCIES} {_SWEEPS} {_WORDS}",
+    "CVBDMV": f"{_DEPENDENCIES} {_SWEEPS} {_WORDS}",
+    "GibbsDMV": f"{_DEPENDENCIES} {_CHAIN} {_WORDS}",
     "EMLatentPCFG": f"{_SUBTYPES} smoothing {_TREES}",
     "VBLatentPCFG": f"{_SUBTYPES} {_TREES}",
     "CVBLatentPCFG": f"{_SUBTYPES} update {_TREES}",
-    "EMAlignmentHMM": f"/ {_ALIGNMENT} {_PAIRS}",
-    "VBAlignmentHMM": f"/ {_ALIGNMENT} {_PAIRS}",
-    "CVBAlignmentHMM": f"/ {_ALIGNMENT} {_PAIRS}",
-    "GibbsAlignmentHMM": f"/ {_ALIGNMENT} n_burn_in thin {_PAIRS}",
+    "EMAlignmentHMM": f"{_ALIGNMENT} {_SWEEPS} {_PAIRS}",
+    "VBAlignmentHMM": f"{_ALIGNMENT} {_SWEEPS} {_PAIRS}",
+    "CVBAlignmentHMM": f"{_ALIGNMENT} {_SWEEPS} {_PAIRS}",
+    "GibbsAlignmentHMM": f"{_ALIGNMENT} {_CHAIN} {_PAIRS}",
     "HMMClassifier": "estimator / priors n_jobs",
 }
 
 
 def documented(kind):
     """Type with default, and text, of every parameter as a class documents it."""
-    section = re.search(r"^Parameters\n-+\n(.*?)\n\n\w+\n---", kind.__doc__, re.M | re.S)[1]
+    text = inspect.cleandoc(kind.__doc__)
+    section = re.search(r"^Parameters\n-+\n(.*?)(?:\n\n\w+\n---|\Z)", text, re.M | re.S)[1]
     found = {}
     for paragraph in re.split(r"\n(?=\S)", section):
         head, *lines = paragraph.splitlines()
@@ -89,6 +83,23 @@ def test_signatures_are_kept(kind):
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_a_class_says_what_it_is_for_and_when_not_to_take_it(kind):
+    first, second, *_ = kind.__doc__.split("\n\n")
+    assert first.endswith(".")
+    assert "\n" not in first.strip()
+    assert second.strip().startswith("Not ")
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_starts_and_unknown_words_are_told_in_two_sentences_and_a_link(kind):
+    texts = documented(kind)
+    for name in {"init", "handle_unknown"} & texts.keys():
+        text = " ".join(line.strip() for line in texts[name][1])
+        assert len(re.findall(r":ref:`[\w-]+`", text)) == 1, name
+        assert len(re.findall(r"\.(?= |$)", text)) == 2, name
+
+
+@pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.__name__)
 def test_every_parameter_has_type_text_default_and_constraint(kind):
     parameters, texts = inspect.signature(kind).parameters, documented(kind)
     assert list(texts) == list(parameters) == list(kind._parameter_constraints)
@@ -100,7 +111,7 @@ def test_every_parameter_has_type_text_default_and_constraint(kind):
         assert kind._parameter_constraints[name], name
 
 
-@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.__name__)
 def test_help_shows_all_texts_and_no_constraint(kind):
     shown = pydoc.render_doc(kind, renderer=pydoc.plaintext)
     lines = [line.strip(" |") for line in kind.__doc__.splitlines()]
@@ -110,7 +121,7 @@ def test_help_shows_all_texts_and_no_constraint(kind):
 
 @pytest.mark.parametrize(
     ("name", "fixed"),
-    [("EMHMM", "gamma_prior"), ("CVBHMMTagger", "emission"), ("EMDMV", "alpha_prior")],
+    [("GibbsHMM", "tol"), ("VBLatentPCFG", "smoothing"), ("CVBDMV", "temperature")],
 )
 def test_what_is_fixed_is_no_parameter_and_has_no_text(name, fixed):
     kind = getattr(sklearn_cvb, name)
@@ -120,8 +131,13 @@ def test_what_is_fixed_is_no_parameter_and_has_no_text(name, fixed):
 
 
 def test_a_group_of_fixed_parameters_has_no_attributes_either():
-    assert "\nstate_weights_ : " in sklearn_cvb.CVBHMM.__doc__
-    assert "\nstate_weights_ : " not in sklearn_cvb.CVBHMMTagger.__doc__
+    class Settled(sklearn_cvb.CVBHMM):
+        """Learns from whole corpora alone."""
+
+        steps: ClassVar[None] = None  # type: ignore[misc]
+
+    assert "\nn_batches_seen_ : " in sklearn_cvb.CVBHMM.__doc__
+    assert "\nn_batches_seen_ : " not in Settled.__doc__
 
 
 def test_a_class_says_anew_what_differs():
@@ -146,7 +162,7 @@ def test_a_class_says_anew_what_differs():
     assert Patient.__doc__.startswith(
         "Sweeps longer.\n\nParameters\n----------\nn_components : int"
     )
-    assert documented(Patient)["tol"] == ("float, default=1e-4", ["    Never mind."])
+    assert documented(Patient)["tol"] == ("float, default=1e-7", ["    Never mind."])
     assert documented(Patient)["max_iter"][0] == "int, default=500"
     with pytest.raises(ValueError, match="'n_init' parameter of Patient must be an int"):
         Patient(n_init=0).fit([["a", "b"]])

@@ -35,9 +35,9 @@ def test_a_tag_of_unknown_words_emits_missing_observations():
     legal = {"the": ["D"], "dog": ["N"]}
     settings = {
         "emission": Symbols(vocabulary=["the", "dog"], handle_unknown="smooth"),
-        "tag_dictionary": TagDictionary(unknown_tags=["X"]),
+        "tag_dictionary": TagDictionary(legal, unknown_tags=["X"]),
     }
-    model = EMHMMTagger(legal, **settings).fit([["the", "dog", "qux"], ["the", "dog", "zap"]])
+    model = EMHMMTagger(**settings).fit([["the", "dog", "qux"], ["the", "dog", "zap"]])
     words, tags = model.sample(10, length=3, random_state=0)
     assert words.tolist() == [["the", "dog", None]] * 10
     assert tags.tolist() == [["D", "N", "X"]] * 10

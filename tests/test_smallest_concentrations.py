@@ -64,7 +64,7 @@ def test_one_sequence_is_inferred_from_the_prior_alone(concentration):
     X = [np.random.default_rng(0).integers(4, size=5000).tolist()]
     settings = {"alpha": concentration, "beta": concentration, "max_iter": 25, "tol": 0}
     settings |= {"emission": Symbols(handle_unknown="error"), "random_state": 0}
-    model = CVBHMM(3, **settings).fit(X)
+    model = CVBHMM(3, update="sequence", **settings).fit(X)
     np.testing.assert_allclose(model.history_, -np.log(4), rtol=1e-12)
     assert model.loo_score_ == pytest.approx(-np.log(4), rel=1e-12)
     assert model.counts_.emission.sum(axis=0) == pytest.approx([5000 / 3] * 3, rel=1e-9)

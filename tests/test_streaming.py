@@ -1,7 +1,6 @@
 """`partial_fit` of all estimators that have it: steps, attributes, refusals."""
 
 import pickle
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ from estimators import known_words
 from sklearn.base import clone
 
 import sklearn_cvb
-from sklearn_cvb import StepSizes, Transitions
+from sklearn_cvb import GammaPrior, StepSizes, Transitions
 from sklearn_cvb.learning.online import Batch, Seen, seen_after, step_for, step_size
 
 NAMES = [
@@ -65,7 +64,7 @@ def test_steps():
     assert step_size(600, 300, 0.7, 0.0) == 2.0**-0.7
     # No batch counts for less than its own tokens.
     assert step_size(600, 300, 0.7, 10.0) == step_size(600, 300, 1.0, 0.0) == 0.5
-    nothing, plain = np.zeros(2), SimpleNamespace(total_samples=None)
+    nothing, plain = np.zeros(2), sklearn_cvb.EMPCFG()
     before = seen_after(None, Batch(8, 2, nothing), plain)
     after = seen_after(before, Batch(4, 1, nothing), plain)
     assert (before.mass, after.mass, after.n_batches) == (8, 12, 2)
@@ -73,7 +72,7 @@ def test_steps():
     step = step_for(before, after, 1.0, 0.0)
     assert (step.running, step.batch) == pytest.approx((1.0, 1.0))
     assert step_for(before, before, 0.7, 1.0) == (1.0, 0.0, 1.0)
-    many = SimpleNamespace(total_samples=300)
+    many = sklearn_cvb.EMPCFG(steps=StepSizes(total_samples=300))
     assert seen_after(before, Batch(4, 1, nothing), many).mass == 1200
     assert Seen(8, 2, 8.0, 1, nothing, {})[:4] == before[:4]
 
@@ -177,6 +176,8 @@ def test_what_fixes_the_layout_may_not_change(kind):
 def test_learned_concentrations_are_refused(kind):
     with pytest.raises(ValueError, match="alpha='auto' learns it: give numbers"):
         make(kind, alpha="auto").partial_fit(BATCHES[0])
+    with pytest.raises(ValueError, match=r"alpha=GammaPrior\(shape=2\) learns it: give numbers"):
+        make(kind, alpha=GammaPrior(2)).partial_fit(BATCHES[0])
 
 
 def test_shared_weights_are_refused():

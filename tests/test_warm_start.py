@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import restatement_pcfg as plain
 from chain.chain_deviations import one_hot
-from estimators import is_sampler, make_estimator
+from estimators import heeded, is_sampler, make_estimator
 from interruption import Interrupt, watched
 from problems import make_problem
 from sklearn.base import clone
@@ -52,7 +52,7 @@ def fitted(model, situation):
 
 def model_of(situation, **settings):
     kind = getattr(sklearn_cvb, situation.estimator)
-    return kind(**situation.settings | {"tol": 0, "random_state": 0} | settings)
+    return kind(**heeded(kind, situation.settings | {"tol": 0, "random_state": 0} | settings))
 
 
 def parameters(model):

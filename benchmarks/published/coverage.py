@@ -21,7 +21,7 @@ N_SEQUENCES, LENGTH = 12, 10
 PRIOR = 1.0
 LABELLED = (0.1, 0.4)
 
-_GIBBS = {"samples": Samples(100, thin=4, temperatures=None), "max_iter": 400}
+_GIBBS = {"samples": Samples(100, thin=4), "max_iter": 400}
 METHODS = {
     "VB": VBHMMTagger,
     "CVB token": partial(CVBHMMTagger, update="token"),
@@ -68,14 +68,9 @@ def coverage(n_replications, labelled, levels=LEVELS, methods=tuple(METHODS)):
         if not is_named:
             continue
         for name in methods:
-            settings = {
-                "alpha": PRIOR,
-                "beta": PRIOR,
-                "emission": Symbols(vocabulary=range(N_SYMBOLS)),
-            }
-            model = METHODS[name](
-                emission=Symbols(handle_unknown="error"), random_state=done, **settings
-            )
+            symbols = Symbols(range(N_SYMBOLS), handle_unknown="error")
+            settings = {"alpha": PRIOR, "beta": PRIOR, "emission": symbols}
+            model = METHODS[name](random_state=done, **settings)
             tables[name].append(_inside(model.fit(X, y), truth, levels))
         done += 1
     return {name: _summary(np.array(rows)) for name, rows in tables.items()}

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
-from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger, Symbols, TagDictionary
+from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger, Symbols
 from sklearn_cvb.chain.symbols.leave_out import all_entries
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
     lay_out,
@@ -31,7 +31,7 @@ TITLES = {"wsj": "Wall Street Journal", "brown": "Brown"}
 # The settings of a tagger, and seeds: defaults start where all starts are the same.
 CONDITIONS = {
     "defaults": ({}, (0,)),
-    "random start": ({"tag_dictionary": TagDictionary(denoise="none"), "init": "token"}, None),
+    "random start": ({"tag_dictionary__denoise": "none", "init": "token"}, None),
 }
 
 
@@ -106,7 +106,7 @@ def _curve(text, n_shards, rounds, changes):
         "warm_start": True,
         "emission": Symbols(vocabulary=vocabulary, handle_unknown="smooth"),
     }
-    model = CVBHMMTagger(text.dictionary, max_iter=rounds[0], **settings, **changes)
+    model = CVBHMMTagger(text.dictionary, max_iter=rounds[0], **settings).set_params(**changes)
     curve, done, read = [], 0, read_here(model, split(X, n_shards))
     for n in rounds:
         model.set_params(max_iter=n - done)

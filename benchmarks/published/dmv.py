@@ -54,7 +54,7 @@ def learned(model, treebank, training, longest, sweeps):
             chosen = [i for i in chosen if is_learnable(tuple(treebank.heads[i]))]
         start = {} if estimator is None else {"init": estimator}
         if stage.rules:
-            start["rule_weights"] = rule_weights(stage.rules, treebank.classes, vocabulary, WEIGHT)
+            start["arc_weights"] = rule_weights(stage.rules, treebank.classes, vocabulary, WEIGHT)
         y = [treebank.heads[i] for i in chosen] if stage.gold else None
         estimator = stage.model(**shared | start | stage.settings)
         estimator.fit([treebank.tags[i] for i in chosen], y)

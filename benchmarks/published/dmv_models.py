@@ -27,7 +27,7 @@ class Model(NamedTuple):
 # Forms of the model: p(a | h, d, v), this backed off to p(a | h, d), and p(a | h, d) backed off to
 # p(a | d).
 VALENCE = {"valence": Valence(True)}
-HEAD = VALENCE | {"valence": Valence(backoff="head")}
+HEAD = {"valence": Valence(True, backoff="head")}
 DIRECTION = {"valence": Valence(backoff="direction")}
 
 
@@ -112,7 +112,7 @@ def _changed(title, first=None, second=None):
     """The staged fit with other settings of its fits; the second has the form of the first."""
     start, goal = (stage.settings for stage in MODELS["staged"].stages)
     start = start | (first or {})
-    form = {key: start[key] for key in HEAD if key in start}
+    form = {"valence": Valence(start["valence"].extended, backoff=start["valence"].backoff)}
     stages = Stage(EMDMV, start), Stage(CVBDMV, goal | form | (second or {}))
     return Model(title, stages)
 
@@ -128,11 +128,12 @@ CHANGES = {
     },
     **{
         f"mixture-{a}": _changed(
-            f"Viterbi EM: alpha_backoff {a}", {"valence": Valence(alpha_backoff=a)}
+            f"Viterbi EM: alpha_backoff {a}",
+            {"valence": Valence(backoff="direction", alpha_backoff=a)},
         )
         for a in (0.1, 10.0)
     },
-    "plain": _changed("both: no back-off", {"valence": Valence(backoff=None)}),
+    "plain": _changed("both: no back-off", {"valence": Valence()}),
     "valence": _changed("both: extended valence", VALENCE),
     "head": _changed("both: extended valence, backed off to the head", HEAD),
     **{f"then-{a}": _changed(f"CVB: alpha {a}", None, {"alpha": a}) for a in (0.03, 1.0)},

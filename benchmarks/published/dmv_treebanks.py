@@ -6,37 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.datasets import fetch_conll2007, fetch_dependency_treebank
+from sklearn_cvb.dependency.known import NAMED_RULES
 
 N_FOLDS = 5
 # Which class of words takes which, after Naseem et al. (2010); None is the root.
-RULES = (
-    (None, "verb"),
-    (None, "auxiliary"),
-    ("verb", "noun"),
-    ("verb", "pronoun"),
-    ("verb", "adverb"),
-    ("verb", "verb"),
-    ("auxiliary", "verb"),
-    ("noun", "adjective"),
-    ("noun", "determiner"),
-    ("noun", "noun"),
-    ("noun", "number"),
-    ("preposition", "noun"),
-    ("adjective", "adverb"),
-)
+RULES = NAMED_RULES["penn"].pairs
 # The tags of each class; a treebank may not tell a class apart.
 CLASSES = {
-    "english": {
-        "verb": ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"),
-        "auxiliary": ("MD",),
-        "noun": ("NN", "NNS", "NNP", "NNPS"),
-        "pronoun": ("PRP", "WP", "EX"),
-        "adverb": ("RB", "RBR", "RBS", "WRB"),
-        "adjective": ("JJ", "JJR", "JJS"),
-        "determiner": ("DT", "PDT", "WDT", "PRP$", "WP$"),
-        "number": ("CD",),
-        "preposition": ("IN",),
-    },
+    "english": NAMED_RULES["penn"].classes,
     "basque": {
         "verb": ("ADI", "ADT"),
         "auxiliary": ("ADL",),

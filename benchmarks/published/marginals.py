@@ -93,9 +93,7 @@ def fitted(problem, name, n_sweeps=200, **settings):
 
 def sampled(problem, n_sweeps=20_000):
     """Marginals of the samples of a long Gibbs run, the first half left out."""
-    model = make_estimator(
-        "Gibbs", problem, samples=Samples(thin=1, temperatures=None), max_iter=n_sweeps
-    )
+    model = make_estimator("Gibbs", problem, samples=Samples(thin=1), max_iter=n_sweeps)
     samples = model.fit(problem.sequences).samples_
     shares = np.stack([(samples == k).mean(axis=0) for k in range(problem.n_states)], axis=1)
     return np.split(shares, np.cumsum([len(row) for row in problem.sequences])[:-1])

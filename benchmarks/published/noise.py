@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 from benchmarks.published.slips import dictionary_for, labelled_for, noisy_text
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import whole
-from sklearn_cvb import CVBHMMTagger, Symbols, TagDictionary, tag_dictionary_from
+from sklearn_cvb import CVBHMMTagger, tag_dictionary_from
 from sklearn_cvb.demo.experiment import ALGORITHMS, COMPARED
 from sklearn_cvb.metrics import token_accuracy
 
@@ -107,11 +107,14 @@ def tagger_for(name, dictionary, size, seed, **changes):
     settings = {
         "max_iter": sweeps,
         "tol": 0,
-        "emission": Symbols(handle_unknown="error"),
+        "emission__handle_unknown": "error",
+        "tag_dictionary__weight": 1.0,
         "random_state": seed,
     }
-    settings["dictionary_weight"] = 1.0
-    return algorithm.tagger(dictionary, **COMPARED | algorithm.arguments | settings | changes)
+    if name == "gibbs":
+        del settings["tol"]
+    settings = COMPARED | algorithm.arguments | settings | changes
+    return algorithm.tagger(dictionary).set_params(**settings)
 
 
 def accuracy_of(name, condition, text, size, seed):
@@ -195,7 +198,7 @@ def searched(name, text, dictionary, size):
                 0,
                 alpha=alpha,
                 beta=beta,
-                emission=Symbols(vocabulary=vocabulary),
+                emission__vocabulary=vocabulary,
             )
             grid.append(
                 {
@@ -210,9 +213,9 @@ def searched(name, text, dictionary, size):
 
 
 def strengths(settings):
-    """Accuracy by `dictionary_weight`, with the counts of all text and of other text.
+    """Accuracy by `weight`, with the counts of all text and of other text.
 
-    Returns ``"rows"``: per text, dictionary and `dictionary_weight` the accuracy of each algorithm.
+    Returns ``"rows"``: per text, dictionary and `weight` the accuracy of each algorithm.
     """
     size = size_of(settings)
     rate = max(size.searched_rates)
@@ -224,9 +227,7 @@ def strengths(settings):
             for strength in size.strengths:
                 found = {}
                 for name in ("em", *CRITERIA):
-                    tagger = tagger_for(
-                        name, dictionary, size, 0, tag_dictionary=TagDictionary(weight=strength)
-                    )
+                    tagger = tagger_for(name, dictionary, size, 0, tag_dictionary__weight=strength)
                     found[name] = token_accuracy(text.y, tagger.fit_predict(text.X))
                 rows.append(
                     {"corpus": corpus, "rate": rate, "condition": condition, "strength": strength}
@@ -239,13 +240,10 @@ def strengths(settings):
 STEPS = {
     "as it is": COMPARED,
     "tags that forms lack dropped": COMPARED
-    | {"tag_dictionary": TagDictionary(weight=0.0, denoise="auto")},
-    "neighbours' start": {"tag_dictionary": TagDictionary(weight=0.0)},
+    | {"tag_dictionary__denoise": "auto", "tag_dictionary__weight": 0.0},
+    "neighbours' start": {"tag_dictionary__weight": 0.0},
     "shares by shape as prior: the default": {},
-    "as it is, neighbours' start": {
-        "tag_dictionary": TagDictionary(denoise="none"),
-        "init": "context",
-    },
+    "as it is, neighbours' start": {"tag_dictionary__denoise": "none", "init": "context"},
     "default, unambiguous start": {"init": "unambiguous"},
 }
 
@@ -270,7 +268,7 @@ def defaults(settings):
                 begin = i * (len(y) - size.n_sentences) // size.slices
                 some = slice(begin, begin + size.n_sentences)
                 for step, arguments in STEPS.items():
-                    tagger = CVBHMMTagger(legal, random_state=0, **arguments)
+                    tagger = CVBHMMTagger(legal, random_state=0).set_params(**arguments)
                     labels = tagger.fit_predict(bunch.data[some])
                     found[step].append(token_accuracy(y[some], labels))
             rows.append({"corpus": corpus, "coarse": is_coarse, "accuracies": found})
@@ -358,7 +356,7 @@ def _accuracy_tables(results):
 
 def _strength_table(results):
     names = list(results["rows"][0]["accuracies"])
-    header = ["text", "slips", "dictionary", "dictionary_weight"]
+    header = ["text", "slips", "dictionary", "weight"]
     header += [ALGORITHMS[name].title for name in names]
     cells = [
         [TITLES[row["corpus"]], row["rate"], row["condition"], f"{row['strength']:g}"]

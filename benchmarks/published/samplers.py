@@ -20,13 +20,8 @@ UPDATES = {
 _COLOURS = ("#0072b2", "#e69f00", "#cc3311")
 # How many transition probabilities are followed: the most frequent ones.
 _N_PROBABILITIES = 5
-_DICTIONARY = {
-    "alpha": 1.0,
-    "beta": 0.03,
-    "emission": Symbols(handle_unknown="error"),
-    "supervision": "none",
-}
-_DICTIONARY |= COMPARED
+_DICTIONARY = {"alpha": 1.0, "beta": 0.03, "supervision": "none"}
+_DICTIONARY |= {"emission__handle_unknown": "error"} | COMPARED
 _FREE = {"alpha": 0.1, "beta": 0.1, "n_components": 45, "emission": Symbols(handle_unknown="error")}
 
 
@@ -58,9 +53,8 @@ def _fit(model, X):
 def _compile(kind, text, **keywords):
     for update in UPDATES:
         for temperatures in (None, (2.0, 0.08)):
-            kind(
-                update=update, samples=Samples(temperatures=temperatures), max_iter=2, **keywords
-            ).fit(text.X[:3])
+            samples = Samples(temperatures=temperatures)
+            kind(update=update, samples=samples, max_iter=2, **keywords).fit(text.X[:3])
 
 
 def transition_traces(model):
@@ -115,12 +109,15 @@ def dictionary(settings):
     """Tags of a text with a dictionary: mixing at temperature 1, and accuracy by annealing."""
     plan = plan_of("dictionary", settings)
     text = first_sentences(settings, plan.sentences)
-    make = partial(GibbsHMMTagger, text.dictionary, **_DICTIONARY)
+
+    def make(**settings):
+        return GibbsHMMTagger(text.dictionary).set_params(**_DICTIONARY | settings)
+
     _compile(GibbsHMMTagger, text, tag_dictionary=text.dictionary)
     found = {"text": described(text), "plan": plan._asdict()}
     for update in UPDATES:
         own = partial(make, update=update)
-        found[update] = chains(partial(own, samples=Samples()), text, plan, True)
+        found[update] = chains(own, text, plan, True)
         found[update]["annealed"] = [
             annealed(own, text, sweeps, plan.seeds) for sweeps in plan.annealed
         ]

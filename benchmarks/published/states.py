@@ -16,7 +16,7 @@ from sklearn.metrics import v_measure_score
 
 from benchmarks.published.tables import Table
 from benchmarks.published.text import first_sentences
-from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM, Symbols, Transitions
+from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM
 from sklearn_cvb.datasets import fetch_alice
 
 MODELS = {"VB": VBHMM, "CVB": CVBHMM, "Gibbs": GibbsHMM}
@@ -71,12 +71,12 @@ def chain(name, seed):
 
 def model_of(name, method, n_states, seed, **keywords):
     """A model with one way to choose its number of states."""
-    settings = {"beta": 0.1, "random_state": seed, "emission": Symbols(handle_unknown="error")}
+    settings = {"beta": 0.1, "random_state": seed, "emission__handle_unknown": "error"}
     if not method.startswith("fixed"):
-        settings |= {"transitions": Transitions(prior="hdp"), "alpha": 1.0}
+        settings |= {"transitions__prior": "hdp", "alpha": 1.0}
     if method == "merged":
         settings["init"] = "merged"
-    return MODELS[name](n_states, **settings | keywords)
+    return MODELS[name](n_states).set_params(**settings | keywords)
 
 
 def n_used(model):
@@ -89,7 +89,7 @@ def chains(kind, settings):
     """States used on a chain, by algorithm and method, for every seed."""
     found = []
     for (name, method), more in RUNS.items():
-        more = {"max_iter": 300, "emission": Symbols(handle_unknown="smooth")} | more
+        more = {"max_iter": 300, "emission__handle_unknown": "smooth"} | more
         if settings.quick:
             more |= {"n_init": 1, "max_iter": 50}
         if method == "fixed":
@@ -126,7 +126,7 @@ def concentrations_of(method, n_states):
         return {"alpha": "auto"}
     return {
         "alpha": "auto" if method == "hdp, learned" else 0.1 * n_states,
-        "transitions": Transitions(prior=HDP("auto")),
+        "transitions__prior": HDP("auto"),
     }
 
 
@@ -140,7 +140,7 @@ def held_out(read, sizes, settings):
         cells.append(("VB", "merged", sizes[-1]))
     found = []
     for name, method, n in cells:
-        more = {"emission": Symbols(vocabulary=vocabulary), **concentrations_of(method, n)}
+        more = {"emission__vocabulary": vocabulary, **concentrations_of(method, n)}
         if name == "Gibbs":
             more["max_iter"] = 30 if settings.quick else 400
         rows = []

@@ -24,7 +24,7 @@ TAGGERS = {"EM": EMHMMTagger, "VB": VBHMMTagger, "CVB": CVBHMMTagger}
 MODELS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
 BATCH = 100
 SWEEPS = 20
-# Pairs of learning_decay and learning_offset; with a decay of 1 the offset changes nothing.
+# Pairs of decay and offset; with a decay of 1 the offset changes nothing.
 GRID = ((1.0, 10.0), (0.9, 10.0), (0.7, 10.0), (0.7, 1.0), (0.6, 1.0))
 _N_STATES = 20
 # Sentences, the first of those learned from, that curves are measured on.
@@ -130,12 +130,13 @@ def grid(settings):
         X, y, dictionary = corpus_of(corpus, settings.data_home, size_of(settings, 2_000))
         for algorithm in [*TAGGERS][: 1 if few else None]:
             for decay, offset in GRID[:: 3 if few else 1]:
-                how = {"steps": StepSizes(decay, offset=offset)}
-                tagger = tagger_of(algorithm, dictionary, **how)
-                here = {"corpus": corpus, "algorithm": algorithm, "dictionary": True} | how
+                steps = StepSizes(decay, offset=offset)
+                tagger = tagger_of(algorithm, dictionary, steps=steps)
+                here = {"corpus": corpus, "algorithm": algorithm, "dictionary": True}
+                here |= {"decay": decay, "offset": offset}
                 rows.append(here | streamed(tagger, X, y))
                 if corpus == "brown":
-                    model = MODELS[algorithm](_N_STATES, random_state=0, **how)
+                    model = MODELS[algorithm](_N_STATES, random_state=0, steps=steps)
                     rows.append(here | {"dictionary": False} | streamed(model, X))
     return {"rows": rows, "n_sentences": len(X)}
 
@@ -173,7 +174,7 @@ def _grid_table(found):
     )
     cells = {}
     for row in found["rows"]:
-        way = row["learning_decay"], row["learning_offset"]
+        way = row["decay"], row["offset"]
         text = f"{row['perplexity']:.0f}"
         if row["accuracy"] is not None:
             text = f"{100 * row['accuracy']:.1f}; {text}"
@@ -182,7 +183,7 @@ def _grid_table(found):
         [decay, "any" if decay == 1 else offset, *(row.get(column, "") for column in columns)]
         for (decay, offset), row in cells.items()
     ]
-    header = ["learning_decay", "learning_offset"]
+    header = ["decay", "offset"]
     header += [
         f"{TITLES[corpus]}, {algorithm}" + ("" if with_tags else f", {_N_STATES} states")
         for corpus, algorithm, with_tags in columns

@@ -20,7 +20,6 @@ from benchmarks.published.taggers import (
     fit_restarts,
 )
 from benchmarks.published.text import described, first_sentences, random_sentences
-from sklearn_cvb import TagDictionary
 from sklearn_cvb.demo.published import published_accuracies
 
 # Sentences, then sweeps and chains of Gibbs: what a minute or two of one core allows.
@@ -99,7 +98,7 @@ def brown(settings, weights=False):
     for name in METHODS:
         here = gibbs if name == "gibbs" else plan
         values = {} if name == "em" else USUAL
-        values = values | {"tag_dictionary": TagDictionary(weight=1.0)}
+        values = values | {"tag_dictionary__weight": 1.0}
         methods[name] = fit_restarts(name, text, here, settings.n_jobs, **values)
     return {"text": described(text), "methods": methods}
 

@@ -39,8 +39,11 @@ def tagger_of(name, text, sweeps, **changes):
     `name`: key of `METHODS`.
     """
     method = METHODS[name]
-    arguments = {"supervision": "none", "max_iter": sweeps, "tol": 0}
-    return method.tagger(text.dictionary, **COMPARED | arguments | method.arguments | changes)
+    arguments = {"supervision": "none", "max_iter": sweeps}
+    if name != "gibbs":
+        arguments["tol"] = 0
+    settings = COMPARED | arguments | method.arguments | changes
+    return method.tagger(text.dictionary).set_params(**settings)
 
 
 def fit_restarts(name, text, plan, n_jobs=1, first_seed=0, **changes):

@@ -16,8 +16,6 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     Symbols,
-    TagDictionary,
-    Valence,
     VBHMMTagger,
     tag_dictionary_from,
 )
@@ -60,7 +58,7 @@ class ByForm:
                     pairs,
                     affix_length=-length,
                     min_stem_length=0,
-                    valence=Valence(backoff=self.taggers[shape]),
+                    backoff=self.taggers[shape],
                 )
 
     def tag(self, words):
@@ -130,14 +128,8 @@ TAGGERS = {
     "EM": (EMHMMTagger, {}),
     "VB": (VBHMMTagger, CONCENTRATIONS),
     "CVB": (CVBHMMTagger, CONCENTRATIONS),
-    "CVB, dictionary_weight 1": (
-        CVBHMMTagger,
-        CONCENTRATIONS | {"tag_dictionary": TagDictionary(weight=1.0)},
-    ),
-    "CVB, dictionary_weight 3": (
-        CVBHMMTagger,
-        CONCENTRATIONS | {"tag_dictionary": TagDictionary(weight=3.0)},
-    ),
+    "CVB, weight 1": (CVBHMMTagger, CONCENTRATIONS | {"tag_dictionary__weight": 1.0}),
+    "CVB, weight 3": (CVBHMMTagger, CONCENTRATIONS | {"tag_dictionary__weight": 3.0}),
 }
 HANDLED = ("rare", "form")
 # NLTK's hidden Markov model takes too long for the 472 tags of Brown.
@@ -221,7 +213,7 @@ def tagger_for(name, split, size, **settings):
     """An unfitted tagger."""
     kind, arguments = TAGGERS[name]
     usual = {"max_iter": size.sweeps, "tol": 0, "random_state": 0}
-    return kind(split.dictionary, **usual | arguments | settings)
+    return kind(split.dictionary).set_params(**usual | arguments | settings)
 
 
 def ways(name, split, size, handled):
@@ -254,7 +246,7 @@ def taggers(settings):
             found = accuracies(split, most_frequent(split))
             rows.append(here | {"tagger": "most frequent tag", "learns from": "tagged"} | found)
             for name in size.taggers:
-                weighted = "dictionary_weight" in TAGGERS[name][1]
+                weighted = "tag_dictionary__weight" in TAGGERS[name][1]
                 for handled in HANDLED[weighted:]:
                     for way, tags in ways(name, split, size, handled):
                         about = {"tagger": name, "unknown words": handled, "learns from": way}

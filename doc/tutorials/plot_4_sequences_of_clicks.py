@@ -46,7 +46,7 @@ print(len(X), "visits; the first one:", " ".join(X[0]))
 # Phases of a visit
 # -----------------
 #
-# Hidden states that stand for phases. The end of a visit is an event here (``end_state=True``), as
+# Hidden states that stand for phases. The end of a visit is an event here (``end_state``), as
 # it says much.
 
 from sklearn_cvb import CVBHMM

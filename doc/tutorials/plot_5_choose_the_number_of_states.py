@@ -102,7 +102,7 @@ for name in ("evidence", "held-out perplexity", "BIC"):
 # Learn the number
 # ----------------
 #
-# With ``transition_prior="hdp"`` the model gets more states than it needs, and leaves some empty. A
+# With ``Transitions(prior="hdp")`` the model gets more states than it needs, and leaves some empty. A
 # sampler does this best: it can empty a state, which the other algorithms hardly ever do.
 
 from sklearn_cvb import GibbsHMM

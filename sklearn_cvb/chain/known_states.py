@@ -43,6 +43,6 @@ def refuse_impossible(known: np.ndarray, corpus: Corpus, topology: Topology) -> 
                 reached = reached & (np.arange(len(reached)) == known[t])
             if not reached.any():
                 raise ValueError(
-                    f"no path that topology allows has the states y tells up to "
+                    f"no path that transitions allow has the states y tells up to "
                     f"{place(t, corpus.starts)} (state {known[t]} there)"
                 )

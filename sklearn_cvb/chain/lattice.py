@@ -212,7 +212,7 @@ class Problem(NamedTuple):
 
 
 def topology_of(value: str | ArrayLike, n_states: int) -> Topology | None:
-    """Read the parameter `topology`."""
+    """Read which state may follow which."""
     every = np.ones(n_states, bool)
     allowed = np.ones((n_states, n_states), bool)
     if isinstance(value, str):
@@ -237,13 +237,13 @@ def _checked_table(value: ArrayLike, n_states: int) -> np.ndarray:
         table = np.empty(0, dtype=object)
     if table.dtype != bool or table.shape != (n_states, n_states):
         raise ValueError(
-            f"topology must be one of {', '.join(NAMES)}, or a boolean table of shape "
+            f"transitions must be one of {', '.join(NAMES)}, or a boolean table of shape "
             f"{(n_states, n_states)} that says which state may follow which, got a table of "
             f"{table.dtype} of shape {table.shape}"
         )
     dead = np.flatnonzero(~table.any(axis=1))
     if len(dead):
-        raise ValueError(f"topology lets no state follow states {dead.tolist()[:5]}")
+        raise ValueError(f"transitions let no state follow states {dead.tolist()[:5]}")
     return table.copy()
 
 
@@ -437,8 +437,8 @@ def cells_with_end(cells: Cells) -> Cells:
     if topology is not None:
         if topology.tied:
             raise InvalidParameterError(
-                "end_state=True lets the end depend on the last state, but with "
-                "topology='independent' nothing depends on any state before: use end_state=False"
+                "Transitions(end_state=True) lets the end depend on the last state, but with the "
+                "topology 'independent' nothing depends on any state before: use end_state=False"
             )
         # A sequence may end in every state, and a row needs a cell: the end's is in its own column.
         transition = np.pad(topology.transition, (0, 1))
@@ -514,7 +514,7 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
         return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
     if not possible.any():
         raise ValueError(
-            "topology, tag_dictionary and labels leave no sequence any path: see `topology`"
+            "transitions, tag_dictionary and labels leave no sequence any path: see `Transitions`"
         )
     left_out = _some_sequences(corpus, lattice, cells, ~possible)
     return _some_sequences(corpus, lattice, cells, possible)._replace(left_out=left_out)

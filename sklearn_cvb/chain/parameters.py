@@ -20,7 +20,7 @@ from sklearn_cvb.learning.dirichlet import (
     first_value,
     log_density,
 )
-from sklearn_cvb.settings import VAGUE, gamma_prior_of
+from sklearn_cvb.settings import VAGUE, gamma_prior_of, setting_of
 
 # Divisors below this have lost digits to underflow.
 _SMALLEST_DIVISOR = 1e-280
@@ -141,7 +141,7 @@ class Concentrations(NamedTuple):
 
 def prior_settings(hmm: Any, dictionary_weight: float | None) -> Concentrations:
     """Those of the first sweep, as an estimator's parameters say."""
-    transitions = hmm._setting("transitions")
+    transitions = setting_of(hmm, "transitions")
     weights, n = transitions.shared, hmm.n_components
     alpha_prior, beta_prior = gamma_prior_of(hmm.alpha), gamma_prior_of(hmm.beta)
     usual = FIRST_VALUE if weights is None else 1.0

@@ -205,7 +205,7 @@ def drawn_states(
         if not has_end:
             raise ValueError(
                 "length=None draws sequences until they end, which needs a fit with "
-                "end_state=True: give a length"
+                "transitions=Transitions(end_state=True): give a length"
             )
         check_counts(n_samples=n_samples)
         return drawing.paths_to_their_end(start, steps, end, n_samples, rng)

@@ -316,8 +316,8 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
     if not same:
         raise ValueError(
             "init is a model with other states, another vocabulary or another handling of unknown "
-            "words: fit it on the same sequences with the same n_components, end_state, "
-            "vocabulary, tag_dictionary, handle_unknown and labels that overrule the dictionary"
+            "words: fit it on the same sequences with the same n_components, "
+            "transitions, emission, tag_dictionary and labels that overrule the dictionary"
         )
     counts = HMMCounts(model.counts_.start, model.counts_.transition, emission)
     if cells.has_end:
@@ -327,7 +327,7 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
         start, transition = topology.masked(counts.start, counts.transition)
         lost = (start != counts.start).any() or (transition != counts.transition).any()
         if lost or (topology.tied and transition.any()):
-            raise ValueError("init is a model with transitions that topology rules out")
+            raise ValueError("init is a model with steps that transitions rule out")
     return counts
 
 

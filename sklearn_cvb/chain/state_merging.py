@@ -38,8 +38,8 @@ def merged_start(chain: "SymbolChain", rng: np.random.Generator) -> Start:
     problem = chain.problem
     if chain.hyper().shared is None or problem.any_told:
         raise InvalidParameterError(
-            "init='merged' joins states that share a role: it needs transition_prior='hdp', and "
-            "no known states"
+            "init='merged' joins states that share a role: it needs "
+            "transitions=Transitions(prior='hdp'), and no known states"
         )
     state, bound = _settled(VB().start(chain, rng), chain, rng, _SWEEPS)
     while True:

@@ -162,10 +162,10 @@ class PathCounts(NamedTuple):
 def refuse_without_posterior(sampled: Sampled, temperatures: Any, name: str) -> None:
     """Raise unless the samples are of the posterior."""
     if temperatures is not None:
-        raise ValueError(f"{name} needs samples of the posterior: fit with temperatures=None")
+        raise ValueError(f"{name} needs samples of the posterior: fit with samples=Samples()")
     if sampled.paths is None or sampled.chains is None:
         raise ValueError(
-            f"{name} needs samples, and no sample was kept: the fit ended before n_burn_in sweeps"
+            f"{name} needs samples, and no sample was kept: the fit ended before its burn-in"
         )
 
 

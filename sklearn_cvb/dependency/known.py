@@ -123,9 +123,66 @@ def _refuse_cycle(heads: np.ndarray, t: int, i: int) -> None:
 
 
 _RULES_FORM = (
-    "arc_weights is a dict such as {('VERB', 'NOUN'): 100.0, (None, 'VERB'): 100.0}: a pair of "
-    "head (None for the root) and child, each a tag or a tuple of tags, and a weight of at least 0"
+    "arc_weights is 'ud', 'penn' or a dict such as {('VERB', 'NOUN'): 100.0, (None, 'VERB'): "
+    "100.0}: a pair of head (None for the root) and child, each a tag or a tuple of tags, and a "
+    "weight of at least 0"
 )
+
+
+class NamedRules(NamedTuple):
+    """Which class of tags takes which, None for the root, and the tags of each class."""
+
+    pairs: tuple[tuple[str | None, str], ...]
+    classes: dict[str, tuple[str, ...]]
+
+
+# Rules of both sets of tags.
+_PAIRS = (
+    (None, "verb"),
+    ("verb", "noun"),
+    ("verb", "pronoun"),
+    ("verb", "adverb"),
+    ("verb", "verb"),
+    ("noun", "adjective"),
+    ("noun", "determiner"),
+    ("noun", "noun"),
+    ("noun", "number"),
+    ("adjective", "adverb"),
+)
+# After Naseem et al. (2010), in whose annotation function words are heads. In that of Universal
+# Dependencies they depend on content words.
+NAMED_RULES = {
+    "ud": NamedRules(
+        (*_PAIRS, ("verb", "auxiliary"), ("noun", "preposition")),
+        {
+            "verb": ("VERB",),
+            "auxiliary": ("AUX",),
+            "noun": ("NOUN", "PROPN"),
+            "pronoun": ("PRON",),
+            "adverb": ("ADV",),
+            "adjective": ("ADJ",),
+            "determiner": ("DET",),
+            "number": ("NUM",),
+            "preposition": ("ADP",),
+        },
+    ),
+    "penn": NamedRules(
+        (*_PAIRS, (None, "auxiliary"), ("auxiliary", "verb"), ("preposition", "noun")),
+        {
+            "verb": ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"),
+            "auxiliary": ("MD",),
+            "noun": ("NN", "NNS", "NNP", "NNPS"),
+            "pronoun": ("PRP", "WP", "EX"),
+            "adverb": ("RB", "RBR", "RBS", "WRB"),
+            "adjective": ("JJ", "JJR", "JJS"),
+            "determiner": ("DT", "PDT", "WDT", "PRP$", "WP$"),
+            "number": ("CD",),
+            "preposition": ("IN",),
+        },
+    ),
+}
+# Attachments that each rule of these counts as.
+NAMED_WEIGHT = 100.0
 
 
 class Rule(NamedTuple):
@@ -139,9 +196,11 @@ class Rule(NamedTuple):
 
 def rules_from(known: ArcWeights, index: Mapping[Any, Any], layout: DependencyLayout) -> list[Rule]:
     """Weights of arcs in numbers; TypeError or ValueError where they are nothing of that kind."""
+    weights, rules = known.weights or {}, []
     classes = {name: tuple(tags) for name, tags in (known.tag_classes or {}).items()}
-    rules = []
-    for pair, weight in (known.weights or {}).items():
+    if isinstance(weights, str):
+        weights = _spelled_out(weights, classes, index)
+    for pair, weight in weights.items():
         if not (isinstance(pair, tuple) and len(pair) == 2):
             raise TypeError(f"arc_weights has the key {pair!r}: {_RULES_FORM}")
         if not isinstance(weight, Real) or not 0 <= float(weight) < np.inf:
@@ -157,6 +216,29 @@ def rules_from(known: ArcWeights, index: Mapping[Any, Any], layout: DependencyLa
         cells = rows[:, None] * layout.n_types + tags
         rules.append(Rule(heads, tags, cells.ravel(), float(weight)))
     return rules
+
+
+def _spelled_out(
+    name: str, classes: dict[Any, tuple[Any, ...]], index: Mapping[Any, Any]
+) -> dict[tuple[Any, Any], float]:
+    """Weights of named rules by tags that occur; `classes` win over those of the name."""
+    pairs, usual = NAMED_RULES[name]
+    tags: dict[Any, tuple[Any, ...] | None] = {
+        key: tuple(filter(index.__contains__, found)) for key, found in (usual | classes).items()
+    }
+    tags[None] = None
+    weights = {
+        (tags[head], tags[child]): NAMED_WEIGHT
+        for head, child in pairs
+        if tags[head] != () and tags[child]
+    }
+    if not weights:
+        raise ValueError(
+            f"arc_weights={name!r}: the sentences have no tags such as {', '.join(usual['verb'])}, "
+            f"{', '.join(usual['noun'])}: say in ArcWeights({name!r}, tag_classes=...) which tags "
+            'are "verb", "noun" ..., or give a dict'
+        )
+    return weights
 
 
 def _places(tags: Any, pair: tuple[Any, ...], index: Mapping[Any, Any]) -> np.ndarray:

@@ -88,17 +88,17 @@ class DMVCounts(NamedTuple):
     root : ndarray of shape (n_types,)
         Expected number of sentences whose root is each tag.
     attach : ndarray of shape (n_types, 2, n_types), or (n_types, 2, 2, n_types)
-        Of arcs, by head, side of the child (0 left, 1 right), with `extended_valence` valence (0
-        without and 1 with a child on that side), and child. With `backoff` those drawn from these
+        Of arcs, by head, side of the child (0 left, 1 right), with an extended `valence` whether
+        there is a child on that side (0 or 1), and child. With back-off those drawn from these
         tables, not from coarse ones.
     stop : ndarray of shape (n_types, 2, 2, 2)
         Of decisions, by head, side, valence (0 without and 1 with a child on that side) and what is
         decided (0 to stop, 1 to go on).
     mixture : ndarray of shape (n_types, 2, 2) or (n_types, 2, 2, 2), or None, default=None
-        With `backoff`: of arcs, by head, side, with `extended_valence` valence, and where they are
+        With back-off: of arcs, by head, side, with an extended `valence` that, and where they are
         drawn from (0 own table, 1 coarse one).
     coarse : ndarray of shape (n_types, 2, n_types) or (2, n_types), or None, default=None
-        With `backoff`: of arcs drawn from coarse tables, by head ("head"), side and child.
+        With back-off: of arcs drawn from coarse tables, by head ("head"), side and child.
     """
 
     root: np.ndarray
@@ -159,7 +159,7 @@ def rare_counts(cells: np.ndarray, once: np.ndarray, layout: DependencyLayout) -
     return rare
 
 
-# Mixtures. Without `backoff` all is as it is.
+# Mixtures. Without back-off all is as it is.
 
 
 def mixed_weights(weights: np.ndarray, layout: DependencyLayout) -> np.ndarray:

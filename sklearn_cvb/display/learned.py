@@ -152,7 +152,7 @@ def _of_grammar(model: Any) -> Learned:
 
 def _of_dependencies(model: Any) -> Learned:
     """Heads and their most probable dependents on either side."""
-    # With `extended_valence` a table without and one with a child on that side.
+    # With an extended valence a table without and one with a child on that side.
     attach = np.asarray(model.attachprob_)
     tables = attach if attach.ndim == 3 else attach.mean(axis=2)
     arcs = model.counts_.attach.reshape(len(tables), -1).sum(axis=1)

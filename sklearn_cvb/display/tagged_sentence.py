@@ -39,7 +39,7 @@ class TaggedSentence:
     ``≈``   the form of the word, which neither dictionary nor labels know
     ``…``   nothing but its neighbours: the word may take any open tag
     ``✓``   its own label
-    ``⁻``   and tags of the word's entry were dropped (see `denoise` of the taggers)
+    ``⁻``   and tags of the word's entry were dropped (see `denoise` of `TagDictionary`)
     ``?``   and its posterior is below 0.5
     ======  ==========================================================================
 

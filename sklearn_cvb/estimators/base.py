@@ -22,6 +22,7 @@ from sklearn_cvb.reading.validation import (
     with_callbacks,
     without_lengths,
 )
+from sklearn_cvb.settings import Setting, with_objects
 
 
 class BaseModel(Running, CallbackSupportMixin, Saved):
@@ -113,29 +114,22 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         ValueError
             If a parameter is unknown.
         """
-        own = self.get_params(deep=False)
-        for name in {name.partition("__")[0] for name in params if "__" in name} & own.keys():
-            value = params.get(name, own[name])
-            if not hasattr(value, "set_params"):
-                params[name] = self._object_of(name, value)
-        return super().set_params(**params)
+        return super().set_params(**with_objects(self, params))
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for value in self.get_params(deep=False).values():
+            if isinstance(value, Setting):
+                value._check()
 
     def _object_of(self, name: str, value: Any) -> Any:
         """The object that a plain value of a parameter is short for, if there is one."""
         return self._settings[name].of(value) if name in self._settings else value
 
-    def _setting(self, name: str) -> Any:
-        """A parameter as the object, checked, that its value is short for."""
-        return self._settings[name].of(getattr(self, name))
-
     @property
     def _n_restarts(self) -> int:
         """Number of restarts that are asked for."""
         return 1 if self.n_init is None else self.n_init
-
-    def _known_words(self) -> tuple[Any, str]:
-        """Which words are known (None: those of the sequences), and what becomes of others."""
-        return self.vocabulary, self.handle_unknown
 
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the states (taggers: tags) of the training sequences.

@@ -1,5 +1,6 @@
 """Classifying sequences: one model for each class, and Bayes' rule."""
 
+import warnings
 from dataclasses import field
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -13,6 +14,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_cvb.estimators.hmm import BaseHMM
 from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.reading import corpus as reading
@@ -25,7 +27,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
-from sklearn_cvb.settings import Symbols
+from sklearn_cvb.settings import Symbols, known_words
 
 
 class _Classes(NamedTuple):
@@ -40,6 +42,9 @@ class _Classes(NamedTuple):
 class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
     """Classifier of sequences: a model for each class, and Bayes' rule.
 
+    Not where the decision alone matters and there are many labelled sequences: the model of each
+    class is fitted by itself, and nothing is learned of how classes differ.
+
     A sequence gets the class under which it is most probable, the priors of the classes included.
     The models are hidden Markov models of symbols or numbers, or any other model with
     `score_samples`.
@@ -48,7 +53,7 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
     ----------
     estimator : estimator
         What is fitted to the sequences of each class, such as ``VBHMM(emission="gaussian")``.
-        Models of symbols know the symbols of all classes, if their `vocabulary` does not say
+        Models of symbols know the symbols of all classes, if their vocabulary does not say
         otherwise: each gives some probability to those that its own class lacks.
     priors : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their shares of the
@@ -126,7 +131,11 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
                 raise type(error)(f"{error} (among those of class {names[index]!r})") from error
 
         run = Parallel(self.n_jobs, prefer="threads")
-        models = run(delayed(fitted)(index) for index in range(len(classes)))
+        with warnings.catch_warnings():
+            if isinstance(model, BaseHMM):
+                # What shape says was said of all sequences, and is not said again of each class.
+                warnings.filterwarnings("ignore", "each of the .* (rows|sequences) of X")
+            models = run(delayed(fitted)(index) for index in range(len(classes)))
         widths = [getattr(model, "n_columns_", None) for model in models]
         if len(set(widths)) > 1:
             raise ValueError(
@@ -160,8 +169,10 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         elif "vocabulary" in parameters and emission is None:
             name = "vocabulary"
         else:
+            if isinstance(model, BaseHMM):
+                tell(model._observed.cautions_of_rows(X))
             return model
-        if model._known_words()[0] is None:
+        if known_words(model)[0] is None:
             sequences, _, messages = reading.sequences_to_fit(model, X, None)
             tell(messages)
             types = reading.types_of(sequences.tokens, sequences.starts)

@@ -58,7 +58,7 @@ from sklearn_cvb.reading.validation import (
     StrOptions,
     check_concentrations,
 )
-from sklearn_cvb.settings import ArcWeights, Valence, gamma_prior_of
+from sklearn_cvb.settings import ArcWeights, Valence, gamma_prior_of, setting_of
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
 _TABLES, _MANY_GIGABYTES = 10, 1.0
@@ -82,9 +82,10 @@ class Dependencies(Parameters):
     valence : Valence or None
         What attachments and stops depend on, coarser tables to share what is seen, and a
         concentration of stops of their own; None for the plain model.
-    arc_weights : dict, ArcWeights or None
+    arc_weights : {"ud", "penn"}, dict, ArcWeights or None
         What is known of the language: ``{(head, child): weight}``, None as head for the root; a
-        tuple of tags stands for any of them. See `ArcWeights` and the page on dependencies.
+        tuple of tags stands for any of them. "ud" and "penn" are rules for the tags of Universal
+        Dependencies and of Penn treebanks. See `ArcWeights` and the page on dependencies.
 
     Attributes
     ----------
@@ -110,7 +111,9 @@ class Dependencies(Parameters):
 
     alpha: LearnedConcentration = 0.1
     valence: Annotated[Valence | None, Valence, None] = None
-    arc_weights: Annotated[dict[Any, Any] | ArcWeights | None, dict, ArcWeights, None] = None
+    arc_weights: Annotated[
+        str | dict[Any, Any] | ArcWeights | None, StrOptions({"ud", "penn"}), dict, ArcWeights, None
+    ] = None
 
 
 class Hardening(Parameters):
@@ -133,14 +136,13 @@ class TaggedSentences(Parameters):
     Parameters
     ----------
     init : {"harmonic", "uniform", "random"} or model
-        Where to start: an E-step under these weights, or for samplers trees drawn under them.
-        "harmonic": as if each token chose its head alone, the nearer the likelier, in proportion to
-        1 / distance (Klein and Manning 2004). "uniform": equal, with 1 % of noise. "random": each
-        row from Dirichlet(1). A fitted model: its posterior means; tags that it does not know are
-        its unknown one. From "harmonic" or a model only one restart is run, but for samplers.
+        The weights of the first E-step, under which samplers draw their first trees: near heads
+        are likelier ("harmonic"), all alike, random, or those of a fitted model.
+        :ref:`dependency-starts` has what each is for, and when only one restart is run.
     handle_unknown : {"error", "smooth", "rare"}
         Tags outside the vocabulary: refuse them; let one more tag stand for them, with prior mass;
         or give that tag the mean expected counts of the tags seen once as well.
+        :ref:`unknown-words` compares the ways.
     vocabulary : collection or None
         The known tags; None for those seen in `fit`.
     supervision : {"y", "none"}
@@ -189,9 +191,9 @@ class BaseDMV(BaseModel):
         corpus = reading.checked(self, corpus, sequences, n_types)
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
-        valence = self._setting("valence")
+        valence = setting_of(self, "valence")
         layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
-        rules = rules_from(self._setting("arc_weights"), words.index, layout)
+        rules = rules_from(setting_of(self, "arc_weights"), words.index, layout)
         sentences = sentences_of(corpus, layout, heads)
         # What the prior of each cell has beside its concentration.
         prior = np.zeros(layout.n_cells)
@@ -214,7 +216,7 @@ class BaseDMV(BaseModel):
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
         is_learned = gamma_prior_of(self.alpha) is not None
-        if self._setting("arc_weights").weights is not None and is_learned:
+        if setting_of(self, "arc_weights").weights is not None and is_learned:
             raise InvalidParameterError(
                 "alpha='auto' learns one value for all attachments, and arc_weights give some of "
                 "them more: give alpha a number"
@@ -224,7 +226,7 @@ class BaseDMV(BaseModel):
 
     def _model(self, read: Reading) -> DependencyModel:
         problem = read.problem
-        asked = first_concentrations(self.alpha, self._setting("valence").alpha_stop)
+        asked = first_concentrations(self.alpha, setting_of(self, "valence").alpha_stop)
         rare = seen_once(problem.corpus) if self.handle_unknown == "rare" else NOBODY
         return DependencyModel(problem, asked, self.init, rare, self.temperature)
 
@@ -399,7 +401,10 @@ def _refuse_impossible(problem: DependencyProblem) -> None:
 
 
 class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
-    """Dependency model with valence learned by expectation-maximisation.
+    """Dependencies of raw tags, by a model with valence and expectation-maximisation.
+
+    Not for fine tags: with many of them `VBDMV` and `CVBDMV` find more heads. No model here
+    replaces a parser learned from a treebank, which finds far more.
 
     Learns from sentences of tags, or words, which token depends on which: each token chooses its
     children on either side from the nearest to the farthest, and before each whether to stop.
@@ -441,7 +446,7 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        given = {"alpha": self.alpha, "alpha_stop": self._setting("valence").alpha_stop}
+        given = {"alpha": self.alpha, "alpha_stop": setting_of(self, "valence").alpha_stop}
         for name, value in given.items():
             if gamma_prior_of(value) is not None:
                 raise InvalidParameterError(f"EM learns no concentration: give {name} a number")
@@ -453,7 +458,10 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
 
 
 class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
-    """Dependency model with valence learned by variational Bayes.
+    """Dependencies of raw tags, by a model with valence and variational Bayes.
+
+    Not without a look at `CVBDMV`: which of them finds more heads depends on the language. No model
+    here replaces a parser learned from a treebank, which finds far more.
 
     Trees and probabilities are taken as independent given the sentences, and a lower bound of the
     evidence is raised.
@@ -493,7 +501,10 @@ class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
 
 
 class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
-    """Dependency model with valence learned by collapsed variational Bayes.
+    """Dependencies of raw tags, by a model with valence and collapsed variational Bayes.
+
+    Not without a look at `VBDMV`: which of them finds more heads depends on the language. No model
+    here replaces a parser learned from a treebank, which finds far more.
 
     Probabilities are integrated out, and the trees of each sentence are inferred from the expected
     counts of all others.
@@ -532,7 +543,10 @@ class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
 
 
 class GibbsDMV(Dependencies, Chain, TaggedSentences, BaseDMV):
-    """Dependency model with valence learned by a collapsed sampler over whole trees.
+    """Dependencies of raw tags, by a model with valence and a collapsed sampler of trees.
+
+    Not with a single chain, which is a lottery: heads found differ by dozens of points between
+    seeds, and the objective does not tell which chain is good.
 
     Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
     given all other trees, and accepted or rejected (Hastings) so that the samples follow the exact

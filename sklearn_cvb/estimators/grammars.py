@@ -71,7 +71,7 @@ from sklearn_cvb.reading.validation import (
     check_counts,
     columns_of,
 )
-from sklearn_cvb.settings import MiniBatches, gamma_prior_of
+from sklearn_cvb.settings import MiniBatches, gamma_prior_of, setting_of
 
 
 class Rules(Parameters):
@@ -158,19 +158,14 @@ class StartOfGrammar(Parameters):
     Parameters
     ----------
     init : {"parameter", "uniform", "trees", "grammar"}, array, model or None
-        Where to start: an E-step under these weights, or for samplers trees drawn under them.
-        "parameter": each symbol's from Dirichlet(1) (None means this without a grammar). "uniform":
-        equal for the rules of each symbol, with 1 % of noise. "trees": equal for all rules, with 1
-        % of noise, so that all trees of a sentence are alike; where terminals have several words,
-        "uniform" prefers the longest by far. None means "trees" with a grammar that has such
-        terminals (and no cycle of unary rules), else "uniform". "grammar": the probabilities of the
-        given grammar (None means this where it has some). An array of shape (n_rules,): weights in
-        the order of ``rules_.rules``. A fitted model over the same rules: its
-        `rule_probabilities_`. From "grammar", an array or a model only one restart is run.
+        The weights of the first E-step, under which samplers draw their first trees: by one of the
+        names, an array of shape (n_rules,) in the order of ``rules_.rules``, or those of a fitted
+        model over the same rules; None is what suits the grammar. :ref:`grammar-starts` has what
+        each is for, and when only one restart is run.
     handle_unknown : {"error", "smooth", "rare"}
         Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
-        model without grammar has for every symbol; or give these rules the mean expected count of
-        the words seen once as well. A given grammar without ``<unk>`` cannot derive them.
+        given grammar may lack; or give these rules the mean expected count of the words seen once
+        as well. :ref:`unknown-words` compares the ways.
     """
 
     init: Annotated[
@@ -522,7 +517,11 @@ def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -
 
 
 class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
-    """Probabilistic context-free grammar learned by expectation-maximisation (inside-outside).
+    """Context-free grammar learned by expectation-maximisation (inside-outside).
+
+    Not with many rules for few sentences: without a prior new sentences may have probability 0.
+    Where `n_components` is all that is given, trees of real text are hardly better than
+    right-branching ones, with any algorithm.
 
     Parameters
     ----------
@@ -590,8 +589,10 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
     def _algorithm(self) -> EM:
         if isinstance(self.update, str) and self.update == "batch":
             return EM()
-        decay = self._setting("steps").decay
-        return Stepwise(Pace(self._setting("update").size, 0.7 if decay is None else float(decay)))
+        decay = setting_of(self, "steps").decay
+        return Stepwise(
+            Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
+        )
 
     def _algorithm_of_batches(self) -> EM:
         """Plain EM: a batch is inferred at once, whatever `update` says of a fit."""
@@ -599,7 +600,11 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
 
 
 class VBPCFG(Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
-    """Probabilistic context-free grammar learned by variational Bayes.
+    """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
+
+    Not for sparse priors, where `CVBPCFG` leaves more probability for new sentences. Where
+    `n_components` is all that is given, trees of real text are hardly better than right-branching
+    ones.
 
     Attributes
     ----------
@@ -628,7 +633,11 @@ class VBPCFG(Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, BasePCFG)
 
 
 class CVBPCFG(Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
-    """Probabilistic context-free grammar learned by collapsed variational Bayes.
+    """Context-free grammar learned by collapsed variational Bayes: where to begin.
+
+    Not for trees of real text from `n_components` alone, which are hardly better than
+    right-branching ones with any algorithm: give rules, or learn from trees by `CVBLatentPCFG`. Its
+    scores are no bound of the evidence.
 
     Probabilities are integrated out, and the trees of each sentence are inferred from the expected
     counts of all others: as accurate as sampling at the price of EM.
@@ -672,7 +681,10 @@ class CVBPCFG(Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, Base
 
 
 class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
-    """Probabilistic context-free grammar learned by a collapsed Hastings sampler.
+    """Context-free grammar learned by a collapsed Hastings sampler: samples of the posterior.
+
+    Not where time counts: it takes hundreds of sweeps where `CVBPCFG` takes twenty, and with a
+    sparse prior it stays near its start unless it is annealed.
 
     Probabilities are integrated out. The tree of each sentence is proposed from the posterior means
     given all other trees, and accepted or rejected so that the samples follow the exact posterior.
@@ -744,7 +756,10 @@ class DrawnGrammar(GrammarModel):
 
 
 class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
-    """Probabilistic context-free grammar learned by Gibbs sampling with explicit probabilities.
+    """Context-free grammar learned by Gibbs sampling with explicit probabilities.
+
+    Not as the first choice among samplers: `HastingsPCFG`, which integrates the probabilities out,
+    mixes faster.
 
     Draws all probabilities given the trees, then all trees given the probabilities: exact, but it
     mixes more slowly than `HastingsPCFG`, which integrates the probabilities out.

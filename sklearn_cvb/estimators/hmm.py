@@ -53,7 +53,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     without_lengths,
 )
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, setting_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.forecasting import Forecast
@@ -78,10 +78,11 @@ class States(Parameters):
         Posterior means, shapes (n_components,), (n_components, n_components) and
         (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
     endprob_ : ndarray of shape (n_components,)
-        Probability that a sequence ends after each state. Only with `end_state`: the rows of
-        `transmat_` then sum to 1 minus it.
+        Probability that a sequence ends after each state. Only where ends are events (see
+        `Transitions`): the rows of `transmat_` then sum to 1 minus it.
     end_counts_ : ndarray of shape (n_components,) or None
-        Count of the sequences that end in each state, as in `counts_`; None without `end_state`.
+        Count of the sequences that end in each state, as in `counts_`; None where ends are no
+        events.
     labels_ : ndarray
         States of the training sequences: Viterbi paths under the exp E[log] weights of the final
         counts.
@@ -239,10 +240,9 @@ class Start(Parameters):
     init : str, HMMParameters, list of arrays, fitted model or None
         Where to start: None for what suits the data, else "token", "word", "parameter", "context",
         "unambiguous", "merged" or "kmeans"; parameters that are known (`HMMParameters`); the
-        posteriors of each training sequence, arrays of shape (length, n_components); or a model of
-        this family over the same vocabulary and states, fitted (within a search wrap it in
-        `sklearn.frozen.FrozenEstimator`). :ref:`starts` has what each costs, and when only one
-        restart is run.
+        posteriors of each training sequence, arrays of shape (length, n_components); or a fitted
+        model of this family over the same vocabulary and states. :ref:`starts` has what each costs,
+        and when only one restart is run.
     fixed : dict or None
         What stays as `init` gives it, `HMMParameters` or a fitted model (its means): maps "start",
         "transitions" and "emissions" to True or a boolean array that says which states' rows. These
@@ -303,7 +303,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        transitions = self._setting("transitions")
+        transitions = setting_of(self, "transitions")
+        if transitions.start_alpha is not None:
+            may_be_zero = isinstance(self, PointEstimates)
+            check_concentrations("start_alpha", np.array(transitions.start_alpha), may_be_zero)
         if transitions.shared is None:
             return
         if self._why_no_weights:
@@ -349,7 +352,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         state, n = best.state, model.cells.n_emitting
         paths = self._observed.left_paths(self, result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
-        end = counts.transition[:n, n] if self._setting("transitions").end_state else None
+        end = counts.transition[:n, n] if setting_of(self, "transitions").end_state else None
         learned = Learned(
             read.words,
             model.cells,
@@ -374,7 +377,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     @property
     def _n_restarts(self) -> int:
-        if self.n_init is None and self._setting("transitions").shared is not None:
+        if self.n_init is None and setting_of(self, "transitions").shared is not None:
             return 3
         return super()._n_restarts
 
@@ -436,14 +439,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             return emission_of(value)
         return super()._object_of(name, value)
 
-    def _known_words(self) -> tuple[Any, str]:
-        known = Symbols.of(self.emission)
-        usual = self._unknown_words if known.handle_unknown is None else known.handle_unknown
-        vocabulary = known.vocabulary
-        if vocabulary is None and isinstance(self.init, HMMParameters):
-            vocabulary = self.init.vocabulary
-        return vocabulary, usual
-
     # What it has learned
 
     @property
@@ -456,7 +451,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def transmat_(self) -> np.ndarray:
         """Posterior mean of the transition probabilities, shape (n_components, n_components).
 
-        With `end_state` each row sums to 1 minus `endprob_`.
+        Where ends are events each row sums to 1 minus `endprob_`.
         """
         return prediction.steps_of(learned_of(self))
 
@@ -464,11 +459,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def endprob_(self) -> np.ndarray:
         """Posterior mean of the probability that a sequence ends after each state.
 
-        Shape (n_components,); only with `end_state`.
+        Shape (n_components,); only where ends are events.
         """
         learned = learned_of(self)
         if not learned.layout.has_end:
-            raise AttributeError("endprob_ needs a fit with end_state=True")
+            raise AttributeError(
+                "endprob_ needs a fit with transitions=Transitions(end_state=True)"
+            )
         return prediction.mean_weights(learned).transition[:-1, -1]
 
     @property
@@ -559,8 +556,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Returns
         -------
         ndarray of shape (n_samples, n_symbols)
-            In the order of `vocabulary_`; the unknown item, where there is one, is last. With
-            `end_state` a row sums to 1 minus the probability that its sequence has ended.
+            In the order of `vocabulary_`; the unknown item, where there is one, is last. Where
+            ends are events a row sums to 1 minus the probability that its sequence has ended.
         """
         if not self._observed.has_vocabulary:
             raise AttributeError("predict_next_proba is for symbols: use predict_next for numbers")
@@ -580,9 +577,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     ) -> "Forecast":
         """Forecast the next observations after each sequence, where they are numbers.
 
-        States go on from their probabilities after the last step; with `end_state`, given that no
-        sequence ends before the last step asked for. Parameters are the fitted ones: that they are
-        uncertain is left out of the intervals.
+        States go on from their probabilities after the last step; where ends are events, given that
+        no sequence ends before the last step asked for. Parameters are the fitted ones: that they
+        are uncertain is left out of the intervals.
 
         Parameters
         ----------
@@ -649,8 +646,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         ----------
         n_samples : int, default=1
         length : int, array-like of shape (n_samples,) or None, default=10
-            Length of the sequences. With `end_state` they are drawn given that they end there, or
-            for None until they end.
+            Length of the sequences. Where ends are events they are drawn given that they end there,
+            or for None until they end.
         random_state : int, RandomState or None, default=None
 
         Returns
@@ -777,7 +774,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
 
 class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
-    """Hidden Markov model learned by expectation-maximisation (Baum-Welch).
+    """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
+
+    Not where there is little data for each state: nothing holds it back from fitting noise, and
+    `VBHMM` and `CVBHMM` predict better. `alpha` and `beta` above 0 help.
 
     Parameters
     ----------
@@ -822,14 +822,15 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        start_alpha = self._setting("transitions").start_alpha
-        given = {"alpha": self.alpha, "beta": self.beta, "start_alpha": start_alpha}
-        for name, value in given.items():
-            check_concentrations(name, np.array(value or 0.0), or_zero=True)
+        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
+            check_concentrations(name, np.array(value), or_zero=True)
 
 
 class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
-    """Hidden Markov model learned by variational Bayes.
+    """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
+
+    Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too
+    narrow; `GibbsHMM` has exact ones.
 
     Parameters
     ----------
@@ -880,7 +881,10 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
 
 
 class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, BaseHMM):
-    """Hidden Markov model learned by collapsed variational Bayes.
+    """Hidden states of symbols or numbers, by collapsed variational Bayes: where to begin.
+
+    Not to compare models by their evidence: its scores are no bound on it, as that of `VBHMM` is.
+    Not for a single short sequence either, as it leaves out what it infers.
 
     Parameters are integrated out, and the states of each sequence are inferred from the expected
     counts of all others: as accurate as sampling at the price of EM.
@@ -925,7 +929,10 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, BaseHMM):
 
 
 class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
-    """Hidden Markov model learned by Gibbs sampling.
+    """Samples of the posterior of hidden states and of their parameters (Gibbs sampling).
+
+    Not where time counts: a fit takes about ten times as long as one of `CVBHMM`, and a single
+    chain says little of how far it has come (see `convergence`).
 
     With `update="token"` a sweep draws the state of each token anew, given those of all others:
     from left to right where all tokens have equally many allowed states, else within every few
@@ -1070,7 +1077,7 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
         if self._kept().temperatures is not None:
             raise ValueError(
                 "perplexity averages over samples of the posterior (eq. 28): fit with "
-                "temperatures=None; score uses averaged parameters with any temperatures"
+                "samples=Samples(); score uses averaged parameters with any temperatures"
             )
         return super().perplexity(X, per)
 

@@ -27,7 +27,7 @@ from sklearn_cvb.reading.validation import (
     Seed,
     StrOptions,
 )
-from sklearn_cvb.settings import Checkpoint, GammaPrior, Samples, Setting, StepSizes
+from sklearn_cvb.settings import Checkpoint, GammaPrior, Samples, Setting, StepSizes, settings_in
 
 # How groups are joined
 
@@ -160,12 +160,7 @@ def _complete(cls: type[Parameters]) -> None:
     cls.__init__ = made.__init__
     cls._fields = made.__dataclass_fields__
     cls._parameter_constraints = constraints
-    cls._settings = {
-        name: kind
-        for name, allowed in constraints.items()
-        for kind in allowed
-        if isinstance(kind, type) and issubclass(kind, Setting)
-    }
+    cls._settings = settings_in(constraints)
     if cls.__doc__:
         cls.__doc__ = "\n\n".join(_sections(cls, bases))
 

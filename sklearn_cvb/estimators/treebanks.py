@@ -29,7 +29,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     tell,
 )
-from sklearn_cvb.settings import SplitAndMerge
+from sklearn_cvb.settings import SplitAndMerge, setting_of
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import TreebankProblem
 from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
@@ -123,9 +123,8 @@ class Trees(Parameters):
     Parameters
     ----------
     init : {"treebank", "random"}
-        Where to start: an E-step under these weights. "treebank": relative frequencies of the
-        treebank's rules, alike for all subtypes but for 1 % of noise. "random": those of each
-        annotated left-hand side from Dirichlet(1).
+        The weights of the first E-step: relative frequencies of the treebank's rules, alike for all
+        subtypes but for 1 % of noise, or random ones. :ref:`treebank-starts` has what each is for.
     rare_threshold : int
         Words seen so often or less are replaced by classes of words: how they begin, which marks
         they hold, how they end. Words that `fit` has not seen are read as the same classes.
@@ -168,9 +167,8 @@ class BaseLatentPCFG(BaseModel):
     smoothing = 0.0
     update = "sequence"
 
-    def _known_words(self) -> tuple[Any, str]:
-        # Words are those of the treebank; others are known by their form.
-        return None, "rare"
+    # Words are those of the treebank; others are known by their form.
+    vocabulary, handle_unknown = None, "rare"
 
     def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()
@@ -222,7 +220,7 @@ class BaseLatentPCFG(BaseModel):
         """How subtypes are split and merged; None where all are there from the start."""
         if isinstance(self.schedule, str) and self.schedule == "fixed":
             return None
-        found: SplitAndMerge = self._setting("schedule")
+        found: SplitAndMerge = setting_of(self, "schedule")
         return found
 
     def _algorithm(self) -> SplitMerge:
@@ -424,7 +422,10 @@ def _numbered(learned: Learned, sequences: Sequences) -> Corpus:
 
 
 class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, BaseLatentPCFG):
-    """Treebank grammar with latent annotations learned by expectation-maximisation.
+    """Parser learned from a treebank, with hidden subtypes of symbols, by EM.
+
+    Not for the best parses: `CVBLatentPCFG` is ahead, the more so the more subtypes there are. Much
+    of that is smoothing, which `smoothing` adds here.
 
     Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
     hidden.
@@ -471,7 +472,9 @@ class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, BaseLatentPCFG):
 
 
 class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, BaseLatentPCFG):
-    """Treebank grammar with latent annotations learned by variational Bayes.
+    """Parser learned from a treebank, with hidden subtypes of symbols, by variational Bayes.
+
+    Not for the best parses: it is hardly ahead of `EMLatentPCFG`, and `CVBLatentPCFG` is.
 
     Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
     hidden. The posterior of the probabilities is a product of Dirichlet distributions.
@@ -508,7 +511,10 @@ class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, BaseLatentPCFG):
 
 
 class CVBLatentPCFG(Subtypes, LeavingOutTrees, LeaveOneOutSweeps, Trees, BaseLatentPCFG):
-    """Treebank grammar with latent annotations learned by collapsed variational Bayes.
+    """Parser learned from a treebank, with hidden subtypes of symbols: where to begin.
+
+    Not for raw sentences: it needs their trees. From eight subtypes on give a smaller `alpha`, such
+    as 0.01, as the prior grows with their square.
 
     Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
     hidden. Probabilities are integrated out, and the subtypes in each tree are inferred from the

@@ -24,6 +24,7 @@ from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Fit, Record, Sweep
 from sklearn_cvb.learning.state_files import Packed, pack, unpack
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
+from sklearn_cvb.settings import setting_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.learning.loop import Job
@@ -82,7 +83,7 @@ class FitCheckpoint:
 
     def __init__(self, job: "Job") -> None:
         estimator = job.estimator
-        where = estimator._setting("checkpoint")
+        where = setting_of(estimator, "checkpoint")
         self.folder: Path = Path(where.folder)
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(

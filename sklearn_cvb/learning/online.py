@@ -25,6 +25,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
+from sklearn_cvb.settings import gamma_prior_of, setting_of
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -137,7 +138,7 @@ def seen_after(before: Seen | None, batch: Batch, estimator: Any, n_batches: int
         uses = uses.copy()
         uses[: len(before.uses)] += before.uses
         n_batches += before.n_batches
-    total = estimator._setting("steps").total_samples
+    total = setting_of(estimator, "steps").total_samples
     scale = 1.0 if total is None else total / max(1, n_sequences)
     return Seen(
         n_tokens, n_sequences, scale * n_tokens, n_batches, uses, _layout_parameters(estimator)
@@ -159,7 +160,7 @@ def seen_by_fit(estimator: Any, batch: Batch) -> Seen:
 def _layout_parameters(estimator: Any) -> dict[str, Any]:
     found = estimator.get_params(deep=False)
     for name in {"transitions", "emission", "tag_dictionary"} & found.keys():
-        fields = estimator._setting(name).get_params(deep=False).items()
+        fields = setting_of(estimator, name).get_params(deep=False).items()
         found |= {f"{name}__{field}": value for field, value in fields}
     return {name: found[name] for name in _LAYOUT & found.keys()}
 
@@ -263,7 +264,7 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
         finished = finished._replace(work=None)
     batch = estimator._batch_of(read, finished)
     seen_now = seen_after(seen, batch, estimator)
-    steps = estimator._setting("steps")
+    steps = setting_of(estimator, "steps")
     step = step_for(seen, seen_now, 1.0 if steps.decay is None else steps.decay, steps.offset)
     counts = mapped(lambda one: step.batch * one, state.counts)
     if running is not None:
@@ -281,14 +282,13 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
 
 def _check_streaming(estimator: Any, learned: Learned | None) -> None:
     """Raise where `partial_fit` cannot go on, or cannot begin."""
-    # An array is no string, and comparing it with one gives no single answer.
     names = [
-        f"{key}='auto'"
+        f"{key}={value!r}"
         for key in ("alpha", "beta")
-        if isinstance(value := getattr(estimator, key, None), str) and value == "auto"
+        if gamma_prior_of(value := getattr(estimator, key, None)) is not None
     ]
-    if getattr(estimator, "transition_prior", "dirichlet") == "hdp":
-        names.append("transition_prior='hdp'")
+    if "transitions" in estimator._settings and setting_of(estimator, "transitions").shared:
+        names.append("an HDP as prior of transitions")
     if names:
         raise InvalidParameterError(
             f"partial_fit keeps to its prior, but {' and '.join(names)} learns it: give "

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.reading.validation import LENGTHS, check_table, check_table_to_fit
+from sklearn_cvb.reading.validation import LENGTHS, check_table, check_table_to_fit, tell
+from sklearn_cvb.settings import known_words
 
 _TOKENISE = (
     "a sample must be a sequence of tokens, not a string: split it into words with str.split "
@@ -319,7 +320,7 @@ class Taken(NamedTuple):
 
 def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
     """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
-    vocabulary, handle_unknown = estimator._known_words()
+    vocabulary, handle_unknown = known_words(estimator)
     if vocabulary is None:
         types = types_of(sequences.tokens, sequences.starts)
         if not types and handle_unknown == "error":
@@ -342,12 +343,13 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     messages: list[str] = []
     if is_table(X):
         table, attributes = check_table_to_fit(estimator, X)
-        if estimator._known_words()[0] is None and are_measurements(table):
+        if known_words(estimator)[0] is None and are_measurements(table):
             messages.append(
                 "nearly all numbers in X differ: each value is a symbol of its own here, so "
                 "that nothing will be recognised again; sort numbers into bins first, as "
                 "sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
             )
+        messages += _cautions_of_column(estimator, table)
         sequences = read_table(table)
     else:
         sequences = read_ragged(X)
@@ -355,11 +357,36 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     return Taken(sequences, attributes, tuple(messages))
 
 
+def _cautions_of_column(estimator: Any, table: np.ndarray) -> list[str]:
+    """What is to be said of a column of symbols, hmmlearn's shape of one series."""
+    if len(table) == 1 or table.shape[1] > 1 or not is_of_order(estimator):
+        return []
+    return [caution_of_single_steps(len(table), "[X.ravel()]")]
+
+
+def is_of_order(estimator: Any) -> bool:
+    """Whether a model is of what follows what: in a mixture nothing follows anything."""
+    transitions = getattr(estimator, "transitions", "independent")
+    return not np.array_equal(getattr(transitions, "topology", transitions), "independent")
+
+
+def caution_of_single_steps(n_steps: int, one: str) -> str:
+    """What is to be said of sequences of a single step each; `one` is how to pass one sequence."""
+    return (
+        f"each of the {n_steps} sequences of X has a single step: nothing can be learned of what "
+        f"follows what. If X is one series of {n_steps} steps, pass {one}; if it is several, "
+        f"{LENGTHS}; for a mixture set transitions='independent'"
+    )
+
+
 def sequences_again(estimator: Any, X: Any) -> Sequences:
     """X as a fitted model reads it: a table must have as many columns."""
-    if is_table(X):
-        return read_table(check_table(estimator, X, reset=False))
-    return read_ragged(X)
+    if not is_table(X):
+        return read_ragged(X)
+    table = check_table(estimator, X, reset=False)
+    if not hasattr(estimator, "n_features_in_"):
+        tell(_cautions_of_column(estimator, table))
+    return read_table(table)
 
 
 def encoded_by(estimator: Any, types: list[Any], sequences: Sequences) -> tuple[Vocabulary, Corpus]:
@@ -380,13 +407,14 @@ def encoded_again(estimator: Any, index: Mapping[Any, Any], X: Any) -> Corpus:
 
 def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
     """Encoded sequences; raises on words outside the vocabulary where they are not handled."""
-    if corpus.unknown and estimator._known_words()[1] == "error":
+    if corpus.unknown and known_words(estimator)[1] == "error":
         # Unknown words are numbered behind all others.
         position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
+        within = "" if hasattr(estimator, "vocabulary") else " in emission=Symbols(...)"
         raise ValueError(
             f"unknown word {sequences.tokens[position]!r} "
             f"({place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
-            "give vocabulary, or handle_unknown='smooth' or 'rare'"
+            f"give vocabulary, or handle_unknown='smooth' or 'rare'{within}"
         )
     return corpus
 
@@ -546,7 +574,9 @@ def tokens_of(sample: Any, name: str) -> list[Any]:
     if isinstance(sample, str | bytes | bytearray):
         raise TypeError(f"{name} is the string {sample!r}: {_TOKENISE}")
     if not _is_frame(sample) and len(getattr(sample, "shape", (0,))) > 1:
-        raise ValueError(f"{name} has {len(sample.shape)} dimensions: a sequence has one")
+        flat = max(sample.shape) == sample.size
+        cure = f"pass {name}.ravel()" if flat else 'for columns of numbers set emission="gaussian"'
+        raise ValueError(f"{name} has {len(sample.shape)} dimensions: a sequence has one; {cure}")
     items = as_list(sample)
     if items is None:
         raise TypeError(

@@ -291,7 +291,7 @@ def tag_dictionary_from(
         Raw sentences in which occurrences are counted; None for `sentences` themselves.
     weights : bool, default=True
         Say how often each tag was seen: a tagger then starts from these shares and holds on to
-        them (see its `dictionary_weight`), so that a slip does not win a whole word. If False,
+        them (`TagDictionary`, its `weight`), so that a slip does not win a whole word. If False,
         tags alone are listed, as word lists have them.
 
     Returns

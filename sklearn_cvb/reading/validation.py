@@ -175,7 +175,9 @@ def check_sizes(parameters: Mapping[str, Any]) -> None:
     """Raise InvalidParameterError where a number, also one in a tuple, is too large."""
     for name, value in parameters.items():
         for number in value if isinstance(value, tuple) else (value,):
-            has_range = name in _CONCENTRATIONS and not isinstance(number, Integral)
+            has_range = name.rpartition("__")[2] in _CONCENTRATIONS and not isinstance(
+                number, Integral
+            )
             if not isinstance(number, Real) or has_range:
                 continue
             size: Any = abs(number)

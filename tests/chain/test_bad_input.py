@@ -1,11 +1,13 @@
 """Bad input gets a clear error, and nothing is lost: every row of the table, on the words."""
 
 import re
+import warnings
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import heeded
 from interruption import Interrupt, watched
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
@@ -14,11 +16,14 @@ import sklearn_cvb
 from sklearn_cvb import (
     CVBHMM,
     EMHMM,
+    HDP,
     VBHMM,
     CVBHMMTagger,
     EMHMMTagger,
+    GammaPrior,
     GibbsHMM,
     GibbsHMMTagger,
+    HMMClassifier,
     Samples,
     Symbols,
     TagDictionary,
@@ -38,7 +43,21 @@ LEGAL = {"the": ["D"], "dog": ["N"], "runs": ["V"], "saw": ["N", "V"]}
 
 
 def quick(kind, **keywords):
-    return kind(**{"max_iter": 5, "random_state": 0} | keywords)
+    return kind(**heeded(kind, {"max_iter": 5, "random_state": 0} | keywords))
+
+
+# How parameters of objects are named within an estimator, and whose they are.
+NESTED = {
+    "start_alpha": ("transitions__start_alpha", "Transitions"),
+    "handle_unknown": ("emission__handle_unknown", "Symbols"),
+    "vocabulary": ("emission__vocabulary", "Symbols"),
+}
+
+
+def with_value(kind, name, value, **keywords):
+    """An estimator with a parameter, which may be a field of one; and who has the parameter."""
+    nested, owner = NESTED.get(name, (name, kind.__name__))
+    return kind(**keywords).set_params(**{nested: value}), owner
 
 
 def fails(error, message, function, *arguments):
@@ -109,8 +128,29 @@ def test_samples_without_order(sample, words):
 def test_X_that_is_no_collection():
     fails(TypeError, "X is None: pass a list of sequences", VBHMM().fit, None)
     fails(TypeError, "X is 3: pass a list of sequences", VBHMM().fit, 3)
-    fails(ValueError, "X[0] has 2 dimensions: a sequence has one", VBHMM().fit, [np.ones((2, 2))])
+    cure = 'a sequence has one; for columns of numbers set emission="gaussian"'
+    fails(ValueError, f"X[0] has 2 dimensions: {cure}", VBHMM().fit, [np.ones((2, 2))])
+    cure = "a sequence has one; pass X[0].ravel()"
+    fails(ValueError, f"X[0] has 2 dimensions: {cure}", VBHMM().fit, [np.ones((2, 1))])
     fails(ValueError, "Expected 2D array, got 1D array instead", VBHMM().fit, np.arange(3))
+
+
+def test_a_column_of_symbols_is_asked_about():
+    """hmmlearn's shape of one sequence is here that of many sequences of one step."""
+    column = np.tile([0, 1, 2], 10)[:, None]
+    message = r"each of the 30 sequences of X has a single step.*pass \[X.ravel\(\)\]"
+    models = VBHMM(random_state=0), HMMClassifier(VBHMM(random_state=0))
+    for model, X in product(models, (column, pd.DataFrame(column))):
+        with pytest.warns(UserWarning, match=message) as caught:
+            model.fit(X, np.repeat([0, 1], 15) if "estimator" in model.get_params() else None)
+        assert [one.filename for one in caught] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        VBHMM(random_state=0, transitions="independent").fit(column)
+        model = VBHMM(random_state=0).fit([column.ravel()])
+        model.predict([column.ravel()])
+    with pytest.warns(UserWarning, match=message):
+        model.predict(column)
 
 
 def test_batches_are_no_sequences():
@@ -182,31 +222,41 @@ def test_one_tag_for_a_ragged_sentence(kind):
 @pytest.mark.parametrize("name", ["alpha", "beta", "start_alpha"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.1, "half"])
 def test_concentrations_out_of_range(kind, name, value):
-    message = f"The '{name}' parameter of {kind.__name__} must be a float in the range"
-    fails(InvalidParameterError, message, kind(**{name: value}).fit, X)
+    model, owner = with_value(kind, name, value)
+    message = f"The '{name}' parameter of {owner} must be a float in the range"
+    fails(InvalidParameterError, message, model.fit, X)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("name", ["alpha", "beta", "start_alpha"])
 def test_zero_is_for_maximum_likelihood_only(kind, name):
+    model, owner = with_value(kind, name, 0, max_iter=5, random_state=0)
     if issubclass(kind, EMHMM):
-        assert np.isfinite(quick(kind, **{name: 0}).fit(X).objective_)
+        assert np.isfinite(model.fit(X).objective_)
         return
-    message = f"The '{name}' parameter of {kind.__name__} must be a float in the range [1e-10, 1"
-    fails(InvalidParameterError, message, kind(**{name: 0}).fit, X)
+    message = f"The '{name}' parameter of {owner} must be a float in the range [1e-10, 1"
+    if name == "start_alpha":
+        message = "start_alpha must be from 1e-10 to 1e+10, got 0"
+    fails(InvalidParameterError, message, model.fit, X)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("name", ["alpha", "beta", "start_alpha"])
 @pytest.mark.parametrize("value", [9.9e-11, 1e-16, 5e-324, 1.1e10, 1e300])
 def test_concentrations_that_drown_or_are_drowned_are_refused(kind, name, value):
-    if issubclass(kind, EMHMM):
+    model, owner = with_value(kind, name, value)
+    if name == "start_alpha" and value > 1:
+        message = "The 'start_alpha' parameter of Transitions must be a float in the range [0.0,"
+    elif issubclass(kind, EMHMM):
         message = f"{name} must be 0 or from 1e-10 to 1e+10, got {value!r}"
+    elif name == "start_alpha":
+        message = f"{name} must be from 1e-10 to 1e+10, got {value!r}"
     else:
-        message = f"The '{name}' parameter of {kind.__name__} must be a float in the range [1e-10,"
-    fails(InvalidParameterError, message, kind(**{name: value}).fit, X)
+        message = f"The '{name}' parameter of {owner} must be a float in the range [1e-10,"
+    fails(InvalidParameterError, message, model.fit, X)
     for end in (1e-10, 1e10):
-        assert np.isfinite(quick(kind, **{name: end}).fit(X).history_).all()
+        model, _ = with_value(kind, name, end, max_iter=5, random_state=0)
+        assert np.isfinite(model.fit(X).history_).all()
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta"])
@@ -234,25 +284,40 @@ def test_em_learns_no_concentration(name):
     ],
 )
 def test_other_parameters_out_of_range(kind, name, value, words):
-    message = f"The '{name}' parameter of {kind.__name__} must be {words}"
-    fails(InvalidParameterError, message, kind(**{name: value}).fit, X)
+    if name == "tol" and issubclass(kind, GibbsHMM):
+        # A chain runs all its sweeps.
+        assert "tol" not in kind().get_params()
+        return
+    model, owner = with_value(kind, name, value)
+    message = f"The '{name}' parameter of {owner} must be {words}"
+    fails(InvalidParameterError, message, model.fit, X)
 
 
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
         *product(
-            [VBHMM, CVBHMM, GibbsHMM, VBHMMTagger, CVBHMMTagger], ["alpha_prior", "beta_prior"]
+            [VBHMM, CVBHMM, GibbsHMM, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger], ["alpha", "beta"]
         ),
-        *product([VBHMM, CVBHMM, GibbsHMM], ["gamma_prior"]),
+        *product([VBHMM, CVBHMM, GibbsHMM], ["gamma"]),
     ],
 )
 def test_gamma_priors(kind, name):
-    for pair in ((0.5, 1), (1, 0), (1, -1), (np.nan, 1), (1, np.inf), (1,), (1, 2, 3), ("a", 1)):
-        message = f"{name} must be (shape, rate) with shape >= 1 and rate > 0, got {pair!r}"
-        fails(InvalidParameterError, message, kind(**{name: pair}).fit, X)
-    message = f"The '{name}' parameter of {kind.__name__} must be an instance of 'tuple'"
-    fails(InvalidParameterError, message, kind(**{name: [1.0, 1.0]}).fit, X)
+    def fit(prior):
+        if name == "gamma":
+            return kind(transitions=Transitions(prior=HDP(prior))).fit(X)
+        return kind(**{name: prior}).fit(X)
+
+    for shape in (0.5, np.nan, "a", None):
+        message = "The 'shape' parameter of GammaPrior must be a float in the range [1.0, inf)"
+        fails(InvalidParameterError, message, fit, GammaPrior(shape, 1))
+    for rate in (0, -1, np.inf, "a"):
+        message = "The 'rate' parameter of GammaPrior must be a float in the range (0.0, inf)"
+        fails(InvalidParameterError, message, fit, GammaPrior(1, rate))
+    # A pair of numbers is no prior.
+    message = f"The '{name}' parameter of {'HDP' if name == 'gamma' else kind.__name__} must be"
+    for pair in ((1.0, 1.0), [1.0, 1.0]):
+        fails(InvalidParameterError, message, fit, pair)
 
 
 @pytest.mark.parametrize("kind", [GibbsHMM, GibbsHMMTagger])
@@ -260,7 +325,7 @@ def test_temperatures(kind):
     for pair in ((1,), (1, 2, 3), (0, 1), (1, -1), (np.nan, 1), (1, np.inf)):
         message = f"temperatures must be None or two positive numbers, got {pair!r}"
         fails(ValueError, message, kind(samples=Samples(temperatures=pair)).fit, X)
-    message = f"The 'temperatures' parameter of {kind.__name__} must be an instance of 'tuple'"
+    message = "The 'temperatures' parameter of Samples must be an instance of 'tuple'"
     fails(InvalidParameterError, message, kind(samples=Samples(temperatures=2.0)).fit, X)
 
 
@@ -270,7 +335,7 @@ def test_tagger_parameters(kind):
     fails(InvalidParameterError, message, kind([("the", "D")]).fit, X)
     message = f"The 'supervision' parameter of {kind.__name__} must be a str among"
     fails(InvalidParameterError, message, kind(LEGAL, supervision="full").fit, X)
-    message = f"The 'unknown_tags' parameter of {kind.__name__} must be an array-like"
+    message = "The 'unknown_tags' parameter of TagDictionary must be an array-like"
     fails(InvalidParameterError, message, kind(TagDictionary(LEGAL, unknown_tags="NN")).fit, X)
 
 
@@ -313,7 +378,7 @@ def test_arguments_of_methods(kind):
 
 def test_annealed_samples_have_no_perplexity():
     model = quick(GibbsHMMTagger, tag_dictionary=LEGAL).fit(X)
-    with pytest.raises(ValueError, match="fit with temperatures=None"):
+    with pytest.raises(ValueError, match="fit with samples="):
         model.perplexity(X)
 
 
@@ -353,7 +418,7 @@ def test_models_to_start_from():
         EMHMM(emission=Symbols(vocabulary=["a", "b", "c", "d"])),
     ]
     for other in others:
-        model = other.fit(X if other.vocabulary is None else [["a", "b"]])
+        model = other.fit(X if Symbols.of(other.emission).vocabulary is None else [["a", "b"]])
         message = "init is a model with other states, another vocabulary or another handling of"
         fails(ValueError, message, VBHMM(init=model).fit, X)
 
@@ -508,7 +573,7 @@ def test_a_refused_fit_leaves_the_earlier_one(kind):
     for wrong in ([["a"], []], [["z", ["z"]]], np.array([["p", "q"]])[:, :0]):
         with pytest.raises((ValueError, TypeError)):
             model.fit(wrong)
-    model.set_params(emission=Symbols(vocabulary=["the"]))
+    model.set_params(emission__vocabulary=["the"])
     with pytest.raises(ValueError, match="unknown word 'dog'"):
         model.fit(X)
     assert model.n_features_in_ == 3
@@ -540,7 +605,8 @@ def test_a_warm_start_goes_on_with_the_parameters_of_now(kind):
 @pytest.mark.parametrize("name", ["alpha", "beta", "start_alpha"])
 def test_a_chain_under_another_prior_is_a_new_chain(kind, name):
     model = quick(kind, alpha=0.3, beta=0.2, warm_start=True).fit(X)
-    fresh = quick(kind, **({"alpha": 0.3, "beta": 0.2} | {name: 2.0})).fit(X)
+    name, _ = NESTED.get(name, (name, None))
+    fresh = quick(kind, alpha=0.3, beta=0.2).set_params(**{name: 2.0}).fit(X)
     assert np.array_equal(model.set_params(**{name: 2.0}).fit(X).history_, fresh.history_)
 
 

@@ -101,12 +101,11 @@ def test_sweeps_are_those_under_the_prior_of_the_forms(kind, n_sweeps, only):
     settings = {
         "alpha": ALPHA,
         "beta": BETA,
-        "tag_dictionary": TagDictionary(weight=WEIGHT),
         "max_iter": n_sweeps,
     }
-    if only is not None:
-        settings["unknown_tags"] = [TAGS[state] for state in only]
-    tagger = kind(LISTED, init=q, tol=0, **settings).fit(X)
+    tags = None if only is None else [TAGS[state] for state in only]
+    listed = TagDictionary(LISTED, weight=WEIGHT, unknown_tags=tags)
+    tagger = kind(listed, init=q, tol=0, **settings).fit(X)
     expected = SWEEPS[kind](problem, q, n_sweeps)
     counts = fitted_counts(tagger)
     np.testing.assert_allclose(counts.transition, expected.counts.transition, atol=1e-10)
@@ -330,7 +329,7 @@ def test_a_learned_beta_keeps_the_open_tags_alone(kind):
 def test_contract():
     search = GridSearchCV(
         CVBHMMTagger(LISTED, supervision="none", random_state=0, max_iter=5),
-        {"handle_unknown": ["rare", "form"], "dictionary_weight": [1.0, 3.0]},
+        {"emission__handle_unknown": ["rare", "form"], "tag_dictionary__weight": [1.0, 3.0]},
         cv=2,
     )
     search.fit(X * 2, [["D", "N", "V"], ["D", "N", "V", "N"], ["D", "V", "N", "V"]] * 2)

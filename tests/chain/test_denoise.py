@@ -35,7 +35,7 @@ DROPPED = {"The": ("N",), "the": ("V",), "It": ("N",)}
 def quick(kind, dictionary, **keywords):
     """A tagger that fits in milliseconds."""
     if kind is GibbsHMMTagger:
-        keywords = {"max_iter": 12, "samples": Samples(thin=1)} | keywords
+        keywords = {"max_iter": 12, "samples": Samples(thin=1, temperatures=(2.0, 0.08))} | keywords
     return kind(dictionary, **{"max_iter": 4, "random_state": 0} | keywords)
 
 
@@ -45,9 +45,7 @@ def test_slips_are_dropped_and_told(kind):
     assert model.dropped_tags_ == DROPPED
     assert {tags[0] for tags in model.labels_[::4]} == {"D"}
     assert model.classes_.tolist() == ["D", "N", "P", "V"]
-    assert (
-        quick(kind, LEGAL, tag_dictionary=TagDictionary(denoise="none")).fit(X).dropped_tags_ == {}
-    )
+    assert quick(kind, TagDictionary(LEGAL, denoise="none")).fit(X).dropped_tags_ == {}
     # What another text does not bear out stays.
     assert quick(kind, LEGAL).fit([["The", "duck"], ["Duck", "runs"]]).dropped_tags_ == {}
 
@@ -65,7 +63,7 @@ def test_what_cannot_be_cleaned_is_fitted_as_without(kind, case):
     else:
         sentences = [[word.lower() for word in row] for row in X]
     cleaned = quick(kind, legal).fit(sentences)
-    left = quick(kind, legal, tag_dictionary=TagDictionary(denoise="none")).fit(sentences)
+    left = quick(kind, TagDictionary(legal, denoise="none")).fit(sentences)
     assert cleaned.dropped_tags_ == {}
     np.testing.assert_array_equal(cleaned.counts_.transition, left.counts_.transition)
     np.testing.assert_array_equal(cleaned.history_, left.history_)
@@ -164,7 +162,11 @@ def test_the_usual_start_of_a_cleaned_dictionary(kind, with_labels):
 
 def test_a_search_over_denoise_and_what_it_weighs():
     y = [[LEGAL[word][0] for word in row] for row in X]
-    grid = {"denoise": ["auto", "none"], "dictionary_weight": [0.0, 1.0], "init": [None, "token"]}
+    grid = {
+        "tag_dictionary__denoise": ["auto", "none"],
+        "tag_dictionary__weight": [0.0, 1.0],
+        "init": [None, "token"],
+    }
     model = CVBHMMTagger(LEGAL, supervision="none", random_state=0, max_iter=3)
     search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, y)
     assert len(search.cv_results_["params"]) == 8

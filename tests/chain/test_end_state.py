@@ -10,7 +10,7 @@ import brute
 import numpy as np
 import pytest
 import restatement
-from estimators import ALGORITHMS, exp_digamma, make_estimator, tag
+from estimators import ALGORITHMS, exp_digamma, heeded, make_estimator, tag
 from problems import (
     initial_posteriors,
     legal_states,
@@ -168,7 +168,7 @@ def test_sweeps_agree_under_a_topology(name, topology):
     if name == "em":
         ended.beta[-1] = 0.0
     value = ring if topology == "ring" else topology
-    estimator = _fit(name, problem, q, 3, transitions=value)
+    estimator = _fit(name, problem, q, 3, transitions=Transitions(value, end_state=True))
     _assert_same(estimator, ALGORITHMS[name][2](ended, _posteriors_with_end(q), 3))
     assert not estimator.transmat_[~transition].any()
 
@@ -370,7 +370,7 @@ def test_samples_that_would_never_end_are_refused():
     model._learned = learned._replace(more=learned.more._replace(end=np.zeros(2)))
     with pytest.raises(ValueError, match="give a length"):
         model.sample(1, length=None)
-    with pytest.raises(ValueError, match="needs a fit with end_state=True"):
+    with pytest.raises(ValueError, match="needs a fit with transitions=Transitions"):
         EMHMM(2, max_iter=5).fit(X).sample(1, length=None)
 
 
@@ -398,7 +398,7 @@ def test_public_arrays_have_no_end(name):
     assert model.emissionprob_.shape == (2, 4)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.score_samples(table), model.score_samples(table))
-    assert clone(model).get_params()["end_state"] is True
+    assert clone(model).get_params()["transitions__end_state"] is True
     if not name.startswith("EM"):
         lower, upper = model.credible_intervals().transition
         assert lower.shape == (2, 2)
@@ -414,6 +414,7 @@ def test_a_fit_goes_on(name):
         "random_state": 0,
     }
     kind = getattr(sklearn_cvb, name)
+    settings = heeded(kind, settings)
     twice = kind(max_iter=3, warm_start=True, **settings).fit(X).fit(X)
     once = kind(max_iter=6, **settings).fit(X)
     if not name.startswith("Gibbs"):
@@ -428,7 +429,8 @@ def test_a_fit_goes_on(name):
 
 
 def test_a_search_over_the_parameter():
-    search = GridSearchCV(EMHMM(2, alpha=0.1, beta=0.1), {"end_state": [False, True]}, cv=2).fit(X)
+    grid = {"transitions__end_state": [False, True]}
+    search = GridSearchCV(EMHMM(2, alpha=0.1, beta=0.1), grid, cv=2).fit(X)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
@@ -463,17 +465,18 @@ def test_a_model_to_start_from_keeps_its_ends():
 
 
 def test_independent_states_have_no_end():
-    with pytest.raises(ValueError, match="end_state=True lets the end depend on the last state"):
+    with pytest.raises(ValueError, match="lets the end depend on the last state"):
         EMHMM(2, transitions=Transitions("independent", end_state=True)).fit(X)
 
 
 def test_sequences_that_no_path_explains_are_left_out():
     legal = {"a": ["A"], "b": ["B"]}
-    settings = {
-        "topology": np.array([[True, True], [False, True]]),
-        "emission": Symbols(handle_unknown="error"),
-    }
-    model = EMHMMTagger(legal, transitions=Transitions(end_state=True), warm_start=True, **settings)
+    model = EMHMMTagger(
+        legal,
+        transitions=Transitions(np.array([[True, True], [False, True]]), end_state=True),
+        emission=Symbols(handle_unknown="error"),
+        warm_start=True,
+    )
     model.fit([["a", "b"], ["b", "a", "a"], ["a", "a"]])
     assert model.unexplained_.tolist() == [1]
     assert [row.tolist() for row in model.labels_] == [["A", "B"], ["B", "A", "A"], ["A", "A"]]
@@ -526,11 +529,11 @@ def test_learned_concentrations_know_the_ends(kind):
     data = [rng.integers(3, size=rng.integers(1, 6)).tolist() for _ in range(40)]
     settings = {
         "alpha": "auto",
-        "transitions": Transitions(start_alpha=1.0),
+        "transitions": Transitions(end_state=True, start_alpha=1.0),
         "max_iter": 400,
         "tol": 0,
     }
-    model = kind(1, transitions=Transitions(end_state=True), **settings).fit(data)
+    model = kind(1, **heeded(kind, settings)).fit(data)
     assert model.alpha_ > 0
     if kind is VBHMM:
         # One row of two cells: the best alpha is that of its evidence, known from its counts.

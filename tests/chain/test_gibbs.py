@@ -93,7 +93,7 @@ def test_fitted_probabilities_average_over_samples(name):
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_history_is_the_log_joint_of_the_samples(name):
     problem = PROBLEMS[name]
-    estimator = _chain(problem, max_iter=30, samples=Samples(0))
+    estimator = _chain(problem, max_iter=30, samples=Samples(0, thin=1))
     expected = brute.collapsed_log_joint(problem, estimator.samples_)
     np.testing.assert_allclose(estimator.history_, expected, atol=1e-8)
 

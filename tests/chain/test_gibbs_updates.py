@@ -61,7 +61,10 @@ def _chain(problem, update, **keywords):
 @pytest.fixture(scope="module")
 def chains():
     """One long chain per update and problem; of one the joint distribution is looked at, too."""
-    more = {key: {"thin": 2} for key in itertools.product(["parameter"], PROBLEMS)}
+    more = {
+        key: {"samples": Samples(N_BURN_IN, thin=2)}
+        for key in itertools.product(["parameter"], PROBLEMS)
+    }
     more["sequence", "repetitive"] = {"max_iter": 9_000}
     return {
         (update, name): _chain(problem, update, **more.get((update, name), {}))

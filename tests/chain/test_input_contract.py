@@ -11,6 +11,7 @@ from sklearn_cvb import (
     VBHMM,
     CVBHMMTagger,
     GibbsHMM,
+    Samples,
     Symbols,
     VBHMMTagger,
     split_by_lengths,
@@ -23,7 +24,7 @@ X = [["a", "b", "c"], ["c", "a", "b"], ["b", "b", "a"], ["c", "c", "b"]]
 def quick(kind, **keywords):
     settings = {"max_iter": 6, "random_state": 0} | keywords
     if issubclass(kind, GibbsHMM):
-        settings.setdefault("thin", 1)
+        settings.setdefault("samples", Samples(thin=1))
     return kind(**settings)
 
 

@@ -162,12 +162,17 @@ def test_forms_agree_on_what_float64_loses(init, monkeypatch):
             np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-10)
 
 
+def left_out(block_length):
+    """`update` of sequences, or of windows."""
+    return "sequence" if block_length is None else Windows(block_length)
+
+
 @pytest.mark.parametrize("block_length", [None, 4])
 @pytest.mark.parametrize("form", ["blocks", "sums"])
 def test_a_sequence_in_logs_is_as_it_would_be_without(form, block_length, monkeypatch):
     """Every sequence handed back, as if float64 had lost it."""
     X = text(np.random.default_rng(6), missing=True)
-    settings = {"max_iter": 4, "alpha": "auto", "update": Windows(block_length)}
+    settings = {"max_iter": 4, "alpha": "auto", "update": left_out(block_length)}
     plain = fitted(form, X, None, monkeypatch, **settings)
     monkeypatch.setattr(leave_out, "pass_over_sequences", losing(leave_out.pass_over_sequences))
     in_logs = fitted(form, X, None, monkeypatch, **settings)

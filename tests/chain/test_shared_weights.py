@@ -1,4 +1,4 @@
-"""transition_prior="hdp" and sticky: weights of the states that all rows of transitions share."""
+"""An HDP as prior of transitions, and sticky: weights of the states that all rows share."""
 
 import functools
 import itertools
@@ -224,9 +224,9 @@ def test_drawn_weights_follow_drawn_tables():
 def test_equal_weights_are_the_plain_prior(kind, end_state):
     """With a large gamma all weights are equal, and rows those of a Dirichlet of alpha / K."""
     X, settings = chain(0, n_sequences=6), {"random_state": 0, "max_iter": 40, "beta": 0.2}
-    settings["end_state"] = end_state
-    plain = kind(4, alpha=0.3, **settings).fit(X)
-    shared = kind(4, transitions=Transitions(prior=HDP(1e10)), alpha=1.2, **settings).fit(X)
+    plain = kind(4, transitions=Transitions(end_state=end_state), alpha=0.3, **settings).fit(X)
+    equal = Transitions(end_state=end_state, prior=HDP(1e10))
+    shared = kind(4, transitions=equal, alpha=1.2, n_init=1, **settings).fit(X)
     np.testing.assert_allclose(shared.state_weights_, 0.25, atol=2e-5)
     if kind is not GibbsHMM:
         np.testing.assert_allclose(shared.transmat_, plain.transmat_, atol=1e-4)
@@ -237,8 +237,8 @@ def test_equal_weights_are_the_plain_prior(kind, end_state):
 @pytest.mark.parametrize("alpha", [1.0, "auto"])
 def test_the_bound_never_falls(alpha, sticky, end_state):
     X = chain(1, n_sequences=15)
-    settings = {"transitions": Transitions(sticky=sticky, prior="hdp"), "alpha": alpha, "beta": 0.1}
-    settings["end_state"] = end_state
+    transitions = Transitions(end_state=end_state, sticky=sticky, prior="hdp")
+    settings = {"transitions": transitions, "alpha": alpha, "beta": 0.1}
     model = VBHMM(8, random_state=0, max_iter=80, tol=0.0, **settings).fit(X)
     assert np.diff(model.history_).min() > -1e-8 * abs(model.history_[-1])
 
@@ -336,14 +336,9 @@ def leaving(seed):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_that_share_a_role_are_joined(kind, seed):
-    settings = {
-        "transitions": Transitions(prior="hdp"),
-        "alpha": 1.0,
-        "max_iter": 200,
-        "random_state": seed,
-    }
+    settings = {"alpha": 1.0, "max_iter": 200, "random_state": seed}
     for end_state in (False, True):
-        settings["end_state"] = end_state
+        settings["transitions"] = Transitions(end_state=end_state, prior="hdp")
         model = kind(10, init="merged", n_init=2, **settings).fit(leaving(seed))
         assert model.n_effective_components_ == 4
     if kind is CVBHMM:
@@ -385,7 +380,7 @@ def test_the_states_most_alike_come_first():
 
 @pytest.mark.parametrize("kind", [EMHMM, *KINDS])
 def test_joining_needs_shared_weights(kind):
-    with pytest.raises(InvalidParameterError, match="it needs transition_prior='hdp'"):
+    with pytest.raises(InvalidParameterError, match="it needs transitions=Transitions"):
         kind(3, init="merged").fit([[0, 1, 0]])
     with pytest.raises(InvalidParameterError, match="init='merged' is for symbols"):
         kind(3, init="merged", emission="gaussian").fit([[0.0, 1.0, 0.0]])
@@ -415,9 +410,9 @@ def test_numbers_have_the_same_prior():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_does_not_go_together(kind):
-    wrong = {"transitions": "left-right"} | ({"update": "sequence"} if kind is GibbsHMM else {})
+    wrong = {"update": "sequence"} if kind is GibbsHMM else {}
     with pytest.raises(InvalidParameterError, match="it needs topology='full'"):
-        kind(3, transitions=Transitions(prior="hdp"), **wrong).fit([[0, 1, 0]])
+        kind(3, transitions=Transitions("left-right", prior="hdp"), **wrong).fit([[0, 1, 0]])
 
 
 @pytest.mark.parametrize("learned", [False, True])

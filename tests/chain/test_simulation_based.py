@@ -36,8 +36,8 @@ def _draw_symbols(rng, states):
 
 
 def _model(update, **keywords):
-    settings = {"alpha": ALPHA, "beta": BETA, "emission": Symbols(handle_unknown="error")}
-    settings |= {"emission": Symbols(vocabulary=range(N_SYMBOLS)), "update": update}
+    symbols = Symbols(range(N_SYMBOLS), handle_unknown="error")
+    settings = {"alpha": ALPHA, "beta": BETA, "emission": symbols, "update": update}
     return GibbsHMM(N_STATES, **settings | keywords)
 
 

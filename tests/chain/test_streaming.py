@@ -242,9 +242,10 @@ def test_other_settings_stream(kind, settings):
         assert model.counts_.emission.sum() == pytest.approx(seen)
         assert np.isfinite(model.score(batch))
         assert model.predict_proba(batch)[0].shape == (len(batch[0]), 3)
-    if settings.get("topology") == "left-right":
+    transitions = Transitions.of(settings.get("transitions"))
+    if transitions.topology == "left-right":
         assert not np.tril(model.counts_.transition, -1).any()
-    if settings.get("end_state"):
+    if transitions.end_state:
         assert np.all(model.endprob_ > 0)
     if "supervision" in settings:
         assert all(row[0] == 0 for row in model.labels_)

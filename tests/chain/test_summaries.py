@@ -155,7 +155,7 @@ def test_chains_hold_all_restarts(update):
     best = int(np.argmax(model.restart_objectives_))
     np.testing.assert_array_equal(chains.log_joint[best], model.history_[30:])
     occupied = [len(np.unique(sample)) for sample in model.samples_]
-    np.testing.assert_array_equal(chains.n_occupied[best, :: model.thin], occupied)
+    np.testing.assert_array_equal(chains.n_occupied[best, :: Samples().thin], occupied)
     assert set(np.ravel(chains.alpha)) == {0.1}
     summary = model.convergence()
     assert list(summary) == ["log_joint", "n_occupied"]

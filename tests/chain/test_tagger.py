@@ -94,7 +94,7 @@ def test_unknown_tags_restrict_words_missing_from_the_dictionary(kind):
         assert tagger.predict_proba([["cat", "unheard"]])[0][:, 0].tolist() == [0, 0]
     free = quick(kind, LEGAL, alpha=0.1, beta=0.1).fit(corpus)
     assert (free.predict_proba([["cat", "unheard"]])[0] > 0).all()
-    extra = quick(kind, LEGAL, tag_dictionary=TagDictionary(unknown_tags=["N", "X"])).fit(corpus)
+    extra = quick(kind, TagDictionary(LEGAL, unknown_tags=["N", "X"])).fit(corpus)
     assert extra.classes_.tolist() == ["D", "N", "V", "X"]
 
 

@@ -66,11 +66,6 @@ def _case(seed, name, missing=0.15, alpha=None):
 def _fit(name, problem, q, n_sweeps, topology, **others):
     prefix, keywords, _ = ALGORITHMS[name]
     keywords = keywords | {"init": q, "tol": 0, "max_iter": n_sweeps, "transitions": topology}
-    start_alpha = float(problem.alpha[-1].max())
-    keywords |= {
-        "alpha": float(problem.alpha[0].max()),
-        "transitions": Transitions(start_alpha=start_alpha),
-    }
     return make_estimator(prefix, problem, **keywords | others).fit(problem.sequences)
 
 
@@ -343,7 +338,7 @@ def test_bad_topologies(name):
         (np.ones((3, 3)), "boolean table"),
         (np.ones(3, bool), "boolean table"),
         (np.diag([True, False, True]), r"lets no state follow states \[1\]"),
-        ("ring", "topology"),
+        ("ring", "transitions"),
     ):
         with pytest.raises(ValueError, match=message):
             MODELS[name](n_components=3, transitions=wrong).fit(X)
@@ -361,7 +356,7 @@ def test_a_model_to_start_from_must_keep_to_the_topology():
     full = EMHMM(3, random_state=0, max_iter=5).fit(X)
     for kind in (EMHMM, VBHMM, CVBHMM):
         for topology in ("constant", "independent"):
-            with pytest.raises(ValueError, match="transitions that topology rules out"):
+            with pytest.raises(ValueError, match="steps that transitions rule out"):
                 kind(3, transitions=topology, init=full).fit(X)
         constant = EMHMM(3, random_state=0, max_iter=5, transitions="constant").fit(X)
         again = kind(3, transitions="constant", init=constant, max_iter=5).fit(X)

@@ -133,7 +133,7 @@ def test_a_learned_beta_is_refused(kind):
 def test_bad_weights_are_refused(kind):
     with pytest.raises(ValueError, match=r"tag_dictionary gives weights .* to \['can'\]"):
         kind({"can": {"N": -1, "V": 2}}).fit(X)
-    with pytest.raises(InvalidParameterError, match="dictionary_weight"):
+    with pytest.raises(InvalidParameterError, match="The 'weight' parameter of TagDictionary"):
         kind(TagDictionary(WEIGHTED, weight=-0.1)).fit(X)
 
 

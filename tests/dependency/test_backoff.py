@@ -16,6 +16,7 @@ from dependency_enumeration import (
     weigh_ways,
 )
 from enumerated import enumerated_dependencies, learned
+from estimators import all_sweeps
 from scipy.special import gammaln
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV, Valence
@@ -201,7 +202,7 @@ def test_harmonic_counts(n_valences):
 @pytest.mark.parametrize("kind", [EMDMV, VBDMV, CVBDMV])
 def test_fits_follow_the_enumeration_from_harmonic_weights(kind, form):
     tables = Tables(W, *form)
-    model = kind(max_iter=5, **settings_of(form)).fit(X)
+    model = kind(max_iter=5, **settings_of(form, kind)).fit(X)
     algorithm, twin = model._algorithm(), enumerated_dependencies(model, TAGS)
     state, history = learned(twin, algorithm, first_weights(tables), 5)
     np.testing.assert_allclose(cells_from(model.counts_), state.counts, atol=1e-10)
@@ -261,7 +262,7 @@ def test_samples_follow_the_exact_posterior(monkeypatch, form):
         return result
 
     monkeypatch.setattr(binding, "draw_sweep", noting)
-    settings = settings_of(form) | {"max_iter": 12_000, "random_state": 0}
+    settings = settings_of(form, GibbsDMV) | {"max_iter": 12_000, "random_state": 0}
     model = GibbsDMV(**settings).fit([[f"t{tag}" for tag in tags] for tags in _SMALL])
     expected, n = exact_posterior(Tables(2, *form)), sum(seen.values())
     distance = sum(abs(seen[trees] / n - p) for trees, p in expected.items()) / 2
@@ -277,7 +278,7 @@ def test_samples_follow_the_exact_posterior(monkeypatch, form):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_probabilities_are_those_of_both_tables(form, kind):
-    model = kind(max_iter=10, random_state=0, **settings_of(form)).fit(X)
+    model = kind(max_iter=10, random_state=0, **settings_of(form, kind)).fit(X)
     shape = (W, 2, 2, W) if form[0] == 2 else (W, 2, W)
     assert model.attachprob_.shape == shape
     np.testing.assert_allclose(model.attachprob_.sum(axis=-1), 1)
@@ -340,19 +341,16 @@ ALL_FORMS = [(1, None), *FORMS]
 def quick(kind, form=(1, None), **settings):
     n_valences, backoff = form
     settings = {"max_iter": 20 if kind is GibbsDMV else 5, "random_state": 0} | settings
-    return kind(valence=Valence(n_valences == 2, backoff=backoff), **settings)
+    model = kind(valence=Valence(n_valences == 2, backoff=backoff))
+    return model.set_params(**settings)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_bad_settings(kind):
-    for settings in (
-        {"valence": Valence(backoff="tag")},
-        {"valence": Valence(2)},
-        {"valence": Valence(alpha_backoff=0.0)},
-    ):
-        with pytest.raises(ValueError, match=next(iter(settings))):
-            kind(**settings).fit(WORDS)
-    message = "backoff='head' needs extended_valence=True: without it .* or take backoff='dir"
+    for name, value in (("backoff", "tag"), ("extended", 2), ("alpha_backoff", 0.0)):
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of Valence must be"):
+            kind(valence=Valence(**{name: value})).fit(WORDS)
+    message = "backoff='head' needs extended=True: without it .* or take backoff='dir"
     with pytest.raises(ValueError, match=message):
         kind(valence=Valence(backoff="head")).fit(WORDS)
 
@@ -389,7 +387,7 @@ def test_a_model_of_any_form_is_a_start(theirs, form):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_known_heads_warm_starts_and_pickles(kind, form):
-    settings = {"alpha": 0.5, "tol": 0}
+    settings = {"alpha": 0.5, **all_sweeps(kind)}
     model = quick(kind, form, **settings).fit(WORDS, HEADS)
     assert [heads.tolist() for heads in model.labels_] == HEADS
     again = pickle.loads(pickle.dumps(model))
@@ -436,8 +434,8 @@ def test_samples_come_from_the_model(form):
 @pytest.mark.parametrize("kind", [VBDMV, CVBDMV, GibbsDMV])
 @pytest.mark.parametrize("form", [(2, "head"), (1, "direction")])
 def test_concentrations_are_learned(kind, form):
-    settings = {"alpha": "auto", "valence": Valence(alpha_stop="auto"), "max_iter": 40, "tol": 0}
-    model = quick(kind, form, **settings).fit(WORDS * 3)
+    settings = {"alpha": "auto", "max_iter": 40, **all_sweeps(kind)}
+    model = quick(kind, form, valence__alpha_stop="auto", **settings).fit(WORDS * 3)
     assert model.alpha_ != 0.1
     assert model.alpha_stop_ != 0.1
     if kind is VBDMV:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from estimators import all_sweeps
 
 from sklearn_cvb import CVBDMV, VBDMV, GammaPrior, GibbsDMV, Valence
 from sklearn_cvb.dependency import inference
@@ -13,7 +14,7 @@ RNG = np.random.default_rng(0)
 X = [[f"t{tag}" for tag in RNG.integers(4, size=n)] for n in (3, 5, 2, 6, 4, 4, 3, 5)]
 W = 4
 CUT = (2 * W + 1) * W
-SETTINGS = {"handle_unknown": "error", "tol": 0, "random_state": 0}
+SETTINGS = {"handle_unknown": "error", "random_state": 0, "tol": 0}
 
 
 def step(value, cells, present, parts, how=dirichlet.fixed_point):
@@ -32,9 +33,10 @@ ONES = np.ones(CUT + 8 * W), np.ones(6 * W + 1)
 
 @pytest.mark.parametrize("kind", [VBDMV, CVBDMV, GibbsDMV])
 def test_nothing_is_learned_in_the_warm_up(kind):
-    model = kind(alpha="auto", valence=Valence(alpha_stop="auto"), max_iter=20, **SETTINGS).fit(X)
+    settings = {"handle_unknown": "error", "random_state": 0, "max_iter": 20, **all_sweeps(kind)}
+    model = kind(alpha="auto", valence=Valence(alpha_stop="auto"), **settings).fit(X)
     assert (model.alpha_, model.alpha_stop_) == (0.1, 0.1)
-    fixed = kind(alpha=0.1, max_iter=20, **SETTINGS).fit(X)
+    fixed = kind(alpha=0.1, **settings).fit(X)
     assert np.array_equal(fixed.attachprob_, model.attachprob_)
 
 
@@ -100,7 +102,8 @@ def test_cvb_takes_one_step_with_presence(monkeypatch):
 
 def test_the_bound_has_the_density_of_what_is_learned():
     """Beside the same sweep with both values given."""
-    settings = {"valence": Valence(alpha_stop="auto"), "alpha": GammaPrior(2.0, 3.0), **SETTINGS}
+    prior = GammaPrior(2.0, 3.0)
+    settings = {"valence": Valence(alpha_stop=prior), "alpha": prior, **SETTINGS}
     learned = VBDMV(max_iter=21, **settings).fit(X)
     given = VBDMV(max_iter=20, warm_start=True, **settings).fit(X)
     values = learned.alpha_, learned.alpha_stop_

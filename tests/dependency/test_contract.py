@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import all_sweeps
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
@@ -153,27 +154,32 @@ def test_bad_sentences(kind):
 
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
-    "settings",
+    ("name", "settings"),
     [
-        {"alpha": -1.0},
-        {"valence": Valence(alpha_stop=-0.5)},
-        {"alpha": np.nan},
-        {"alpha": "much"},
-        {"init": "none"},
+        ("alpha", {"alpha": -1.0}),
+        ("alpha_stop", {"valence": Valence(alpha_stop=-0.5)}),
+        ("alpha", {"alpha": np.nan}),
+        ("alpha", {"alpha": "much"}),
+        ("init", {"init": "none"}),
+        ("valence", {"valence": "extended"}),
     ],
 )
-def test_bad_settings(kind, settings):
-    with pytest.raises(InvalidParameterError, match=next(iter(settings))):
+def test_bad_settings(kind, name, settings):
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter"):
         quick(kind, **settings).fit(X)
 
 
 def test_em_learns_no_concentration():
-    for name in ("alpha", "alpha_stop"):
-        with pytest.raises(InvalidParameterError, match=name):
-            EMDMV(**{name: "auto"}).fit(X)
-        with pytest.raises(InvalidParameterError, match=f"{name} must be 0 or from 1e-10"):
-            EMDMV(**{name: 1e-11}).fit(X)
-    with pytest.raises(InvalidParameterError, match="alpha_prior must be"):
+    for value in ("auto", GammaPrior()):
+        with pytest.raises(InvalidParameterError, match="'alpha' parameter of EMDMV must be"):
+            EMDMV(alpha=value).fit(X)
+        with pytest.raises(InvalidParameterError, match="give alpha_stop a number"):
+            EMDMV(valence=Valence(alpha_stop=value)).fit(X)
+    with pytest.raises(InvalidParameterError, match="alpha must be 0 or from 1e-10"):
+        EMDMV(alpha=1e-11).fit(X)
+    with pytest.raises(InvalidParameterError, match="alpha_stop must be 0 or from 1e-10"):
+        EMDMV(valence=Valence(alpha_stop=1e-11)).fit(X)
+    with pytest.raises(InvalidParameterError, match="'shape' parameter of GammaPrior must be"):
         VBDMV(alpha=GammaPrior(0.5, 1.0)).fit(X)
 
 
@@ -285,8 +291,8 @@ def test_restarts_keep_the_best():
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_warm_start_goes_on(kind):
-    whole = quick(kind, max_iter=8, tol=0, alpha=0.5).fit(X, HEADS[:1] + [None] * 5)
-    model = quick(kind, max_iter=3, tol=0, alpha=0.5, warm_start=True)
+    whole = quick(kind, max_iter=8, alpha=0.5, **all_sweeps(kind)).fit(X, HEADS[:1] + [None] * 5)
+    model = quick(kind, max_iter=3, alpha=0.5, warm_start=True, **all_sweeps(kind))
     model.fit(X, HEADS[:1] + [None] * 5).set_params(max_iter=5)
     model.fit(X, HEADS[:1] + [None] * 5)
     if kind is GibbsDMV:
@@ -294,7 +300,7 @@ def test_a_warm_start_goes_on(kind):
     else:
         assert model.history_.tolist() == whole.history_[3:].tolist()
     # Other heads: from the start.
-    fresh = quick(kind, max_iter=5, tol=0, alpha=0.5).fit(X)
+    fresh = quick(kind, max_iter=5, alpha=0.5, **all_sweeps(kind)).fit(X)
     assert np.array_equal(model.fit(X).history_, fresh.history_)
 
 
@@ -351,7 +357,7 @@ def test_samples_come_from_the_model():
 def test_a_grid_search_by_accuracy():
     search = GridSearchCV(
         quick(CVBDMV, supervision="none"),
-        {"alpha": [0.1, 1.0], "alpha_stop": [None, 1.0]},
+        {"alpha": [0.1, 1.0], "valence__alpha_stop": [None, 1.0]},
         scoring=metrics.directed_accuracy_scorer,
         cv=2,
         error_score="raise",

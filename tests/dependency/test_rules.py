@@ -7,7 +7,7 @@ import pytest
 from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
 from dependency_enumeration import Tables, expected_parts, ways_of_tree
 
-from sklearn_cvb import CVBDMV, EMDMV, VBDMV, Valence
+from sklearn_cvb import CVBDMV, EMDMV, VBDMV, ArcWeights, Valence
 from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.model import (
     DependencyModel,
@@ -22,8 +22,8 @@ ALL_FORMS = [(1, None), *FORMS]
 RULES = {("t1", ("t0", "t2")): 7.0, (None, "t1"): 4.0, ("t0", "t0"): 2.0}
 
 
-def problem_of(form, rule_weights):
-    model = CVBDMV(arc_weights=rule_weights, **settings_of(form))
+def problem_of(form, rules):
+    model = CVBDMV(arc_weights=rules, **settings_of(form))
     model.fit(X)
     return model, model._read(X, None).problem
 
@@ -54,7 +54,7 @@ def test_mass_is_spread_as_harmonic_counts_are(form):
             first = len(plain) - 2 * W * W
             np.add.at(expected, (first + row // 2 * W + tag)[own < 1], (shares / 2)[own < 1])
         expected[cells] += own * shares
-    hyper = first_concentrations(0.3, 0.7, (1.0, 1.0))
+    hyper = first_concentrations(0.3, 0.7)
     found = DependencyModel(problem, hyper, "harmonic", NOBODY).prior(hyper)
     np.testing.assert_allclose(found, expected)
     assert found.sum() - plain.sum() == pytest.approx(13.0)
@@ -131,17 +131,17 @@ def test_rules_decide_what_the_sentences_leave_open(kind):
         (
             {("V", "Z"): 1.0},
             ValueError,
-            r"rule_weights\[\('V', 'Z'\)\]: the tags \['V', 'Z'\]|"
+            r"arc_weights\[\('V', 'Z'\)\]: the tags \['V', 'Z'\]|"
             r"the tags \['Z'\] are not in the vocabulary",
         ),
         ({("t1", ("t0", "X", "Y")): 1.0}, ValueError, r"the tags \['X', 'Y'\] are not in the"),
         ({("t1", ()): 1.0}, ValueError, r"the tags \[\] are not in the vocabulary"),
         ({("t1", None): 1.0}, ValueError, r"the tags \[None\] are not in the vocabulary"),
-        ({("t1", "t0"): -1.0}, ValueError, r"rule_weights\[\('t1', 't0'\)\] is -1.0"),
-        ({("t1", "t0"): np.inf}, ValueError, r"rule_weights\[\('t1', 't0'\)\] is inf"),
-        ({("t1", "t0"): "much"}, ValueError, r"rule_weights\[\('t1', 't0'\)\] is 'much'"),
-        ({"t1": 1.0}, TypeError, "rule_weights has the key 't1'"),
-        ([("t1", "t0")], ValueError, "rule_weights"),
+        ({("t1", "t0"): -1.0}, ValueError, r"arc_weights\[\('t1', 't0'\)\] is -1.0"),
+        ({("t1", "t0"): np.inf}, ValueError, r"arc_weights\[\('t1', 't0'\)\] is inf"),
+        ({("t1", "t0"): "much"}, ValueError, r"arc_weights\[\('t1', 't0'\)\] is 'much'"),
+        ({"t1": 1.0}, TypeError, "arc_weights has the key 't1'"),
+        ([("t1", "t0")], ValueError, "arc_weights"),
     ],
 )
 def test_bad_rules(kind, rules, error, message):
@@ -170,3 +170,69 @@ def test_a_warm_start_takes_the_rules_of_now():
     before = model._learned.prior.sum()
     model.set_params(arc_weights=RULES).fit(X)
     assert model._learned.prior.sum() - before == pytest.approx(13.0)
+
+
+UD = ["DET NOUN VERB", "PRON AUX VERB ADP DET ADJ NOUN", "PROPN VERB ADV", "NUM NOUN VERB VERB"]
+UD_RULES = dict.fromkeys(
+    [
+        (None, "VERB"),
+        ("VERB", ("NOUN", "PROPN")),
+        ("VERB", "PRON"),
+        ("VERB", "ADV"),
+        ("VERB", "VERB"),
+        ("VERB", "AUX"),
+        (("NOUN", "PROPN"), "ADJ"),
+        (("NOUN", "PROPN"), "DET"),
+        (("NOUN", "PROPN"), ("NOUN", "PROPN")),
+        (("NOUN", "PROPN"), "NUM"),
+        (("NOUN", "PROPN"), "ADP"),
+        ("ADJ", "ADV"),
+    ],
+    100.0,
+)
+PENN = ["DT NN VBZ", "PRP MD VB IN NNS", "NNP VBD"]
+# Of what these sentences lack nothing is said.
+PENN_VERBS, PENN_NOUNS = ("VB", "VBD", "VBZ"), ("NN", "NNS", "NNP")
+PENN_RULES = dict.fromkeys(
+    [
+        (None, PENN_VERBS),
+        (None, "MD"),
+        (PENN_VERBS, PENN_NOUNS),
+        (PENN_VERBS, "PRP"),
+        (PENN_VERBS, PENN_VERBS),
+        ("MD", PENN_VERBS),
+        (PENN_NOUNS, "DT"),
+        (PENN_NOUNS, PENN_NOUNS),
+        ("IN", PENN_NOUNS),
+    ],
+    100.0,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rules"), [("ud", UD, UD_RULES), ("penn", PENN, PENN_RULES)]
+)
+def test_a_name_stands_for_rules(name, text, rules):
+    sentences = [tags.split() for tags in text]
+    named, given = (CVBDMV(arc_weights=w, max_iter=3).fit(sentences) for w in (name, rules))
+    np.testing.assert_allclose(named._learned.prior, given._learned.prior, rtol=1e-12)
+    np.testing.assert_allclose(named.attachprob_, given.attachprob_, rtol=1e-12)
+    extra = named._learned.prior.sum() - CVBDMV().fit(sentences)._learned.prior.sum()
+    assert extra == pytest.approx(100.0 * len(rules))
+
+
+def test_classes_of_named_rules_may_have_other_tags():
+    classes = {"verb": ["V", "absent"], "noun": ["N"]}
+    sentences = [["N", "V"], ["V", "N"]]
+    named = CVBDMV(arc_weights=ArcWeights("ud", tag_classes=classes)).fit(sentences)
+    rules = [(None, "V"), ("V", "N"), ("V", "V"), ("N", "N")]
+    given = CVBDMV(arc_weights=dict.fromkeys(rules, 100.0)).fit(sentences)
+    np.testing.assert_allclose(named._learned.prior, given._learned.prior, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ud", "penn"])
+def test_named_rules_without_their_tags(name):
+    with pytest.raises(ValueError, match=f"arc_weights='{name}': the sentences have no tags such"):
+        CVBDMV(arc_weights=name).fit(X)
+    with pytest.raises(ValueError, match="The 'arc_weights' parameter of CVBDMV must be"):
+        CVBDMV(arc_weights="tiger").fit(X)

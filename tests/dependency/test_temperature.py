@@ -16,18 +16,14 @@ W, ALPHA = 3, 0.3
 FORMS = [(1, None), (2, None), (1, "direction"), (2, "head")]
 
 
-def model_of(form, temperature, n_sweeps, **settings):
-    settings = {
-        "alpha": ALPHA,
-        "valence": Valence(alpha_backoff=ALPHA),
-        "handle_unknown": "error",
-    } | settings
+def model_of(form, temperature, n_sweeps, alpha=ALPHA, alpha_backoff=ALPHA):
     return EMDMV(
-        valence=Valence(form[0] == 2, backoff=form[1]),
+        alpha=alpha,
+        valence=Valence(form[0] == 2, backoff=form[1], alpha_backoff=alpha_backoff),
+        handle_unknown="error",
         temperature=temperature,
         max_iter=n_sweeps,
         tol=0,
-        **settings,
     )
 
 
@@ -72,11 +68,7 @@ def test_hardened_em_is_its_restatement(form, temperature):
 def test_what_is_watched_never_falls(form, temperature, alpha):
     rng = np.random.default_rng(0)
     more = [rng.integers(6, size=n).tolist() for n in rng.integers(2, 12, size=40)]
-    history = (
-        model_of(form, temperature, 25, alpha=alpha, valence=Valence(alpha_backoff=0.5))
-        .fit(more)
-        .history_
-    )
+    history = model_of(form, temperature, 25, alpha, alpha_backoff=0.5).fit(more).history_
     assert (np.diff(history) > -1e-9).all()
     assert history[-1] > history[0]
 

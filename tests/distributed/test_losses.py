@@ -42,7 +42,7 @@ X = [[f"w{i}" for i in rng.integers(12, size=k)] for k in rng.integers(1, 9, 60)
 with Client(address):
     bag = dask.bag.from_sequence(X, npartitions=4)
     getattr(sklearn_cvb, name)(
-        3, max_iter=5, tol=0, random_state=3, checkpoint=folder, checkpoint_every=1
+        3, max_iter=5, tol=0, random_state=3, checkpoint=sklearn_cvb.Checkpoint(folder, every=1)
     ).fit(bag)
 """
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar
+from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar, Symbols
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.grammar import model as trees
 from sklearn_cvb.grammar.grammar import Rule, Words
@@ -81,7 +81,7 @@ def test_hidden_markov_model_and_grammar_meet(monkeypatch):
         "tag_dictionary": dictionary,
         "alpha": ALPHA,
         "beta": BETA,
-        "handle_unknown": "error",
+        "emission": Symbols(handle_unknown="error"),
         "random_state": 3,
     }
     start = EMHMMTagger(**common, init="parameter", max_iter=2).fit(X)

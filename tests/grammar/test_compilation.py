@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from estimators import all_sweeps
 from forks import calls_to, serve
 
 GIVEN = "S -> A S | 'a' | 'b' A\nA -> S | 'b' | 'a' 'b'"
@@ -30,8 +31,9 @@ def _compiled_by_each(steps):
     }
     known, found = dict.fromkeys(kernels, 0), []
     for name, keywords, max_iter in steps:
-        settings = {"random_state": 0, "max_iter": max_iter, "tol": 0} | keywords
-        model = getattr(sklearn_cvb, name)(**settings).fit(X)
+        kind = getattr(sklearn_cvb, name)
+        settings = {"random_state": 0, "max_iter": max_iter} | all_sweeps(kind) | keywords
+        model = kind(**settings).fit(X)
         model.predict(X[:1])
         now = {key: len(kernel.signatures) for key, kernel in kernels.items()}
         found.append(sorted(key for key in now if now[key] > known[key]))

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import all_sweeps, is_sampler
 from nltk import Tree
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
@@ -45,8 +46,8 @@ def fails(error, message, function, *arguments):
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_warm_start_goes_on(kind):
-    whole = quick(kind, TEXT, max_iter=8, tol=0, alpha=0.5).fit(X)
-    model = quick(kind, TEXT, max_iter=3, tol=0, alpha=0.5, warm_start=True).fit(X)
+    whole = quick(kind, TEXT, max_iter=8, alpha=0.5, **all_sweeps(kind)).fit(X)
+    model = quick(kind, TEXT, max_iter=3, alpha=0.5, warm_start=True, **all_sweeps(kind)).fit(X)
     model.set_params(max_iter=5).fit(X)
     assert model.history_.tolist() == whole.history_[3:].tolist()
 
@@ -71,7 +72,7 @@ def test_a_chain_under_another_alpha_is_a_new_chain(kind):
 
 @pytest.mark.parametrize("kind", [VBPCFG, CVBPCFG, HastingsPCFG])
 def test_a_warm_start_keeps_a_learned_alpha(kind):
-    settings = {"alpha": "auto", "tol": 0, "warm_start": True, "max_iter": 40}
+    settings = {"alpha": "auto", "warm_start": True, "max_iter": 40} | all_sweeps(kind)
     model = quick(kind, TEXT, **settings).fit(X)
     learned = model.alpha_
     model.set_params(max_iter=1).fit(X)
@@ -264,9 +265,9 @@ def test_alpha_per_symbol_and_per_rule(kind):
 
 @pytest.mark.parametrize("kind", [VBPCFG, CVBPCFG, HastingsPCFG, GibbsPCFG])
 def test_alpha_is_learned_after_the_warm_up(kind):
-    model = quick(kind, TEXT, alpha="auto", max_iter=20, tol=0).fit(X)
+    model = quick(kind, TEXT, alpha="auto", max_iter=20, **all_sweeps(kind)).fit(X)
     assert model.alpha_ == 0.1
-    later = quick(kind, TEXT, alpha="auto", max_iter=60, tol=0).fit(X)
+    later = quick(kind, TEXT, alpha="auto", max_iter=60, **all_sweeps(kind)).fit(X)
     assert later.alpha_ > 0
     assert later.alpha_ != 0.1
     if kind is VBPCFG:
@@ -305,7 +306,7 @@ def test_parameters_out_of_range(kind):
         ("n_components", 0),
         ("n_init", 0),
         ("max_iter", 0),
-        ("tol", -1.0),
+        ("samples" if is_sampler(kind) else "tol", -1.0),
         ("init", "token"),
         ("handle_unknown", "ignore"),
         ("supervision", "full"),
@@ -315,7 +316,12 @@ def test_parameters_out_of_range(kind):
         fails(InvalidParameterError, message, kind(**{name: value}).fit, X)
     if kind is not EMPCFG:
         fails(InvalidParameterError, "in the range [1e-10, 1", kind(alpha=0).fit, X)
-        fails(InvalidParameterError, "alpha_prior must be", kind(alpha=GammaPrior(0.5, 1)).fit, X)
+        fails(
+            InvalidParameterError,
+            "The 'shape' parameter of GammaPrior must be",
+            kind(alpha=GammaPrior(0.5, 1)).fit,
+            X,
+        )
 
 
 def test_temperatures():

@@ -49,8 +49,14 @@ def stepwise(tables, theta, alpha, batch_size, power, n_sweeps, rng):
     return counts, met
 
 
-def model(**keywords):
-    settings = {"update": "sequence", "init": START, "max_iter": 3, "tol": 0, "random_state": 0}
+def model(batch_size=1, **keywords):
+    settings = {
+        "update": MiniBatches(batch_size),
+        "init": START,
+        "max_iter": 3,
+        "tol": 0,
+        "random_state": 0,
+    }
     return EMPCFG(TEXT, **settings | keywords)
 
 
@@ -125,7 +131,7 @@ def test_both_kinds_of_sweeps_can_follow_each_other():
 
 
 def test_restarts_on_threads_give_the_same_bits():
-    settings = {"init": "parameter", "n_init": 4, "batch_size": 2}
+    settings = {"init": "parameter", "n_init": 4, "update": MiniBatches(2)}
     one, many = (model(**settings, n_jobs=n_jobs).fit(X) for n_jobs in (1, 3))
     assert np.array_equal(one.restart_objectives_, many.restart_objectives_)
     assert np.array_equal(one.counts_.rule, many.counts_.rule)
@@ -134,7 +140,7 @@ def test_restarts_on_threads_give_the_same_bits():
 
 def test_batch_updates_know_no_batches():
     plain = EMPCFG(TEXT, init=START, max_iter=4).fit(X)
-    same = model(steps=StepSizes(0.9), update=MiniBatches(2), max_iter=4, tol=1e-4).fit(X)
+    same = model(steps=StepSizes(0.9), update="batch", max_iter=4, tol=1e-4).fit(X)
     assert np.array_equal(plain.history_, same.history_)
     assert np.array_equal(plain.counts_.rule, same.counts_.rule)
 
@@ -145,8 +151,8 @@ def test_one_sweep_learns_more_than_a_batch_and_ends_where_batches_do():
     sentences = [["ab"[rng.random() < 0.1], "ab"[rng.random() < 0.8]] for _ in range(400)]
     start = [0.6, 0.4, 0.6, 0.4, 0.4, 0.6]
     batch, steps = (
-        EMPCFG(text, init=start, update=MiniBatches(4), max_iter=1).fit(sentences)
-        for update in ("batch", "sequence")
+        EMPCFG(text, init=start, update=update, max_iter=1).fit(sentences)
+        for update in ("batch", MiniBatches(4))
     )
     final = EMPCFG(text, init=start, max_iter=1000, tol=1e-9).fit(sentences).objective_
     first = EMPCFG(text, init=start, max_iter=2, tol=0).fit(sentences).history_
@@ -184,9 +190,14 @@ def test_a_symbol_without_count_and_prior_keeps_its_weights():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("update", "token"), ("batch_size", 0), ("step_power", 0.5), ("step_power", 1.1)],
+    ("name", "settings"),
+    [
+        ("update", {"update": "token"}),
+        ("size", {"update": MiniBatches(0)}),
+        ("decay", {"steps": StepSizes(0.5)}),
+        ("decay", {"steps": StepSizes(1.1)}),
+    ],
 )
-def test_values_out_of_range_are_refused(name, value):
-    with pytest.raises(InvalidParameterError, match=name):
-        model(**{name: value}).fit(X)
+def test_values_out_of_range_are_refused(name, settings):
+    with pytest.raises(InvalidParameterError, match=f"The '{name}' parameter"):
+        model(**settings).fit(X)

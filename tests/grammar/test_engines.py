@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from estimators import all_sweeps
 
 from sklearn_cvb import (
     CVBPCFG,
@@ -40,7 +41,7 @@ GRAMMARS = {
 
 def learned(kind, grammar, sentences, **keywords):
     """What a fit leaves behind."""
-    settings = {"random_state": 0, "init": "parameter", "max_iter": 6, "tol": 0} | keywords
+    settings = {"random_state": 0, "init": "parameter", "max_iter": 6} | all_sweeps(kind) | keywords
     if issubclass(kind, HastingsPCFG | GibbsPCFG):
         settings |= {"samples": Samples(2, thin=1)}
     return kind(grammar, **settings).fit(sentences)
@@ -95,7 +96,8 @@ def test_known_trees_restrict_forests(monkeypatch):
 def test_tables_and_lists_learn_the_same(kind, keywords, monkeypatch):
     sentences = [list(words) for words in ("abcab", "ba", "c", "abca", "ccab", "abcabcab")]
     y = [None, None, None, [(0, 2)], [(0, 3)], None]
-    settings = keywords | {"n_components": 8, "tol": 0, "random_state": 0, "max_iter": 4}
+    settings = keywords | {"n_components": 8, "random_state": 0, "max_iter": 4}
+    settings |= all_sweeps(kind)
     samples = issubclass(kind, HastingsPCFG | GibbsPCFG)
     if samples:
         settings |= {"samples": Samples(2, thin=1)}

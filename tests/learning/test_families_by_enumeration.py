@@ -31,10 +31,10 @@ RING = np.eye(3, dtype=bool) | np.roll(np.eye(3, dtype=bool), 1, axis=1)
 
 def chain(X, dictionary=None, mask=None, **more):
     def make(prefix, value):
-        settings = {"alpha": value, "beta": value, "emission": Symbols(vocabulary=range(4))} | more
-        settings["handle_unknown"] = "error"
+        known = Symbols(range(4), handle_unknown="error")
+        settings = {"alpha": value, "beta": value, "emission": known} | more
         if mask is not None:
-            settings["topology"] = mask
+            settings["transitions"] = mask
         if dictionary is None:
             estimator = getattr(sklearn_cvb, f"{prefix}HMM")(3, **settings)
         else:
@@ -48,7 +48,7 @@ def chain(X, dictionary=None, mask=None, **more):
 
 def grammar(X, given=None, depth=3, **more):
     def make(prefix, value):
-        settings = {"alpha": value, "emission": Symbols(handle_unknown="error")} | more
+        settings = {"alpha": value, "handle_unknown": "error"} | more
         arguments = () if given is None else (given,)
         estimator = getattr(sklearn_cvb, f"{prefix}PCFG")(*arguments, **settings)
         return enumerated_grammar(estimator, list(map(list, X)), depth), estimator._algorithm()
@@ -59,7 +59,7 @@ def grammar(X, given=None, depth=3, **more):
 def dependencies(**more):
     def make(prefix, value):
         kind = getattr(sklearn_cvb, f"{prefix}DMV")
-        estimator = kind(alpha=value, emission=Symbols(handle_unknown="error"), **more)
+        estimator = kind(alpha=value, handle_unknown="error", **more)
         tags = [[0, 1, 2, 1], [1, 2], [2, 0, 1], [0, 1], [1, 2, 0, 0], [1]]
         return enumerated_dependencies(estimator, tags), estimator._algorithm()
 

@@ -22,6 +22,7 @@ from sklearn_cvb import (
     EMHMM,
     EMPCFG,
     VBHMM,
+    Checkpoint,
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMM,
@@ -264,7 +265,7 @@ def test_the_vocabulary_of_a_store_is_that_of_the_fit(kind, tmp_path):
         clone(estimator).fit(store),
     )
     _assert_same(here, there)
-    assert (there.vocabulary_.tolist(), there.vocabulary) == (known, None)
+    assert (there.vocabulary_.tolist(), there.emission) == (known, "categorical")
     # A part has the words of the whole.
     here = clone(estimator).set_params(emission=Symbols(vocabulary=known)).fit(X[50:200])
     _assert_same(here, clone(estimator).fit(store[50:200]))
@@ -356,11 +357,11 @@ def test_an_interrupted_fit_goes_on(store, monkeypatch):
 
 _SAVED = """
 import sys
-from sklearn_cvb import open_store
+from sklearn_cvb import Checkpoint, open_store
 from test_fits import CVBHMMTagger, EMHMMTagger, LEGAL
 kind = {"CVBHMMTagger": CVBHMMTagger, "EMHMMTagger": EMHMMTagger}[sys.argv[3]]
-model = kind(LEGAL, max_iter=10**6, tol=0, random_state=0, checkpoint=sys.argv[2],
-             checkpoint_every=1, warm_start=True, verbose=2)
+model = kind(LEGAL, max_iter=10**6, tol=0, random_state=0, warm_start=True, verbose=2,
+             checkpoint=Checkpoint(sys.argv[2], every=1))
 model.fit(open_store(sys.argv[1], batch_size=300))
 """
 
@@ -373,8 +374,8 @@ def test_a_fit_goes_on_from_its_checkpoint(kind, store, tmp_path):
     child.kill()
     child.communicate()
     assert lines[3].startswith("restart 0, sweep 4")
-    settings = {"tol": 0, "random_state": 0, "checkpoint_every": 1, "warm_start": True}
-    model = kind(LEGAL, max_iter=60, checkpoint=tmp_path / "saved", **settings)
+    settings = {"tol": 0, "random_state": 0, "warm_start": True}
+    model = kind(LEGAL, max_iter=60, checkpoint=Checkpoint(tmp_path / "saved", every=1), **settings)
     model.fit(open_store(store.folder, batch_size=500))
     # Four sweeps, the fit may have done more by then, and one for posteriors that were lost.
     whole = kind(LEGAL, max_iter=60, tol=0, random_state=0).fit(store)

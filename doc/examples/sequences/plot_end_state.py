@@ -2,9 +2,9 @@
 How long will a sequence be?
 ============================
 
-A hidden Markov model says nothing about where a sequence ends, unless ``end_state=True`` makes the
-end an event with a probability after each state. The data are visits to a shop: short ones that end
-at once, long ones that end in a purchase.
+A hidden Markov model says nothing about where a sequence ends, unless
+``Transitions(end_state=True)`` makes the end an event with a probability after each state. The data
+are visits to a shop: short ones that end at once, long ones that end in a purchase.
 """
 
 import matplotlib.pyplot as plt

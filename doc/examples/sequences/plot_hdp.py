@@ -2,7 +2,7 @@
 Can the number of states be learned?
 ====================================
 
-With ``transition_prior="hdp"`` a model gets more states than it needs, and leaves most of them
+With ``Transitions(prior="hdp")`` a model gets more states than it needs, and leaves most of them
 empty: a hierarchical Dirichlet process. The data are 40 sequences that circle through four states;
 each state has two symbols of its own.
 """
@@ -32,7 +32,7 @@ fig, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained"
 for ax, name, model in zip(axes, ['"dirichlet" (default)', '"hdp"'], [usual, process], strict=True):
     shares = np.bincount(np.concatenate(list(model.labels_)), minlength=12) / X.size
     ax.bar(range(12), np.sort(shares)[::-1])
-    ax.set(title=f"transition_prior={name}", xlabel="state, largest first")
+    ax.set(title=f"prior={name}", xlabel="state, largest first")
 axes[0].set_ylabel("share of tokens")
 axes[0].set_xticks(range(0, 12, 2))
 ticks = axes[1].set_xticks(range(0, 12, 2))

@@ -3,8 +3,8 @@ What if there is only one, long sequence?
 =========================================
 
 Collapsed inference leaves a sequence out and reads it by what all the others say. With one sequence
-there are no others. ``block_length`` leaves out windows instead, ``update="token"`` a token at a
-time. The sequence is drawn from a known model (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
+there are no others. So the default leaves out windows of it instead, ``update="token"`` a token at
+a time. The sequence is drawn from a known model (:func:`~sklearn_cvb.datasets.make_hmm_sequences`).
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ pieces = split_by_lengths(X[0], [50] * 100)
 gold = split_by_lengths(Z[0], [50] * 100)
 settings = {"n_init": 5, "random_state": 0}
 models = {
-    "block_length=100": CVBHMM(3, update=Windows(100), **settings).fit(X),
+    "windows of 100": CVBHMM(3, update=Windows(100), **settings).fit(X),
     'update="token"': CVBHMM(3, update="token", **settings).fit(X),
     "cut into 100 pieces": CVBHMM(3, **settings).fit(pieces),
 }
@@ -33,7 +33,7 @@ found = [
 ]
 
 # %%
-# Without any of them the model warns. All three ways find the states.
+# With ``update="sequence"`` the model warns. All three ways find the states.
 
 fig, ax = plt.subplots(figsize=(6.4, 2.4), layout="constrained")
 bars = ax.barh(list(models), found)

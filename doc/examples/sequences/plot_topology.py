@@ -2,7 +2,7 @@
 How do I rule out steps between states?
 =======================================
 
-``topology`` says which state may follow which: "left-right" for processes that never go back,
+``transitions`` says which state may follow which: "left-right" for processes that never go back,
 "independent" for a mixture whose states follow nothing, or any table of True and False. The data
 are the clicks of visits to a shop: looking around, then choosing, then paying.
 """

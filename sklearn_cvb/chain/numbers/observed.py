@@ -55,7 +55,9 @@ from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
     arrange,
+    caution_of_single_steps,
     is_missing,
+    is_of_order,
     is_table,
     place,
     refuse_lengths,
@@ -67,15 +69,14 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     check_table,
     check_table_to_fit,
+    tell,
 )
-from sklearn_cvb.settings import GammaPrior
+from sklearn_cvb.settings import GammaPrior, setting_of
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"
 # Text and times, which float() may read as something else.
 _NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
-# More rows of fewer numbers may be one series of several columns, if each row is like the last.
-_MANY_ROWS, _FEW_COLUMNS, _ALIKE = 50, 20, 0.3
 
 
 class Series(NamedTuple):
@@ -141,9 +142,7 @@ def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any
             f"X has no value {where}: nothing can be learned there, and the prior alone says what "
             "states emit"
         )
-    # In a mixture nothing follows anything in any case.
-    if not np.array_equal(estimator._setting("transitions").topology, "independent"):
-        messages.append(caution_of_one_series(series))
+    messages += cautions_of_shape(estimator, X, series)
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
@@ -158,32 +157,33 @@ def observations_of(series: Series, family: Family) -> Any:
         raise ValueError(f"{error.why} ({where}, column {error.column})") from None
 
 
-def caution_of_one_series(series: Series) -> str:
-    """What is to be said where rows of single numbers look like steps of one series of columns."""
-    lengths = np.diff(series.corpus.starts)
-    n_rows, width = len(lengths), int(lengths[0])
-    if n_rows > 1 and (lengths == 1).all():
-        n_steps, one = len(series.table), "[X]" if series.is_table else "[numpy.concatenate(X)]"
-        return (
-            f"each of the {n_steps} sequences of X has a single step: nothing can be learned of "
-            f"what follows what. If X is one series of {n_steps} steps, pass {one}; if it is "
-            f"several, {LENGTHS}; for a mixture set topology='independent'"
-        )
-    is_like_one = 1 < width < _FEW_COLUMNS and n_rows > _MANY_ROWS and (lengths == width).all()
-    if series.table.shape[1] > 1 or not is_like_one:
-        return ""
-    rows = series.table.reshape(n_rows, width)
-    rows = rows - np.nanmean(rows, axis=0)
-    with np.errstate(all="ignore"):
-        # How far each row repeats the one before, column by column.
-        alike = np.nanmean(rows[1:] * rows[:-1], axis=0) / np.nanmean(rows * rows, axis=0)
-    if not np.nanmean(alike) > _ALIKE:
-        return ""
-    return (
-        f"X has {n_rows} rows of {width} numbers, and each row is a sequence of {width} single "
-        f"numbers; but rows are like the rows before them. If X is one series of {n_rows} "
-        f"steps and {width} columns, pass [X]; if it is several, {LENGTHS}"
-    )
+def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
+    """What is to be said where X may have been meant to be read in another way."""
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    n_steps = len(series.table)
+    if len(shape) == 3 and shape[1] < shape[2]:
+        return [
+            f"X of shape {shape} is read as {shape[0]} sequences of {shape[1]} steps and "
+            f"{shape[2]} columns: if it is (sequence, column, step), as sktime and aeon have it, "
+            "pass X.transpose(0, 2, 1)"
+        ]
+    if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
+        one = "[X]" if series.is_table else "[numpy.concatenate(X)]"
+        return [caution_of_single_steps(n_steps, one)] if is_of_order(hmm) else []
+    return cautions_of_rows(X)
+
+
+def cautions_of_rows(X: Any) -> list[str]:
+    """What is to be said of a table with more rows than columns."""
+    n_rows, width = np.shape(X) if is_table(X) and len(np.shape(X)) == 2 else (0, 0)
+    if n_rows <= width or width == 1:
+        return []
+    rows = "X" if isinstance(X, np.ndarray) else "X.to_numpy()"
+    return [
+        f"each of the {n_rows} rows of X is read as a sequence of {width} numbers: one series of "
+        f"{width} columns is [X] (if it is several, {LENGTHS}); to say that rows are sequences "
+        f"pass list({rows})"
+    ]
 
 
 def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
@@ -445,7 +445,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    transitions = hmm._setting("transitions")
+    transitions = setting_of(hmm, "transitions")
     corpus, topology = given, topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
@@ -604,6 +604,8 @@ def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
     """New sequences with the columns that were fitted; no state of theirs is known."""
     numeric: Fitted = learned.more.numeric
     series = read_series(X, lambda table: check_table(hmm, table, reset=False))
+    if not numeric.is_table:
+        tell(cautions_of_shape(hmm, X, series))
     n_columns = series.table.shape[1]
     if n_columns != numeric.family.n_columns:
         hint = ""

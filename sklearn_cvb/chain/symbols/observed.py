@@ -49,7 +49,7 @@ from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_ea
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import HMMParameters, Windows, gamma_prior_of
+from sklearn_cvb.settings import HMMParameters, Windows, gamma_prior_of, known_words, setting_of
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
 has_vocabulary = True
@@ -102,7 +102,7 @@ def words_and_cells(
 ) -> WordsRead:
     """What words tell, and the whole layout of parameters, with topology and ends."""
     read: WordsRead = hmm._words_read(vocabulary, corpus, y, streams)
-    transitions = hmm._setting("transitions")
+    transitions = setting_of(hmm, "transitions")
     topology = topology_of(transitions.topology, read.cells.n_states)
     if topology is not None and not topology.tied:
         refuse_token_updates(hmm)
@@ -125,7 +125,7 @@ def words_read(
     hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
 ) -> WordsRead:
     """What words tell: that any state may emit them."""
-    with_unknown, n_words = hmm._known_words()[1] != "error", len(vocabulary.types)
+    with_unknown, n_words = known_words(hmm)[1] != "error", len(vocabulary.types)
     return WordsRead(vocabulary, cells_for(None, hmm.n_components, n_words, with_unknown))
 
 
@@ -162,7 +162,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
     if hasattr(hmm, "tag_dictionary"):
         # One concentration for all emissions can be learned only where all are equal.
         is_equal = is_clean and gamma_prior_of(hmm.beta) is not None
-        weight = 0.0 if is_equal else hmm._setting("tag_dictionary").weight
+        weight = 0.0 if is_equal else setting_of(hmm, "tag_dictionary").weight
     left_out = left_out_by(hmm, *read.problem.longest_and_all())
     resampled, coldest = "token", None
     if hasattr(hmm, "samples"):
@@ -186,7 +186,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         left_out or WHOLE,
         resampled,
         coldest,
-        counts_rare=hmm._known_words()[1] in ("rare", "form"),
+        counts_rare=known_words(hmm)[1] in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
     )
 
@@ -304,7 +304,7 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
     sequences = reading.sequences_again(hmm, X)
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
     vocabulary = learned.words.index
-    if hmm._known_words()[0] is None:
+    if known_words(hmm)[0] is None:
         types = reading.types_of(sequences.tokens, sequences.starts)
         vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
     words = reading.vocabulary_of(list(vocabulary))
@@ -338,7 +338,7 @@ def grown(
 def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
     """Mean count of the words that batches have seen once, if unknown words have none."""
     cells = read.problem.cells
-    if hmm._known_words()[1] not in ("rare", "form") or counts.emission[cells.unknown].any():
+    if known_words(hmm)[1] not in ("rare", "form") or counts.emission[cells.unknown].any():
         return None
     return rare_counts(counts.emission, cells, seen.uses)
 

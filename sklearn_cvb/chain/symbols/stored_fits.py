@@ -68,6 +68,7 @@ from sklearn_cvb.learning.model import Inferred, State
 from sklearn_cvb.learning.parts import Held, PartIndex, PartResult, PartSummary, added
 from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.settings import known_words
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.scratch import Kept, Scratch
 
@@ -381,7 +382,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
     tags = y if hasattr(hmm, "tag_dictionary") else None
     # The parameters are laid out from a survey of the words, then all pieces.
-    vocabulary, handle_unknown = hmm._known_words()
+    vocabulary, handle_unknown = known_words(hmm)
     counts = word_counts_of_store(store, tags, handle_unknown == "form")
     laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if vocabulary is None else None)
     leaves_out = "leave_out" in hmm._algorithm().requires

@@ -22,6 +22,7 @@ from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.parts import LocalParts, part_indices, summed
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences
+from sklearn_cvb.settings import known_words
 
 
 class Part(NamedTuple):
@@ -94,7 +95,7 @@ def word_counts_of(model: Any, part: Part) -> WordCounts:
             is_told[place] = True
     seen = np.bincount(tokens[~is_told & (tokens >= 0)], minlength=len(types))
     inside = set()
-    if model._known_words()[1] == "form":
+    if known_words(model)[1] == "form":
         first = only_beginning(corpus, types)
         inside = {types[i] for i in np.flatnonzero(~first).tolist()}
     return WordCounts(

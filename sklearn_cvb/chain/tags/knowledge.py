@@ -32,7 +32,7 @@ from sklearn_cvb.reading.dictionary import (
     tags_of,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import gamma_prior_of
+from sklearn_cvb.settings import gamma_prior_of, known_words, setting_of
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
@@ -172,16 +172,16 @@ class TagsRead(NamedTuple):
 
 def settings_of(hmm: Any, streams: bool = False) -> TagSettings:
     """The parameters of a tagger that say how dictionary and labels are read."""
-    dictionary = hmm._setting("tag_dictionary")
+    dictionary = setting_of(hmm, "tag_dictionary")
     return TagSettings(
         dictionary.entries or {},
         dictionary.denoise,
         dictionary.unknown_tags,
         hmm.supervision,
         hmm.n_components,
-        hmm._known_words()[1],
+        known_words(hmm)[1],
         gamma_prior_of(hmm.beta) is not None,
-        hmm._setting("steps").total_samples if hasattr(hmm, "steps") else None,
+        setting_of(hmm, "steps").total_samples if hasattr(hmm, "steps") else None,
         streams,
     )
 
@@ -399,7 +399,7 @@ def training_lattice(
     lattice, forbidden = restrict(lattice, states)
     if not len(forbidden):
         return lattice, knowledge, ()
-    dictionary = hmm._setting("tag_dictionary")
+    dictionary = setting_of(hmm, "tag_dictionary")
     unknown_tags = () if dictionary.unknown_tags is None else dictionary.unknown_tags
     known = set(tags_in(dictionary.entries or {}, (), unknown_tags))
     overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels, known)

@@ -41,7 +41,8 @@ def grown(
         rows = [(labels[t], place(t, corpus.starts)) for t in other[:5]]
         raise ValueError(
             f"partial_fit keeps to the tags of the first call, but {len(other)} labels are "
-            f"others: {rows}; give all tags in tag_dictionary, unknown_tags or the first call"
+            f"others: {rows}; give all tags in tag_dictionary, TagDictionary(unknown_tags=) or the "
+            "first call"
         )
     words = vocabulary.types.tolist()
     n_old = len(knowledge.types)

@@ -104,7 +104,9 @@ def test_likelihood_never_falls(name, topology, has_end, missing):
 def chain_of(model):
     """Logs of start, transitions and ends, at posterior means."""
     with np.errstate(divide="ignore"):
-        end = np.log(model.endprob_) if model.end_state else np.zeros(model.n_components)
+        end = (
+            np.log(model.endprob_) if model.transitions.end_state else np.zeros(model.n_components)
+        )
         return np.log(model.startprob_), np.log(model.transmat_), end
 
 
@@ -119,17 +121,24 @@ def log_likelihoods(model, series, chain):
     fitted = model._learned.more.numeric
     if not isinstance(model, GibbsHMM):
         return [inferred(x, chain, fitted.family, fitted.scoring)[0] for x in series]
-    each, n = [], model.n_components
+    each, n, transitions = [], model.n_components, model.transitions
     for counts, prior in model._learned.more.sampled.kept:
         scores = fitted.family.predictive(counts.emission)
         rows = counts.transition + prior.transition
         totals = counts.transition.sum(axis=1) + prior.transition_total
         start = (counts.start + prior.start) / (counts.start + prior.start).sum()
-        if isinstance(model.topology, str) and model.topology == "independent":
+        if (
+            isinstance(model.transitions.topology, str)
+            and model.transitions.topology == "independent"
+        ):
             rows, totals = np.tile(start, (len(rows), 1)), np.ones(len(rows))
         with np.errstate(divide="ignore"):
             logs = np.log(rows[:n] / totals[:n, None])
-            own = np.log(start[:n]), logs[:, :n], logs[:, n] if model.end_state else np.zeros(n)
+            own = (
+                np.log(start[:n]),
+                logs[:, :n],
+                logs[:, n] if transitions.end_state else np.zeros(n),
+            )
         each.append([inferred(x, own, fitted.family, scores)[0] for x in series])
     return logsumexp(each, axis=0) - np.log(len(each))
 

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_cvb import (
     CVBHMM,
@@ -17,6 +19,7 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     GibbsHMM,
+    HMMClassifier,
     Samples,
     Symbols,
     split_by_lengths,
@@ -31,6 +34,8 @@ WALK = np.cumsum(RNG.normal(size=(100, 3)), axis=0)
 
 def fit(X, y=None, kind=VBHMM, **keywords):
     settings = {"emission": "gaussian", "random_state": 0, "max_iter": 4} | keywords
+    if kind is not GibbsHMM:
+        settings.setdefault("tol", 0)
     return kind(2, **settings).fit(X, y)
 
 
@@ -214,16 +219,39 @@ def test_lengths_are_told_where_to_go():
     assert fit(halves).n_columns_ == 3
 
 
-def test_one_series_as_a_table_is_asked_about():
-    for X in (WALK, pd.DataFrame(WALK), WALK.tolist()):
-        with pytest.warns(UserWarning, match=r"100 steps and 3 columns, pass \[X\]") as caught:
-            fit(X)
-        assert caught[0].filename == __file__
-    noise, wide = RNG.normal(size=(100, 3)), np.cumsum(RNG.normal(size=(100, 30)), axis=1)
+def test_a_table_with_more_rows_than_columns_is_asked_about():
+    """Noise around a level looks like any list of short sequences, so it is said of all tables."""
+    noise = RNG.normal(9.8, 1.0, (60, 3))
+    names = pd.DataFrame(noise, columns=["ax", "ay", "az"])
+    message = r"each of the 60 rows of X is read as a sequence of 3 numbers.*is \[X\].*pass list"
+    y = np.repeat(["a", "b"], 30)
+    for X in (noise, names):
+        for call in (
+            lambda X=X: fit(X),
+            lambda X=X: fit(X),
+            lambda X=X: fit(X, transitions="independent"),
+            lambda X=X: make_pipeline(StandardScaler(), VBHMM(emission="gaussian", tol=0)).fit(X),
+            lambda X=X: HMMClassifier(VBHMM(emission="gaussian", tol=0)).fit(X, y),
+        ):
+            with pytest.warns(UserWarning, match=message) as caught:
+                call()
+            assert [one.filename for one in caught] == [__file__]
+    wide = np.cumsum(RNG.normal(size=(20, 30)), axis=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for X in (noise, wide, [WALK], WALK[:40]):
+        for X in (list(noise), list(names.to_numpy()), [noise], [names], wide, noise[None]):
             fit(X)
+        fit(noise.tolist())
+
+
+def test_panels_of_other_libraries_are_asked_about():
+    panel = RNG.normal(size=(4, 2, 50))
+    with pytest.warns(UserWarning, match=r"sktime and aeon.*pass X.transpose\(0, 2, 1\)") as caught:
+        fit(panel)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fit(panel.transpose(0, 2, 1)).n_columns_ == 2
 
 
 @pytest.mark.parametrize("n", [2, 100])
@@ -243,8 +271,10 @@ def test_sequences_of_a_single_step_are_asked_about(n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(X, transitions="independent")
-        fit([np.concatenate(X.tolist())])
+        model = fit([np.concatenate(X.tolist())])
         fit(X[:1])
+    with pytest.warns(UserWarning, match=f"{n} sequences of X has a single step"):
+        model.predict(X)
 
 
 def test_columns_without_any_value_are_named():

@@ -21,13 +21,13 @@ every_case = pytest.mark.parametrize(
 SWEEPS = 3
 
 
-def problem(kind, name, topology, has_end, missing, size, **settings):
+def problem(kind, name, topology, has_end, missing, size, start_alpha=None, **settings):
     """An unfitted model, its series and where it starts."""
     lengths = LENGTHS[size]
     model = kind(
         2,
         emission=EMISSIONS[name],
-        transitions=Transitions(TOPOLOGIES[topology], end_state=has_end),
+        transitions=Transitions(TOPOLOGIES[topology], end_state=has_end, start_alpha=start_alpha),
         init=start(lengths, 2),
         max_iter=SWEEPS,
         tol=0,
@@ -42,7 +42,7 @@ def assert_counts(model, counts):
     np.testing.assert_allclose(model.counts_.start, counts.start, atol=atol)
     np.testing.assert_allclose(model.counts_.transition, counts.transition[:, :-1], atol=atol)
     np.testing.assert_allclose(model.counts_.emission.T, counts.statistics, rtol=1e-8, atol=1e-7)
-    if model.end_state:
+    if model.transitions.end_state:
         np.testing.assert_allclose(model.end_counts_, counts.transition[:, -1], atol=atol)
 
 
@@ -71,7 +71,8 @@ def cvb_deviation(model, series, block_length=None):
     setting = restatement.setting_of(model, series)
     plain = restatement.cvb_sweeps(setting, model.init, SWEEPS, block_length)
     history, posteriors, counts = plain
-    fitted = model.set_params(update=Windows(block_length), warm_start=True).fit(series)
+    update = "sequence" if block_length is None else Windows(block_length)
+    fitted = model.set_params(update=update, warm_start=True).fit(series)
     found = np.concatenate(list(fitted.training_posteriors()))
     differences = [
         np.abs(np.array(history) - fitted.history_),
@@ -92,7 +93,7 @@ def test_cvb(name, topology, has_end, missing, size):
         missing,
         size,
         alpha=0.4,
-        transitions=Transitions(start_alpha=0.9),
+        start_alpha=0.9,
     )
     assert cvb_deviation(model, series) < 1e-8
 
@@ -101,10 +102,10 @@ def test_cvb(name, topology, has_end, missing, size):
 @pytest.mark.parametrize(("has_end", "missing"), [(False, "values"), (True, "steps")])
 def test_cvb_by_windows(name, has_end, missing):
     model, series, _ = problem(CVBHMM, name, "full", has_end, missing, "few", alpha=0.4)
-    assert cvb_deviation(model, series, update=Windows(2)) < 1e-8
+    assert cvb_deviation(model, series, block_length=2) < 1e-8
 
 
 @pytest.mark.parametrize("topology", ["left-right", "constant", "table"])
 def test_cvb_by_windows_keeps_to_a_topology(topology):
     model, series, _ = problem(CVBHMM, "diag", topology, True, "", "few", alpha=0.4)
-    assert cvb_deviation(model, series, update=Windows(2)) < 1e-8
+    assert cvb_deviation(model, series, block_length=2) < 1e-8

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 
 KINDS = [EMHMM, VBHMM, CVBHMM, GibbsHMM]
@@ -37,7 +37,7 @@ EVERY = pytest.mark.parametrize("name", CASES)
 def quick(kind, emission="gaussian", **keywords):
     settings = {"max_iter": 6, "random_state": 0} | keywords
     if kind is GibbsHMM:
-        settings.setdefault("thin", 1)
+        settings.setdefault("samples", Samples(thin=1))
     return kind(2, emission=emission, **settings)
 
 
