@@ -216,19 +216,26 @@ def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
         stays = np.where(np.diag(transition) > 0, hyper.sticky, 0.0)
         transition, out = transition + np.diag(stays), out + stays
     emission, emit = np.full(len(cells.state), float(beta)), np.full(n, float(cells.n_rows * beta))
-    if hyper.dictionary_weight is not None and (
-        cells.centre is not None or cells.expected is not None
-    ):
-        # As if the corpus had been tagged so many times in the proportions that dictionary and
-        # forms expect; words known by their form alone share out their concentration in these, too.
-        equal = emission
-        if cells.centre is not None:
-            emission = emission * cells.centre
-        if cells.expected is not None:
-            emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
-        emit = emit + cells.row_totals(emission - equal)
+    weighted = with_dictionary(emission, cells, hyper)
+    if weighted is not emission:
+        emission, emit = weighted, emit + cells.row_totals(weighted - emission)
     prior = Prior(start, start_total, transition, out, emission, emit, hyper)
     return prior if hyper.given is None else hyper.given.over(prior)
+
+
+def with_dictionary(emission: np.ndarray, cells: Cells, hyper: Concentrations) -> np.ndarray:
+    """Prior cells of emissions with what a dictionary and forms expect.
+
+    As if the corpus had been tagged so many times in the proportions that they expect; words known
+    by their form alone share out their concentration in these, too.
+    """
+    if hyper.dictionary_weight is None:
+        return emission
+    if cells.centre is not None:
+        emission = emission * cells.centre
+    if cells.expected is not None:
+        emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
+    return emission
 
 
 def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
