@@ -641,12 +641,3 @@ def asked_of(hmm: Any) -> Asked:
         *known_words(hmm),
         hmm.n_init or (1 if weights is None else 3),
     )
-
-
-def fields_of(estimator: Any, names: Collection[str]) -> dict[str, Any]:
-    """Some of the parameters of an estimator, by their names or nested names."""
-    found = estimator.get_params(deep=False)
-    for name in {name.partition("__")[0] for name in names if "__" in name} & found.keys():
-        fields = setting_of(estimator, name).get_params(deep=False).items()
-        found |= {f"{name}__{field}": value for field, value in fields}
-    return {name: found[name] for name in names if name in found}

@@ -5,9 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import Concentrations, Prior
+from sklearn_cvb.chain.parameters import Concentrations, Prior, with_dictionary
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
-from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+from sklearn_cvb.reading.validation import (
+    InvalidParameterError,
+    as_numbers,
+    check_concentrations,
+)
 from sklearn_cvb.settings import HMMParameters
 
 # Rows may be off 1 by rounded digits; what is off by more than rounding of sums is divided.
@@ -102,9 +106,12 @@ def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np
     shape = cells.n_emitting, n_words + has_rest
     table = probabilities("emissionprob", given.emissionprob, shape)
     rest = table[:, n_words:] if has_rest else np.zeros((len(table), cells.n_rows - n_words))
-    table = np.hstack([table[:, :n_words][:, order], rest])
-    rows = np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))
-    return table[cells.state, rows]
+    return _of_cells(np.hstack([table[:, :n_words][:, order], rest]), cells)
+
+
+def _of_cells(table: np.ndarray, cells: Cells) -> np.ndarray:
+    """Values of the cells there are, from a table (n_components, n_symbols)."""
+    return table[cells.state, np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))]
 
 
 # Rows that stay as they are: rows of a prior beside which nothing that is counted weighs anything
@@ -149,34 +156,83 @@ def fixed_rows(hmm: Any, n_states: int) -> dict[str, np.ndarray]:
 def with_given(
     first: Concentrations, hmm: Any, cells: Cells, vocabulary: np.ndarray | None
 ) -> Concentrations:
-    """Concentrations that know which rows of the prior are said, not made from them."""
+    """Concentrations that know what is said of single cells and rows, and not made from them."""
     n, rows = cells.n_states, fixed_rows(hmm, cells.n_emitting)
     if vocabulary is None:
         # What states emit is the family's (see `sklearn_cvb.emissions.fixed`).
         rows.pop("emissions", None)
-    if not rows:
-        return first
-    _refuse(first, hmm, rows)
-    tables = chain_tables(known_parameters(hmm), cells, vocabulary)
+    none, out, emit = (np.full(size, np.nan) for size in (n, n, n))
+    emission = np.full(len(cells.state), np.nan)
+    given = Prior(none, np.nan, np.full((n, n), np.nan), out, emission, emit)
+    if np.ndim(hmm.alpha):
+        first, given = _with_steps(first, given, hmm, cells)
+    if np.ndim(hmm.beta):
+        given = _with_words(first, given, hmm, cells, vocabulary)
+    if rows:
+        _refuse(first, hmm, rows)
+        tables = chain_tables(known_parameters(hmm), cells, vocabulary)
+        given = _with_fixed(given, tables, rows, cells)
+    is_said = rows or np.ndim(hmm.alpha) or np.ndim(hmm.beta)
+    return first._replace(given=given) if is_said else first
+
+
+def _table(name: str, hmm: Any, *shapes: tuple[int, int]) -> np.ndarray:
+    """Prior cells of one of these shapes."""
+    table = as_numbers(name, getattr(hmm, name))
+    if table.shape not in shapes:
+        needs = " or ".join(map(str, shapes))
+        raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {needs}")
+    check_concentrations(name, table, or_zero=bool(hmm._no_posterior))
+    return table
+
+
+def _with_steps(
+    first: Concentrations, given: Prior, hmm: Any, cells: Cells
+) -> tuple[Concentrations, Prior]:
+    """With prior cells of transitions; the start row has the usual concentration."""
+    n = cells.n_emitting
+    if first.shared is not None:
+        raise InvalidParameterError("under an HDP alpha is a number: the total of a row")
+    table = _table("alpha", hmm, (n, cells.n_states)) + first.sticky * np.eye(n, cells.n_states)
+    if cells.topology is not None:
+        table = np.where(cells.topology.transition[:n], table, 0.0)
+    given.transition[:n], given.transition_total[:n] = table, table.sum(axis=1)
+    return first._replace(alpha=0.0 if hmm._no_posterior else first.alpha), given
+
+
+def _with_words(
+    first: Concentrations, given: Prior, hmm: Any, cells: Cells, vocabulary: np.ndarray | None
+) -> Prior:
+    """With prior cells of emissions; unknown words have the usual concentration, or their own."""
+    if vocabulary is None:
+        raise InvalidParameterError("beta is for symbols: emissions of numbers have priors")
+    n, n_words = cells.n_emitting, cells.n_words
+    table = _table("beta", hmm, *((n, size) for size in sorted({n_words, cells.n_rows})))
+    usual = 0.0 if hmm._no_posterior else first.beta
+    table = np.pad(table, ((0, 0), (0, cells.n_rows - table.shape[1])), constant_values=usual)
+    plain = _of_cells(table, cells)
+    emission, total = with_dictionary(plain, cells, first), given.emission_total
+    total[:n] = table.sum(axis=1) + cells.row_totals(emission - plain)[:n]
+    return given._replace(emission=emission)
+
+
+def _with_fixed(given: Prior, tables: Tables, rows: dict[str, np.ndarray], cells: Cells) -> Prior:
+    """With rows that are fixed, whose tables must be there."""
     for name, table in zip(_NAMES, tables, strict=True):
         if name in rows and table is None:
             raise InvalidParameterError(f"fixed[{name!r}] needs {_NAMES[name]} in init")
-    start, transition, emission = tables
-    none, out, emit = (np.full(size, np.nan) for size in (n, n, n))
-    given = Prior(
-        none, np.nan, np.full((n, n), np.nan), out, np.full(len(cells.state), np.nan), emit
-    )
-    ends = np.zeros(n - cells.n_emitting, bool)
-    if start is not None and "start" in rows:
-        given = given._replace(start=FIXED_MASS * start, start_total=FIXED_MASS)
-    if transition is not None and "transitions" in rows:
+    ends = np.zeros(cells.n_states - cells.n_emitting, bool)
+    if tables.start is not None and "start" in rows:
+        given = given._replace(start=FIXED_MASS * tables.start, start_total=FIXED_MASS)
+    if tables.transition is not None and "transitions" in rows:
         here = np.append(rows["transitions"], ends)
-        out[here], given.transition[here] = FIXED_MASS, FIXED_MASS * transition[here]
-    if emission is not None and "emissions" in rows:
+        given.transition_total[here] = FIXED_MASS
+        given.transition[here] = FIXED_MASS * tables.transition[here]
+    if tables.emission is not None and "emissions" in rows:
         here = np.append(rows["emissions"], ends)
-        emit[here], place = FIXED_MASS, here[cells.state]
-        given.emission[place] = FIXED_MASS * emission[place]
-    return first._replace(given=given)
+        given.emission_total[here], place = FIXED_MASS, here[cells.state]
+        given.emission[place] = FIXED_MASS * tables.emission[place]
+    return given
 
 
 def _refuse(first: Concentrations, hmm: Any, rows: dict[str, np.ndarray]) -> None:

@@ -173,10 +173,6 @@ class Problem(NamedTuple):
             unexplained = np.sort(np.concatenate([unexplained, self.left_out.sequences]))
         return unexplained
 
-    def longest_and_all(self) -> tuple[int, int]:
-        """Tokens of the longest sequence and of all."""
-        return int(np.diff(self.corpus.starts).max()), len(self.corpus.tokens)
-
     def batch_of(self, unexplained: np.ndarray) -> Batch:
         """How much there is to learn from."""
         given, n_words = self.given, self.cells.n_words

@@ -80,6 +80,12 @@ class Prior(NamedTuple):
         totals = self.start_total, self.transition_total, self.emission_total
         return tuple(np.asarray(total) >= FIXED_MASS / 2 for total in totals)
 
+    @property
+    def any_fixed(self) -> bool:
+        """Whether any row is."""
+        totals = self.transition_total.max(), self.emission_total.max(initial=0.0)
+        return bool(max(self.start_total, *totals) >= FIXED_MASS / 2)
+
     def over(self, below: "Prior") -> "Prior":
         """This prior where it says something, one `below` where it is NaN."""
         each: Any = zip(self._fields[:-1], self, below, strict=False)
@@ -213,19 +219,26 @@ def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
         stays = np.where(np.diag(transition) > 0, hyper.sticky, 0.0)
         transition, out = transition + np.diag(stays), out + stays
     emission, emit = np.full(len(cells.state), float(beta)), np.full(n, float(cells.n_rows * beta))
-    if hyper.dictionary_weight is not None and (
-        cells.centre is not None or cells.expected is not None
-    ):
-        # As if the corpus had been tagged so many times in the proportions that dictionary and
-        # forms expect; words known by their form alone share out their concentration in these, too.
-        equal = emission
-        if cells.centre is not None:
-            emission = emission * cells.centre
-        if cells.expected is not None:
-            emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
-        emit = emit + cells.row_totals(emission - equal)
+    weighted = with_dictionary(emission, cells, hyper)
+    if weighted is not emission:
+        emission, emit = weighted, emit + cells.row_totals(weighted - emission)
     prior = Prior(start, start_total, transition, out, emission, emit, hyper)
     return prior if hyper.given is None else hyper.given.over(prior)
+
+
+def with_dictionary(emission: np.ndarray, cells: Cells, hyper: Concentrations) -> np.ndarray:
+    """Prior cells of emissions with what a dictionary and forms expect.
+
+    As if the corpus had been tagged so many times in the proportions that they expect; words known
+    by their form alone share out their concentration in these, too.
+    """
+    if hyper.dictionary_weight is None:
+        return emission
+    if cells.centre is not None:
+        emission = emission * cells.centre
+    if cells.expected is not None:
+        emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
+    return emission
 
 
 def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
@@ -372,7 +385,7 @@ def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tup
     logs = [digamma(rows.totals) for rows in tables]
     divisors = [np.exp(each) for each in logs]
     is_small = min(divisor.min() for divisor in divisors) <= _SMALLEST_DIVISOR
-    if is_small or any(rows.any() for rows in prior.fixed):
+    if is_small or prior.any_fixed:
         return exp_expected_log(counts, prior, cells), sum(rows.divergence() for rows in tables)
     weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
     each = zip(tables, logs, divisors, weights, _allowed(cells), strict=True)
@@ -389,7 +402,7 @@ def log_prior_density(counts: HMMCounts, prior: Prior, weights: Weights, cells: 
     """The log prior in the softmax basis: the sum of u log theta over all cells (nats)."""
     if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
         return 0.0
-    if any(rows.any() for rows in prior.fixed):
+    if prior.any_fixed:
         free = without_fixed(HMMCounts(prior.start, prior.transition, prior.emission), prior, cells)
         prior = prior._replace(
             **free._asdict(), emission_total=prior.emission_total * ~prior.fixed[2]

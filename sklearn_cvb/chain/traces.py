@@ -22,6 +22,7 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
 from sklearn_cvb.learning.gibbs import Traced
+from sklearn_cvb.settings import gamma_prior_of
 
 
 class Chains(NamedTuple):
@@ -77,7 +78,7 @@ def chains_of(traces: Sequence[Sequence[Traced]], n_burn_in: int) -> Chains | No
 def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
     """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
     known = 0.0
-    if any(rows.any() for rows in prior.fixed):
+    if prior.any_fixed:
         tables, free = (
             (prior.start, prior.transition, prior.emission),
             without_fixed(counts, prior, cells),
@@ -175,7 +176,7 @@ def traced(estimator: Any, sampled: Sampled, name: str) -> dict[str, np.ndarray]
     assert sampled.chains is not None, "a posterior was sampled"
     chains = sampled.chains._asdict()
     for parameter in ("alpha", "beta"):
-        if getattr(estimator, parameter) != "auto":
+        if gamma_prior_of(getattr(estimator, parameter)) is None:
             del chains[parameter]
     return chains
 

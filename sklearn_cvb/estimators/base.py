@@ -92,7 +92,13 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         finally:
             if interrupted:
                 raise KeyboardInterrupt
-        self._tell_unconverged()
+        # Who asks for a number of sweeps (tol=0) gets them.
+        if self.tol > 0 and not self.converged_:
+            unfinished = (
+                f"{type(self).__name__} has not converged in max_iter={self.max_iter} sweeps: "
+                "raise max_iter, or tol, below which a change per token ends a fit"
+            )
+            tell([unfinished], ConvergenceWarning)
         if context is not None:
             context.call_on_fit_task_end(
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
@@ -214,17 +220,6 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
         self.__dict__.update(attributes, _learned=learned)
         if why or left.messages:
             tell((why, *left.messages) if why else left.messages)
-
-    def _tell_unconverged(self) -> None:
-        """Warn where sweeps ran out; who asks for a number of them (``tol=0``) gets them."""
-        if self.tol > 0 and not self.converged_:
-            tell(
-                [
-                    f"{type(self).__name__} has not converged in max_iter={self.max_iter} sweeps: "
-                    "raise max_iter, or tol, below which a change per token ends a fit"
-                ],
-                ConvergenceWarning,
-            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)

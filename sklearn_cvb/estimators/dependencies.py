@@ -181,19 +181,19 @@ class BaseDMV(BaseModel):
     # Reading X and y
 
     def _read(self, X: Any, y: Any) -> Reading:
+        self._check_parameters()
+        valence, known = setting_of(self, "valence"), setting_of(self, "arc_weights")
         sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
         remedy = self._in_place_of_leaving_out
         of_giant = reading.caution_of_giant(sequences, remedy) if remedy else ()
         words = reading.vocabulary_of(reading.types_to_learn(self, sequences))
-        self._check_parameters()
         corpus, n_types = reading.encode(sequences, words.index), len(words.index)
         reading.refuse_missing(corpus)
         corpus = reading.checked(self, corpus, sequences, n_types)
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
-        valence = setting_of(self, "valence")
         layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
-        rules = rules_from(setting_of(self, "arc_weights"), words.index, layout)
+        rules = rules_from(known, words.index, layout)
         sentences = sentences_of(corpus, layout, heads)
         # What the prior of each cell has beside its concentration.
         prior = np.zeros(layout.n_cells)

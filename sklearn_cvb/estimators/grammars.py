@@ -292,8 +292,8 @@ class BasePCFG(BaseModel):
 
     def _model(self, read: Reading) -> GrammarModel:
         layout = read.problem.layout
-        alpha = first_alpha(self.alpha, layout)
         init = where_to_start(self.init, layout)
+        alpha = first_alpha(self.alpha, layout)
         kind = getattr(read.problem, "model_type", self._model_type)
         return kind(read.problem, alpha, init, self.handle_unknown)
 

@@ -30,11 +30,11 @@ from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
     Chain,
     Count,
-    LearnedConcentration,
     LeaveOneOutSweeps,
-    OptionalLearnedConcentration,
+    OptionalPriorCells,
     Parameters,
-    PseudoCount,
+    PriorCells,
+    PseudoCounts,
     Supervision,
     Sweeps,
     chain_of,
@@ -50,6 +50,7 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     Seed,
     StrOptions,
+    as_numbers,
     check_choice,
     check_concentrations,
     without_lengths,
@@ -160,12 +161,16 @@ class Concentrations(Parameters):
 
     Parameters
     ----------
-    alpha : float, "auto", GammaPrior or None
-        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10.
-        "auto", or the prior of the concentration, learns it while fitting (one step of eq. 29 a
-        sweep, from sweep 20 on). None is 0.1, or 1 of a whole row under an HDP (`transitions`).
-    beta : float, "auto" or GammaPrior
-        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10.
+    alpha : float, "auto", GammaPrior, array or None
+        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10; or
+        an array of prior cells, (n_components, n_components), with one more column for the end
+        where that is an event, beside which starts have `start_alpha` or 0.1. "auto", or the prior
+        of the concentration, learns it while fitting (one step of eq. 29 a sweep, from sweep 20
+        on). None is 0.1, or 1 of a whole row under an HDP (`transitions`).
+    beta : float, "auto", GammaPrior or array
+        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10; or
+        an array of prior cells, (n_components, n_symbols), whose columns are `vocabulary_` and, if
+        given, unknown words (else 0.1).
 
     Attributes
     ----------
@@ -178,8 +183,8 @@ class Concentrations(Parameters):
         `labels_`.
     """
 
-    alpha: OptionalLearnedConcentration = None
-    beta: LearnedConcentration = 0.1
+    alpha: OptionalPriorCells = None
+    beta: PriorCells = 0.1
 
 
 class PointEstimates(States, Emissions, Paths, Concentrations):
@@ -187,15 +192,16 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
 
     Parameters
     ----------
-    alpha : float
-        Pseudo-count of every transition; 0 is maximum likelihood, 1e-10 to 1e10 maximum a
-        posteriori in the softmax basis (adds alpha, not alpha - 1).
-    beta : float
-        Pseudo-count of every emission, 0 or 1e-10 to 1e10.
+    alpha : float or array
+        Pseudo-count of every transition, or an array of them as of `VBHMM`; 0 is maximum
+        likelihood, 1e-10 to 1e10 maximum a posteriori in the softmax basis (adds alpha, not
+        alpha - 1).
+    beta : float or array
+        Pseudo-count of every emission, 0 or 1e-10 to 1e10, or an array of them as of `VBHMM`.
     """
 
-    alpha: PseudoCount = 0.0
-    beta: PseudoCount = 0.0
+    alpha: PseudoCounts = 0.0
+    beta: PseudoCounts = 0.0
 
     _why_no_weights = "EM learns no prior that rows share"
 
@@ -384,6 +390,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             "unexplained_": read.problem.of_given(state.unexplained),
             **attributes,
         }
+        given = ("alpha", self.alpha), ("beta", self.beta)
+        attributes |= {f"{name}_": as_numbers(name, own) for name, own in given if np.ndim(own)}
         return Left(learned, attributes)
 
     @property
@@ -900,7 +908,7 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            check_concentrations(name, np.array(value), or_zero=True)
+            check_concentrations(name, as_numbers(name, value), or_zero=True)
 
 
 class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):

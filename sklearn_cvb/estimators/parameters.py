@@ -210,13 +210,16 @@ LearnedConcentration = Annotated[
     GammaPrior,
 ]
 PseudoCount = Annotated[float, Interval(Real, 0, None, closed="left")]
-OptionalLearnedConcentration = Annotated[
-    float | str | GammaPrior | None,
+# Concentrations, or an array of what they say cell by cell.
+PriorCells = Annotated[
+    Any,
     Interval(Real, SMALLEST, LARGEST, closed="both"),
     StrOptions({"auto"}),
     GammaPrior,
-    None,
+    "array-like",
 ]
+OptionalPriorCells = Annotated[PriorCells, None]
+PseudoCounts = Annotated[Any, Interval(Real, 0, None, closed="left"), "array-like"]
 Flag = Annotated[bool, "boolean"]
 Supervision = Annotated[str, StrOptions({"y", "none"})]
 UnknownWords = Annotated[str, StrOptions({"error", "smooth", "rare"})]

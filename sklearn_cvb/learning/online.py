@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
-from sklearn_cvb.settings import fields_of, gamma_prior_of, setting_of
+from sklearn_cvb.settings import gamma_prior_of, setting_of
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -33,6 +33,7 @@ _LAYOUT = {
     *("tag_dictionary__entries", "tag_dictionary__unknown_tags", "tag_dictionary__denoise"),
     *("emission__vocabulary", "emission__handle_unknown", "handle_unknown", "vocabulary"),
 }
+_NESTED = {name.partition("__")[0] for name in _LAYOUT if "__" in name}
 
 
 class Seen(NamedTuple):
@@ -158,7 +159,14 @@ def seen_by_fit(estimator: Any, batch: Batch) -> Seen:
 
 
 def _layout_parameters(estimator: Any) -> dict[str, Any]:
-    return fields_of(estimator, _LAYOUT)
+    found = estimator.get_params(deep=False)
+    for name, kind in estimator._settings.items():
+        if name in _NESTED:
+            value = found[name]
+            plain = {kind._plain: value} if kind._plain and value is not None else {}
+            own = value if isinstance(value, kind) else kind(**plain)
+            found |= {f"{name}__{field}": part for field, part in vars(own).items()}
+    return {name: found[name] for name in _LAYOUT & found.keys()}
 
 
 class Running(NamedTuple):

@@ -174,7 +174,7 @@ def test_searches_and_classifiers_keep_it():
         ({"transmat": [[0.8, 0.2], [1.3, -0.3]]}, "transmat: row 1 holds -0.3"),
         ({"transmat": [[0.8, np.nan], [0.3, 0.7]]}, "transmat: row 0 holds nan"),
         ({"startprob": [0.2, 0.2, 0.6]}, r"startprob has shape \(3,\), this model needs \(2,\)"),
-        ({"startprob": "often"}, "startprob must hold numbers"),
+        ({"startprob": ["often", "seldom"]}, "startprob must hold numbers"),
         ({"emissionprob": [[0.5, 0.5], [1, 0]]}, "emissionprob has shape"),
         ({"means": [[0], [1]]}, "means: this model emits symbols"),
         ({"emissionprob": WORDS, "vocabulary": ["a", "b", "b"]}, "vocabulary"),

@@ -61,9 +61,6 @@ HALF_OF_ALL = (
     "inferred from little more than the prior; use update='token', or update=Windows(n) to leave "
     "out n tokens at a time"
 )
-# A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
-# of a tenth of it, or too little would be left to learn from.
-_LONG, _WINDOW, _FEWEST_WINDOWS = 100, 100, 10
 
 
 class LeftOut(NamedTuple):
@@ -74,13 +71,6 @@ class LeftOut(NamedTuple):
 
 
 WHOLE = LeftOut("sequence", None)
-
-
-def window_for(longest: int, n_tokens: int) -> int | None:
-    """Tokens left out together where one long sequence holds most of all; None elsewhere."""
-    if longest < _LONG or 2 * longest <= n_tokens:
-        return None
-    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
 
 
 # How units are laid out
@@ -418,7 +408,8 @@ def sweep(
         # Taking away nearly all that was counted would leave rounding.
         pairs = zip(counts, units.own, strict=True)
         rest, n_out = HMMCounts(*(np.maximum(a - b, 0.0) for a, b in pairs)), 0.0
-    floor, before = floor_of(prior), tally_of(rest, prior, problem.cells)
+    floor, is_fixed = floor_of(prior), prior.any_fixed
+    before = tally_of(rest, prior, problem.cells)
     work = _pass(units, shared_by(before, floor, n_out))
     if frozen:
         make_pass(INFER if is_alone else SCORE, work)
@@ -431,7 +422,6 @@ def sweep(
         return units, total
     units = units._replace(n_sweeps=units.n_sweeps + 1, absent=work.absent)
     # Beside the mass of a row that is fixed no change of its counts has a digit.
-    is_fixed = any(rows.any() for rows in prior.fixed)
     if is_alone or is_fixed or units.n_sweeps % REBUILT == 0:
         own = counts_of(units, problem.cells)
     else:

@@ -35,7 +35,7 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut, window_for
+from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
@@ -55,6 +55,10 @@ from sklearn_cvb.settings import (
     asked_of,
     known_words,
 )
+
+# A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
+# of a tenth of it, or too little would be left to learn from.
+_LONG, _WINDOW, _FEWEST_WINDOWS = 100, 100, 10
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
 has_vocabulary = True
@@ -95,7 +99,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     problem = problem_of(corpus, lattice, cells)
     messages = (*messages, *of_words, *of_labels)
-    longest, n_tokens = problem.longest_and_all()
+    longest, n_tokens = _longest_and_all(problem)
     if 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE:
         giant = int(np.diff(problem.corpus.starts).argmax())
         messages = (*messages, HALF_OF_ALL.format(giant))
@@ -168,7 +172,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         # One concentration for all emissions can be learned only where all are equal.
         is_equal = getattr(read.words, "is_clean", False) and asked.beta_prior is not None
         weight = 0.0 if is_equal else asked.dictionary.weight
-    left_out = left_out_by(hmm, *read.problem.longest_and_all())
+    left_out = left_out_by(hmm, *_longest_and_all(read.problem))
     resampled, coldest = "token", None
     if hasattr(hmm, "samples"):
         resampled = default_update if hmm.update is None else hmm.update
@@ -194,6 +198,21 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         counts_rare=asked.handle_unknown in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
     )
+
+
+def window_for(longest: int, n_tokens: int) -> int | None:
+    """Tokens left out together where one long sequence holds most of all; None elsewhere."""
+    if longest < _LONG or 2 * longest <= n_tokens:
+        return None
+    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
+
+
+def _longest_and_all(problem: Any) -> tuple[int, int]:
+    """Tokens of the longest sequence and of all; 0 where shards do not tell."""
+    if hasattr(problem, "longest"):
+        known: tuple[int, int] = problem.longest
+        return known
+    return int(np.diff(problem.corpus.starts).max()), len(problem.corpus.tokens)
 
 
 def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:

@@ -248,10 +248,6 @@ class ChainInParts(InParts):
         steps = cells.state, cells.n_states, cells.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
 
-    def longest_and_all(self) -> tuple[int, int]:
-        """Tokens of the longest sequence and of all; 0 where this is not known."""
-        return self.longest
-
     def of_given(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which of the given sequences they leave out."""
         return unexplained
