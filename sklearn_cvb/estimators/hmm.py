@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -827,6 +827,54 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
 
     partial_fit = partial_fit
     _algorithm = EM
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: HMMParameters | None = None,
+        *,
+        emission: Any = "categorical",
+        transitions: Any = "full",
+        **tables: Any,
+    ) -> Self:
+        """A fitted model that has these parameters, without a fit.
+
+        It predicts, scores, samples and plots; what only a fit tells, such as `history_`, it lacks.
+        `init` holds the parameters: a later `fit` starts from them.
+
+        Parameters
+        ----------
+        parameters : HMMParameters or None, default=None
+            All probabilities, and for numbers all that states emit. Symbols are 0, 1, ... without
+            `vocabulary`.
+        emission, transitions
+            As of the class.
+        **tables : dict
+            Fields of `HMMParameters` in their place.
+
+        Returns
+        -------
+        EMHMM
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM
+        >>> casino = EMHMM.from_parameters(
+        ...     startprob=[0.5, 0.5],
+        ...     transmat=[[0.95, 0.05], [0.1, 0.9]],
+        ...     emissionprob=[[1 / 6] * 6, [0.1] * 5 + [0.5]],
+        ... )
+        >>> casino.predict([[5, 5, 5, 5, 5, 5, 1, 5]])[0].tolist()
+        [1, 1, 1, 1, 1, 1, 1, 1]
+        """
+        from sklearn_cvb.chain.made import left_of_parameters, parameters_of
+
+        if "tag_dictionary" in cls._fields:
+            raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
+        given, n_components = parameters_of(parameters, tables, emission)
+        model = cls(n_components, emission=emission, transitions=transitions, init=given)
+        model._leave(*left_of_parameters(model))
+        return model
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
