@@ -73,6 +73,8 @@ class ModelSummary:
         self._is_total = not hasattr(model, "_algorithm") or model._algorithm().is_total
         if len(self.history):
             self._ended = how_it_ended(model)
+        elif not hasattr(model, "estimators_"):
+            self._ended = "made of parameters"
         else:
             self._ended = f"{len(model.classes_)} classes, {type(model.estimators_[0]).__name__}"
 

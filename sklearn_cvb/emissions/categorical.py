@@ -68,6 +68,11 @@ class Categorical(Emission):
     n_categories: int | None = None
     floor: float = 1e-6
 
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """The last category of each column."""
+        tables = [np.atleast_2d(table) for table in given.get("category_probabilities", ())]
+        return np.array([[table.shape[1] - 1.0 for table in tables]])
+
     def bind(self, table: np.ndarray, n_states: int) -> "CategoricalFamily":
         """The family, with as many categories as the data have where none is given."""
         is_given, prior = self.concentration_prior is not None, 0.1

@@ -61,6 +61,16 @@ class Columns(Emission):
                 families.append(emission.bind(table[:, own], n_states))
         return MixedFamily(families, columns, n_states)
 
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """The first steps of the examples of all parts."""
+        own = [{name.removesuffix("_"): one[name] for name in one} for one in given["parts"]]
+        pairs = zip(self.parts, own, strict=True)
+        tables = [emission.example(part) for (emission, _), part in pairs]
+        n_steps = max(map(len, tables))
+        found = np.hstack([np.resize(table, (n_steps, table.shape[1])) for table in tables])
+        order = np.concatenate([np.atleast_1d(columns) for _, columns in self.parts])
+        return found[:, np.argsort(order)]
+
     def _pairs(self) -> list[tuple[Emission, np.ndarray]]:
         try:
             return [(emission, np.atleast_1d(own)) for emission, own in self.parts]

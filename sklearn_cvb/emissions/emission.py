@@ -152,6 +152,15 @@ class Emission(BaseEstimator):
         """
         raise NotImplementedError
 
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """Observations to bind to where there are parameters alone, (n_steps, D)."""
+        tables = [
+            as_numbers(name, given[name]) for name in ("rates", "probabilities") if name in given
+        ]
+        if not tables or tables[0].ndim != 2:
+            raise InvalidParameterError(f"{type(self).__name__} is not made of {', '.join(given)}")
+        return np.tile(np.ceil(tables[0].mean(axis=0)), (2, 1))
+
 
 def positive(name: str, value: Any) -> float:
     """A setting that is a positive number."""

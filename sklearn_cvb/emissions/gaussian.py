@@ -1,13 +1,14 @@
 """Gaussian emissions: their settings, and the standard units in which their families compute."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, positive, shaped
 from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, NormalPrior, Units
-from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 _TYPES = ("full", "tied", "diag", "spherical")
 # As if one hundredth of a step had been seen (Fraley and Raftery 2007).
@@ -102,6 +103,15 @@ class Gaussian(Emission):
 
             return GaussianMatrices(prior, units, n_states, is_shared)
         return GaussianColumns(prior, units, n_states, is_shared)
+
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """Around the means, as far as the widest column."""
+        if not {"means", "covariances"} <= given.keys():
+            raise InvalidParameterError("a model is made of means and covariances")
+        means = np.atleast_2d(as_numbers("means", given["means"]))
+        largest = np.abs(as_numbers("covariances", given["covariances"])).max(initial=0.0)
+        width = np.sqrt(largest) if largest > 0 else 1.0
+        return np.vstack([means - width, means + width])
 
     def _prior(self, units: Units, n_states: int, has_matrices: bool) -> NormalPrior:
         n_columns = len(units.centre)

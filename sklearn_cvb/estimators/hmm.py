@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -305,7 +305,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         observed = self._observed
         self._check_parameters()
         read: Reading = observed.read_to_fit(self, X, y, streams)
-        if self.supervision == "none" == self._fields["supervision"].default and _holds_states(y):
+        if self.supervision == "none" == self._fields["supervision"].default and (
+            y is not None and _holds_states(y)
+        ):
             # Labels of whole sequences are there for scores, as scikit-learn has it.
             why = (
                 "y is ignored: set supervision='y' to learn from the states in it, or leave it out"
@@ -904,6 +906,54 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
 
     partial_fit = partial_fit
     _algorithm = EM
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: HMMParameters | None = None,
+        *,
+        emission: Any = "categorical",
+        transitions: Any = "full",
+        **tables: Any,
+    ) -> Self:
+        """A fitted model that has these parameters, without a fit.
+
+        It predicts, scores, samples and plots; what only a fit tells, such as `history_`, it lacks.
+        `init` holds the parameters: a later `fit` starts from them.
+
+        Parameters
+        ----------
+        parameters : HMMParameters or None, default=None
+            All probabilities, and for numbers all that states emit. Symbols are 0, 1, ... without
+            `vocabulary`.
+        emission, transitions
+            As of the class.
+        **tables : dict
+            Fields of `HMMParameters` in their place.
+
+        Returns
+        -------
+        EMHMM
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM
+        >>> casino = EMHMM.from_parameters(
+        ...     startprob=[0.5, 0.5],
+        ...     transmat=[[0.95, 0.05], [0.1, 0.9]],
+        ...     emissionprob=[[1 / 6] * 6, [0.1] * 5 + [0.5]],
+        ... )
+        >>> casino.predict([[5, 5, 5, 5, 5, 5, 1, 5]])[0].tolist()
+        [1, 1, 1, 1, 1, 1, 1, 1]
+        """
+        from sklearn_cvb.chain.made import left_of_parameters, parameters_of
+
+        if "tag_dictionary" in cls._fields:
+            raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
+        given, n_components = parameters_of(parameters, tables, emission)
+        model = cls(n_components, emission=emission, transitions=transitions, init=given)
+        model._leave(*left_of_parameters(model))
+        return model
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -241,6 +241,9 @@ def learn_batch(estimator: Any, X: Any, y: Any) -> None:
     """
     check_sizes(estimator.get_params())
     learned: Learned | None = vars(estimator).get("_learned")
+    if learned is not None and learned.seen is None:
+        # Made of parameters: a first batch starts from these.
+        learned = None
     _check_streaming(estimator, learned)
     running: Running | None = None
     with announced_fit(estimator, estimator.verbose):

@@ -352,7 +352,7 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
         # Most tokens are words.
         is_number = isinstance(sequences.tokens[0], float)
         values = np.array(sequences.tokens if is_number else [])
-    if known_words(estimator)[0] is None and are_measurements(values):
+    if are_measurements(values) and known_words(estimator)[0] is None:
         of_numbers = 'set emission="gaussian" if they are measurements, or '
         messages.append(
             "nearly all numbers in X differ: each value is a symbol of its own here, so that "

@@ -487,6 +487,14 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     return Reading(problem, None, attributes, messages)
 
 
+def emitting(hmm: Any) -> Fitted:
+    """What states emit under the parameters that `init` gives."""
+    emission, given = emission_of(hmm.emission), hmm.init.numeric
+    family = emission.bind(emission.example(given), hmm.n_components)
+    point = family.point_of(given)
+    return Fitted(family, point, *(family.at(point),) * 2, None, False, "point")
+
+
 def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
     asked, left_out = asked_of(hmm), left_out_by(hmm)

@@ -1,0 +1,117 @@
+"""Models made of parameters, without a fit."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_cvb import EMHMM, EMHMMTagger, HMMParameters, Transitions
+from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+
+X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
+START = np.array([0.7, 0.3])
+STEPS = np.array([[0.8, 0.2], [0.3, 0.7]])
+WORDS = np.array([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]])
+KNOWN = HMMParameters(startprob=START, transmat=STEPS, emissionprob=WORDS, vocabulary=list("abc"))
+
+NUMBERS = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0.0], [4.0]], 20, axis=0)
+EMISSIONS = {
+    "full": (Gaussian("full"), NUMBERS),
+    "tied": (Gaussian("tied"), NUMBERS),
+    "diag": (Gaussian("diag"), NUMBERS),
+    "spherical": (Gaussian("spherical"), NUMBERS),
+    "poisson": (Poisson(), np.abs(NUMBERS * 3).round()),
+    "bernoulli": (Bernoulli(), (NUMBERS > 2).astype(float)),
+    "categories": (Categorical(), np.clip(NUMBERS.round(), 0, 3)),
+    "columns": (Columns([(Gaussian("diag"), [1]), (Poisson(), [0])]), np.abs(NUMBERS.round())),
+}
+ATTRIBUTES = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
+
+
+def all_paths(sequence):
+    """Probability of a sequence with each path, one by one."""
+    columns = ["abc".index(word) for word in sequence]
+    paths = np.array(np.meshgrid(*[[0, 1]] * len(columns))).reshape(len(columns), -1).T
+    weights = START[paths[:, 0]] * WORDS[paths, columns].prod(axis=1)
+    return paths, weights * STEPS[paths[:, :-1], paths[:, 1:]].prod(axis=1)
+
+
+def test_it_scores_and_predicts_as_all_paths_do():
+    model = EMHMM.from_parameters(KNOWN)
+    for i, sequence in enumerate(X):
+        paths, weights = all_paths(sequence)
+        assert model.score_samples(X)[i] == pytest.approx(np.log(weights.sum()), abs=1e-12)
+        assert model.predict(X)[i].tolist() == paths[weights.argmax()].tolist()
+        ones = weights @ paths / weights.sum()
+        assert np.allclose(model.predict_proba(X)[i][:, 1], ones, atol=1e-12)
+    assert np.allclose(model.transmat_, STEPS, atol=1e-15)
+    assert np.allclose(model.emissionprob_[:, :3], WORDS, atol=1e-15)
+    assert np.allclose(model.counts_.transition, STEPS)
+    assert not hasattr(model, "labels_")
+    assert not hasattr(model, "history_")
+
+
+def test_it_samples_filters_shows_pickles_and_is_fitted_from_there():
+    model = EMHMM.from_parameters(KNOWN)
+    words, states = model.sample(300, length=20, random_state=0)
+    assert np.mean(states[:, 0] == 0) == pytest.approx(0.7, abs=0.1)
+    assert np.mean(words[states == 0] == "a") == pytest.approx(0.5, abs=0.05)
+    assert np.allclose(model.filter_proba(X)[0].sum(axis=1), 1)
+    assert "EMHMM" in model._repr_html_()
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.score_samples(X), model.score_samples(X))
+    assert clone(model).fit(words).converged_
+    assert model.partial_fit(words).n_batches_seen_ == 1
+
+
+def test_unknown_symbols_have_the_last_column():
+    model = EMHMM.from_parameters(KNOWN)
+    assert model.score([["a", "?", "c"]]) == -np.inf
+    known = np.hstack([0.9 * WORDS, [[0.1], [0.1]]])
+    model = EMHMM.from_parameters(KNOWN, emissionprob=known)
+    whole, without = model.score_samples([["a", "?", "c"], ["a", None, "c"]])
+    assert whole == pytest.approx(without + np.log(0.1), abs=1e-12)
+
+
+def test_symbols_are_numbers_if_not_named():
+    tables = {"startprob": START, "transmat": STEPS, "emissionprob": WORDS}
+    assert EMHMM.from_parameters(**tables).vocabulary_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("transitions", [Transitions(end_state=True), "left-right"])
+def test_what_a_fit_says_again(transitions):
+    first = EMHMM(2, transitions=transitions, random_state=0).fit(X)
+    tables = {"startprob": first.startprob_, "transmat": first.transmat_}
+    words = {"emissionprob": first.emissionprob_, "vocabulary": first.vocabulary_.tolist()}
+    model = EMHMM.from_parameters(**tables, **words, transitions=transitions)
+    assert np.allclose(model.score_samples(X), first.score_samples(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", EMISSIONS)
+def test_numbers_say_it_again(kind):
+    emission, table = EMISSIONS[kind]
+    first = EMHMM(2, emission=emission, random_state=0).fit([table])
+    tables = {name: getattr(first, f"{name}_") for name in ATTRIBUTES if hasattr(first, f"{name}_")}
+    tables |= {"startprob": first.startprob_, "transmat": first.transmat_}
+    model = EMHMM.from_parameters(emission=emission, **tables)
+    assert np.allclose(model.score_samples([table]), first.score_samples([table]), rtol=1e-10)
+    assert np.array_equal(model.predict([table])[0], first.predict([table])[0])
+    assert model.sample(3, length=4, random_state=0)[0][0].shape == (4, 2)
+    forecast = model.predict_next([table])
+    assert np.allclose(forecast.mean, first.predict_next([table]).mean, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"startprob": START}, "made of startprob, transmat and emissionprob"),
+        ({"startprob": START, "transmat": STEPS, "emissionprob": WORDS * 2}, "row 0 sums to 2"),
+        ({"startprob": START, "transmat": STEPS, "means": [[0.0], [1.0]]}, "this model emits"),
+    ],
+)
+def test_what_is_missing_is_told(tables, message):
+    with pytest.raises(ValueError, match=message):
+        EMHMM.from_parameters(**tables)
+    with pytest.raises(TypeError, match="EMHMMTagger"):
+        EMHMMTagger.from_parameters(KNOWN)
