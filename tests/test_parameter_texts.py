@@ -19,7 +19,8 @@ SETTINGS = [kind for kind in OBJECTS if issubclass(kind, Setting)]
 CLASSES = [kind for kind in OBJECTS if kind not in SETTINGS]
 
 _SWEEPS = "init n_init max_iter tol random_state n_jobs"
-_CHAIN = "init n_init max_iter random_state n_jobs samples"
+_SWEEPS_OF_CHAINS = "init n_init max_iter random_state n_jobs"
+_CHAIN = f"{_SWEEPS_OF_CHAINS} samples"
 _KEPT = "warm_start checkpoint verbose"
 _HMM = "n_components / emission transitions alpha beta"
 _TAGS = "tag_dictionary / n_components emission transitions alpha beta"
@@ -34,17 +35,17 @@ _TREES = f"{_SWEEPS} rare_threshold horizontal_markovisation decoding {_KEPT}"
 
 # What may be given without its name stands before the stroke.
 SIGNATURES = {
-    "EMHMM": f"{_HMM} {_SWEEPS} steps {_STATES}",
-    "VBHMM": f"{_HMM} {_SWEEPS} steps {_STATES}",
-    "CVBHMM": f"{_HMM} update {_SWEEPS} steps {_STATES}",
-    "GibbsHMM": f"{_HMM} update {_CHAIN} {_STATES}",
-    "EMHMMTagger": f"{_TAGS} {_SWEEPS} steps {_STATES}",
-    "VBHMMTagger": f"{_TAGS} {_SWEEPS} steps {_STATES}",
-    "CVBHMMTagger": f"{_TAGS} update {_SWEEPS} steps {_STATES}",
-    "GibbsHMMTagger": f"{_TAGS} update {_CHAIN} {_STATES}",
-    "EMPCFG": f"{_GRAMMAR} update {_SWEEPS} steps {_WORDS}",
-    "VBPCFG": f"{_GRAMMAR} {_SWEEPS} steps {_WORDS}",
-    "CVBPCFG": f"{_GRAMMAR} {_SWEEPS} steps {_WORDS}",
+    "EMHMM": f"{_HMM} {_SWEEPS} fixed step_sizes {_STATES}",
+    "VBHMM": f"{_HMM} {_SWEEPS} fixed step_sizes {_STATES}",
+    "CVBHMM": f"{_HMM} update {_SWEEPS} fixed step_sizes {_STATES}",
+    "GibbsHMM": f"{_HMM} update {_SWEEPS_OF_CHAINS} fixed samples {_STATES}",
+    "EMHMMTagger": f"{_TAGS} {_SWEEPS} fixed step_sizes {_STATES}",
+    "VBHMMTagger": f"{_TAGS} {_SWEEPS} fixed step_sizes {_STATES}",
+    "CVBHMMTagger": f"{_TAGS} update {_SWEEPS} fixed step_sizes {_STATES}",
+    "GibbsHMMTagger": f"{_TAGS} update {_SWEEPS_OF_CHAINS} fixed samples {_STATES}",
+    "EMPCFG": f"{_GRAMMAR} update {_SWEEPS} step_sizes {_WORDS}",
+    "VBPCFG": f"{_GRAMMAR} {_SWEEPS} step_sizes {_WORDS}",
+    "CVBPCFG": f"{_GRAMMAR} {_SWEEPS} step_sizes {_WORDS}",
     "HastingsPCFG": f"{_GRAMMAR} {_CHAIN} {_WORDS}",
     "GibbsPCFG": f"{_GRAMMAR} {_CHAIN} {_WORDS}",
     "EMDMV": f"{_DEPENDENCIES} temperature {_SWEEPS} {_WORDS}",
