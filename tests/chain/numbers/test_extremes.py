@@ -15,7 +15,7 @@ from sklearn_cvb.chain.numbers.e_step import infer as infer_chain
 from sklearn_cvb.emissions import Columns, Gaussian
 
 KINDS = (EMHMM, VBHMM, CVBHMM, GibbsHMM)
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
