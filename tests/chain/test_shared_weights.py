@@ -256,25 +256,24 @@ def log_path(path, weight, alpha, sticky, end_state):
     return value - (gammaln(moves.sum(1) + u.sum(1)) - gammaln(u.sum(1))).sum()
 
 
-SMALL = {"alpha": 1.5, "transitions": Transitions(prior=HDP(1.2)), "beta": 0.6}
+ALPHA, GAMMA, BETA = 1.5, 1.2, 0.6
 SYMBOLS = [0, 0, 1, 0, 1, 1]
 
 
 @functools.cache
 def exact_shares(sticky, end_state):
     """Posterior of all 64 paths of six symbols, the weights integrated by quadrature."""
-    alpha, gamma, beta = SMALL.values()
     paths, values = list(itertools.product([0, 1], repeat=6)), []
-    prior = beta_distribution(gamma / 2, gamma / 2)
+    prior = beta_distribution(GAMMA / 2, GAMMA / 2)
     for path in paths:
         value = 0.0
         for k in (0, 1):
             seen = np.array([sum(s == k and w == v for s, w in zip(path, SYMBOLS, strict=True))
                              for v in (0, 1)])  # fmt: skip
-            value += betaln(*(seen + beta)) - betaln(beta, beta)
+            value += betaln(*(seen + BETA)) - betaln(BETA, BETA)
 
         def density(weight, path=path):
-            return np.exp(log_path(path, weight, alpha, sticky, end_state)) * prior.pdf(weight)
+            return np.exp(log_path(path, weight, ALPHA, sticky, end_state)) * prior.pdf(weight)
 
         values.append(np.exp(value) * quad(density, 0.0, 1.0, limit=200)[0])
     return np.array(values) / np.sum(values)
@@ -292,14 +291,10 @@ def exact_shares(sticky, end_state):
     ],
 )
 def test_gibbs_draws_from_the_posterior(update, sticky, end_state, n_sweeps):
-    settings = {
-        "transitions": Transitions(sticky=sticky, prior="hdp"),
-        "emission": Symbols(handle_unknown="error"),
-    }
+    transitions = Transitions(end_state=end_state, sticky=sticky, prior=HDP(GAMMA))
+    settings = {"alpha": ALPHA, "beta": BETA, "emission": Symbols(handle_unknown="error")}
     settings |= {"max_iter": n_sweeps, "samples": Samples(100, thin=1), "random_state": 0}
-    model = GibbsHMM(
-        2, update=update, transitions=Transitions(end_state=end_state), **SMALL, **settings
-    ).fit([SYMBOLS])
+    model = GibbsHMM(2, update=update, transitions=transitions, **settings).fit([SYMBOLS])
     drawn = np.asarray(model.samples_, int) @ 2 ** np.arange(6)[::-1]
     found = np.bincount(drawn, minlength=64) / len(drawn)
     # Nothing tells the states apart: a path is as likely as its mirror, and both count as one.
@@ -422,14 +417,12 @@ def test_warm_starts_go_on_with_the_weights(kind, learned):
     settings = {
         "transitions": Transitions(prior="hdp"),
         "alpha": 1.0,
-        "tol": 0.0,
         "random_state": 0,
     }
     if learned:
         settings |= {"alpha": "auto", "transitions": Transitions(end_state=True, prior=HDP("auto"))}
     settings |= {"max_iter": 50}
-    if kind is GibbsHMM:
-        settings |= {"samples": Samples(20, thin=1)}
+    settings |= {"samples": Samples(20, thin=1)} if kind is GibbsHMM else {"tol": 0.0}
     whole = kind(5, **settings).fit(X)
     part = kind(5, warm_start=True, **settings | {"max_iter": 30}).fit(X)
     part.set_params(max_iter=20).fit(X)
@@ -448,11 +441,7 @@ def test_a_chain_begins_under_equal_weights(emission):
         "emission": emission,
         "random_state": 0,
     }
-    settings |= {
-        "transitions": Transitions(prior="hdp"),
-        "samples": Samples(40),
-        "warm_start": True,
-    }
+    settings |= {"samples": Samples(40), "warm_start": True}
     before = GibbsHMM(5, max_iter=30, **settings).fit(X)
     np.testing.assert_array_equal(before.state_weights_, 0.2)
     assert (before.alpha_, before.gamma_) == (0.5, 1.0)
@@ -474,10 +463,7 @@ def test_more_states_have_a_larger_gamma(kind):
     }
     if kind is not GibbsHMM:
         settings["init"] = "merged"
-    found = [
-        kind(20, transitions=Transitions(prior="hdp"), **settings).fit(X).gamma_
-        for X in (few, many)
-    ]
+    found = [kind(20, **settings).fit(X).gamma_ for X in (few, many)]
     assert 0.1 < found[0] < found[1] < 20.0
 
 
@@ -491,7 +477,7 @@ def test_numbers_with_ends_learn_all_concentrations():
         "emission": "gaussian",
     }
     for kind in KINDS:
-        model = kind(5, transitions=Transitions(prior="hdp"), random_state=0, **settings).fit(X)
+        model = kind(5, random_state=0, **settings).fit(X)
         assert model.gamma_ != 1.0
         assert model.alpha_ != 0.5
         ends = model.transmat_.sum(axis=1) + model.endprob_

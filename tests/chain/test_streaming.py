@@ -311,13 +311,10 @@ def test_entries_of_the_dictionary_hold_for_words_that_come_later(kind, legal):
 def test_the_layout_after_batches_expects_what_a_fit_to_all_expects(kind, handled, y):
     """Cells, and what dictionary and labels make of their prior; forms as of the first batch."""
     legal = {word: entry for word, entry in SHARES.items() if word not in ("saw", "swims")}
-    settings = {
-        "emission": Symbols(handle_unknown=handled),
-        "tag_dictionary": TagDictionary(denoise="none"),
-        "random_state": 0,
-    }
-    whole = kind(legal, **settings).fit(SENTENCES, y)
-    stream = kind(legal, **settings)
+    settings = {"emission": Symbols(handle_unknown=handled), "random_state": 0}
+    dictionary = TagDictionary(legal, denoise="none")
+    whole = kind(dictionary, **settings).fit(SENTENCES, y)
+    stream = kind(dictionary, **settings)
     for some in (slice(0, 4), slice(4, 6), slice(6, 8)):
         stream.partial_fit(SENTENCES[some], None if y is None else y[some])
     places = [list(stream.vocabulary_).index(word) for word in whole.vocabulary_]

@@ -75,13 +75,8 @@ def test_ruled_out_cells_hold_the_rest_of_the_prior(prefix):
 
 
 def test_intervals_of_samples_are_quantiles_of_their_mixture():
-    model = GibbsHMM(
-        2,
-        max_iter=60,
-        samples=Samples(thin=3),
-        emission=Symbols(handle_unknown="rare"),
-        random_state=0,
-    ).fit(X)
+    settings = {"samples": Samples(thin=3), "emission": Symbols(handle_unknown="rare")}
+    model = GibbsHMM(2, alpha=0.1, max_iter=60, random_state=0, **settings).fit(X)
     level, rng = 0.8, np.random.default_rng(0)
     draws = []
     for path in model.samples_:

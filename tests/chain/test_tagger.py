@@ -83,13 +83,8 @@ def test_words_outside_the_vocabulary_keep_their_dictionary_entry(kind):
 def test_unknown_tags_restrict_words_missing_from_the_dictionary(kind):
     corpus = [*X, ["the", "cat", "saw"]]
     for unknown_tags in (["N", "V"], {"V", "N"}, np.array(["N", "V"])):
-        tagger = quick(
-            kind,
-            LEGAL,
-            tag_dictionary=TagDictionary(unknown_tags=unknown_tags),
-            alpha=0.1,
-            beta=0.1,
-        ).fit(corpus)
+        dictionary = TagDictionary(LEGAL, unknown_tags=unknown_tags)
+        tagger = quick(kind, dictionary, alpha=0.1, beta=0.1).fit(corpus)
         assert tagger.counts_.emission.toarray()[0][0] == 0
         assert tagger.predict_proba([["cat", "unheard"]])[0][:, 0].tolist() == [0, 0]
     free = quick(kind, LEGAL, alpha=0.1, beta=0.1).fit(corpus)

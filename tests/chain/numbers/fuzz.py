@@ -4,6 +4,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions, Windows
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
@@ -150,6 +151,8 @@ def problems(index):
     model, series = draw(index)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # Draws ask for few sweeps.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         # Series that no path explains are left out, and said to be.
         warnings.filterwarnings("ignore", message=".*have no path|.*no path")
         # Some draws have single steps alone, or a column without any value.

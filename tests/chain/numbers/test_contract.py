@@ -24,15 +24,13 @@ every_setting = pytest.mark.parametrize(
 
 
 def model_of(kind, name, topology, has_end, **settings):
-    if kind is GibbsHMM:
-        settings = {"samples": Samples(2, thin=1)} | settings
+    own = {"samples": Samples(2, thin=1)} if kind is GibbsHMM else {"tol": 0}
     return kind(
         2,
         emission=EMISSIONS[name],
         transitions=Transitions(TOPOLOGIES[topology], end_state=has_end),
         random_state=0,
-        tol=0,
-        **settings,
+        **own | settings,
     )
 
 
@@ -179,9 +177,9 @@ def test_a_chain_averages_its_kept_samples_and_labels_by_its_last_tenth():
     """As with symbols."""
     series = numbers("poisson", LENGTHS)
     every = model_of(GibbsHMM, "poisson", "full", False, max_iter=30).fit(series)
-    some = model_of(GibbsHMM, "poisson", "full", False, max_iter=30, samples=Samples(thin=3)).fit(
-        series
-    )
+    some = model_of(
+        GibbsHMM, "poisson", "full", False, max_iter=30, samples=Samples(2, thin=3)
+    ).fit(series)
     np.testing.assert_array_equal(some.samples_, every.samples_[::3])
     for name in ("start", "transition"):
         kept = [getattr(counts, name) for counts, _ in some._learned.more.sampled.kept]
