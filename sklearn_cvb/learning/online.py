@@ -161,7 +161,7 @@ def seen_by_fit(estimator: Any, batch: Batch) -> Seen:
 def _layout_parameters(estimator: Any) -> dict[str, Any]:
     found = estimator.get_params(deep=False)
     for name, kind in estimator._settings.items():
-        if name in _NESTED:
+        if name in _NESTED & found.keys():
             value = found[name]
             plain = {kind._plain: value} if kind._plain and value is not None else {}
             own = value if isinstance(value, kind) else kind(**plain)
