@@ -216,7 +216,7 @@ class HMMParameters(Setting):
     Parameters
     ----------
     startprob : array-like of shape (n_components,) or None, default=None
-        How likely a sequence begins in each state.
+        Probabilities of the first state, which sum to 1.
     transmat : array-like of shape (n_components, n_components) or None, default=None
         Rows sum to 1; where ends are events, to 1 minus the probability that a sequence ends there.
     emissionprob : array-like of shape (n_components, n_symbols) or None, default=None

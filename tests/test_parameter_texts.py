@@ -19,8 +19,8 @@ SETTINGS = [kind for kind in OBJECTS if issubclass(kind, Setting)]
 CLASSES = [kind for kind in OBJECTS if kind not in SETTINGS]
 
 _SWEEPS = "init n_init max_iter tol random_state n_jobs"
-_SWEEPS_OF_CHAINS = "init n_init max_iter random_state n_jobs"
-_CHAIN = f"{_SWEEPS_OF_CHAINS} samples"
+_CHAIN = "init n_init max_iter random_state n_jobs samples"
+_CHAIN_OF_STATES = "init n_init max_iter random_state n_jobs fixed samples"
 _KEPT = "warm_start checkpoint verbose"
 _HMM = "n_components / emission transitions alpha beta"
 _TAGS = "tag_dictionary / n_components emission transitions alpha beta"
@@ -38,11 +38,11 @@ SIGNATURES = {
     "EMHMM": f"{_HMM} {_SWEEPS} fixed step_sizes {_STATES}",
     "VBHMM": f"{_HMM} {_SWEEPS} fixed step_sizes {_STATES}",
     "CVBHMM": f"{_HMM} update {_SWEEPS} fixed step_sizes {_STATES}",
-    "GibbsHMM": f"{_HMM} update {_SWEEPS_OF_CHAINS} fixed samples {_STATES}",
+    "GibbsHMM": f"{_HMM} update {_CHAIN_OF_STATES} {_STATES}",
     "EMHMMTagger": f"{_TAGS} {_SWEEPS} fixed step_sizes {_STATES}",
     "VBHMMTagger": f"{_TAGS} {_SWEEPS} fixed step_sizes {_STATES}",
     "CVBHMMTagger": f"{_TAGS} update {_SWEEPS} fixed step_sizes {_STATES}",
-    "GibbsHMMTagger": f"{_TAGS} update {_SWEEPS_OF_CHAINS} fixed samples {_STATES}",
+    "GibbsHMMTagger": f"{_TAGS} update {_CHAIN_OF_STATES} {_STATES}",
     "EMPCFG": f"{_GRAMMAR} update {_SWEEPS} step_sizes {_WORDS}",
     "VBPCFG": f"{_GRAMMAR} {_SWEEPS} step_sizes {_WORDS}",
     "CVBPCFG": f"{_GRAMMAR} {_SWEEPS} step_sizes {_WORDS}",
@@ -135,7 +135,7 @@ def test_a_group_of_fixed_parameters_has_no_attributes_either():
     class Settled(sklearn_cvb.CVBHMM):
         """Learns from whole corpora alone."""
 
-        steps: ClassVar[None] = None  # type: ignore[misc]
+        step_sizes: ClassVar[None] = None  # type: ignore[misc]
 
     assert "\nn_batches_seen_ : " in sklearn_cvb.CVBHMM.__doc__
     assert "\nn_batches_seen_ : " not in Settled.__doc__

@@ -86,14 +86,14 @@ def fitted_beliefs(X, alpha):
         "max_iter": 1000,
         "tol": 1e-12,
         "emission": Symbols(handle_unknown="error"),
-        "tag_dictionary": TagDictionary(denoise="none"),
+        "tag_dictionary": TagDictionary(DICTIONARY, denoise="none"),
         "warm_start": True,
     }
     taggers = [
-        EMHMMTagger(DICTIONARY, **settings),
-        VBHMMTagger(DICTIONARY, **settings),
-        CVBHMMTagger(DICTIONARY, update="token", **settings),
-        CVBHMMTagger(DICTIONARY, update="sequence", **settings),
+        EMHMMTagger(**settings),
+        VBHMMTagger(**settings),
+        CVBHMMTagger(update="token", **settings),
+        CVBHMMTagger(update="sequence", **settings),
     ]
     found = []
     for tagger in taggers:

@@ -23,12 +23,12 @@ dictionary = pocket_english_dictionary()
 
 settings = {
     "supervision": "none",
-    "tag_dictionary": TagDictionary(denoise="none"),
+    "tag_dictionary": TagDictionary(dictionary, denoise="none"),
     "random_state": 0,
 }
 taggers = {
-    "VB, stops by itself": VBHMMTagger(dictionary, **settings),
-    "EM, 60 sweeps": EMHMMTagger(dictionary, max_iter=60, tol=0, **settings),
+    "VB, stops by itself": VBHMMTagger(**settings),
+    "EM, 60 sweeps": EMHMMTagger(max_iter=60, tol=0, **settings),
 }
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
 for name, tagger in taggers.items():

@@ -23,17 +23,17 @@ corpus = make_pocket_english(500, random_state=0)
 dictionary = pocket_english_dictionary()
 settings = {
     "supervision": "none",
-    "tag_dictionary": TagDictionary(denoise="none"),
+    "tag_dictionary": TagDictionary(dictionary, denoise="none"),
     "max_iter": 50,
-    "tol": 0,
     "random_state": 0,
 }
+all_sweeps = {**settings, "tol": 0}
 taggers = {
-    "EM": EMHMMTagger(dictionary, **settings),
-    "VB": VBHMMTagger(dictionary, **settings),
-    "CVB, token": CVBHMMTagger(dictionary, update="token", **settings),
-    "CVB, sequence": CVBHMMTagger(dictionary, **settings),
-    "Gibbs": GibbsHMMTagger(dictionary, **settings),
+    "EM": EMHMMTagger(**all_sweeps),
+    "VB": VBHMMTagger(**all_sweeps),
+    "CVB, token": CVBHMMTagger(update="token", **all_sweeps),
+    "CVB, sequence": CVBHMMTagger(**all_sweeps),
+    "Gibbs": GibbsHMMTagger(**settings),
 }
 curves = {}
 for name, tagger in taggers.items():
