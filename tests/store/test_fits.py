@@ -370,6 +370,7 @@ def test_an_interrupted_fit_goes_on(store, monkeypatch):
 _SAVED = """
 import sys
 from sklearn_cvb import Checkpoint, open_store
+sys.path.append("..")
 from test_fits import CVBHMMTagger, EMHMMTagger, LEGAL
 kind = {"CVBHMMTagger": CVBHMMTagger, "EMHMMTagger": EMHMMTagger}[sys.argv[3]]
 model = kind(LEGAL, max_iter=10**6, tol=0, random_state=0, warm_start=True, verbose=2,
@@ -406,7 +407,7 @@ def test_a_fit_goes_on_from_its_checkpoint(kind, store, tmp_path):
         (GibbsHMM(2), r"GibbsHMM keeps samples of all tokens in memory: pass list\(store\)"),
         (CVBHMM(2, update="token"), "use update='sequence'"),
         (EMHMM(2, emission="gaussian"), "a store holds symbols"),
-        (EMHMM(2, init=[np.ones((3, 2))]), "give the name of a start, or a fitted model"),
+        (EMHMM(2, init=[np.ones((3, 2))]), "give the name of a start, HMMParameters, or"),
         (EMHMM(2, emission=Symbols(vocabulary=["the"], handle_unknown="error")), "unknown word"),
         (EMHMM(2, alpha=-1.0), "alpha"),
     ],
