@@ -9,6 +9,7 @@ from sklearn_cvb.chain.lattice import lattice_for, problem_of
 from sklearn_cvb.chain.parameters import prior_of, prior_settings
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
 from sklearn_cvb.chain.traces import log_joint
+from sklearn_cvb.settings import asked_of
 
 UPDATES = ("token", "sequence", "parameter")
 ALPHA, BETA = 0.7, 0.5
@@ -54,7 +55,7 @@ def _statistics(log_joints, states):
 
 def _ranks(update, n_replications, n_draws, **keywords):
     """Ranks of the truth among posterior draws, ties broken at random: (3, n_replications)."""
-    rng = np.random.default_rng(0)
+    rng, asked = np.random.default_rng(0), _model(update)
     ranks = []
     for seed in range(n_replications):
         states = _draw_states(rng)
@@ -67,7 +68,7 @@ def _ranks(update, n_replications, n_draws, **keywords):
         model = _model(update, **settings | keywords).fit(X)
         problem = model._learned.more.sampled.kept.problem
         counts = counts_of_path(problem, slots_of(problem.lattice, states))
-        prior = prior_of(problem.cells, prior_settings(_model(update), None))
+        prior = prior_of(problem.cells, prior_settings(asked, asked_of(asked), None))
         value = log_joint(counts, prior, problem.cells)
         truth = _statistics(np.array([value]), states[None])
         drawn = _statistics(model.history_[25::6], model.samples_)

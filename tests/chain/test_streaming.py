@@ -190,15 +190,11 @@ def test_the_order_of_batches_changes_little_where_all_counts_count_alike(kind):
 def test_a_vocabulary_that_grew_is_one_that_was_given_but_for_unseen_words(kind):
     """With hardly any prior on emissions a word that has not come yet takes no share."""
     batches = [[["a", "b", "a"], ["b", "a"]], [["b", "a"], ["a", "b", "b"]], [["a", "c", "b"]]]
-    settings = {
-        "alpha": 0.5,
-        "beta": 1e-9,
-        "emission": Symbols(handle_unknown="error"),
-        "random_state": 0,
-    }
-    init = posteriors(batches[0])
-    grown = kind(2, init=init, **settings)
-    given = kind(2, init=init, emission=Symbols(vocabulary=["a", "b", "c"]), **settings)
+    settings = {"alpha": 0.5, "beta": 1e-9, "random_state": 0, "init": posteriors(batches[0])}
+    grown, given = (
+        kind(2, emission=Symbols(vocabulary, handle_unknown="error"), **settings)
+        for vocabulary in (None, ["a", "b", "c"])
+    )
     for batch in batches:
         grown.partial_fit(batch)
         given.partial_fit(batch)

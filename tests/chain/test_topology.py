@@ -337,7 +337,7 @@ def test_bad_topologies(name):
         (np.ones((2, 2), bool), r"shape \(3, 3\).*got a table of bool of shape \(2, 2\)"),
         (np.ones((3, 3)), "boolean table"),
         (np.ones(3, bool), "boolean table"),
-        (np.diag([True, False, True]), r"lets no state follow states \[1\]"),
+        (np.diag([True, False, True]), r"let no state follow states \[1\]"),
         ("ring", "transitions"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -36,7 +36,7 @@ def with_unequal_priors(prefix, problem, **keywords):
             return UnequalChain(plain.problem, plain.settings)
 
     Unequal.__name__ = kind.__name__
-    return Unequal(**estimator.get_params())
+    return Unequal(**estimator.get_params(deep=False))
 
 
 def fit_with_unequal_priors(prefix, problem, **keywords):

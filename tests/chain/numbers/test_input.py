@@ -318,18 +318,20 @@ def test_columns_without_any_value_are_named():
         fit([[np.nan, np.nan], [np.nan]])
 
 
-def test_parameters_of_an_emission_want_the_object():
-    model = VBHMM(2, emission="gaussian")
-    message = r"emission__covariance_type is .* emission=Gaussian\(\) of sklearn_cvb.emissions"
-    with pytest.raises(ValueError, match=message):
-        model.set_params(emission__covariance_type="diag")
-    with pytest.raises(ValueError, match=message):
-        GridSearchCV(model, {"emission__covariance_type": ["diag"]}, cv=2).fit(RAGGED)
-    model.set_params(emission=Gaussian(), emission__covariance_type="diag")
-    assert model.emission.covariance_type == "diag"
+def test_parameters_of_an_emission_turn_its_word_into_the_object():
+    model = VBHMM(2, emission="gaussian", max_iter=4, random_state=0)
+    search = GridSearchCV(model, {"emission__covariance_type": ["diag"]}, cv=2).fit(RAGGED)
+    assert model.emission == "gaussian"
+    for given in ("gaussian", Gaussian()):
+        model.set_params(emission=given, emission__covariance_type="diag")
+        assert isinstance(model.emission, Gaussian)
+        assert model.emission.covariance_type == "diag"
+    assert same_fit(search.best_estimator_, model.fit(RAGGED))
     with pytest.raises(ValueError, match="Invalid parameter"):
         model.set_params(emission__covariance="diag")
-    with pytest.raises(ValueError, match="Invalid parameter 'emission'"):
+    with pytest.raises(
+        ValueError, match="Invalid parameter 'covariance_type' for estimator Symbols"
+    ):
         EMHMMTagger().set_params(emission__covariance_type="diag")
 
 

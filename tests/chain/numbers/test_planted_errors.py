@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from chain.numbers.test_sweeps import CVBHMM, cvb_deviation, problem
 
-from sklearn_cvb import Windows
 from sklearn_cvb.chain.numbers import e_step as expectation
 from sklearn_cvb.chain.numbers import leave_out as collapsed
 from sklearn_cvb.chain.numbers import model as chain
@@ -143,7 +142,7 @@ def scores_of_other_units(monkeypatch):
 
 def deviation():
     model, series, _ = problem(CVBHMM, "diag", "full", True, "values", "few", alpha=0.4)
-    return cvb_deviation(model, series, update=Windows(2))
+    return cvb_deviation(model, series, block_length=2)
 
 
 def test_nothing_planted_is_nothing_seen():
