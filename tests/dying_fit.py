@@ -13,9 +13,9 @@ X = [list(letters) for letters in ("abab", "ba", "aab", "bbab", "ab")]
 
 def several(name, **settings):
     """An estimator with three restarts on two threads."""
-    more = {"samples": Samples(2, temperatures=None)} if name == "GibbsHMM" else {}
+    more = {"samples": Samples(2)} if name == "GibbsHMM" else {"tol": 0}
     return getattr(sklearn_cvb, name)(
-        n_init=3, n_jobs=2, max_iter=8, tol=0, random_state=1, **more, **settings
+        n_init=3, n_jobs=2, max_iter=8, random_state=1, **more, **settings
     )
 
 

@@ -31,7 +31,8 @@ def test_a_fit_learns_before_it_stops(name, title):
     assert model.n_iter_ == WARM_UP_SWEEPS + model._algorithm().patience
     assert model.alpha_ != FIRST_VALUE
     assert getattr(model, "beta_", None) != FIRST_VALUE
-    others = {key: 0.1 for key in ("beta", "alpha_stop") if hasattr(model, key)}
+    names = model.get_params()
+    others = {key: 0.1 for key in ("beta", "valence__alpha_stop") if key in names}
     fixed = model.set_params(alpha=0.1, **others).fit(X)
     assert fixed.n_iter_ == 1 + model._algorithm().patience
 
