@@ -38,7 +38,8 @@ label = axes[1].set_xlabel("minute")
 #
 # One series is a list of one array of shape (length, columns). Missing values are NaN; nothing
 # needs to be filled in, and columns need no scaling. ``n_init`` restarts keep it from a bad
-# optimum.
+# optimum. A panel of series, as sktime and aeon hold them, is cut into such a list by
+# :func:`~sklearn_cvb.split_panel`.
 
 from sklearn_cvb import CVBHMM
 

@@ -43,7 +43,8 @@ print(" ".join(X[0][1]))
 
 # %%
 # All learn from the pairs alone. ``labels_`` holds the links of the training pairs. The error rate
-# is one minus F1 where all gold links are sure.
+# is one minus F1 where all gold links are sure. They begin from the links of a simpler model;
+# :class:`~sklearn_cvb.IBM1` says for how many sweeps that one learns.
 
 models = {
     "EM": EMAlignmentHMM(),

@@ -31,7 +31,9 @@ auto = CVBHMM(alpha="auto", beta="auto", **settings).fit(train)
 print(f"learned: alpha {auto.alpha_:.2f}, beta {auto.beta_:.2f}")
 
 # %%
-# The learned value lies in the flat bottom of the curve, without a search.
+# The learned value lies in the flat bottom of the curve, without a search. "auto" is short for
+# ``GammaPrior(1, 1)``: who knows more of a concentration gives another
+# :class:`~sklearn_cvb.GammaPrior`.
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot(betas, curve, marker="o", label="alpha=0.1, beta as given")

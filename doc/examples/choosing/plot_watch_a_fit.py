@@ -46,4 +46,5 @@ legend = axes[0].legend()
 # %%
 # The objective rises with each sweep, the accuracy need not. Objectives of two algorithms cannot be
 # compared. ``sklearn.callback.ProgressBar`` shows a bar, ``verbose=2`` prints a line a sweep, and
-# Ctrl-C keeps the last finished sweep.
+# Ctrl-C keeps the last finished sweep. A long fit saves itself with ``checkpoint=folder``;
+# :class:`~sklearn_cvb.Checkpoint` says how often, too.

@@ -31,6 +31,8 @@ rules = Grammar(truth.symbols, truth.start, truth.rules)  # without probabilitie
 # %%
 # Is it the man or the seeing that is "with a telescope"? A sentence like this has several trees.
 # The scores compare the trees that each model finds with those that the sentences were drawn with.
+# EM can also learn after every few sentences: ``update=``:class:`~sklearn_cvb.MiniBatches`, in
+# steps that :class:`~sklearn_cvb.StepSizes` describes.
 
 settings = {"random_state": 0}
 models = {

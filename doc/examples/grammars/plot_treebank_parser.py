@@ -26,7 +26,8 @@ warnings.filterwarnings("ignore", message="no tree derives")
 
 # %%
 # One subtype is the treebank's own grammar. The number of subtypes is the same for all labels here;
-# ``schedule="split-merge"`` finds one for each.
+# ``schedule="split-merge"`` finds one for each, in rounds that :class:`~sklearn_cvb.SplitAndMerge`
+# describes.
 
 numbers = [1, 2, 4]
 kinds = {"EM": EMLatentPCFG, "VB": VBLatentPCFG, "CVB": CVBLatentPCFG}

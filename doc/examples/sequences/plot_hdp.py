@@ -17,7 +17,9 @@ states = np.cumsum(rng.random((40, 50)) < 0.3, axis=1) % 4
 X = 2 * states + (rng.random((40, 50)) < 0.5)
 
 # %%
-# The same sampler with twelve states, once with the usual prior and once with the process.
+# The same sampler with twelve states, once with the usual prior and once with the process. How
+# readily the process takes another state says ``gamma`` of :class:`~sklearn_cvb.HDP`: "hdp" is
+# short for ``HDP(gamma=1.0)``, and "auto" learns it.
 
 settings = {"alpha": 1.0, "max_iter": 600, "n_init": 2, "random_state": 0}
 usual = GibbsHMM(12, **settings).fit(X)

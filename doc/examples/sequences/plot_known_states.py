@@ -10,7 +10,7 @@ the states that ``y`` tells, and learns the others around them. The data are gen
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import CVBHMM
+from sklearn_cvb import CVBHMM, HMMParameters
 from sklearn_cvb.datasets import make_hmm_sequences
 from sklearn_cvb.metrics import match_states, one_to_one_accuracy, relabel, token_accuracy
 
@@ -47,3 +47,11 @@ names = match_states(Z, model.labels_)
 named = relabel(model, names)
 print("one to one:", round(one_to_one_accuracy(Z, model.labels_), 3))
 print("after naming:", round(token_accuracy(Z, named.predict(X)), 3))
+
+# %%
+# Or the parameters are known, and not the states: a fit begins under the
+# :class:`~sklearn_cvb.HMMParameters` it is given, and what they leave open is drawn.
+
+stays = HMMParameters(transmat=np.full((4, 4), 0.1) + 0.6 * np.eye(4))
+model = CVBHMM(4, init=stays, n_init=5, random_state=0).fit(X)
+print("one to one:", round(one_to_one_accuracy(Z, model.labels_), 3))
