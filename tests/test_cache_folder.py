@@ -17,7 +17,7 @@ import sklearn_cvb
 from sklearn_cvb import EMHMM, EMPCFG, Symbols
 print(sklearn_cvb.__file__)
 symbols = Symbols(handle_unknown="error")
-model = EMHMM(1, alpha=1.0, beta=1.0, max_iter=1, emission=symbols, verbose=1)
+model = EMHMM(1, alpha=1.0, beta=1.0, emission=symbols, verbose=1)
 print(model.fit([["a", "b", "a"]]).emissionprob_.tolist())
 """
 

@@ -241,7 +241,7 @@ def learn_batch(estimator: Any, X: Any, y: Any) -> None:
     """
     check_sizes(estimator.get_params())
     learned: Learned | None = vars(estimator).get("_learned")
-    if learned is not None and learned.seen is None:
+    if learned is not None and "history_" not in learned.names:
         # Made of parameters: a first batch starts from these.
         learned = None
     _check_streaming(estimator, learned)

@@ -307,7 +307,7 @@ def test_concentrations_that_drown_or_are_drowned_are_refused(kind, name, value)
 
 @pytest.mark.parametrize("name", ["alpha", "beta"])
 def test_em_learns_no_concentration(name):
-    message = f"The '{name}' parameter of EMHMM must be a float in the range [0.0, inf). Got 'auto'"
+    message = f"The '{name}' parameter of EMHMM must be a float in the range [0.0, inf) or an array-like. Got 'auto'"
     fails(InvalidParameterError, message, EMHMM(**{name: "auto"}).fit, X)
 
 
@@ -360,8 +360,10 @@ def test_gamma_priors(kind, name):
     for rate in (0, -1, np.inf, "a"):
         message = "The 'rate' parameter of GammaPrior must be a float in the range (0.0, inf)"
         fails(InvalidParameterError, message, fit, GammaPrior(1, rate))
-    # A pair of numbers is no prior.
-    message = f"The '{name}' parameter of {'HDP' if name == 'gamma' else kind.__name__} must be"
+    # A pair of numbers is no prior, and too few cells for one.
+    message = f"{name} has shape (2,), this model needs (2, "
+    if name == "gamma":
+        message = "The 'gamma' parameter of HDP must be"
     for pair in ((1.0, 1.0), [1.0, 1.0]):
         fails(InvalidParameterError, message, fit, pair)
 

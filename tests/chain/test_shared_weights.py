@@ -414,14 +414,11 @@ def test_what_does_not_go_together(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_warm_starts_go_on_with_the_weights(kind, learned):
     X = chain(2, n_sequences=6)
-    settings = {
-        "transitions": Transitions(prior="hdp"),
-        "alpha": 1.0,
-        "random_state": 0,
-    }
+    settings = {"transitions": Transitions(prior="hdp"), "alpha": 1.0}
     if learned:
         settings |= {"alpha": "auto", "transitions": Transitions(end_state=True, prior=HDP("auto"))}
-    settings |= {"max_iter": 50}
+    # Of several starts another may be the best one by then.
+    settings |= {"max_iter": 50, "n_init": 1, "random_state": 0}
     settings |= {"samples": Samples(20, thin=1)} if kind is GibbsHMM else {"tol": 0.0}
     whole = kind(5, **settings).fit(X)
     part = kind(5, warm_start=True, **settings | {"max_iter": 30}).fit(X)
