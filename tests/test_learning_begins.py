@@ -2,6 +2,7 @@
 
 import pytest
 from estimators import is_sampler
+from sklearn.base import clone
 
 import sklearn_cvb
 from sklearn_cvb.learning.compile_cases import SITUATIONS
@@ -33,7 +34,7 @@ def test_a_fit_learns_before_it_stops(name, title):
     assert getattr(model, "beta_", None) != FIRST_VALUE
     names = model.get_params()
     others = {key: 0.1 for key in ("beta", "valence__alpha_stop") if key in names}
-    fixed = model.set_params(alpha=0.1, **others).fit(X)
+    fixed = clone(model).set_params(alpha=0.1, **others).fit(X)
     assert fixed.n_iter_ == 1 + model._algorithm().patience
 
 

@@ -171,16 +171,6 @@ class Concentrations(Parameters):
         Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10; or
         an array of prior cells, (n_components, n_symbols), whose columns are `vocabulary_` and, if
         given, unknown words (else 0.1).
-
-    Attributes
-    ----------
-    state_weights_ : ndarray of shape (n_components,)
-        Under an HDP: the learned weights of the states, which sum to 1.
-    gamma_ : float
-        Under an HDP: concentration of the weights in the last sweep.
-    n_effective_components_ : int
-        Under an HDP: the number of states that hold at least one in a hundred training tokens, by
-        `labels_`.
     """
 
     alpha: OptionalPriorCells = None
@@ -207,7 +197,18 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
 
 
 class Posterior(States, Emissions, Paths, Concentrations):
-    """Groups of a hidden Markov model with a posterior."""
+    """Groups of a hidden Markov model with a posterior.
+
+    Attributes
+    ----------
+    state_weights_ : ndarray of shape (n_components,)
+        Under an HDP: the learned weights of the states, which sum to 1.
+    gamma_ : float
+        Under an HDP: concentration of the weights in the last sweep.
+    n_effective_components_ : int
+        Under an HDP: the number of states that hold at least one in a hundred training tokens, by
+        `labels_`.
+    """
 
 
 class LeavingOut(Parameters):
@@ -322,7 +323,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
-        transitions = asked_of(self).transitions
+        asked = asked_of(self)
+        transitions = asked.transitions
+        if asked.handle_unknown == "form" and asked.dictionary is None:
+            raise InvalidParameterError(
+                "handle_unknown='form' is for taggers: forms of words suggest tags"
+            )
         if transitions.start_alpha is not None:
             may_be_zero = isinstance(self, PointEstimates)
             check_concentrations("start_alpha", np.array(transitions.start_alpha), may_be_zero)
@@ -393,7 +399,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             **attributes,
         }
         given = ("alpha", self.alpha), ("beta", self.beta)
-        attributes |= {f"{name}_": as_numbers(name, own) for name, own in given if np.ndim(own)}
+        for name, own in given:
+            if np.ndim(own):
+                attributes[f"{name}_"] = as_numbers(name, own)
         return Left(learned, attributes)
 
     @property

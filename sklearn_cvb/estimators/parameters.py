@@ -56,6 +56,8 @@ class Parameters:
     _fields: ClassVar[dict[str, Field[Any]]]
     # The kinds of object that words and other plain values of parameters are short for.
     _settings: ClassVar[dict[str, type[Setting]]]
+    # Groups whose fitted attributes a class does not have.
+    _not_left: ClassVar[tuple[type, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -180,7 +182,8 @@ def _sections(cls: type[Parameters], bases: list[type[Parameters]]) -> Iterator[
     shown = [
         base
         for base in bases
-        if not base._stated.fields or base._stated.fields.keys() & cls._fields.keys()
+        if base not in cls._not_left
+        and (not base._stated.fields or base._stated.fields.keys() & cls._fields.keys())
     ]
     yield "\n".join(("Attributes\n----------", *_joined(shown, "attributes").values()))
     if cls._stated.rest:

@@ -16,7 +16,9 @@ from sklearn_cvb.estimators.hmm import (
     EMHMM,
     VBHMM,
     BaseHMM,
+    Emissions,
     GibbsHMM,
+    Posterior,
     States,
 )
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
@@ -82,6 +84,8 @@ class HMMTagger(Tags, BaseHMM):
     emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
 
     _unknown_words = "form"
+    # Numbers, and weights of states that rows share.
+    _not_left = (Emissions, Posterior)
     _why_no_weights = "tags are given"
 
     # With a cleaned dictionary: without labels, with some.

@@ -34,11 +34,8 @@ def mismatch(dictionary, sequences):
 
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_coverage_counts_tokens_and_types(kind):
-    model = quick(
-        kind,
-        {"the": "D", "saw": ["N", "V"], "zebra": "N"},
-        tag_dictionary=TagDictionary(unknown_tags=["N", "V"]),
-    )
+    listed = {"the": "D", "saw": ["N", "V"], "zebra": "N"}
+    model = quick(kind, TagDictionary(listed, unknown_tags=["N", "V"]))
     assert model.fit(X).coverage_ == (5 / 11, 2 / 4)
     # Also what is outside the vocabulary; what is missing does not count.
     model.set_params(emission=Symbols(vocabulary=["the", "cat"]))

@@ -54,7 +54,7 @@ def test_mass_is_spread_as_harmonic_counts_are(form):
             first = len(plain) - 2 * W * W
             np.add.at(expected, (first + row // 2 * W + tag)[own < 1], (shares / 2)[own < 1])
         expected[cells] += own * shares
-    hyper = first_concentrations(0.3, 0.7)
+    hyper = first_concentrations(0.3, Valence(alpha_stop=0.7))
     found = DependencyModel(problem, hyper, "harmonic", NOBODY).prior(hyper)
     np.testing.assert_allclose(found, expected)
     assert found.sum() - plain.sum() == pytest.approx(13.0)
