@@ -864,7 +864,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
 def _holds_states(y: Any) -> bool:
     """Whether `y` has states of steps, and not a label for each sequence."""
-    return any(np.ndim(states) > 0 for states in reading.as_list(y) or ())
+    return any(reading.as_list(states) is not None for states in reading.as_list(y) or ())
 
 
 class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):

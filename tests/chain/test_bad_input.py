@@ -308,8 +308,8 @@ def test_concentrations_that_drown_or_are_drowned_are_refused(kind, name, value)
 @pytest.mark.parametrize("name", ["alpha", "beta"])
 def test_em_learns_no_concentration(name):
     message = (
-        f"The '{name}' parameter of EMHMM must be a float in the range [0.0, inf) or an array-like. "
-        "Got 'auto'"
+        f"The '{name}' parameter of EMHMM must be a float in the range [0.0, inf) or an "
+        "array-like. Got 'auto'"
     )
     fails(InvalidParameterError, message, EMHMM(**{name: "auto"}).fit, X)
 

@@ -122,10 +122,10 @@ def test_the_token_update_takes_the_same_prior():
     settings = {
         "alpha": ALPHA,
         "beta": BETA,
-        "tag_dictionary": TagDictionary(weight=WEIGHT),
+        "tag_dictionary": TagDictionary(LISTED, weight=WEIGHT),
         "max_iter": 3,
     }
-    tagger = CVBHMMTagger(LISTED, update="token", init=q, tol=0, **settings).fit(X)
+    tagger = CVBHMMTagger(update="token", init=q, tol=0, **settings).fit(X)
     expected = restatement_token.cvb_token_sweeps(problem, q, 3)
     counts = fitted_counts(tagger)
     np.testing.assert_allclose(counts.emission, expected.counts.emission, atol=1e-10)
@@ -137,10 +137,10 @@ def test_samples_follow_the_exact_posterior():
     settings |= {
         "alpha": ALPHA,
         "beta": BETA,
-        "tag_dictionary": TagDictionary(weight=WEIGHT),
+        "tag_dictionary": TagDictionary(LISTED, weight=WEIGHT),
         "random_state": 0,
     }
-    chain = GibbsHMMTagger(LISTED, **settings).fit(X)
+    chain = GibbsHMMTagger(**settings).fit(X)
     exact = np.concatenate(brute.collapsed_posterior(problem).marginals)
     found = np.stack([(chain.samples_ == state).mean(axis=0) for state in range(3)], axis=1)
     assert np.abs(found - exact).max() < 0.03
@@ -288,7 +288,9 @@ def test_the_bound_never_falls():
 
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_shares_do_not_change_in_a_fit(kind):
-    settings = {"random_state": 0, "tol": 0, "warm_start": True}
+    settings = {"random_state": 0, "warm_start": True}
+    if kind is not GibbsHMMTagger:
+        settings["tol"] = 0
     tagger = kind(LISTED, max_iter=4, **settings).fit(X)
     prior, counts = tagger._learned.prior, tagger.fit(X).counts_
     np.testing.assert_equal(prior[:-1], tagger._learned.prior[:-1])

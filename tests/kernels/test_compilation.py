@@ -70,7 +70,8 @@ def _settings(name):
     if name.startswith("Gibbs"):
         ways += [{"update": "sequence"}, {"update": "parameter"}]
     if not name.startswith("EM"):
-        ways += [{"alpha": "auto", "beta": "auto", "max_iter": 22, "tol": 0}]
+        auto = {"alpha": "auto", "beta": "auto", "max_iter": 22}
+        ways += [auto if name.startswith("Gibbs") else auto | {"tol": 0}]
     return ways
 
 
