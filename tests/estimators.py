@@ -55,7 +55,7 @@ def make_estimator(prefix, problem, **keywords):
     `start_alpha` is always given, so that the start row may have a prior of its own.
     """
     transitions = Transitions.of(keywords.pop("transitions", None))
-    if transitions.start_alpha is None:
+    if transitions.start_alpha is None and keywords.get("alpha") != "auto":
         transitions = replace(transitions, start_alpha=float(problem.alpha[-1].max()))
     settings = {
         "alpha": float(problem.alpha[0].max()),

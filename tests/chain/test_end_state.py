@@ -459,7 +459,7 @@ def test_a_model_to_start_from_keeps_its_ends():
     weights._learned = weights._learned._replace(counts=learned.counts, more=learned.more)
     np.testing.assert_allclose(weights.endprob_, shares)
     assert second.history_[0] == pytest.approx(weights.score_samples(X).sum())
-    with pytest.raises(ValueError, match="same n_components, end_state"):
+    with pytest.raises(ValueError, match="same n_components, transitions"):
         EMHMM(2, init=first, emission=Symbols(handle_unknown="error")).fit(X)
 
 
