@@ -457,6 +457,7 @@ def test_more_states_have_a_larger_gamma(kind):
         "transitions": Transitions(prior=HDP("auto")),
         "random_state": 0,
         "max_iter": 150,
+        "n_init": 1,
     }
     if kind is not GibbsHMM:
         settings["init"] = "merged"
