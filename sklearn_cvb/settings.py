@@ -44,20 +44,50 @@ def settings_in(constraints: dict[str, list[Any]]) -> dict[str, type["Setting"]]
     }
 
 
-def with_objects(owner: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Values for `set_params`: an object for each word within which something is to be set."""
-    own = owner.get_params(deep=False)
-    for name in {name.partition("__")[0] for name in params if "__" in name} & own.keys():
-        value = params.get(name, own[name])
-        if not hasattr(value, "set_params"):
-            params = params | {name: owner._object_of(name, value)}
-    return params
-
-
-class Setting(BaseEstimator):
-    """Base of these objects: not frozen, cloned and pickled as scikit-learn's estimators are."""
+class Nested(BaseEstimator):
+    """What has parameters that are such objects, or plain values that are short for one."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, or parameters of one of them: ``transitions__sticky=10``.
+
+        Parameters
+        ----------
+        **params : dict
+            A nested name turns a word into the object that it is short for.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If a parameter is unknown.
+        """
+        own = self.get_params(deep=False)
+        for name in {name.partition("__")[0] for name in params if "__" in name} & own.keys():
+            value = params.get(name, own[name])
+            if not hasattr(value, "set_params"):
+                params[name] = self._object_of(name, value)
+        return super().set_params(**params)
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for value in self.get_params(deep=False).values():
+            if isinstance(value, Setting):
+                value._validate_params()
+
+    def _object_of(self, name: str, value: Any) -> Any:
+        """The object that a plain value of a parameter is short for, if there is one."""
+        kinds = settings_in(self._parameter_constraints)
+        return kinds[name].of(value) if name in kinds else value
+
+
+class Setting(Nested):
+    """Base of these objects: not frozen, cloned and pickled as scikit-learn's estimators are."""
+
     # The field that a plain value stands for; empty where words only choose among methods.
     _plain: ClassVar[str] = ""
 
@@ -66,23 +96,8 @@ class Setting(BaseEstimator):
         """The object, checked, that the value of a parameter stands for."""
         if not isinstance(value, cls):
             value = cls(**{cls._plain: value} if cls._plain and value is not None else {})
-        value._check()
+        value._validate_params()
         return value
-
-    def _check(self) -> None:
-        """Raise InvalidParameterError where a field, or one of a field's, is not what it may be."""
-        self._validate_params()
-        for value in vars(self).values():
-            if isinstance(value, Setting):
-                value._check()
-
-    def set_params(self, **params: Any) -> Self:
-        """Set fields, or fields of one of them; a word becomes the object that it is short for."""
-        return super().set_params(**with_objects(self, params))
-
-    def _object_of(self, name: str, value: Any) -> Any:
-        kinds = settings_in(self._parameter_constraints)
-        return kinds[name].of(value) if name in kinds else value
 
 
 def setting_of(estimator: Any, name: str) -> Any:
@@ -385,8 +400,8 @@ class Valence(Setting):
         ],
     }
 
-    def _check(self) -> None:
-        super()._check()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         if self.backoff == "head" and not self.extended:
             raise InvalidParameterError(
                 "backoff='head' needs extended=True: without it attachments depend on head and "
@@ -476,8 +491,8 @@ class Samples(Setting):
         "temperatures": [tuple, None],
     }
 
-    def _check(self) -> None:
-        super()._check()
+    def _validate_params(self) -> None:
+        super()._validate_params()
         if self.temperatures is None:
             return
         numbers: list[Any] = [t for t in self.temperatures if isinstance(t, Real)]

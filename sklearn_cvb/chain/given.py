@@ -161,7 +161,7 @@ def with_given(
     if vocabulary is None:
         # What states emit is the family's (see `sklearn_cvb.emissions.fixed`).
         rows.pop("emissions", None)
-    none, out, emit = (np.full(size, np.nan) for size in (n, n, n))
+    none, out, emit = np.full((3, n), np.nan)
     emission = np.full(len(cells.state), np.nan)
     given = Prior(none, np.nan, np.full((n, n), np.nan), out, emission, emit)
     if np.ndim(hmm.alpha):

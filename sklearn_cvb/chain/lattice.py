@@ -190,6 +190,11 @@ class Problem(NamedTuple):
         )
 
     @property
+    def longest(self) -> tuple[int, int]:
+        """Tokens of the longest sequence, and of all."""
+        return int(np.diff(self.corpus.starts).max()), len(self.corpus.tokens)
+
+    @property
     def any_choice(self) -> bool:
         """Whether any token may take several states."""
         return bool(len(self.runs.begin))

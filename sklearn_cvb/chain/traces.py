@@ -22,6 +22,7 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
 from sklearn_cvb.learning.gibbs import Traced
+from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.settings import gamma_prior_of
 
 
@@ -63,8 +64,9 @@ class Convergence(NamedTuple):
     effective_sample_size: float
 
 
-def chains_of(traces: Sequence[Sequence[Traced]], n_burn_in: int) -> Chains | None:
+def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
     """The chains of all restarts, without their burn-in and as long as the shortest (or None)."""
+    traces: list[tuple[Traced, ...]] = [fit.state.work.trace for fit in fits]
     n_draws = min(len(trace) for trace in traces) - n_burn_in
     if n_draws < 1:
         return None

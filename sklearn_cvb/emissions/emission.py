@@ -34,6 +34,38 @@ class Observations(NamedTuple):
         return Observations(self.values[begin:end], observed, self.features[begin:end])
 
 
+class StandardUnits(NamedTuple):
+    """Standard units: data minus `centre`, divided by `scale`, (D,) each.
+
+    In them no offset and no scale of the data can lose digits.
+    """
+
+    centre: np.ndarray
+    scale: np.ndarray
+
+    def standard(self, table: np.ndarray) -> np.ndarray:
+        """Data in standard units."""
+        return (table - self.centre) / self.scale
+
+    def data(self, values: np.ndarray) -> np.ndarray:
+        """Standard values in the units of the data; columns are the last axis."""
+        return values * self.scale + self.centre
+
+    def marginals(
+        self, means: np.ndarray, widths: np.ndarray, degrees: np.ndarray, squares: np.ndarray
+    ) -> dict[str, Any]:
+        """Student's t of means, squared widths given, and inverse Gamma of variances, (K, D) all.
+
+        From standard units.
+        """
+        from scipy.stats import invgamma, t
+
+        return {
+            "means": t(degrees, self.data(means), np.sqrt(widths) * self.scale),
+            "variances": invgamma(0.5 * degrees, scale=0.5 * squares * self.scale**2),
+        }
+
+
 class Scores(Protocol):
     """Log densities of observations by state."""
 

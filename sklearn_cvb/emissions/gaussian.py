@@ -6,8 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, positive, shaped
-from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, NormalPrior, Units
+from sklearn_cvb.emissions.emission import (
+    Emission,
+    Family,
+    OutsideSupport,
+    StandardUnits,
+    positive,
+    shaped,
+)
+from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, NormalPrior
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 _TYPES = ("full", "tied", "diag", "spherical")
@@ -113,7 +120,7 @@ class Gaussian(Emission):
         width = np.sqrt(largest) if largest > 0 else 1.0
         return np.vstack([means - width, means + width])
 
-    def _prior(self, units: Units, n_states: int, has_matrices: bool) -> NormalPrior:
+    def _prior(self, units: StandardUnits, n_states: int, has_matrices: bool) -> NormalPrior:
         n_columns = len(units.centre)
         mean, least = np.zeros(n_columns), n_columns - 1.0 if has_matrices else 0.0
         if self.mean_prior is not None:
@@ -133,7 +140,7 @@ class Gaussian(Emission):
         scale, floor = self._scale(units, n_states, has_matrices), self.reg_covar
         return NormalPrior(mean, precision, degrees, scale, is_given, positive("reg_covar", floor))
 
-    def _scale(self, units: Units, n_states: int, has_matrices: bool) -> np.ndarray:
+    def _scale(self, units: StandardUnits, n_states: int, has_matrices: bool) -> np.ndarray:
         """The prior's sum of squares in standard units."""
         n_columns = len(units.centre)
         if self.covariance_prior is None:
@@ -156,7 +163,7 @@ class Gaussian(Emission):
         return scale
 
 
-def _units_of(table: np.ndarray) -> Units:
+def _units_of(table: np.ndarray) -> StandardUnits:
     """Mean and standard deviation of each column; 1 for the deviation of a constant one."""
     observed = ~np.isnan(table)
     n_observed = np.maximum(observed.sum(axis=0), 1)
@@ -170,4 +177,4 @@ def _units_of(table: np.ndarray) -> Units:
     # Rounding alone makes a constant column differ from its mean.
     constant = deviation <= 1e-14
     scale = np.where(constant, largest, deviation * largest)
-    return Units(centre * largest, np.where(scale > 0, scale, 1.0))
+    return StandardUnits(centre * largest, np.where(scale > 0, scale, 1.0))

@@ -15,6 +15,7 @@ from sklearn_cvb.emissions.emission import (
     FEWEST,
     Family,
     Observations,
+    StandardUnits,
     as_units,
     refuse_outside,
     spread,
@@ -31,38 +32,6 @@ from sklearn_cvb.kernels.emission import (
     student_by_column,
 )
 from sklearn_cvb.kernels.special import log_of, room_for_bits
-
-
-class Units(NamedTuple):
-    """Standard units: data minus `centre`, divided by `scale`, (D,) each.
-
-    In them no offset and no scale of the data can lose digits.
-    """
-
-    centre: np.ndarray
-    scale: np.ndarray
-
-    def standard(self, table: np.ndarray) -> np.ndarray:
-        """Data in standard units."""
-        return (table - self.centre) / self.scale
-
-    def data(self, values: np.ndarray) -> np.ndarray:
-        """Standard values in the units of the data; columns are the last axis."""
-        return values * self.scale + self.centre
-
-    def marginals(
-        self, means: np.ndarray, widths: np.ndarray, degrees: np.ndarray, squares: np.ndarray
-    ) -> dict[str, Any]:
-        """Student's t of means, squared widths given, and inverse Gamma of variances, (K, D) all.
-
-        From standard units.
-        """
-        from scipy.stats import invgamma, t
-
-        return {
-            "means": t(degrees, self.data(means), np.sqrt(widths) * self.scale),
-            "variances": invgamma(0.5 * degrees, scale=0.5 * squares * self.scale**2),
-        }
 
 
 class NormalPrior(NamedTuple):
@@ -85,7 +54,9 @@ class GaussianFamily(Family):
 
     has_matrices = False
 
-    def __init__(self, prior: NormalPrior, units: Units, n_states: int, is_shared: bool) -> None:
+    def __init__(
+        self, prior: NormalPrior, units: StandardUnits, n_states: int, is_shared: bool
+    ) -> None:
         self.prior = prior
         self.units = units
         # What standard units take off log densities.

@@ -22,10 +22,10 @@ from sklearn_cvb.reading.validation import (
     with_callbacks,
     without_lengths,
 )
-from sklearn_cvb.settings import Setting, with_objects
+from sklearn_cvb.settings import Nested
 
 
-class BaseModel(Running, CallbackSupportMixin, Saved):
+class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
@@ -104,35 +104,6 @@ class BaseModel(Running, CallbackSupportMixin, Saved):
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
             )
         return self
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters of this estimator, or within one of them: ``transitions__sticky=10``.
-
-        Parameters
-        ----------
-        **params : dict
-            A nested name turns a word into the object that it is short for.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If a parameter is unknown.
-        """
-        return super().set_params(**with_objects(self, params))
-
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        for value in self.get_params(deep=False).values():
-            if isinstance(value, Setting):
-                value._check()
-
-    def _object_of(self, name: str, value: Any) -> Any:
-        """The object that a plain value of a parameter is short for, if there is one."""
-        return self._settings[name].of(value) if name in self._settings else value
 
     @property
     def _n_restarts(self) -> int:

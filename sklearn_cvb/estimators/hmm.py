@@ -1148,7 +1148,7 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
         sampled, rate = model.sampled(best.state, counts)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
-            chains = chains_of([fit.state.work.trace for fit in fits], n_burn_in)
+            chains = chains_of(fits, n_burn_in)
             sampled = sampled._replace(chains=chains)
         learned, attributes = left.learned, {"acceptance_rate_": rate, "chains_": sampled.chains}
         why = ""

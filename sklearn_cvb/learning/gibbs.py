@@ -94,15 +94,14 @@ class Gibbs(Algorithm):
     def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
         """Concentrations, then the sample; the value is log p(x, sample | prior)."""
         n_planned, n_sweeps = state.work.n_planned, state.n_sweeps
-        hyper = model.learn(state.hyper, state, dirichlet.fixed_point, None)
+        temperature = self.temperature(n_sweeps, n_planned)
         # A state that is left without tokens while weights are drawn early soon has no weight, and
         # none begins anew: under equal weights a chain finds its states sooner.
         rests = n_sweeps < self.first_kept(n_planned) * 3 // 4
+        hyper = model.learn(state.hyper, state, dirichlet.fixed_point, None)
         hyper = model.draw_hyper(state.hyper, hyper, state.counts, None if rests else rng)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
-        drawn = model.resample(
-            state.counts, prior, state.shares, rng, self.temperature(n_sweeps, n_planned)
-        )
+        drawn = model.resample(state.counts, prior, state.shares, rng, temperature)
         value = float(model.log_evidence(drawn.counts, prior, drawn.sample))
         after = State(
             drawn.counts, prior, hyper, None, drawn.sample, state.unexplained, n_sweeps + 1

@@ -151,11 +151,12 @@ def _run(
 def _schedule(job: Job, begun: Fit | None) -> Schedule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     estimator, algorithm, model = job.estimator, job.algorithm, job.model
+    if not algorithm.stops:
+        return Schedule(estimator.max_iter, 0.0, algorithm.patience, 1.0)
     n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
     scale = model.n_observed if algorithm.is_total else 1.0
     n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
-    tol = estimator.tol if algorithm.stops else 0.0
-    return Schedule(estimator.max_iter, tol, algorithm.patience, scale, n_resting)
+    return Schedule(estimator.max_iter, estimator.tol, algorithm.patience, scale, n_resting)
 
 
 def _ranked(job: Job, fit: Fit) -> Fit:

@@ -349,9 +349,9 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
         values = table
     else:
         sequences = read_ragged(X)
-        # Most tokens are words.
-        is_number = isinstance(sequences.tokens[0], float)
-        values = np.array(sequences.tokens if is_number else [])
+        # Most tokens are words: the first one tells.
+        are_numbers = all(token is None or isinstance(token, float) for token in sequences.tokens)
+        values = np.array(sequences.tokens if are_numbers else [], dtype=float)
     if are_measurements(values) and known_words(estimator)[0] is None:
         of_numbers = 'set emission="gaussian" if they are measurements, or '
         messages.append(

@@ -140,7 +140,7 @@ def test_acceptance_rate(chains):
     assert chains["parameter", "free"].acceptance_rate_ == 1.0
     # Nothing to draw: sequences of certain tokens.
     certain = make_problem([[0, 1], [1]], 2, 2, 0.3, 0.3, {0: [0], 1: [1]})
-    model = _chain(certain, "sequence", max_iter=3, samples=Samples(0))
+    model = _chain(certain, "sequence", max_iter=3, samples=Samples(0, thin=1))
     assert model.acceptance_rate_ == 1.0
     assert model.samples_.tolist() == [[0, 1, 1]] * 3
 
@@ -393,7 +393,7 @@ def test_tiny_priors_draw_one_cell_of_an_unused_row():
 def test_tiny_priors_stay_exact(update):
     # A count comes and goes without a trace, however small its prior.
     problem = make_problem([[0, 1], [1, 0], [0, 0]], 2, 2, 1e-10, 1e-10)
-    chain = _chain(problem, update, max_iter=300, samples=Samples(0))
+    chain = _chain(problem, update, max_iter=300, samples=Samples(0, thin=1))
     assert np.isfinite(chain.history_).all()
     expected = brute.collapsed_log_joint(problem, chain.samples_)
     np.testing.assert_allclose(chain.history_, expected, rtol=1e-9)

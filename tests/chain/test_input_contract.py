@@ -258,10 +258,10 @@ def test_vocabulary_keeps_its_order_and_sets_are_sorted():
         ["a", "b", "c"],
         np.array(["a", "b", "c"]),
     ):
-        given = clone(model).set_params(emission=Symbols(vocabulary=vocabulary)).fit(X)
+        given = clone(model).set_params(emission__vocabulary=vocabulary).fit(X)
         assert given.vocabulary_.tolist() == ["a", "b", "c"]
         assert np.array_equal(given.emissionprob_, model.emissionprob_)
-    doubled = clone(model).set_params(emission=Symbols(vocabulary=["c", "a", "c", "b"])).fit(X)
+    doubled = clone(model).set_params(emission__vocabulary=["c", "a", "c", "b"]).fit(X)
     assert doubled.vocabulary_.tolist() == ["c", "a", "b"]
 
 

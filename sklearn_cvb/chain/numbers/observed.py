@@ -348,7 +348,7 @@ def emission_of(value: Any) -> Emission:
 def refuse_settings_of_symbols(model: Any) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
     # Samplers draw parameters, too; CVB, which has windows, leaves out sequences.
-    is_sampler, left_out = hasattr(model, "samples"), left_out_by(model)
+    is_sampler, update = hasattr(model, "samples"), getattr(model, "update", None)
     emission = emission_of(model.emission)
     own = [name for name in emission.get_params(deep=False) if name.endswith("prior")]
     asked = {
@@ -358,9 +358,7 @@ def refuse_settings_of_symbols(model: Any) -> None:
             f"{type(emission).__name__}",
         ),
         "update": (
-            model.update not in (None, "parameter")
-            if is_sampler
-            else left_out is not None and left_out.update == "token",
+            update not in (None, "parameter") if is_sampler else update == "token",
             "take update='parameter'" if is_sampler else "Windows(1) leaves out one step at a time",
         ),
         "samples": (

@@ -99,7 +99,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     problem = problem_of(corpus, lattice, cells)
     messages = (*messages, *of_words, *of_labels)
-    longest, n_tokens = _longest_and_all(problem)
+    longest, n_tokens = problem.longest
     if 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE:
         giant = int(np.diff(problem.corpus.starts).argmax())
         messages = (*messages, HALF_OF_ALL.format(giant))
@@ -172,7 +172,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         # One concentration for all emissions can be learned only where all are equal.
         is_equal = getattr(read.words, "is_clean", False) and asked.beta_prior is not None
         weight = 0.0 if is_equal else asked.dictionary.weight
-    left_out = left_out_by(hmm, *_longest_and_all(read.problem))
+    left_out = left_out_by(hmm, *read.problem.longest)
     resampled, coldest = "token", None
     if hasattr(hmm, "samples"):
         resampled = default_update if hmm.update is None else hmm.update
@@ -205,14 +205,6 @@ def window_for(longest: int, n_tokens: int) -> int | None:
     if longest < _LONG or 2 * longest <= n_tokens:
         return None
     return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
-
-
-def _longest_and_all(problem: Any) -> tuple[int, int]:
-    """Tokens of the longest sequence and of all; 0 where shards do not tell."""
-    if hasattr(problem, "longest"):
-        known: tuple[int, int] = problem.longest
-        return known
-    return int(np.diff(problem.corpus.starts).max()), len(problem.corpus.tokens)
 
 
 def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
