@@ -176,6 +176,31 @@ class EnumeratedModel(Model):
         return np.exp(logs - logsumexp(logs)) @ counts
 
 
+@dataclass(frozen=True)
+class KnownRows(EnumeratedModel):
+    """Rows whose probabilities replace whatever an M-step, or a mean, would say."""
+
+    known: np.ndarray = None  # NaN where cells are free
+
+    @property
+    def free(self):
+        return np.isnan(self.known)
+
+    def mean(self, cells, kept=None):
+        return np.where(self.free, super().mean(cells, kept), self.known)
+
+    def flat_prior(self, prior):
+        return np.where(self.free, super().flat_prior(prior), 0.0)
+
+    def average(self, counts, prior, before):
+        weights, cost = super().average(counts, prior, before)
+        return np.where(self.free, weights, self.known), cost
+
+    def log_evidence(self, counts, prior, sample):
+        of_known = xlogy(counts, np.where(self.free, 1.0, self.known)).sum(axis=-1)
+        return of_known + super().log_evidence(counts, prior, sample)
+
+
 def learned(model, algorithm, weights, n_sweeps):
     """The state after sweeps from given weights, and the history."""
     state, history = algorithm.start(model, None, weights), []
@@ -238,6 +263,10 @@ class EnumeratedChain(EnumeratedModel):
         return result
 
 
+class KnownChain(KnownRows, EnumeratedChain):
+    pass
+
+
 def enumerated_chain(estimator, X, n_states, dictionary=None, mask=None):
     """All paths of sequences of symbols 0, 1, ... (None: missing).
 
@@ -284,11 +313,19 @@ class EnumeratedGrammar(EnumeratedModel):
         return tuple(-np.expm1(logs) for logs in super().absence(shares))
 
 
+class KnownGrammar(KnownRows, EnumeratedGrammar):
+    pass
+
+
 def enumerated_grammar(estimator, X, depth=3):
     """All trees, with at most `depth` unary rules in a row."""
     real = estimator._model(estimator._read(X, None))
     grammar = real.problem.layout.grammar
-    return EnumeratedGrammar(real, tuple(frequencies(grammar, X, depth)), owners(grammar))
+    found = real, tuple(frequencies(grammar, X, depth)), owners(grammar)
+    if not grammar.fixed:
+        return EnumeratedGrammar(*found)
+    known = np.where(real.problem.layout.fixed, grammar.probabilities, np.nan)
+    return KnownGrammar(*found, known)
 
 
 # Dependency models

@@ -128,12 +128,17 @@ def known_parameters(hmm: Any) -> HMMParameters:
         raise InvalidParameterError(
             "fixed needs what is to stay: init=HMMParameters(...), or a fitted model"
         )
-    found: dict[str, Any] = {"startprob": init.startprob_, "transmat": init.transmat_}
-    if hasattr(init, "vocabulary_"):
-        words = {"emissionprob": init.emissionprob_, "vocabulary": init.vocabulary_.tolist()}
+    return means_of(init)
+
+
+def means_of(model: Any) -> HMMParameters:
+    """The posterior means of a fitted model."""
+    found: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
+    if hasattr(model, "vocabulary_"):
+        words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
         return HMMParameters(**found, **words)
     names = HMMParameters().get_params().keys() - found.keys()
-    of_model = {name: getattr(init, f"{name}_", None) for name in names}
+    of_model = {name: getattr(model, f"{name}_", None) for name in names}
     return HMMParameters(**found, **of_model)
 
 

@@ -13,7 +13,7 @@ from scipy.special import betainc, betaincinv, expit, logit
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, rows_of
-from sklearn_cvb.learning.dirichlet import FIXED_MASS
+from sklearn_cvb.learning.dirichlet import FIXED_MASS, Dirichlets
 
 # Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
 _HALVINGS, _HALVINGS_OF_NUMBERS = 32, 50
@@ -59,24 +59,19 @@ def mixture_intervals(
     )
 
 
-class Rows(NamedTuple):
-    """Dirichlet parameters of all rows of a table, and their totals."""
-
-    cells: np.ndarray
-    totals: np.ndarray
-
-
-def _dirichlets(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Rows, Rows, Rows]:
-    """Rows of the start, the transitions and the emissions of every state."""
-    first, moves, words = rows_of(counts, prior, cells)
+def _dirichlets(
+    counts: HMMCounts, prior: Prior, cells: Cells
+) -> tuple[Dirichlets, Dirichlets, Dirichlets]:
+    """Dirichlets of the start, the transitions and the emissions of every state."""
+    first, moves, words = (rows.posterior for rows in rows_of(counts, prior, cells))
     transition, out = moves.cells, moves.totals
     if cells.topology is not None and cells.topology.tied:
         transition = np.tile(first.cells, (cells.n_states, 1))
         out = np.repeat(first.totals, cells.n_states)
     n = cells.n_emitting
-    start = Rows(first.cells[None, :n], first.totals)
+    start = Dirichlets(first.cells[None, :n], first.totals)
     emission = _emission_rows(words.cells.reshape(-1), prior, cells)
-    return start, Rows(transition[:n, :n], out[:n]), Rows(emission, words.totals[:n])
+    return start, Dirichlets(transition[:n, :n], out[:n]), Dirichlets(emission, words.totals[:n])
 
 
 def _emission_rows(u: np.ndarray, prior: Prior, cells: Cells) -> np.ndarray:
@@ -94,7 +89,7 @@ def _emission_rows(u: np.ndarray, prior: Prior, cells: Cells) -> np.ndarray:
     return table
 
 
-def _quantiles(components: list[Rows], tails: tuple[float, float]) -> np.ndarray:
+def _quantiles(components: list[Dirichlets], tails: tuple[float, float]) -> np.ndarray:
     """Quantiles of each cell's mixture of Beta marginals: (n_tails, n_rows, n_columns)."""
     n_rows, n_columns = components[0].cells.shape
     result = np.empty((len(tails), n_rows, n_columns))

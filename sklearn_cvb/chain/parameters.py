@@ -279,7 +279,7 @@ def posterior_mean(
     """
     means = []
     for i, rows in enumerate(rows_of(counts, prior, cells)):
-        if kept is None and not rows.totals.all():
+        if kept is None and not rows.posterior.totals.all():
             kept = uniform_weights(cells)
         means.append(rows.mean(None if kept is None else kept[i].reshape(rows.counts.shape)))
     return _weights_of(means, cells)
@@ -382,17 +382,18 @@ def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
 def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
     """exp E[log theta], and KL of the posterior from the prior, in one pass over the cells."""
     tables = _listed_rows(counts, prior, cells)
-    logs = [digamma(rows.totals) for rows in tables]
+    totals = [rows.posterior.totals for rows in tables]
+    logs = [digamma(total) for total in totals]
     divisors = [np.exp(each) for each in logs]
     is_small = min(divisor.min() for divisor in divisors) <= _SMALLEST_DIVISOR
     if is_small or prior.any_fixed:
         return exp_expected_log(counts, prior, cells), sum(rows.divergence() for rows in tables)
     weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
-    each = zip(tables, logs, divisors, weights, _allowed(cells), strict=True)
-    for rows, log, below, table, kept in each:
+    each = zip(tables, totals, logs, divisors, weights, _allowed(cells), strict=True)
+    for rows, total, log, below, table, kept in each:
         found = np.empty(len(rows.counts))
         value += expected_weights(rows.counts, rows.prior, rows.row, below, found)
-        of_rows = gammaln(rows.totals) - gammaln(rows.prior_totals) - rows.count_totals * log
+        of_rows = gammaln(total) - gammaln(rows.prior_totals) - rows.count_totals * log
         value += float(np.sum(of_rows))
         table.reshape(-1)[kept] = found
     return weights, value

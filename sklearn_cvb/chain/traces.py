@@ -21,7 +21,6 @@ from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
-from sklearn_cvb.learning.gibbs import Traced
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.settings import gamma_prior_of
 
@@ -66,7 +65,7 @@ class Convergence(NamedTuple):
 
 def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
     """The chains of all restarts, without their burn-in and as long as the shortest (or None)."""
-    traces: list[tuple[Traced, ...]] = [fit.state.work.trace for fit in fits]
+    traces = [[one for block in fit.state.work.trace for one in block] for fit in fits]
     n_draws = min(len(trace) for trace in traces) - n_burn_in
     if n_draws < 1:
         return None

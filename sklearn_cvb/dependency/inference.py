@@ -250,3 +250,18 @@ def _used_choices(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> n
             choice[:, side, valence, 0] = np.bincount(tokens, stops, n_types)
             choice[:, side, valence, 1] = np.bincount(tokens, goes, n_types)
     return choice
+
+
+def refuse_impossible(sentences: Sentences, layout: DependencyLayout) -> None:
+    """Raise where no projective tree with one root has the known heads."""
+    layout, free = layout.mixed, sentences._replace(coarse=None)
+    uniform = 1.0 / layout.widths[layout.row]
+    impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, free)))
+    if len(impossible):
+        i = int(impossible[0])
+        heads = sentences.head[sentences.starts[i] : sentences.starts[i + 1]]
+        raise ValueError(
+            f"y[{i}]: no projective tree with one root has the heads "
+            f"{[None if head == UNKNOWN_HEAD else head for head in heads.tolist()]}; put None for "
+            "some of them"
+        )

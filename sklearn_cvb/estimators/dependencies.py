@@ -10,6 +10,7 @@ from sklearn_cvb.dependency.inference import (
     DependencyProblem,
     Trees,
     log_likelihoods,
+    refuse_impossible,
     sentences_of,
 )
 from sklearn_cvb.dependency.known import heads_from, rule_prior, rules_from
@@ -195,6 +196,8 @@ class BaseDMV(BaseModel):
         layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
         rules = rules_from(known, words.index, layout)
         sentences = sentences_of(corpus, layout, heads)
+        if (heads != UNKNOWN_HEAD).any():
+            refuse_impossible(sentences, layout)
         # What the prior of each cell has beside its concentration.
         prior = np.zeros(layout.n_cells)
         if rules:
@@ -202,7 +205,6 @@ class BaseDMV(BaseModel):
         for mixture in tables_of(prior, layout)[2:3]:
             mixture += valence.alpha_backoff
         problem = DependencyProblem(corpus, list(words.index), sentences, layout, prior, rules)
-        _refuse_impossible(problem)
         gigabytes = _TABLES * 8 * len(prior) / 1e9
         if gigabytes > _MANY_GIGABYTES:
             messages += (
@@ -379,24 +381,6 @@ class BaseDMV(BaseModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         return tags
-
-
-def _refuse_impossible(problem: DependencyProblem) -> None:
-    """Raise where no projective tree with one root has the known heads."""
-    sentences = problem.sentences
-    if (sentences.head == UNKNOWN_HEAD).all():
-        return
-    layout, free = problem.layout.mixed, sentences._replace(coarse=None)
-    uniform = 1.0 / layout.widths[layout.row]
-    impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, free)))
-    if len(impossible):
-        i = int(impossible[0])
-        heads = sentences.head[sentences.starts[i] : sentences.starts[i + 1]]
-        raise ValueError(
-            f"y[{i}]: no projective tree with one root has the heads "
-            f"{[None if head == UNKNOWN_HEAD else head for head in heads.tolist()]}; put None for "
-            "some of them"
-        )
 
 
 class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):

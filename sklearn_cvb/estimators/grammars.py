@@ -261,8 +261,12 @@ class BasePCFG(BaseModel):
     def _check_layout(self, layout: GrammarLayout) -> None:
         """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
         self._check_parameters()
-        alpha = self.alpha
+        alpha, grammar = self.alpha, layout.grammar
         if isinstance(alpha, str | GammaPrior):
+            if grammar.fixed.issuperset(grammar.symbols):
+                raise InvalidParameterError(
+                    "all rules of the grammar are fixed: no symbol is left to learn alpha from"
+                )
             return
         values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
         if isinstance(alpha, dict):
@@ -801,7 +805,9 @@ def dirichlet_draw(
 
     log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.
     """
-    logs = np.log(rng.standard_gamma(cells + 1.0)) + np.log1p(-rng.random(len(cells))) / cells
+    # Cells of 0 are rules that are fixed at 0.
+    with np.errstate(divide="ignore"):
+        logs = np.log(rng.standard_gamma(cells + 1.0)) + np.log1p(-rng.random(len(cells))) / cells
     largest = np.full(layout.n_lhs, -np.inf)
     np.maximum.at(largest, layout.lhs, logs)
     draws = np.exp(logs - largest[layout.lhs])

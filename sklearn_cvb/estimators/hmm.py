@@ -493,6 +493,38 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         free = prediction.n_parameters(learned_of(self))
         return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
 
+    def to_json(self) -> str:
+        """What was learned as text: all parameters (posterior means) by name, in every digit.
+
+        It needs neither this package nor its version to be read: tables are lists of rows, symbols
+        in the order of "vocabulary", a tagger's states in that of "tags". `EMHMM.from_json` makes a
+        model of it that scores as this one, and predicts under the means.
+
+        Returns
+        -------
+        str
+            JSON with "format", "version", "emission", "transitions" and "parameters", which has the
+            fields of `HMMParameters`.
+
+        Raises
+        ------
+        TypeError
+            If symbols are neither text nor numbers.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import CVBHMM, EMHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+        >>> model = CVBHMM(2, random_state=0).fit(X)
+        >>> again = EMHMM.from_json(model.to_json())
+        >>> bool(abs(again.score(X) - model.score(X)) < 1e-12)
+        True
+        """
+        from sklearn_cvb.chain.json_text import text_of
+
+        learned_of(self)
+        return text_of(self)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -962,6 +994,30 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
         model = cls(n_components, emission=emission, transitions=transitions, init=given)
         model._leave(*left_of_parameters(model))
         return model
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The model that `to_json` of any hidden Markov model has written.
+
+        Parameters
+        ----------
+        text : str
+            Of a tagger, states are the numbers of its tags, and the forms of unknown words tell
+            nothing.
+
+        Returns
+        -------
+        EMHMM
+            As `from_parameters` makes it.
+
+        Raises
+        ------
+        ValueError
+            If `to_json` has not written the text.
+        """
+        from sklearn_cvb.chain.json_text import arguments_of
+
+        return cls.from_parameters(**arguments_of(text))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

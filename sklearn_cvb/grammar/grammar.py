@@ -1,7 +1,7 @@
 """Grammars as users write them: from text, NLTK, a treebank, or all rules over a vocabulary."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from typing import Any, NamedTuple, Self
 
@@ -46,6 +46,8 @@ class Grammar:
         Equal rules are merged.
     probabilities : array-like of shape (n_rules,) or None, default=None
         Sum to 1 over the rules of a symbol.
+    fixed : collection, default=()
+        Labels of the symbols whose rules keep their probabilities in every fit (see `with_fixed`).
 
     Attributes
     ----------
@@ -53,6 +55,7 @@ class Grammar:
     start : int
     rules : list of Rule
     probabilities : ndarray of shape (n_rules,) or None
+    fixed : frozenset
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Grammar:
         start: int,
         rules: Sequence[Rule],
         probabilities: ArrayLike | None = None,
+        fixed: Collection[Any] = (),
     ) -> None:
         self.symbols: tuple[Any, ...] = tuple(symbols)
         self.start: int = int(start)
@@ -84,6 +88,8 @@ class Grammar:
         if probabilities is not None:
             cells = [merged[rule] for rule in rules]
             self.probabilities = np.bincount(cells, probabilities, len(merged))
+        self.fixed: frozenset[Any] = frozenset(fixed)
+        self._check_fixed()
 
     def __repr__(self) -> str:
         return (
@@ -280,6 +286,57 @@ class Grammar:
             raise ValueError(f"{missing[:5]} are no symbols of the grammar")
         added = [Rule(numbers[label], (piece,)) for label in symbols for piece in pieces]
         return Grammar(self.symbols, self.start, self.rules + added)
+
+    def with_fixed(self, symbols: Iterable[Any]) -> "Grammar":
+        """Let the rules of some symbols keep their probabilities in every fit.
+
+        By whatever algorithm: they have no prior then, and only the rules of the other symbols are
+        learned.
+
+        Parameters
+        ----------
+        symbols : collection
+            Labels of these symbols.
+
+        Returns
+        -------
+        Grammar
+
+        Raises
+        ------
+        ValueError
+            If one is no symbol, or its rules have no probabilities that sum to 1.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import CVBPCFG, Grammar
+        >>> text = '''
+        ... S -> S S [0.5] | N [0.5]
+        ... N -> 'a' [0.9] | 'b' [0.1]
+        ... '''
+        >>> known = Grammar.from_text(text).with_fixed(["N"])
+        >>> model = CVBPCFG(known, random_state=0).fit([["a", "b"], ["b", "b", "a"], ["b"]])
+        >>> [rule.prob() for rule in model.grammar_.productions()][2:]
+        [0.9, 0.1]
+        """
+        return Grammar(self.symbols, self.start, self.rules, self.probabilities, tuple(symbols))
+
+    def _check_fixed(self) -> None:
+        foreign = [label for label in self.fixed if label not in self.symbols]
+        if foreign:
+            raise ValueError(f"{foreign[:5]} are no symbols of the grammar: they cannot be fixed")
+        if not self.fixed:
+            return
+        if self.probabilities is None:
+            raise ValueError("a grammar without probabilities has none that can be fixed")
+        sums = np.bincount([rule.parent for rule in self.rules], self.probabilities)
+        for label in self.fixed:
+            total = sums[self.symbols.index(label)]
+            if not abs(total - 1.0) < 1e-6:
+                raise ValueError(
+                    f"the probabilities of the rules of {label!r}, which are fixed, sum to "
+                    f"{total:.10g}, not to 1"
+                )
 
     def check(self) -> Self:
         """Raise if the grammar is of no use; `fit` calls this.

@@ -77,6 +77,13 @@ class GrammarLayout(NamedTuple):
         return DirichletRows(counts, prior, *totals, self.lhs, widths)
 
     @property
+    def fixed(self) -> np.ndarray:
+        """Which rules a fit leaves as they are, (n_rules,) bool."""
+        grammar = self.grammar
+        is_fixed = np.array([label in grammar.fixed for label in grammar.symbols])
+        return is_fixed[self.lhs]
+
+    @property
     def is_factored(self) -> bool:
         """Whether left and right children are independent."""
         return self.n_shown < self.n_lhs

@@ -25,7 +25,7 @@ from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.dirichlet import FIRST_VALUE, WARM_UP_SWEEPS
+from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
 from sklearn_cvb.reading.validation import (
@@ -214,6 +214,7 @@ class GrammarModel(RowModel):
         rows = [
             (counts[cells], present[cells], totals[[a]], totals_present[[a]], int(widths[a]))
             for a, cells in enumerate(np.split(order, np.cumsum(widths)[:-1]))
+            if layout.grammar.symbols[a] not in layout.grammar.fixed
         ]
         value = step(hyper.cells[0], rows, *hyper.gamma)
         return hyper._replace(cells=np.full(len(counts), value))
@@ -234,14 +235,19 @@ class GrammarModel(RowModel):
         return tuple(-np.expm1(logs) for logs in absent)
 
     def prior(self, hyper: Alpha) -> np.ndarray:
-        """One concentration for each rule."""
-        return hyper.cells
+        """One concentration for each rule; those that are fixed have a mass of their own."""
+        layout = self.problem.layout
+        if layout.grammar.probabilities is None or not layout.grammar.fixed:
+            return hyper.cells
+        return np.where(layout.fixed, FIXED_MASS * layout.grammar.probabilities, hyper.cells)
 
     # Where a restart begins
 
     def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """First weights, the same for all parts."""
-        return first_weights(self.init, self.problem.layout, rng)
+        layout = self.problem.layout
+        weights, known = first_weights(self.init, layout, rng), layout.grammar.probabilities
+        return weights if known is None else np.where(layout.fixed, known, weights)
 
     def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
         """Counts expected under the first weights."""
@@ -278,7 +284,7 @@ class GrammarModel(RowModel):
     def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> Drawn:
         """Trees drawn under the first weights."""
         layout = self.problem.layout
-        tally = frozen_tally(layout, first_weights(self.init, layout, rng))
+        tally = frozen_tally(layout, self.seed(prior, rng))
         trees, log_z, _ = draw_sweep(self.problem, tally, rng)
         return Drawn(used_rules(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
 
@@ -346,7 +352,8 @@ class GrammarModel(RowModel):
         count among those of their symbol, and a word that no rule has derived yet is as likely from
         each of its symbols, in proportion to their other uses.
         """
-        none, layout = (counts == 0) & (prior == 0), self.problem.layout
+        layout = self.problem.layout
+        none = (counts == 0) & (prior == 0) & ~layout.fixed
         if not none.any():
             return counts
         little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]

@@ -37,6 +37,13 @@ WARM_UP_SWEEPS = 20
 _SMALL_COUNT = 1e-6
 
 
+class Dirichlets(NamedTuple):
+    """Parameters of the Dirichlet distributions of some rows, and their sums by row."""
+
+    cells: np.ndarray
+    totals: np.ndarray
+
+
 class DirichletRows(NamedTuple):
     """Counts and prior of rows of probabilities, as their listed cells and the totals of rows."""
 
@@ -48,16 +55,14 @@ class DirichletRows(NamedTuple):
     widths: np.ndarray | None = None  # (n_rows,), cells of a row, listed or not
 
     @property
-    def cells(self) -> np.ndarray:
-        """Dirichlet parameters of the posterior; of rows that are fixed those of the prior."""
-        cells = self.counts + self.prior
-        return np.where(self.fixed[self.row], self.prior, cells) if self.fixed.any() else cells
-
-    @property
-    def totals(self) -> np.ndarray:
-        """Their sums by row."""
-        totals = self.count_totals + self.prior_totals
-        return np.where(self.fixed, self.prior_totals, totals) if self.fixed.any() else totals
+    def posterior(self) -> Dirichlets:
+        """Those of the posterior; of rows that are fixed those of the prior."""
+        cells, totals = self.counts + self.prior, self.count_totals + self.prior_totals
+        fixed = self.fixed
+        if not fixed.any():
+            return Dirichlets(cells, totals)
+        cells = np.where(fixed[self.row], self.prior, cells)
+        return Dirichlets(cells, np.where(fixed, self.prior_totals, totals))
 
     @property
     def fixed(self) -> np.ndarray:
@@ -66,22 +71,23 @@ class DirichletRows(NamedTuple):
 
     def mean(self, kept: np.ndarray | None = None) -> np.ndarray:
         """Posterior means; a row without count and prior keeps its values (None: equal shares)."""
-        totals = self.totals
+        cells, totals = self.posterior
+        below = totals[self.row]
         if totals.all():
-            return self.cells / totals[self.row]
+            return cells / below
         if kept is None:
             assert self.widths is not None, "without widths all rows have count or prior"
             kept = 1.0 / self.widths[self.row]
-        below = totals[self.row]
-        return np.where(below > 0, self.cells / np.where(below > 0, below, 1.0), kept)
+        return np.where(below > 0, cells / np.where(below > 0, below, 1.0), kept)
 
     def expected_log(self) -> np.ndarray:
         """E[log theta] under the posterior (Beal 2003; Wang and Blunsom 2013)."""
-        logs = digamma(self.cells) - digamma(self.totals)[self.row]
+        cells, totals = self.posterior
+        logs = digamma(cells) - digamma(totals)[self.row]
         if not self.fixed.any():
             return logs
         with np.errstate(divide="ignore"):
-            return np.where(self.fixed[self.row], np.log(self.cells / self.totals[self.row]), logs)
+            return np.where(self.fixed[self.row], np.log(cells / totals[self.row]), logs)
 
     def exp_expected_log(self) -> np.ndarray:
         """Its exponential, which does not sum to 1."""
@@ -91,11 +97,15 @@ class DirichletRows(NamedTuple):
         """KL of the posterior from the prior (nats; Beal 2003, appendix A)."""
         logs = self.expected_log() if expected_log is None else expected_log
         if self.fixed.any():
-            here = self.fixed[self.row]
-            none = self.count_totals * ~self.fixed, np.where(self.fixed, 1.0, self.prior_totals)
-            cells = np.where(here, 0.0, self.counts), np.where(here, 1.0, self.prior)
-            return DirichletRows(*cells, *none, self.row).divergence(np.where(here, 0.0, logs))
+            return self._without_fixed().divergence(np.where(self.fixed[self.row], 0.0, logs))
         return float(np.sum(self.counts * logs)) - self.log_evidence()
+
+    def _without_fixed(self) -> "DirichletRows":
+        """The same with rows in the place of fixed ones in which nothing is counted."""
+        here = self.fixed[self.row]
+        none = self.count_totals * ~self.fixed, np.where(self.fixed, 1.0, self.prior_totals)
+        cells = np.where(here, 0.0, self.counts), np.where(here, 1.0, self.prior)
+        return DirichletRows(*cells, *none, self.row)
 
     def averages(self) -> tuple[np.ndarray, float]:
         """exp E[log theta], and the divergence, which shares its digammas."""
@@ -109,6 +119,10 @@ class DirichletRows(NamedTuple):
 
     def log_evidence(self) -> float:
         """Log probability of whole counts in a given order (nats)."""
+        if self.fixed.any():
+            here = self.fixed[self.row]
+            known = xlogy(self.counts, self.mean())[here].sum()
+            return float(known) + self._without_fixed().log_evidence()
         return log_evidence(self.counts, self.prior, self.count_totals, self.prior_totals)
 
 
@@ -128,6 +142,8 @@ def log_evidence(
 def _log_gamma_of_prior(cells: Numbers) -> np.ndarray:
     """log Gamma of the cells of a prior: equal ones come in long rows, and are done once."""
     cells = np.asarray(cells)
+    if cells.size < _MANY:
+        return gammaln(cells)
     flat = cells.ravel()
     first = np.flatnonzero(np.append(True, flat[1:] != flat[:-1])[: flat.size])
     return np.repeat(gammaln(flat[first]), np.diff(first, append=flat.size)).reshape(cells.shape)

@@ -14,6 +14,9 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.model import Fit, Model, State, mapped, plus
 
+# Values in a block of what grows by one with every sweep.
+_BLOCK = 128
+
 
 class Traced(NamedTuple):
     """What is noted of a sweep: log p(x, sample | prior), whether the sample is kept, and more."""
@@ -37,10 +40,10 @@ class Memory(NamedTuple):
         Number of kept samples.
     labels : object or None
         How often each label was sampled in the last tenth of the sweeps.
-    kept : tuple
-        What the model keeps of each kept sample.
-    trace : tuple of Traced
-        One for each sweep.
+    kept : tuple of tuple
+        What the model keeps of each kept sample, in blocks.
+    trace : tuple of tuple of Traced
+        One for each sweep, in blocks.
     proposals : ndarray
         Proposals made and accepted, in the order of the family.
     """
@@ -49,8 +52,8 @@ class Memory(NamedTuple):
     sums: Any = None
     n_kept: int = 0
     labels: Any = None
-    kept: tuple[Any, ...] = ()
-    trace: tuple[Any, ...] = ()
+    kept: tuple[tuple[Any, ...], ...] = ()
+    trace: tuple[tuple[Traced, ...], ...] = ()
     proposals: Any = 0.0
 
 
@@ -122,9 +125,9 @@ class Gibbs(Algorithm):
             memory = memory._replace(sums=sums, n_kept=memory.n_kept + 1)
             kept = model.kept(counts, prior, sample)
             if kept is not None:
-                memory = memory._replace(kept=(*memory.kept, kept))
+                memory = memory._replace(kept=appended(memory.kept, kept))
         traced = Traced(value, is_kept, model.noted(state.hyper, counts))
-        return memory._replace(trace=(*memory.trace, traced))
+        return memory._replace(trace=appended(memory.trace, traced))
 
     def temperature(self, n_sweeps: int, n_planned: int) -> float:
         """Temperature of a sweep after `n_sweeps`: linear over `n_planned`, then the last one."""
@@ -163,6 +166,13 @@ class Gibbs(Algorithm):
             return None
         same = are_same(now.hyper, state.hyper) and are_same(now.prior, state.prior)
         return now if same else None
+
+
+def appended(blocks: tuple[tuple[Any, ...], ...], one: Any) -> tuple[tuple[Any, ...], ...]:
+    """Blocks of values with one more: states share what they hold, and no long tuple is copied."""
+    if blocks and len(blocks[-1]) < _BLOCK:
+        return (*blocks[:-1], (*blocks[-1], one))
+    return (*blocks, (one,))
 
 
 def _mean(memory: Memory, place: int) -> Any:

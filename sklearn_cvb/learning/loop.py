@@ -319,14 +319,14 @@ def _resumable(job: Job) -> Fit | None:
 
 
 @contextmanager
-def ctrl_c_waits() -> Iterator[None]:
-    """Ctrl-C waits for the end of what is in this context; a second one does not.
+def ctrl_c_waits() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C waits for the end of what is in this context, which is told; a second one does not.
 
     Only the main thread hears it, and another handler than Python's own is left alone.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
+        yield lambda: False
         return
     n_heard = 0
 
@@ -338,7 +338,7 @@ def ctrl_c_waits() -> Iterator[None]:
 
     signal.signal(signal.SIGINT, heard)
     try:
-        yield
+        yield lambda: n_heard > 0
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if n_heard:
@@ -380,8 +380,8 @@ def sweep_until(
         calm = _calm(history[:done], calm, schedule)
     fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
     stop = False
-    while len(history) < schedule.max_iter and not fit.converged and not stop:
-        with ctrl_c_waits():
+    with ctrl_c_waits() as is_interrupted:
+        while len(history) < schedule.max_iter and not (fit.converged or stop or is_interrupted()):
             state, value = sweep(state)
             history.append(value)
             calm = _calm(history, calm, schedule)

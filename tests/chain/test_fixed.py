@@ -1,13 +1,11 @@
 """Tables that stay as they are given: each in each algorithm, against enumeration."""
 
 import pickle
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pytest
-from enumerated import EnumeratedChain, enumerated_chain
-from scipy.special import xlogy
+from enumerated import KnownChain, enumerated_chain
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -48,31 +46,6 @@ WHERE = pytest.mark.parametrize("where", FIXED)
 SYMBOLS = Symbols(range(4), handle_unknown="error")
 
 
-@dataclass(frozen=True)
-class KnownRows(EnumeratedChain):
-    """Rows whose probabilities replace whatever an M-step, or a mean, would say."""
-
-    known: np.ndarray = None  # NaN where cells are free
-
-    @property
-    def free(self):
-        return np.isnan(self.known)
-
-    def mean(self, cells, kept=None):
-        return np.where(self.free, super().mean(cells, kept), self.known)
-
-    def flat_prior(self, prior):
-        return np.where(self.free, super().flat_prior(prior), 0.0)
-
-    def average(self, counts, prior, before):
-        weights, cost = super().average(counts, prior, before)
-        return np.where(self.free, weights, self.known), cost
-
-    def log_evidence(self, counts, prior, sample):
-        of_known = xlogy(counts, np.where(self.free, 1.0, self.known)).sum(axis=-1)
-        return of_known + super().log_evidence(counts, prior, sample)
-
-
 def flat(fixed, end=False):
     """The known cells as the enumeration lays them out."""
     n, cells = 3 + end, []
@@ -98,7 +71,7 @@ def known_chain(family, where, value=0.3, end=False, **more):
     settings = {"alpha": value, "beta": value, "emission": SYMBOLS, "init": init, "fixed": fixed}
     estimator = family(3, **settings | more)
     plain = enumerated_chain(estimator, X, 3)
-    return KnownRows(plain.real, plain.uses, plain.rows, flat(fixed, end)), estimator._algorithm()
+    return KnownChain(plain.real, plain.uses, plain.rows, flat(fixed, end)), estimator._algorithm()
 
 
 def gaps(model, algorithm, n_sweeps=4):
@@ -128,7 +101,7 @@ def test_sweeps_are_those_of_the_enumeration(where, family, value, end):
 def test_free_rows_are_seen():
     """Rows that are not known, but were taken for known, would be noticed."""
     model, algorithm = known_chain(VBHMM, "some transitions")
-    wrong = KnownRows(model.real, model.uses, model.rows, flat(FIXED["transitions"]))
+    wrong = KnownChain(model.real, model.uses, model.rows, flat(FIXED["transitions"]))
     assert gaps(wrong, algorithm) > 1e-3
 
 
@@ -137,7 +110,7 @@ def test_free_rows_are_seen():
 def test_samples_are_of_the_exact_posterior(where, update):
     settings = {"update": update, "max_iter": 4000, "random_state": 0, "samples": Samples(thin=1)}
     model, algorithm = known_chain(GibbsHMM, where, **settings)
-    tiny = KnownRows(model.real, model.uses[1:4], model.rows, model.known)
+    tiny = KnownChain(model.real, model.uses[1:4], model.rows, model.known)
     estimator = GibbsHMM(3, alpha=0.3, beta=0.3, emission=SYMBOLS, init=KNOWN, **settings)
     estimator.set_params(fixed=FIXED[where]).fit(X[1:4])
     expected = tiny.exact_counts(tiny.prior(tiny.hyper()))

@@ -1,12 +1,25 @@
 """Models made of parameters, without a fit."""
 
+import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
-from sklearn_cvb import EMHMM, EMHMMTagger, HMMParameters, Transitions
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    EMHMMTagger,
+    GibbsHMM,
+    HMMParameters,
+    Samples,
+    Symbols,
+    Transitions,
+)
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
@@ -115,3 +128,82 @@ def test_what_is_missing_is_told(tables, message):
         EMHMM.from_parameters(**tables)
     with pytest.raises(TypeError, match="EMHMMTagger"):
         EMHMMTagger.from_parameters(KNOWN)
+
+
+# As text
+
+
+FITS = {
+    "EM": lambda **more: EMHMM(2, random_state=0, **more),
+    "VB": lambda **more: VBHMM(2, random_state=0, max_iter=20, tol=0, **more),
+    "CVB": lambda **more: CVBHMM(2, random_state=0, max_iter=20, tol=0, **more),
+    "Gibbs": lambda **more: GibbsHMM(
+        2, random_state=0, max_iter=20, samples=Samples(temperatures=(1.0, 1.0)), **more
+    ),
+}
+
+
+@pytest.mark.parametrize("algorithm", FITS)
+@pytest.mark.parametrize("end_state", [False, True])
+def test_text_says_all_that_was_learned(algorithm, end_state):
+    model = FITS[algorithm](transitions=Transitions(end_state=end_state)).fit(X)
+    text = model.to_json()
+    again = EMHMM.from_json(text)
+    unknown = [*X, ["a", "?", None]]
+    assert np.allclose(again.score_samples(unknown), model.score_samples(unknown), atol=1e-12)
+    assert np.array_equal(again.vocabulary_, model.vocabulary_)
+    # Whoever has no package reads it, too.
+    tables = json.loads(text)["parameters"]
+    assert np.array_equal(tables["transmat"], model.transmat_)
+    assert np.array_equal(tables["emissionprob"], model.emissionprob_)
+    assert tables["vocabulary"] == ["a", "b", "c"]
+    assert EMHMM.from_json(again.to_json()).score(X) == pytest.approx(model.score(X), abs=1e-12)
+
+
+def test_text_of_closed_vocabularies_and_topologies():
+    closed = EMHMM(2, emission=Symbols(handle_unknown="error"), transitions="left-right").fit(
+        [[1, 2, 2], [1, 1, 2]]
+    )
+    again = EMHMM.from_json(closed.to_json())
+    assert again.score([[1, 2, 2]]) == pytest.approx(closed.score([[1, 2, 2]]), abs=1e-12)
+    with pytest.raises(ValueError, match="unknown word 7"):
+        again.score([[7]])
+
+
+@pytest.mark.parametrize("kind", EMISSIONS)
+def test_text_of_numbers(kind):
+    emission, table = EMISSIONS[kind]
+    model = EMHMM(2, emission=emission, random_state=0).fit([table])
+    again = EMHMM.from_json(model.to_json())
+    assert np.allclose(again.score_samples([table]), model.score_samples([table]), rtol=1e-12)
+    assert np.array_equal(again.predict([table])[0], model.predict([table])[0])
+
+
+def test_text_of_columns_by_name_numbers_them():
+    frame = pd.DataFrame(NUMBERS, columns=["east", "north"])
+    mixed = Columns([(Gaussian("diag"), ["north"]), (Gaussian("full"), ["east"])])
+    model = EMHMM(2, emission=mixed, random_state=0).fit([frame])
+    again = EMHMM.from_json(model.to_json())
+    assert np.allclose(again.score_samples([NUMBERS]), model.score_samples([frame]), rtol=1e-12)
+
+
+def test_text_of_taggers_names_the_tags():
+    tags = {"a": ["X"], "b": ["X", "Y"]}
+    tagger = EMHMMTagger(tags, random_state=0).fit(X)
+    text = tagger.to_json()
+    assert json.loads(text)["tags"] == ["X", "Y"]
+    again = EMHMM.from_json(text)
+    assert np.allclose(again.score_samples(X), tagger.score_samples(X), atol=1e-12)
+    assert tagger.classes_[again.predict(X)[0]].tolist() == tagger.predict(X)[0].tolist()
+
+
+def test_what_is_no_model_is_told():
+    with pytest.raises(ValueError, match="no model that to_json wrote"):
+        EMHMM.from_json("[1, 2]")
+    text = EMHMM.from_parameters(KNOWN).to_json()
+    with pytest.raises(ValueError, match="version 2 of the format"):
+        EMHMM.from_json(text.replace('"version": 1', '"version": 2'))
+    with pytest.raises(TypeError, match=r"symbols that are text or numbers, not b'a'"):
+        EMHMM(2, random_state=0).fit([[b"a", b"b"]]).to_json()
+    with pytest.raises(NotFittedError):
+        EMHMM().to_json()

@@ -446,7 +446,7 @@ class NumberChain(Model):
 
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
-        kept = state.work.kept
+        kept = [one for block in state.work.kept for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
         means = self.means(counts, state.prior, state.shares)
         return Sampled(paths, means, tuple((one.counts, one.prior) for one in kept)), 1.0

@@ -179,7 +179,7 @@ def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
 
 def cautions_of_rows(X: Any) -> list[str]:
     """What is to be said of a table with more rows than columns."""
-    shape = getattr(X, "shape", ()) if is_table(X) else ()
+    shape: tuple[int, ...] = getattr(X, "shape", ()) if is_table(X) else ()
     n_rows, width = shape if len(shape) == 2 else (0, 0)
     if n_rows <= width or width == 1:
         return []

@@ -283,11 +283,11 @@ class SymbolChain(Model):
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         memory, problem, settings = state.work, self.problem, self.settings
-        notes = [traced.notes for traced in memory.trace if traced.is_kept]
+        notes = [one.notes for block in memory.trace for one in block if one.is_kept]
         proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()
         paths, kept = None, None
         if memory.kept:
-            paths = np.array(memory.kept)[:, problem.is_given]
+            paths = np.concatenate(memory.kept)[:, problem.is_given]
             drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
             kept = PathCounts(problem, settings.counts_rare, state.prior, *drawn)
         rate = accepted / proposed if proposed else 1.0
