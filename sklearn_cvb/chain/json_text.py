@@ -15,7 +15,7 @@ _PLAIN = (str, bool, int, float, type(None))
 
 
 def text_of(hmm: Any) -> str:
-    """The parameters of a fitted model, what they are parameters of, and a tagger's tags."""
+    """The parameters of a fitted model, what they are parameters of, and names of tags."""
     transitions = setting_of(hmm, "transitions")
     content = {
         "format": _FORMAT,
@@ -27,8 +27,9 @@ def text_of(hmm: Any) -> str:
         },
         "parameters": means_of(hmm).get_params(),
     }
-    if hasattr(hmm, "classes_"):
-        content["tags"] = hmm.classes_
+    for name, attribute in (("tags", "classes_"), ("categories", "categories_")):
+        if hasattr(hmm, attribute):
+            content[name] = getattr(hmm, attribute)
     return json.dumps(_plain(content), allow_nan=False, ensure_ascii=False, indent=1)
 
 

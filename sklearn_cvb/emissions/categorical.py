@@ -32,10 +32,11 @@ _MOST_CATEGORIES = 2**16
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Categorical(Emission):
-    """Columns of category codes 0, 1, 2, ..., independent given the state.
+    """Columns of category codes 0, 1, 2, ..., or in frames of text, independent given the state.
 
     For columns beside others in `Columns`. Where symbols are all there is, the word "categorical"
-    takes any hashable symbols, and is faster.
+    takes any hashable symbols, and is faster. A column of text in frames gets codes by itself: its
+    sorted labels are the model's ``categories_[name]``, the order of all tables of this column.
 
     Parameters
     ----------
@@ -67,6 +68,10 @@ class Categorical(Emission):
     concentration_prior: float | None = None
     n_categories: int | None = None
     floor: float = 1e-6
+
+    def categorical(self, names: list[Any]) -> list[Any]:
+        """All of them."""
+        return names
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """The last category of each column."""

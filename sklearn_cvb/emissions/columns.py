@@ -37,6 +37,16 @@ class Columns(Emission):
 
     parts: Sequence[tuple[Emission, Sequence[int | str]]]
 
+    def categorical(self, names: list[Any]) -> list[Any]:
+        """Those of the parts that have some."""
+        pairs = [(emission, own.tolist()) for emission, own in self._pairs()]
+        named = [
+            (emission, [names[c] if isinstance(c, int) and c < len(names) else c for c in own])
+            for emission, own in pairs
+        ]
+        found = [name for emission, own in named for name in emission.categorical(own)]
+        return [name for name in found if name in names]
+
     def numbered(self, names: list[Any] | None) -> "Columns":
         known = names or []
         named = [name for _, own in self._pairs() for name in own.tolist() if isinstance(name, str)]

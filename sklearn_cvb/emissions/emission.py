@@ -173,6 +173,10 @@ class Family:
 class Emission(BaseEstimator):
     """Settings of an emission: what `bind` makes a `Family` of."""
 
+    def categorical(self, names: list[Any]) -> list[Any]:
+        """The columns, of frames with these names, whose values may be labels in place of codes."""
+        return []
+
     def numbered(self, names: list[Any] | None) -> "Emission":
         """The same with columns by number that settings have by name; None: they have no names."""
         return self

@@ -170,7 +170,9 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
             name = "vocabulary"
         else:
             if isinstance(model, BaseHMM):
-                tell(model._observed.cautions_of_rows(X))
+                from sklearn_cvb.chain.numbers.series import cautions_of_rows
+
+                tell(cautions_of_rows(X))
             return model
         if known_words(model)[0] is None:
             sequences, _, messages = reading.sequences_to_fit(model, X, None)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from sklearn_cvb.estimators.parameters import (
     UnknownWords,
     chain_of,
 )
-from sklearn_cvb.grammar.grammar import Grammar, written_out
+from sklearn_cvb.grammar.grammar import Grammar, grammar_from, written_out
 from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
 from sklearn_cvb.grammar.layout import GrammarLayout, laid_out_over, lay_out, problem_of, unseen
 from sklearn_cvb.grammar.model import (
@@ -589,6 +589,54 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
     _zero_alpha = True
 
     partial_fit = partial_fit
+
+    @classmethod
+    def from_parameters(cls, grammar: Any, *, handle_unknown: str = "error") -> Self:
+        """A fitted model that has the probabilities of a grammar, without a fit.
+
+        It parses, scores and samples; what only a fit tells, such as `history_`, it lacks. A later
+        `fit` starts from these probabilities.
+
+        Parameters
+        ----------
+        grammar : str, nltk.PCFG, Grammar or list of trees
+            With probabilities; of trees the relative frequencies of their rules.
+        handle_unknown : {"error", "smooth", "rare"}, default="error"
+            As of the class.
+
+        Returns
+        -------
+        EMPCFG
+
+        Raises
+        ------
+        ValueError
+            If the grammar has no probabilities, or those of a symbol do not sum to 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_cvb import EMPCFG
+        >>> model = EMPCFG.from_parameters("S -> S S [0.4] | 'a' [0.6]")
+        >>> print(model.predict([["a", "a"]])[0])
+        (S (S a) (S a))
+        >>> float(np.exp(model.score_samples([["a", "a"]])).round(3)[0])
+        0.144
+        """
+        known = grammar_from(grammar)
+        known.with_fixed(known.symbols)  # where all probabilities are there and sum to 1
+        model = cls(known, init="grammar", handle_unknown=handle_unknown)
+        words, layout = lay_out(model, None)
+        kept, nothing = np.array(known.probabilities), np.zeros(len(layout.lhs))
+        learned = Learned(words, layout, nothing, kept, kept=kept)
+        attributes = {
+            "counts_": PCFGCounts(kept),
+            "alpha_": 0.0,
+            "unexplained_": np.empty(0, np.intp),
+            **attributes_of(words, layout),
+        }
+        model._leave(Left(learned, attributes), Reading(None, words, {}))
+        return model
 
     def _algorithm(self) -> EM:
         if isinstance(self.update, str) and self.update == "batch":

@@ -124,6 +124,8 @@ class Emissions(Parameters):
     parts_ : list of dict
         What each part of `Columns` leaves, by the names above; of categories
         `category_probabilities_`, an array of shape (n_components, n_categories) for each column.
+    categories_ : dict of ndarray
+        Of columns of text, by name: the label of each category. Only where frames have some.
     """
 
     # Which words there are `emissions.NAMED` says, which is loaded where numbers are learned from.

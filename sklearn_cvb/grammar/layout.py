@@ -95,10 +95,11 @@ class GrammarLayout(NamedTuple):
         return cells[cells >= 0]
 
 
-def lay_out(settings: Any, sequences: Sequences) -> tuple[Vocabulary, GrammarLayout]:
-    """The words and the grammar of a model with these settings that is fitted to sequences."""
+def lay_out(settings: Any, sequences: Sequences | None) -> tuple[Vocabulary, GrammarLayout]:
+    """The words and the grammar of a model with these settings; where it is given, of no others."""
     given = settings.grammar
     if given is None:
+        assert sequences is not None, "they have the words"
         return laid_out_over(settings, types_to_learn(settings, sequences))
     if settings.rules == "independent":
         raise ValueError(

@@ -5,6 +5,8 @@ import pickle
 import numpy as np
 import pytest
 from enumerated import KnownGrammar, enumerated_grammar
+from restatement_pcfg import frequencies
+from scipy.special import logsumexp, xlogy
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -121,3 +123,32 @@ def test_what_cannot_be_fixed_is_told():
     odd = Grammar(KNOWN.symbols, KNOWN.start, KNOWN.rules, 0.5 * KNOWN.probabilities)
     with pytest.raises(ValueError, match=r"'A', which are fixed, sum to 0\.5, not to 1"):
         odd.with_fixed(["A"])
+
+
+# Without a fit
+
+
+def test_a_model_of_probabilities_scores_as_all_trees_do():
+    model = EMPCFG.from_parameters(KNOWN)
+    uses = frequencies(KNOWN, X, 3)
+    expected = [logsumexp(xlogy(table, KNOWN.probabilities).sum(axis=1)) for table in uses]
+    assert np.allclose(model.score_samples(X), expected, atol=1e-12)
+    assert np.array_equal(model.rule_probabilities_, KNOWN.probabilities)
+    best = [np.nanmax(xlogy(table, KNOWN.probabilities).sum(axis=1)) for table in uses]
+    for pairs, weight in zip(model.parse(X, n_best=1), best, strict=True):
+        assert pairs[0][1] == pytest.approx(weight, abs=1e-12)
+    _, trees = model.sample(400, random_state=0)
+    assert np.mean([len(tree) == 1 for tree in trees]) == pytest.approx(0.3, abs=0.07)
+    assert not hasattr(model, "history_")
+    assert pickle.loads(pickle.dumps(model)).score(X) == model.score(X)
+    with pytest.raises(ValueError, match="unknown word 'z'"):
+        model.predict([["z"]])
+    assert clone(model).fit(X).converged_
+
+
+def test_a_model_needs_all_probabilities():
+    with pytest.raises(ValueError, match="a grammar without probabilities"):
+        EMPCFG.from_parameters("S -> 'a' | 'b'")
+    # Of trees they are relative frequencies.
+    model = EMPCFG.from_parameters(["(S (N we) (V ran))", "(S (N we) (V saw) (N it))"])
+    assert np.exp(model.score_samples([["it", "ran"]])[0]) == pytest.approx(0.5 / 3 / 2)

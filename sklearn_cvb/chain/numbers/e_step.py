@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.numbers.series import Categories
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain import side_by_side
@@ -36,6 +37,7 @@ class NumericProblem(NamedTuple):
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
     names: list[Any] | None  # of the columns, where frames were given
+    categories: Categories  # of columns of text
     is_table: bool  # whether X was a 2-D array of single numbers
     start: np.ndarray | None  # posteriors (n_steps, K) of a fitted model given as a start
     settings: bytes  # the emission as it was set, pickled

@@ -24,6 +24,7 @@ from sklearn_cvb.chain.numbers.leave_out import (
     score,
     sweep,
 )
+from sklearn_cvb.chain.numbers.series import Categories
 from sklearn_cvb.chain.parameters import (
     Concentrations,
     HMMCounts,
@@ -226,6 +227,7 @@ class Fitted(NamedTuple):
     predicting: Scores  # log densities for states
     scoring: Scores  # and for likelihoods
     names: list[Any] | None  # of columns, where frames were fitted
+    categories: Categories  # of columns of text
     is_table: bool  # whether a 2-D array of single numbers was fitted
     # "point": densities under the point; "expected": expected for states and predictive for
     # likelihoods; "predictive": predictive for both.
@@ -442,7 +444,8 @@ class NumberChain(Model):
         scores = densities(reads, family, statistics, point)
         if point is None:
             point = family.mean(statistics)
-        return Fitted(family, point, *scores, problem.names, problem.is_table, reads)
+        names = problem.names, problem.categories
+        return Fitted(family, point, *scores, *names, problem.is_table, reads)
 
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""

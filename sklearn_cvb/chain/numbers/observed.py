@@ -1,16 +1,12 @@
 """What hidden Markov models of numbers do; `chain.symbols.observed` has those of symbols.
 
 `BaseHMM` asks one of the two, as its parameter `emission` says; both have the same functions.
-
-A sample is a sequence: an array of shape (length, n_columns), or (length,) for a single column; a
-3-D array holds sequences of equal length, a 2-D array one sequence of single numbers in each row.
 """
 
 import pickle
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +30,12 @@ from sklearn_cvb.chain.numbers.model import (
     model_posterior,
     without_emission,
 )
+from sklearn_cvb.chain.numbers.series import (
+    cautions_of_shape,
+    observations_of,
+    read_series,
+    series_to_fit,
+)
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
@@ -46,7 +48,7 @@ from sklearn_cvb.chain.parameters import (
 from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
 from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.emissions import NAMED
-from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
+from sklearn_cvb.emissions.emission import Emission, Scores
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
@@ -55,277 +57,15 @@ from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
     arrange,
-    caution_of_single_steps,
     is_missing,
-    is_of_order,
-    is_table,
-    place,
-    refuse_lengths,
-    samples_of,
-    short_repr,
 )
 from sklearn_cvb.reading.validation import (
-    LENGTHS,
     InvalidParameterError,
     check_table,
     check_table_to_fit,
     tell,
 )
 from sklearn_cvb.settings import asked_of, setting_of
-
-_ARRAYS = "arrays of shape (length, n_columns)"
-_FORM = f"pass a list of {_ARRAYS}"
-# Text and times, which float() may read as something else.
-_NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
-
-
-class Series(NamedTuple):
-    """Observations as read."""
-
-    table: np.ndarray  # (n_steps, n_columns), NaN where missing
-    # Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
-    corpus: Corpus
-    names: list[Any] | None  # of the columns, where the sequences are frames
-    is_table: bool  # whether X had one number a step, in rows of a 2-D array
-
-
-def read_series(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
-    """Read sequences of numbers; `checked` validates a 2-D array."""
-    if len(getattr(X, "shape", ())) == 3:
-        # Sequences, steps, columns; steps without any value at the end are padding.
-        cube = _numbers(np.asarray(X), "X")
-        if not cube.size:
-            raise ValueError(
-                f"Found array with 0 sample(s) or feature(s): X has shape {cube.shape}"
-            )
-        lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
-        return _series(cube[inside], lengths, cube.shape[1], None, False)
-    if is_table(X):
-        return _read_rows(X, checked)
-    if isinstance(X, str | bytes):
-        raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
-    samples = samples_of(X, _ARRAYS)
-    if not samples:
-        raise ValueError("Found array with 0 sample(s): X holds no sequence")
-    names = _common_names(samples)
-    arrays = [_steps_of(sample, i) for i, sample in enumerate(samples)]
-    lengths = np.array([len(array) for array in arrays])
-    if not lengths.all():
-        raise ValueError(f"sequence {int(lengths.argmin())} is empty: leave empty sequences out")
-    widths = {array.shape[1] for array in arrays}
-    if len(widths) > 1:
-        first = arrays[0].shape[1]
-        odd = next(i for i, array in enumerate(arrays) if array.shape[1] != first)
-        raise ValueError(f"X[{odd}] has {arrays[odd].shape[1]} columns, but X[0] has {first}")
-    return _series(np.concatenate(arrays), lengths, None, names, False)
-
-
-def series_to_fit(X: Any, y: Any, estimator: Any) -> tuple[Series, dict[str, Any], tuple[str, ...]]:
-    """Training sequences, what scikit-learn knows of their columns, and messages.
-
-    `y` is not used, but who gives lengths there is told what to do.
-    """
-    attributes: dict[str, Any] = {}
-
-    def checked(table: Any) -> np.ndarray:
-        table, found = check_table_to_fit(estimator, table)
-        attributes.update(found)
-        return table
-
-    series = read_series(X, checked)
-    if not series.is_table:
-        attributes["n_features_in_"] = series.table.shape[1]
-        if series.names and all(isinstance(name, str) for name in series.names):
-            attributes["feature_names_in_"] = np.array(series.names, dtype=object)
-    missing, messages = np.isnan(series.table).all(axis=0), []
-    if missing.any():
-        names = series.names or range(len(missing))
-        empty = [name for name, is_empty in zip(names, missing, strict=True) if is_empty]
-        where = "at all" if missing.all() else f"in columns {empty}"
-        messages.append(
-            f"X has no value {where}: nothing can be learned there, and the prior alone says what "
-            "states emit"
-        )
-    messages += cautions_of_shape(estimator, X, series)
-    n_sequences = len(series.corpus.starts) - 1
-    refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
-    return series, attributes, tuple(filter(None, messages))
-
-
-def observations_of(series: Series, family: Family) -> Any:
-    """What a family reads; a value that it cannot have is named by its sequence and position."""
-    try:
-        return family.read(series.table)
-    except OutsideSupport as error:
-        where = place(error.step, series.corpus.starts)
-        raise ValueError(f"{error.why} ({where}, column {error.column})") from None
-
-
-def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
-    """What is to be said where X may have been meant to be read in another way."""
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    n_steps = len(series.table)
-    if len(shape) == 3 and shape[1] < shape[2]:
-        return [
-            f"X of shape {shape} is read as {shape[0]} sequences of {shape[1]} steps and "
-            f"{shape[2]} columns: if it is (sequence, column, step), as sktime and aeon have it, "
-            "pass X.transpose(0, 2, 1) or sklearn_cvb.split_panel(X)"
-        ]
-    if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
-        one = "[X]" if series.is_table else "[numpy.concatenate(X)]"
-        return [caution_of_single_steps(n_steps, one)] if is_of_order(hmm) else []
-    return cautions_of_rows(X)
-
-
-def cautions_of_rows(X: Any) -> list[str]:
-    """What is to be said of a table with more rows than columns."""
-    shape: tuple[int, ...] = getattr(X, "shape", ()) if is_table(X) else ()
-    n_rows, width = shape if len(shape) == 2 else (0, 0)
-    if n_rows <= width or width == 1:
-        return []
-    rows = "X" if isinstance(X, np.ndarray) else "X.to_numpy()"
-    return [
-        f"each of the {n_rows} rows of X is read as a sequence of {width} numbers: one series of "
-        f"{width} columns is [X] (if it is several, {LENGTHS}); to say that rows are sequences "
-        f"pass list({rows})"
-    ]
-
-
-def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
-    """A 2-D array; missing values at a row's end are padding."""
-    shape = getattr(X, "shape", ())
-    if len(shape) > 3:
-        raise ValueError(
-            f"Found array with dim {len(shape)}: X has shape {shape}; {_FORM}, or an array of "
-            "shape (n_sequences, length, n_columns)"
-        )
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
-        _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
-    table = _numbers(checked(X), "X")
-    lengths, inside = _without_padding(~np.isnan(table))
-    return _series(table[inside][:, None], lengths, table.shape[1], None, True)
-
-
-def _without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths of rows up to the last step that is observed, and which steps these have."""
-    steps = np.arange(1, observed.shape[1] + 1)
-    lengths = np.where(observed, steps, 0).max(axis=1)
-    if not lengths.all():
-        raise ValueError(f"sequence {int(lengths.argmin())} is empty: all its values are missing")
-    return lengths, steps <= lengths[:, None]
-
-
-def _series(
-    table: np.ndarray,
-    lengths: np.ndarray,
-    width: int | None,
-    names: list[Any] | None,
-    is_table: bool,
-) -> Series:
-    # Sums do not depend on how frames lie in memory.
-    table = np.ascontiguousarray(table)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    _refuse_infinite(
-        np.isinf(table), lambda step, column: f"{place(step, starts)}, column {column}"
-    )
-    tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
-    return Series(table, Corpus(tokens, starts, width, []), names, is_table)
-
-
-def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) -> None:
-    """Raise for the first infinity of a table."""
-    if infinite.any():
-        where = place_of(*map(int, np.argwhere(infinite)[0]))
-        raise ValueError(
-            f"Input X contains infinity or a value too large for float64: {where}; NaN stands for "
-            "a missing value"
-        )
-
-
-def _steps_of(sample: Any, index: int) -> np.ndarray:
-    """One sequence as an array of shape (length, n_columns)."""
-    name = f"X[{index}]"
-    if isinstance(sample, str | bytes) or np.isscalar(sample) or sample is None:
-        raise TypeError(
-            f"{name} is {short_repr(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
-        )
-    if isinstance(sample, tuple) and len(sample) == 2 and hasattr(sample[1], "to_numpy"):
-        raise TypeError(
-            f"{name} is a pair of a name and a frame or column, as groupby gives: pass "
-            "[group for _, group in X]"
-        )
-    columns = list(sample.columns) if hasattr(sample, "columns") else None
-    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
-    array = _numbers(values, name, columns)
-    if array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2 or (len(array) and not array.shape[1]):
-        raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
-    return array
-
-
-def _numbers(values: Any, name: str, columns: list[Any] | None = None) -> np.ndarray:
-    """Values as float64; None and what else stands for a missing value is NaN.
-
-    Messages name the column, where `columns` have names.
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} has rows of different lengths: {_FORM}") from None
-    if array.dtype.kind == "c":
-        raise ValueError(
-            f"Complex data not supported: {name} holds complex numbers; give their real and "
-            "imaginary parts as columns of their own"
-        )
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
-    found = np.empty(array.shape)
-    for place_in, value in np.ndenumerate(array.astype(object)):
-        found[place_in] = _number(value, name, columns and columns[place_in[-1]])
-    return found
-
-
-def _number(value: Any, name: str, column: Any = None) -> float:
-    """A single value as a float."""
-    if is_missing(value):
-        return np.nan
-    why = "text or a date"
-    try:
-        if not isinstance(value, _NO_NUMBERS):
-            return float(value)
-        kind: type[Exception] = ValueError
-    except OverflowError:
-        kind, why = ValueError, "too large for float64"
-    except (TypeError, ValueError) as error:
-        kind, why = TypeError, str(error)
-    if column is not None:
-        raise kind(
-            f"{name} holds {short_repr(value)} ({why}) in column {column!r}, but emissions are "
-            "numbers: leave the column out, or turn it into numbers, with NaN where values are "
-            "missing"
-        )
-    raise kind(
-        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "
-        "NaN where values are missing, or set emission='categorical' for symbols"
-    )
-
-
-def _common_names(samples: list[Any]) -> list[Any] | None:
-    """Column names of frames, which must be the same in all of them."""
-    if not all(hasattr(sample, "columns") for sample in samples):
-        return None
-    first = list(samples[0].columns)
-    for i, sample in enumerate(samples):
-        if list(sample.columns) != first:
-            raise ValueError(
-                f"X[{i}] has columns {list(sample.columns)!r}, but X[0] has {first!r}: columns "
-                "must have the same names in the same order"
-            )
-    return first
-
 
 # What is set
 
@@ -451,7 +191,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     """X and y, to be fitted to."""
     emission, n_states = emission_of(hmm.emission), hmm.n_components
     refuse_settings_of_symbols(hmm)
-    series, attributes, messages = series_to_fit(X, y, hmm)
+    series, attributes, messages = series_to_fit(X, y, hmm, emission)
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
@@ -478,6 +218,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         family,
         cells,
         series.names,
+        series.categories,
         series.is_table,
         start,
         pickle.dumps(emission),
@@ -491,7 +232,7 @@ def emitting(hmm: Any) -> Fitted:
     emission, given = emission_of(hmm.emission), hmm.init.numeric
     family = emission.bind(emission.example(given), hmm.n_components)
     point = family.point_of(given)
-    return Fitted(family, point, *(family.at(point),) * 2, None, False, "point")
+    return Fitted(family, point, *(family.at(point),) * 2, None, {}, False, "point")
 
 
 def model(hmm: Any, read: Reading) -> NumberChain:
@@ -642,7 +383,7 @@ def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
             return check_table(hmm, table, reset=False)
         return check_table_to_fit(hmm, table)[0]
 
-    series = read_series(X, checked)
+    series = read_series(X, checked, lambda samples: numeric.categories)
     n_columns = series.table.shape[1]
     if n_columns != numeric.family.n_columns:
         hint = ""

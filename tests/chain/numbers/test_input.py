@@ -144,7 +144,7 @@ FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 5.0]})
         (scipy.sparse.csr_array(np.eye(3)), TypeError, "Sparse data was passed for X"),
         (np.zeros((2, 3, 4, 5)), ValueError, "X has shape (2, 3, 4, 5); pass a list of arrays of"),
         ([[1, 2], [1j, 2]], ValueError, "X[1] holds complex numbers; give their real and"),
-        ([FRAME.assign(b=["x", "y"])], ValueError, "in column 'b', but emissions are numbers: le"),
+        ([FRAME.assign(b=["x", "y"])], ValueError, "in column 'b', but emissions are numbers: na"),
         (
             [FRAME.assign(t=pd.date_range("2020-01-01", periods=2))],
             ValueError,
