@@ -94,7 +94,7 @@ intersphinx_mapping = {
 # API pages list what the modules' __all__ list.
 # Types in signatures that users neither make nor name.
 nitpick_ignore_regex = [
-    ("py:class", r"sklearn_cvb\.(display|emissions|estimators|grammar)\.\w+\.\w+"),
+    ("py:class", r"sklearn_cvb\.(display|emissions|estimators|grammar|learning)\.\w+\.\w+"),
     ("py:class", r"sklearn_cvb\.(reading\.corpus|store\.files)\.\w+"),
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
     # What a field may be, beside its type.
