@@ -7,6 +7,7 @@ import sys
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from estimators import heeded, known_words
@@ -597,6 +598,8 @@ def test_fitted_attributes_are_documented(kind):
         mixed = Columns([(Gaussian("diag"), [0]), (Categorical(), [1])])
         for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed):
             models.append(quick(kind, emission=emission).fit(numbers))
+        text = [pd.DataFrame({"speed": table[:, 0], "mode": list("aabbabab")}) for table in numbers]
+        models.append(quick(kind, emission=mixed).fit(text))
     if kind in (sklearn_cvb.VBHMM, sklearn_cvb.CVBHMM, sklearn_cvb.GibbsHMM):
         models.append(quick(kind, transitions=Transitions(prior="hdp")).fit(SENTENCES))
     found = {
