@@ -1,6 +1,6 @@
 """hmmlearn's own tests, run on this library's face for its users.
 
-``python -m benchmarks.hmmlearn_tests`` collects the tests in the installed package, puts the classes
+``python -m benchmarks.hmmlearn_tests`` collects the tests of the installed package, puts classes
 of `sklearn_cvb.hmmlearn` in the place of its own, runs those that use public names alone, counts,
 and says of those that do not pass why. ``--own`` runs the same cases on hmmlearn's own classes.
 """

@@ -58,6 +58,8 @@ class Stepwise(Face):
 
     def _learned_of(self, after: Any, before: Any, model: Any) -> Any:
         """Weights after a step, but for what `params` leaves out."""
+        if all(letter in self.params for letter in self._letters):
+            return after
         own, old = (getattr(weights, "chain", weights) for weights in (after, before))
         start = (own if "s" in self.params else old).start
         transition = (own if "t" in self.params else old).transition
@@ -85,6 +87,8 @@ class Stepwise(Face):
 
 def _added(counts: np.ndarray, prior: Any, before: np.ndarray) -> np.ndarray:
     """What a Dirichlet posterior's mode is made of; what was ruled out stays so."""
+    if np.ndim(prior) == 0 and prior == 1:
+        return counts
     return np.where(before == 0, 0.0, np.maximum(counts + np.asarray(prior) - 1.0, 0.0))
 
 
@@ -133,6 +137,8 @@ class CategoricalHMM(OfSymbols, Stepwise):
             self.emissionprob_ = rows(self._rng().rand(self.n_components, self.n_features))
 
     def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
+        if np.ndim(self.emissionprob_prior) == 0 and self.emissionprob_prior == 1:
+            return emission
         more = np.asarray(self.emissionprob_prior).T - 1.0
         return np.maximum(emission.reshape(-1, self.n_components) + more, 0.0).reshape(-1)
 
