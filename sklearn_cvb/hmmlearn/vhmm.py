@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_cvb.chain.numbers.model import NumberWeights
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, divergence, exp_expected_log
+from sklearn_cvb.chain.parameters import (
+    HMMCounts,
+    Prior,
+    divergence,
+    empty_counts,
+    exp_expected_log,
+)
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import Posterior
 from sklearn_cvb.hmmlearn.base import Face, OfNormals, OfSymbols, rows
@@ -52,25 +58,33 @@ class _Variational(Face):
                     raise ValueError(f"{whole} has shape {table.shape}, must have {shape}")
                 setattr(self, whole, table)
 
+    def _dirichlets(self, which: str) -> Prior:
+        """Their parameters: of the prior, or of the posterior."""
+        start, steps = (getattr(self, f"{name}_{which}_") for name in ("startprob", "transmat"))
+        # Where numbers are emitted there are no cells of emissions.
+        emission, total = np.empty(0), np.ones(self.n_components)
+        if hasattr(self, "emissionprob_prior_"):
+            table = getattr(self, f"emissionprob_{which}_")
+            emission, total = table.T.ravel(), table.sum(axis=1)
+        return Prior(start, float(start.sum()), steps, steps.sum(axis=1), emission, total)
+
     def _learn(self, model: Any) -> None:
         work = None
 
         def step() -> tuple[float, np.ndarray]:
             nonlocal work
-            start, steps = self.startprob_prior_, self.transmat_prior_
-            # Where numbers are emitted there are no cells of emissions.
-            rest = np.empty(0), np.ones(self.n_components)
-            prior = Prior(start, float(start.sum()), steps, steps.sum(axis=1), *rest)
-            seen = self.startprob_posterior_ - start, self.transmat_posterior_ - steps
-            weights, cost = self._averaged(HMMCounts(*seen, np.empty(0)), prior, model)
+            prior, posterior = map(self._dirichlets, ("prior", "posterior"))
+            seen = (getattr(posterior, name) - getattr(prior, name) for name in HMMCounts._fields)
+            cost = divergence(HMMCounts(*seen), prior, model.cells)
+            weights, of_emissions = self._averaged(posterior, model)
             found = model.infer(weights, work)
             work, counts = found.work, found.counts
             if "s" in self.params:
-                self.startprob_posterior_ = start + counts.start
+                self.startprob_posterior_ = prior.start + counts.start
             if "t" in self.params:
-                self.transmat_posterior_ = steps + counts.transition
+                self.transmat_posterior_ = prior.transition + counts.transition
             self._update_emissions(counts.emission, model)
-            return found.total - cost, found.unexplained
+            return found.total - cost - of_emissions, found.unexplained
 
         try:
             self._until_converged(step)
@@ -78,7 +92,7 @@ class _Variational(Face):
             self.startprob_ = rows(self.startprob_posterior_)
             self.transmat_ = rows(self.transmat_posterior_)
 
-    # Of emissions: weights and divergence of all from the priors; the next posteriors
+    # Weights of all, and the divergence of what numbers are emitted by; the next posteriors
     _averaged: ClassVar[Any]
     _update_emissions: ClassVar[Any]
 
@@ -142,11 +156,9 @@ class VariationalCategoricalHMM(OfSymbols, _Variational):
             drawn = self._rng().dirichlet(self.emissionprob_prior_[0], size=n)
             self.emissionprob_posterior_ = drawn * (len(X) / n)
 
-    def _averaged(self, counts: HMMCounts, prior: Prior, model: Any) -> Any:
-        own = self.emissionprob_prior_
-        seen = (self.emissionprob_posterior_ - own).T.ravel()
-        prior = prior._replace(emission=own.T.ravel(), emission_total=own.sum(axis=1))
-        return model.average(counts._replace(emission=seen), prior, None)
+    def _averaged(self, posterior: Prior, model: Any) -> Any:
+        # Nothing beside the posterior: tiny parameters would lose their digits in a difference.
+        return model.average(empty_counts(model.cells), posterior, None)[0], 0.0
 
     def _update_emissions(self, counts: np.ndarray, model: Any) -> None:
         if "e" in self.params:
@@ -277,7 +289,7 @@ class VariationalGaussianHMM(OfNormals, _Variational):
         n: int = self.n_features if self._kind() == "spherical" else 1
         return n
 
-    def _averaged(self, counts: HMMCounts, prior: Prior, model: Any) -> Any:
+    def _averaged(self, posterior: Prior, model: Any) -> Any:
         family, cells, shape = model.problem.family, model.cells, self.means_posterior_.shape
         beta, dof, scale = self.beta_posterior_, self.dof_posterior_, self.scale_posterior_
         means, many = self.means_posterior_, self._n_together
@@ -288,9 +300,8 @@ class VariationalGaussianHMM(OfNormals, _Variational):
             tables = means, beta, many * dof, many * scale
             told = [np.broadcast_to(_along(table, means), shape) for table in tables]
         found = family.taken(Posterior(*told))
-        cost = divergence(counts, prior, cells) + family.divergence_of(found)
-        weights = exp_expected_log(counts, prior, cells)
-        return NumberWeights(weights, family.expected_under(found)), cost
+        weights = exp_expected_log(empty_counts(cells), posterior, cells)
+        return NumberWeights(weights, family.expected_under(found)), family.divergence_of(found)
 
     def _update_emissions(self, counts: np.ndarray, model: Any) -> None:
         if "m" in self.params:
