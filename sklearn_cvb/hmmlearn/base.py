@@ -126,7 +126,7 @@ class Face(BaseEstimator):
     _letters: ClassVar[dict[str, tuple[str, ...]]]
     _draw_emissions: ClassVar[Any]
     _draw: ClassVar[Any]
-    _start: ClassVar[Any]
+    _first: ClassVar[Any]
     _learn: ClassVar[Any]
     _emission: ClassVar[Any]
     _has_own_monitor: ClassVar[bool] = False
@@ -176,7 +176,7 @@ class Face(BaseEstimator):
         if not self._has_own_monitor:
             self.__dict__.pop("_monitor", None)
         self.monitor_._reset()
-        hmm = EMHMM(self.n_components, emission=self._to_fit(), init=self._start())
+        hmm = EMHMM(self.n_components, emission=self._to_fit(), init=self._first())
         with announced_fit(hmm, 0):
             self._learn(hmm._model(hmm._read(sequences, None)))
         return self

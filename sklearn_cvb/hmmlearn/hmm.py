@@ -18,7 +18,7 @@ __all__ = ["CategoricalHMM", "GaussianHMM", "PoissonHMM"]
 class Stepwise(Face):
     """Steps of EM: from weights to counts, and from these to the next weights."""
 
-    def _start(self) -> HMMParameters:
+    def _first(self) -> HMMParameters:
         return self._given()
 
     def _draw(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:

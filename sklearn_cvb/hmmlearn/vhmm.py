@@ -34,7 +34,7 @@ def _pairs(*names: str) -> tuple[str, ...]:
 class _Variational(Face):
     """Steps of VB: from posteriors, which are attributes, to counts, and from these to the next."""
 
-    def _start(self) -> None:
+    def _first(self) -> None:
         return None
 
     def _shapes(self) -> dict[str, Any]:
