@@ -157,7 +157,16 @@ _LATER = {
 
 
 # The public modules beside what stands here.
-_SUBPACKAGES = ("datasets", "display", "emissions", "metrics", "plotting", "selection", "store")
+_SUBPACKAGES = (
+    "datasets",
+    "display",
+    "emissions",
+    "hmmlearn",
+    "metrics",
+    "plotting",
+    "selection",
+    "store",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -48,6 +49,13 @@ class Nested(BaseEstimator):
     """What has parameters that are such objects, or plain values that are short for one."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # scikit-learn looks at the signature each time, as long as a sweep of a small fit.
+        names: list[str] = super()._get_param_names()
+        return names
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, or parameters of one of them: ``transitions__sticky=10``.

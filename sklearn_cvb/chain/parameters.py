@@ -401,7 +401,9 @@ def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tup
 
 def log_prior_density(counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
     """The log prior in the softmax basis: the sum of u log theta over all cells (nats)."""
-    if not (prior.start_total or prior.transition_total.any() or prior.emission_total.any()):
+    # Where numbers are emitted no cell has a total.
+    emits = len(cells.state) and prior.emission_total.any()
+    if not (prior.start_total or prior.transition_total.any() or emits):
         return 0.0
     if prior.any_fixed:
         free = without_fixed(HMMCounts(prior.start, prior.transition, prior.emission), prior, cells)

@@ -142,6 +142,10 @@ class Read:
             posterior = posterior[np.repeat(inside, lattice.count)]
         return posterior, log_z
 
+    def lacking(self) -> np.ndarray:
+        """What log weights of each sequence, also of its best path, are without."""
+        return np.zeros(self.corpus.n_sequences)
+
     def log_z(self) -> np.ndarray:
         """Log-likelihood of each sequence, with its end where there is one."""
         lattice, starts, _ = self._with_ends()

@@ -6,6 +6,7 @@ Beal (2003), appendix A; Murphy (2007), "Conjugate Bayesian analysis of the Gaus
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,17 @@ class GaussianFamily(Family):
 
     has_matrices = False
 
+    # Of statistics their posterior; of a posterior E[log p(x | theta)], and its KL divergence from
+    # the prior (nats). Statistics of the same steps as if these means (as in a point) were their
+    # averages, with sums of squares around them.
+    posterior: Callable[[np.ndarray], Any]
+    expected_under: Callable[[Any], Any]
+    divergence_of: Callable[[Any], float]
+    around: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    # A posterior in the units of the data, states first in all tables, and one from such tables.
+    shown: Callable[[Any], Any]
+    taken: Callable[[Any], Any]
+
     def __init__(
         self, prior: NormalPrior, units: StandardUnits, n_states: int, is_shared: bool
     ) -> None:
@@ -71,6 +83,12 @@ class GaussianFamily(Family):
         n_precisions = n * (n + 1) // 2 if self.has_matrices else (1 if is_shared else n)
         n_tables = 1 if self.has_matrices and is_shared else n_states
         self.n_parameters: int = n_states * n + n_tables * n_precisions
+
+    def expected(self, statistics: np.ndarray) -> Any:
+        return self.expected_under(self.posterior(statistics))
+
+    def divergence(self, statistics: np.ndarray) -> float:
+        return self.divergence_of(self.posterior(statistics))
 
     def _sum(self, of_means: np.ndarray, of_precisions: np.ndarray) -> float:
         """The sum of all terms; of precisions that are shared there is one."""
@@ -201,7 +219,7 @@ class GaussianColumns(GaussianFamily):
         count, total, squares = np.split(statistics, 3, axis=-2)
         return np.maximum(count, 0.0), total, squares
 
-    def _posterior(self, statistics: np.ndarray) -> Posterior:
+    def posterior(self, statistics: np.ndarray) -> Posterior:
         count, total, squares = self._parts(statistics)
         prior, m = self.prior, self.prior.mean[:, None]
         precision = prior.mean_precision + count
@@ -218,9 +236,14 @@ class GaussianColumns(GaussianFamily):
             degrees, scale = np.broadcast_to(degrees, shape), np.broadcast_to(scale, shape)
         return Posterior(mean, precision, degrees, scale)
 
+    def around(self, statistics: np.ndarray, means: np.ndarray) -> np.ndarray:
+        count, total, squares = np.split(statistics, 3, axis=-2)
+        off = total - count * means
+        return np.concatenate([count, count * means, squares - 2.0 * means * off], axis=-2)
+
     def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
         if self.prior.is_given:
-            found = self._posterior(statistics)
+            found = self.posterior(statistics)
             # The density of mean and precision has its peak here.
             n_means = self.n_columns if self.is_shared else 1
             degrees = np.maximum(found.degrees - 2.0 + n_means, FEWEST)
@@ -240,11 +263,11 @@ class GaussianColumns(GaussianFamily):
         return Point(np.where(count > FEWEST, means, kept.means), variances)
 
     def mean(self, statistics: np.ndarray) -> Point:
-        found = self._posterior(statistics)
+        found = self.posterior(statistics)
         return Point(found.mean, found.scale / found.degrees)
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
-        found = self._posterior(statistics)
+        found = self.posterior(statistics)
         degrees, scale = found.degrees, found.scale
         if self.is_shared:
             degrees, scale = degrees[:1], scale[:1]
@@ -261,15 +284,15 @@ class GaussianColumns(GaussianFamily):
         constants = -0.5 * np.log(2.0 * np.pi * point.variances) - self.log_scales[:, None]
         return NormalScores(constants[None], point.means[None], 1.0 / point.variances[None])
 
-    def expected(self, statistics: np.ndarray) -> NormalScores:
-        found = self._posterior(statistics)
+    def expected_under(self, found: Posterior) -> NormalScores:
+        """E[log p(x | theta)] under a posterior."""
         log_precision = digamma(0.5 * found.degrees) - np.log(0.5 * found.scale)
         constants = 0.5 * (log_precision - math.log(2.0 * math.pi) - 1.0 / found.precision)
         constants = constants - self.log_scales[:, None]
         return NormalScores(constants[None], found.mean[None], (found.degrees / found.scale)[None])
 
     def predictive(self, statistics: np.ndarray) -> StudentScores:
-        found = self._posterior(as_units(statistics))
+        found = self.posterior(as_units(statistics))
         squares = found.scale * (1.0 + 1.0 / found.precision)
         constants = -0.5 * np.log(np.pi * squares) - self.log_scales[:, None]
         if not self.is_shared:
@@ -282,8 +305,9 @@ class GaussianColumns(GaussianFamily):
 
     # Objectives
 
-    def divergence(self, statistics: np.ndarray) -> float:
-        found, prior = self._posterior(statistics), self.prior
+    def divergence_of(self, found: Posterior) -> float:
+        """KL divergence of a posterior from the prior (nats)."""
+        prior = self.prior
         ratio = prior.mean_precision / found.precision
         off = found.mean - prior.mean[:, None]
         expected_precision = found.degrees / found.scale
@@ -302,7 +326,7 @@ class GaussianColumns(GaussianFamily):
         return self._sum(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
-        found, prior = self._posterior(statistics), self.prior
+        found, prior = self.posterior(statistics), self.prior
         count = self._parts(statistics)[0]
         of_means = 0.5 * np.log(prior.mean_precision / found.precision) - count * (
             0.5 * math.log(math.pi) + self.log_scales[:, None]
@@ -343,6 +367,15 @@ class GaussianColumns(GaussianFamily):
             variances = (table[:, None] if self.is_shared else table) / scale**2
         return Point(np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T))
 
+    def shown(self, found: Posterior) -> Posterior:
+        mean, precision, degrees, scale = (table.T for table in found)
+        return Posterior(self.units.data(mean), precision, degrees, scale * self.units.scale**2)
+
+    def taken(self, given: Posterior) -> Posterior:
+        mean, scale = self.units.standard(given.mean), given.scale / self.units.scale**2
+        tables = mean, given.precision, given.degrees, scale
+        return Posterior(*(np.ascontiguousarray(table.T) for table in tables))
+
     def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         means, deviations = point.means.T[states], np.sqrt(point.variances.T[states])
         return self.units.data(means + deviations * rng.standard_normal(means.shape))
@@ -351,7 +384,7 @@ class GaussianColumns(GaussianFamily):
         return self.units.data(point.means.T), point.variances.T * self.units.scale**2
 
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
-        found = self._posterior(statistics)
+        found = self.posterior(statistics)
         width = found.scale / (found.degrees * found.precision)
         return self.units.marginals(found.mean.T, width.T, found.degrees.T, found.scale.T)
 

@@ -163,7 +163,7 @@ class GaussianMatrices(GaussianFamily):
         average = total / np.maximum(count, FEWEST)[..., None]
         return count, average, products - total[..., :, None] * average[..., None, :]
 
-    def _posterior(self, statistics: np.ndarray) -> Posterior:
+    def posterior(self, statistics: np.ndarray) -> Posterior:
         prior = self.prior
         count, average, scatter = self._scatter(statistics)
         precision = prior.mean_precision + count
@@ -180,10 +180,18 @@ class GaussianMatrices(GaussianFamily):
             scale = np.broadcast_to(scale, scatter.shape)
         return Posterior(mean, precision, degrees, scale)
 
+    def around(self, statistics: np.ndarray, means: np.ndarray) -> np.ndarray:
+        n, (rows, columns) = self.n_columns, np.tril_indices(self.n_columns)
+        count, total, products = np.split(statistics, [1, 1 + n], axis=-2)
+        centre = np.ascontiguousarray(means.T)
+        off = total - count * centre
+        products = products - centre[rows] * off[columns] - off[rows] * centre[columns]
+        return np.concatenate([count, count * centre, products], axis=-2)
+
     def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
         n = self.n_columns
         if self.prior.is_given:
-            found = self._posterior(statistics)
+            found = self.posterior(statistics)
             # The density of means and precisions has its peak here; a tied precision has K means.
             degrees = found.degrees - n - 1.0 + (self.n_states if self.is_shared else 1.0)
             degrees = np.maximum(degrees, FEWEST)[..., None, None]
@@ -212,11 +220,11 @@ class GaussianMatrices(GaussianFamily):
         return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
     def mean(self, statistics: np.ndarray) -> Point:
-        found = self._posterior(statistics)
+        found = self.posterior(statistics)
         return Point(found.mean, found.scale / found.degrees[..., None, None])
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
-        found, n = self._posterior(statistics), self.n_columns
+        found, n = self.posterior(statistics), self.n_columns
         covariances = np.empty_like(found.scale)
         for k in range(self.n_states):
             if k and self.is_shared:
@@ -249,8 +257,9 @@ class GaussianMatrices(GaussianFamily):
         constants = -0.5 * (_log_determinants(factors) + self.n_columns * math.log(2.0 * math.pi))
         return self._scores(constants, point.means, np.linalg.inv(factors))
 
-    def expected(self, statistics: np.ndarray) -> MatrixScores:
-        found, n = self._posterior(statistics), self.n_columns
+    def expected_under(self, found: Posterior) -> MatrixScores:
+        """E[log p(x | theta)] under a posterior."""
+        n = self.n_columns
         factors = _cholesky(found.scale)
         constants = 0.5 * (
             self._expected_log_determinant(found, factors)
@@ -272,7 +281,7 @@ class GaussianMatrices(GaussianFamily):
     def predictive(self, statistics: np.ndarray) -> MatrixScores:
         statistics = np.ascontiguousarray(as_units(statistics))
         if self.is_shared:
-            found = self._posterior(statistics)
+            found = self.posterior(statistics)
             cholesky = _cholesky(found.scale)
             factors, log_det = _states_last(np.linalg.inv(cholesky), 2), _log_determinants(cholesky)
             mean = _states_last(found.mean, 1)
@@ -299,8 +308,9 @@ class GaussianMatrices(GaussianFamily):
 
     # Objectives
 
-    def divergence(self, statistics: np.ndarray) -> float:
-        found, prior, n = self._posterior(statistics), self.prior, self.n_columns
+    def divergence_of(self, found: Posterior) -> float:
+        """KL divergence of a posterior from the prior (nats)."""
+        prior, n = self.prior, self.n_columns
         factors = _cholesky(found.scale)
         inverse = np.linalg.inv(factors)
         ratio = prior.mean_precision / found.precision
@@ -321,7 +331,7 @@ class GaussianMatrices(GaussianFamily):
         return self._sum(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
-        found, prior, n = self._posterior(statistics), self.prior, self.n_columns
+        found, prior, n = self.posterior(statistics), self.prior, self.n_columns
         count = np.maximum(statistics[..., 0, :], 0.0)
         of_means = 0.5 * n * np.log(prior.mean_precision / found.precision) - count * (
             0.5 * n * math.log(math.pi) + self.log_scales.sum()
@@ -371,6 +381,14 @@ class GaussianMatrices(GaussianFamily):
             covariances = np.broadcast_to(tables / np.outer(scale, scale), (k, n, n)).copy()
         return Point(means, covariances)
 
+    def shown(self, found: Posterior) -> Posterior:
+        widths = np.outer(self.units.scale, self.units.scale)
+        return found._replace(mean=self.units.data(found.mean), scale=found.scale * widths)
+
+    def taken(self, given: Posterior) -> Posterior:
+        widths = np.outer(self.units.scale, self.units.scale)
+        return given._replace(mean=self.units.standard(given.mean), scale=given.scale / widths)
+
     def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         factors = _cholesky(point.covariances)
         noise = rng.standard_normal((len(states), self.n_columns))
@@ -382,7 +400,7 @@ class GaussianMatrices(GaussianFamily):
         return self.units.data(point.means), variances * self.units.scale**2
 
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
-        found = self._posterior(statistics)
+        found = self.posterior(statistics)
         # What a Wishart and a multivariate t say of one column.
         degrees = found.degrees[:, None] - self.n_columns + 1.0
         squares = np.diagonal(found.scale, axis1=-2, axis2=-1)

@@ -23,7 +23,7 @@ from sklearn_cvb.chain.traces import (
     refuse_without_posterior,
     traced,
 )
-from sklearn_cvb.estimators import hmmlearn
+from sklearn_cvb.estimators import translations
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
 from sklearn_cvb.estimators.parameters import (
     Batches,
@@ -291,7 +291,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _why_no_weights = ""
     _unknown_words = "smooth"
 
-    decode, covars_, lambdas_, monitor_ = map(hmmlearn.Elsewhere, hmmlearn.ATTRIBUTES)
+    decode, covars_, lambdas_, monitor_ = map(translations.Elsewhere, translations.ATTRIBUTES)
 
     @property
     def _observed(self) -> Any:

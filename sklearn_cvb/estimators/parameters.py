@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, ge
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_cvb.estimators.hmmlearn import translating
+from sklearn_cvb.estimators.translations import translating
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import (

@@ -48,7 +48,7 @@ def test_scores_are_those_of_what_is_observed(covariance_type):
     point = family.most_likely(statistics)
     mean = units.data(point.means)
     covariance = point.covariances * np.outer(units.scale, units.scale)
-    found, predicted = filled(family.at(point), family, gaps), family._posterior(statistics)
+    found, predicted = filled(family.at(point), family, gaps), family.posterior(statistics)
     wider = (1.0 + 1.0 / predicted.precision)[:, None, None]
     degrees = predicted.degrees - family.n_columns + 1.0
     shape = predicted.scale * wider / degrees[:, None, None] * np.outer(units.scale, units.scale)

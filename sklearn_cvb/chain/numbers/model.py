@@ -319,7 +319,8 @@ class NumberChain(Model):
         """Posteriors of a start, as independent steps."""
         if isinstance(self.init, HMMParameters) and not keep:
             first = given_start(self.problem, self.init, seed)
-            return Inferred(self.infer(first).counts, 0.0), first
+            begun = self.infer(first)
+            return Inferred(begun.counts, begun.total), first
         posterior = starting_posterior(self.problem, self.init, seed)
         if keep:
             units = first_units(self.problem, posterior.copy(), self.block_length)

@@ -146,9 +146,13 @@ class ReadNumbers(Read):
         """Log densities of the only step under all states."""
         return super().log_emission() + self.taken_off
 
+    def lacking(self) -> np.ndarray:
+        """The largest log weights of its steps."""
+        return np.add.reduceat(self.taken_off, self.corpus.starts[:-1])
+
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
-        return self.entries()[1] + np.add.reduceat(self.taken_off, self.corpus.starts[:-1])
+        return self.entries()[1] + self.lacking()
 
 
 def _read_under(

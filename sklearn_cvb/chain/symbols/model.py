@@ -160,7 +160,7 @@ class SymbolChain(Model):
         if first.weights is not None:
             found = self.infer(first.weights)
             # Which sequences have no path is told after the first sweep.
-            return Inferred(found.counts, 0.0, work=found.work), first.weights
+            return Inferred(found.counts, found.total, work=found.work), first.weights
         assert first.posterior is not None, "a start has weights or posteriors"
         counts = starting.counts_from_marginals(problem, first.posterior)
         return Inferred(counts, 0.0), uniform_weights(self.cells)
