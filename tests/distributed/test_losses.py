@@ -7,15 +7,21 @@ from functools import partial
 
 import numpy as np
 import pytest
+import random_kills
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM
 
 pytest.importorskip("distributed")
 
 import dask.bag
+from dask import delayed
 from distributed import Client, LocalCluster
 
 from sklearn_cvb import Checkpoint
+from sklearn_cvb.chain.symbols.vocabulary_pass import parameters_of
+from sklearn_cvb.learning.parts import PartIndex
+from sklearn_cvb.reading.dask import workers
+from sklearn_cvb.reading.dask.fitting import OnWorkers, Progress, WorkersLost
 
 COMMON = {"max_iter": 5, "tol": 0, "random_state": 3}
 
@@ -92,3 +98,53 @@ def test_a_fit_goes_on_after_the_kill_of_the_process_that_leads(client, kind, tm
         # Posteriors are lost with the fit, and inferred once under the counts that were saved.
         plain = CVBHMM(3, **COMMON).fit(sentences())
         assert found.objective_ == pytest.approx(plain.objective_, abs=0.05)
+
+
+# What is said, and survived
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_kill_at_a_random_time_changes_no_count(client, quiet, seed):
+    """``python tests/random_kills.py`` kills as many as are asked for."""
+    random_kills.survives(client, seed, *quiet)
+
+
+@pytest.fixture(scope="module")
+def quiet(client):
+    return random_kills.undisturbed()
+
+
+def test_errors_in_sequences_name_the_partition(client):
+    parts = [delayed([["a", "b"]]), delayed([["a"], [["b"]]])]
+    with pytest.raises(TypeError, match=r"partition 1 of X: .*sequence 1"):
+        EMHMM(2).fit(parts)
+    with pytest.raises(ValueError, match="partition 0 of X: sequence 0 is empty"):
+        EMHMM(2).fit([delayed([[]])])
+
+
+def test_nothing_but_empty_partitions_is_told_as_here(client):
+    with pytest.raises(ValueError, match="Found array with 0 sample"):
+        EMHMM(2).fit([])
+    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\): X holds no sequence"):
+        EMHMM(2).fit([delayed([]), delayed([])])
+
+
+def test_a_partition_that_reads_differently_is_noticed():
+    index, part = PartIndex(0, 0), workers.read(3, [["a", "b"]], None)
+    known = workers.origin(3, part)
+    assert known == workers.origin(3, workers.read(3, [["a", "b"]], None))
+    other = workers.read(3, [["a", "c"]], None)
+    with pytest.raises(ValueError, match="partition 3 of X held other sequences when it was read"):
+        workers.ask(None, other, (index, known), "a fit", ("facts",))
+
+
+@pytest.mark.parametrize("who", ["client", "scheduler"])
+def test_without_a_scheduler_there_is_no_waiting(who):
+    settings = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**settings) as cluster, Client(cluster) as client:
+        source = OnWorkers(client, [delayed([["a"]])], [None], Progress(0, 1))
+        source.count_words(parameters_of(EMHMM(1)))
+        (client if who == "client" else cluster).close()
+        with pytest.raises(WorkersLost, match="the scheduler of Dask is gone"):
+            source.make(None)
+        source.close()

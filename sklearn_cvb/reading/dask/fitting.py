@@ -3,7 +3,8 @@
 A round asks all shards on the workers, and sums what they find as a tree. Sums are over partitions
 in their order, never over workers, so that they do not depend on who computed what. A worker that
 dies takes its shards with it: the round is asked again, those that had answered answer the same,
-and the lost ones are made anew elsewhere.
+and the lost ones are made anew elsewhere. All that is sent is the result of a task, so that Dask
+makes it again where it is lost, and nothing is waited for without a look at who is alive.
 """
 
 import secrets
@@ -12,9 +13,11 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import Any
 
+import dask
 from dask import bag, delayed
 from dask.delayed import Delayed
-from distributed import Client, Future, get_client, wait
+from distributed import Client, Future, KilledWorker, get_client
+from distributed.comm import CommClosedError
 
 from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, merged, parameters_of
 from sklearn_cvb.learning.compilation import announced_fit
@@ -119,7 +122,7 @@ def _speed(n_tokens: int, seconds: float) -> str:
 
 
 class WorkersLost(RuntimeError):
-    """Workers died faster than a round could be finished."""
+    """Workers died faster than a round could be finished, or the scheduler did."""
 
 
 class OnWorkers:
@@ -137,10 +140,10 @@ class OnWorkers:
         self._homes = [alive[index * len(alive) // n] for index in range(n)]
         given = zip(self._computed(partitions), self._computed(labels), strict=True)
         self._parts: list[Future[Any]] = [
-            self._submit(f"read-{i}", self._homes[i], True, workers.read, X, y)
+            self._submit(f"read-{i}", self._homes[i], True, workers.read, i, X, y)
             for i, (X, y) in enumerate(given)
         ]
-        self._indices: list[PartIndex] = []
+        self._places: list[tuple[PartIndex, workers.Origin]] = []
         self._layout: Any = None
         self._shipped: Future[Any] | None = None
 
@@ -155,20 +158,39 @@ class OnWorkers:
 
     def count_words(self, model: Any) -> Any:
         """What all partitions tell of their words."""
-        shipped = self._client.scatter(model, hash=False, broadcast=True)
+        shipped, each = self._sent("model", model), list(enumerate(self._parts))
         counted = [
-            self._submit(f"words-{index}", home, True, workers.count_words, shipped, part)
-            for index, (part, home) in enumerate(zip(self._parts, self._homes, strict=True))
+            self._submit(f"words-{i}", self._homes[i], True, workers.count_words, i, shipped, part)
+            for i, part in each
         ]
-        found = self._summed("merge", counted, merged).result()
-        sizes = self._client.gather(
-            [self._client.submit(workers.size, part) for part in self._parts]
-        )
-        kept = [index for index, number in enumerate(sizes) if number]
-        self._parts = [self._parts[index] for index in kept]
-        self._homes = [self._homes[index] for index in kept]
-        self._indices = part_indices([sizes[index] for index in kept])
+        told = [
+            self._submit(f"origin-{i}", self._homes[i], True, workers.origin, i, part)
+            for i, part in each
+        ]
+        try:
+            found, *origins = self._results([self._summed("merge", counted, merged), *told])
+        except KilledWorker as error:
+            raise MemoryError(self._why_killed(error)) from None
+        kept = [one for one in origins if one.n_sequences]
+        if not kept:
+            raise ValueError("Found array with 0 sample(s): X holds no sequence")
+        self._parts = [self._parts[one.number] for one in kept]
+        self._homes = [self._homes[one.number] for one in kept]
+        indices = part_indices([one.n_sequences for one in kept])
+        self._places = list(zip(indices, kept, strict=True))
         return found
+
+    def _why_killed(self, error: KilledWorker) -> str:
+        """What is known where workers have died of a partition again and again."""
+        number = next((part for part in str(error.task).split("-") if part.isdigit()), "?")
+        found = self._client.scheduler_info(n_workers=-1)["workers"].values()
+        limit = min((worker["memory_limit"] for worker in found), default=0)
+        return (
+            f"{error.allowed_failures + 1} workers died one after the other as they read "
+            f"partition {number} of X, most likely because it does not fit into their memory "
+            f"({limit / 1e9:.1f} GB each): cut X into more partitions, as with "
+            "X.repartition(npartitions=...), or give workers more"
+        )
 
     def make(self, layout: Any) -> list[PartSummary]:
         """Make the shards under a layout."""
@@ -184,7 +206,8 @@ class OnWorkers:
 
     def close(self) -> None:
         """Drop the shards, wherever they are."""
-        self._client.run(workers.forget, self._fit, on_error="ignore")
+        if self._client.status == "running":
+            self._client.run(workers.forget, self._fit, on_error="ignore")
         self._parts = []
 
     def _answers(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
@@ -192,34 +215,45 @@ class OnWorkers:
         for _ in range(_MOST_ATTEMPTS):
             try:
                 return self._asked_once(question, total)
-            except (_Lost, CancelledError):
+            except (_Lost, CancelledError, KilledWorker, CommClosedError):
                 self._shipped = None
                 self._homes = _moved(self._homes, self._alive())
         raise WorkersLost(f"workers were lost {_MOST_ATTEMPTS} times in one round: see their logs")
 
     def _asked_once(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
+        self._refuse_without_scheduler()
         self._round += 1
         if self._shipped is None:
-            self._shipped = self._client.scatter(self._layout, hash=False, broadcast=True)
-        asked = self._client.scatter([question], hash=False, broadcast=True)[0]
+            self._shipped = self._sent(f"layout-{self._round}", self._layout)
+        asked = self._sent(f"question-{self._round}", question)
         answers = [
             self._submit(
-                f"{question[0]}-{self._round}-{index.number}",
+                f"{question[0]}-{self._round}-{place[0].number}",
                 home,
                 False,
-                *(workers.ask, self._shipped, part, index, self._fit, asked),
+                *(workers.ask, self._shipped, part, place, self._fit, asked),
             )
-            for part, index, home in zip(self._parts, self._indices, self._homes, strict=True)
+            for part, place, home in zip(self._parts, self._places, self._homes, strict=True)
         ]
         wanted = [self._summed(f"add-{self._round}", answers, workers.add)] if total else answers
-        while True:
+        return self._results(wanted, self._homes)
+
+    def _results(self, wanted: list[Future[Any]], homes: Sequence[str] = ()) -> list[Any]:
+        """What tasks find; raises where the scheduler is gone, or one of the homes they need."""
+        found: list[Any] = []
+        while len(found) < len(wanted):
             try:
-                wait(wanted, timeout=_LOOK)
+                found.append(wanted[len(found)].result(timeout=_LOOK))
             except TimeoutError:
-                if not set(self._alive()).issuperset(self._homes):
+                if not set(self._alive()).issuperset(homes):
                     raise _Lost from None
-            else:
-                return self._client.gather(wanted)
+        return found
+
+    def _sent(self, name: str, value: Any) -> Future[Any]:
+        """A value on its way to all workers."""
+        # Weights are as large as they are: nobody can make the graph smaller.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            return self._submit(name, None, False, workers.unchanged, value)
 
     def _summed(self, name: str, found: list[Future[Any]], add: Any) -> Future[Any]:
         """The sum, as a tree over neighbours."""
@@ -248,11 +282,20 @@ class OnWorkers:
 
     def _alive(self) -> list[str]:
         """Addresses of the workers, in an order that is always the same."""
+        self._refuse_without_scheduler()
         found = self._client.scheduler_info(n_workers=-1)["workers"]
         if not found:
             self._client.wait_for_workers(1)
             found = self._client.scheduler_info(n_workers=-1)["workers"]
         return sorted(found, key=lambda address: (str(found[address]["name"]), address))
+
+    def _refuse_without_scheduler(self) -> None:
+        """Raise where nobody is left who knows the workers."""
+        if self._client.status != "running" or self._client.scheduler is None:
+            raise WorkersLost(
+                f"the scheduler of Dask is gone (the client is {self._client.status}), and the "
+                "shards of this fit with it: a fit with a checkpoint goes on from its last round"
+            )
 
 
 class _Lost(Exception):

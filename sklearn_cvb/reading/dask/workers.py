@@ -8,6 +8,8 @@ it was lost as well; without posteriors it then infers them once (see `sklearn_c
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
     sums_by_key,
     word_counts_of,
 )
+from sklearn_cvb.learning.fingerprints import digest_of
 from sklearn_cvb.learning.parts import PartIndex, added
 
 _shards: dict[tuple[str, int], Any] = {}
@@ -37,10 +40,35 @@ class Answer(NamedTuple):
     tokens: dict[str, int]
 
 
-def read(X: Any, y: Any) -> Part | None:
+class Origin(NamedTuple):
+    """Which partition of X a part was read from, and a digest of what was in it."""
+
+    number: int
+    n_sequences: int
+    digest: str
+
+
+def unchanged(value: Any) -> Any:
+    """A value as the result of a task, which Dask makes again where it is lost."""
+    return value
+
+
+def read(number: int, X: Any, y: Any) -> Part | None:
     """Read a partition and what is known of its sequences; None if it is empty."""
     X = _collected(X)
-    return read_part(X, y) if len(X) else None
+    with in_partition(number):
+        return read_part(X, y) if len(X) else None
+
+
+@contextmanager
+def in_partition(number: int) -> Iterator[None]:
+    """Let messages about sequences say which partition these are in."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if type(error) not in (TypeError, ValueError):
+            raise
+        raise type(error)(f"partition {number} of X: {error}") from None
 
 
 def _collected(X: Any) -> Any:
@@ -48,25 +76,44 @@ def _collected(X: Any) -> Any:
     return X if hasattr(X, "__len__") else list(X)
 
 
-def count_words(model: Any, part: Part | None) -> WordCounts:
+def count_words(number: int, model: Any, part: Part | None) -> WordCounts:
     """What a partition tells of its words."""
-    return WordCounts({}, {}, set(), False, 0) if part is None else word_counts_of(model, part)
+    if part is None:
+        return WordCounts({}, {}, set(), False, 0)
+    with in_partition(number):
+        return word_counts_of(model, part)
 
 
-def size(part: Part | None) -> int:
-    """Number of sequences."""
-    return 0 if part is None else part.corpus.n_sequences
+def origin(number: int, part: Part | None) -> Origin:
+    """What to know a partition by."""
+    if part is None:
+        return Origin(number, 0, "")
+    found = digest_of((part.types, part.corpus.tokens, part.corpus.starts))
+    return Origin(number, part.corpus.n_sequences, found)
 
 
-def ask(layout: Any, part: Part, index: PartIndex, fit: str, question: tuple[Any, ...]) -> Answer:
+def ask(
+    layout: Any,
+    part: Part,
+    place: tuple[PartIndex, Origin],
+    fit: str,
+    question: tuple[Any, ...],
+) -> Answer:
     """Call a method of the shard of a part in the fit of this name, with its arguments."""
+    index, known = place
     key = fit, index.number
     with _changing:
         lock = _locks.setdefault(key, threading.Lock())
     with lock:
         begin = time.perf_counter(), time.thread_time()
         if key not in _shards:
-            _shards[key] = family_of(layout.estimator).shard_of(layout, part, index)
+            if origin(known.number, part) != known:
+                raise ValueError(
+                    f"partition {known.number} of X held other sequences when it was read again, "
+                    "as a worker was lost: a fit needs partitions that read the same each time"
+                )
+            with in_partition(known.number):
+                _shards[key] = family_of(layout.estimator).shard_of(layout, part, index)
         shard = _shards[key]
         name, *arguments = question
         found = getattr(shard, name)(*arguments)

@@ -1,0 +1,128 @@
+"""Workers of Dask that are killed (-9) at random times while a fit runs.
+
+``python tests/random_kills.py --kills 50 --seed 0`` kills so many, one fit each, and
+says how many fits gave the numbers they should: those of EM are equal to the last bit to an
+undisturbed fit, and the counts of CVB sum to the tokens after every round.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections import deque
+from functools import partial
+
+import dask.bag
+import numpy as np
+from distributed import Client, LocalCluster
+
+from sklearn_cvb import CVBHMM, EMHMM
+from sklearn_cvb.reading.dask.fitting import OnWorkers
+
+COMMON = {"n_components": 3, "max_iter": 8, "tol": 0, "random_state": 3}
+
+
+def sentences(n=80):
+    rng = np.random.default_rng(0)
+    return [[f"w{i}" for i in rng.integers(12, size=k)] for k in rng.integers(1, 9, n)]
+
+
+N_OBSERVED = sum(map(len, sentences()))
+bag = partial(dask.bag.from_sequence, sentences(), npartitions=6)
+
+
+def cluster(n_workers=3):
+    return LocalCluster(
+        processes=True, n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
+    )
+
+
+def kill_after(client, seconds, rng):
+    """Kill one of the workers after so many seconds; nothing if it is gone by then."""
+    found = client.run(os.getpid, on_error="return").values()
+    pids = sorted(pid for pid in found if isinstance(pid, int))
+    pid = pids[int(rng.integers(len(pids)))]
+
+    def kill():
+        time.sleep(seconds)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread
+
+
+def survives(client, seed, expected, seconds):
+    """One kill at a random time of a fit of EM (even seeds) or CVB; says what is wrong if not."""
+    rng = np.random.default_rng(seed)
+    sums, ask = [], OnWorkers.ask
+
+    def noting(self, name, *arguments):
+        found = ask(self, name, *arguments)
+        if name in ("infer", "sweep"):
+            sums.append(found.counts.emission.sum())
+        return found
+
+    kind = (EMHMM, CVBHMM)[seed % 2]
+    OnWorkers.ask = noting
+    thread = kill_after(client, rng.uniform(0.0, seconds[kind]), rng)
+    try:
+        model = kind(**COMMON).fit(bag())
+    finally:
+        OnWorkers.ask = ask
+        thread.join()
+    assert np.allclose(sums, N_OBSERVED, rtol=1e-12), sums
+    if kind is EMHMM:
+        assert np.array_equal(model.history_, expected[kind].history_)
+        assert np.array_equal(model.counts_.emission, expected[kind].counts_.emission)
+    else:
+        assert abs(model.objective_ - expected[kind].objective_) < 0.05
+
+
+def are_there(client, n_workers=3):
+    """Whether all workers are alive again."""
+    try:
+        client.wait_for_workers(n_workers, timeout=30)
+    except TimeoutError:
+        return False
+    return True
+
+
+def undisturbed():
+    """Fits without a kill, and how long they take."""
+    expected, seconds = {}, {}
+    for kind in (EMHMM, CVBHMM):
+        kind(**COMMON).fit(bag())
+        begin = time.perf_counter()
+        expected[kind] = kind(**COMMON).fit(bag())
+        seconds[kind] = time.perf_counter() - begin
+    return expected, seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    n_survived, longest = 0, 0.0
+    seeds = deque(range(arguments.seed, arguments.seed + arguments.kills))
+    while seeds:
+        with cluster() as workers, Client(workers) as client:
+            quiet = undisturbed()
+            # A nanny whose worker was killed as it started gives up: then all begin anew.
+            while seeds and are_there(client):
+                seed, begin = seeds.popleft(), time.perf_counter()
+                try:
+                    survives(client, seed, *quiet)
+                    n_survived += 1
+                except Exception as error:
+                    print(f"seed {seed}: {type(error).__name__}: {error}", flush=True)
+                longest = max(longest, time.perf_counter() - begin)
+    print(f"{n_survived} of {arguments.kills} survived, the longest fit took {longest:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
