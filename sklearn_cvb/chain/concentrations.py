@@ -15,6 +15,7 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
+from sklearn_cvb.learning.model import State
 
 
 def learn(
@@ -75,18 +76,19 @@ def learn(
     return after
 
 
-def draw_hyper(
-    chain: Any, before: Concentrations, learned: Concentrations, counts: HMMCounts, rng: Any
-) -> Concentrations:
+def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> Concentrations:
     """Under HDP the weights of the states, alpha and gamma are drawn (a method of chains)."""
+    before: Concentrations = state.hyper
     if before.shared is None:
+        learned: Concentrations = chain.learn(before, state, step, None)
         return learned
-    now = before._replace(beta=learned.beta)
+    rest = chain.learn(before._replace(shared=None, learn_alpha=False), state, step, None)
+    now = before._replace(beta=rest.beta)
     if rng is None:
         return now
     from sklearn_cvb.chain.shared_weights import drawn_weights
 
-    return drawn_weights(now, counts, rng)
+    return drawn_weights(now, state.counts, rng)
 
 
 def certain(counts: HMMCounts, cells: Cells) -> Presence:

@@ -101,8 +101,7 @@ class Gibbs(Algorithm):
         # A state that is left without tokens while weights are drawn early soon has no weight, and
         # none begins anew: under equal weights a chain finds its states sooner.
         rests = n_sweeps < self.first_kept(n_planned) * 3 // 4
-        hyper = model.learn(state.hyper, state, dirichlet.fixed_point, None)
-        hyper = model.draw_hyper(state.hyper, hyper, state.counts, None if rests else rng)
+        hyper = model.draw_hyper(state, dirichlet.fixed_point, None if rests else rng)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
         drawn = model.resample(state.counts, prior, state.shares, rng, temperature)
         value = float(model.log_evidence(drawn.counts, prior, drawn.sample))

@@ -219,9 +219,9 @@ class Model:
         """What predictions average over the kept samples: posterior means given one."""
         raise NotImplementedError
 
-    def draw_hyper(self, before: Any, learned: Any, counts: Any, rng: Any) -> Any:
-        """Concentrations that are drawn, not learned; `rng` is None while they rest."""
-        return learned
+    def draw_hyper(self, state: State, step: Any, rng: Any) -> Any:
+        """Concentrations of a sampler's next sweep: learned, or drawn but while `rng` is None."""
+        return self.learn(state.hyper, state, step, None)
 
     def remembered(self, memory: Any, sample: Any) -> Any:
         """How often each label was sampled, with one more sample; `memory` None: the first."""
