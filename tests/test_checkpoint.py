@@ -123,6 +123,37 @@ def test_every_flipped_byte_is_found_or_of_no_matter(folder):
     assert n_refused > 0.35 * len(sound)
 
 
+def test_a_flipped_bit_in_the_header_of_a_large_array_is_found(folder):
+    """Only the first of the bytes of a large member are read before its header is understood."""
+    checkpoint.save(folder, {"large": np.arange(4000.0)}, FACTS)
+    path = checkpoint.path_of(folder)
+    sound, rng = path.read_bytes(), np.random.default_rng(0)
+    header = sound.index(b"NUMPY") - 1
+    places = np.append(header + np.arange(6, 80), rng.integers(len(sound), size=120))
+    for place, bit in zip(places.tolist(), rng.integers(8, size=len(places)), strict=True):
+        flipped = bytes([sound[place] ^ (1 << int(bit))])
+        path.write_bytes(sound[:place] + flipped + sound[place + 1 :])
+        try:
+            arrays, facts = checkpoint.load(folder)
+        except ValueError as error:
+            assert "checkpoint.npz is truncated or corrupt" in str(error)  # noqa: PT017
+        else:
+            assert np.array_equal(arrays["large"], np.arange(4000.0))
+            assert facts == FACTS
+            assert place not in places[:74]
+
+
+def test_a_compressed_file_is_none_of_ours(folder):
+    path = checkpoint.path_of(folder)
+    with zipfile.ZipFile(path) as source:
+        members = {name: source.read(name) for name in source.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as target:
+        for name, content in members.items():
+            target.writestr(name, content)
+    with pytest.raises(ValueError, match=r"checkpoint\.npz is truncated or corrupt .it is compr"):
+        checkpoint.load(folder)
+
+
 def test_a_truncated_file_is_refused(folder):
     path = checkpoint.path_of(folder)
     sound = path.read_bytes()
@@ -150,7 +181,7 @@ def test_arrays_that_are_missing_or_too_large_for_memory_are_refused(folder):
 @pytest.mark.parametrize("what", ["format", "library"])
 def test_another_version_is_refused_by_name(what, folder, monkeypatch):
     if what == "format":
-        monkeypatch.setattr(checkpoint, "FORMAT", 2)
+        monkeypatch.setattr(checkpoint, "FORMAT", 99)
     else:
         monkeypatch.setattr(version, "__version__", "99.0")
     with pytest.raises(ValueError, match=f"another version: {what} .* this is"):

@@ -28,6 +28,7 @@ from sklearn_cvb.learning.checkpoints import every_of
 from sklearn_cvb.learning.compile_cases import SITUATIONS
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.learning.state_files import Packed, pack, unpack
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 WHOLE, STOP = 9, 5
 # Every estimator in every way to sweep; titles that sweep as another does are left out.
@@ -250,6 +251,83 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(name, tmp_path):
     with pytest.raises(ValueError, match=r"checkpoint\.npz cannot be read .*delete the folder"):
         clone(model).fit(X)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.npz")} == before
+
+
+def _two_broken_off(tmp_path):
+    """Two fits of the same kind in folders of their own, each with two restarts."""
+    folders = tmp_path / "one", tmp_path / "other"
+    for seed, folder in enumerate(folders):
+        EMHMM(max_iter=3, tol=0, n_init=2, random_state=seed, checkpoint=folder).fit(X)
+    return folders
+
+
+def _restarts(folder):
+    return sorted(folder.glob("*restart*.npz"))
+
+
+def _goes_on(folder):
+    seed = 0 if folder.name == "one" else 1
+    EMHMM(max_iter=5, tol=0, n_init=2, random_state=seed, checkpoint=folder, warm_start=True).fit(X)
+
+
+def test_files_of_restarts_that_were_exchanged_are_refused(tmp_path):
+    one, other = _two_broken_off(tmp_path)
+    files = [path.read_bytes() for path in _restarts(one)]
+    for path, content in zip(_restarts(one), files[::-1], strict=True):
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match="of another") as error:
+        _goes_on(one)
+    assert str(error.value) == (
+        f"checkpoint {_restarts(one)[0]} is of another restart than its name and this fit say: put "
+        "back the file that was there, or delete the folder to fit from the beginning"
+    )
+    for path, content in zip(_restarts(other), files, strict=True):
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match="is of another fit than its name"):
+        _goes_on(other)
+
+
+@pytest.mark.parametrize("what", ["estimator", "sequences"])
+def test_a_file_of_another_algorithm_or_corpus_is_refused(what, tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    EMHMM(max_iter=3, tol=0, n_init=2, random_state=0, checkpoint=one).fit(X)
+    kind, sequences = (CVBHMM, X) if what == "estimator" else (EMHMM, X[1:])
+    kind(max_iter=3, tol=0, random_state=0, checkpoint=other).fit(sequences)
+    _restarts(one)[0].write_bytes(_restarts(other)[0].read_bytes())
+    with pytest.raises(ValueError, match=f"is of another {what} than its name"):
+        _goes_on(one)
+
+
+@pytest.mark.parametrize("key", ["fit", "about", "generators", "finished", "parameters", "owner"])
+def test_a_file_without_a_key_is_refused_by_name(key, tmp_path):
+    one, _ = _two_broken_off(tmp_path)
+    name = _restarts(one)[0].stem if key == "owner" else "checkpoint"
+    saved = checkpoint.load(one, name)
+    del (saved.facts["about"] if key == "parameters" else saved.facts)[key]
+    checkpoint.save(one, saved.arrays, saved.facts, name)
+    with pytest.raises(ValueError, match=f"{name}.npz cannot be read .*does not say '{key}'"):
+        _goes_on(one)
+
+
+def test_a_file_that_holds_no_state_of_a_fit_is_refused(tmp_path):
+    one, _ = _two_broken_off(tmp_path)
+    name = _restarts(one)[0].stem
+    saved = checkpoint.load(one, name)
+    arrays, tree = pack([1, 2])
+    checkpoint.save(one, arrays, saved.facts | {"fit": tree}, name)
+    with pytest.raises(ValueError, match=f"{name}.npz cannot be read .it holds no state of a fit"):
+        _goes_on(one)
+
+
+def test_an_empty_name_is_no_folder():
+    with pytest.raises(InvalidParameterError) as error:
+        EMHMM(2, checkpoint="").fit(X)
+    assert str(error.value) == "checkpoint='' names no folder: give one, or None to save nothing"
+
+
+def test_the_lock_is_no_program(tmp_path):
+    EMHMM(2, max_iter=2, checkpoint=tmp_path).fit(X)
+    assert (tmp_path / "lock").stat().st_mode & 0o133 == 0
 
 
 def test_files_of_others_stay_when_a_fit_replaces_another(tmp_path):

@@ -11,6 +11,7 @@ from sklearn_cvb.kernels.alignment import FORBIDDEN, UNLISTED, Pairs, Sums, Tall
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import short_repr
+from sklearn_cvb.reading.sample_sizes import check_sample
 
 # Words of so many pairs are looked up at a time.
 _PIECE = 1000
@@ -86,6 +87,7 @@ class Words(NamedTuple):
 
 def words_beside(encoded: Encoded, sizes: tuple[int, int]) -> Words:
     """All two words that stand beside each other."""
+    _check_largest(np.diff(encoded.source_starts), np.diff(encoded.target_starts))
     first, keys = first_places(encoded), []
     places = np.empty(first[-1], np.int32)
     for piece in _pieces(encoded):
@@ -93,6 +95,16 @@ def words_beside(encoded: Encoded, sizes: tuple[int, int]) -> Words:
         keys.append(found)
         places[first[piece.start] : first[piece.stop]] = inverse.ravel()
     return Words(keys, places)
+
+
+def _check_largest(n: np.ndarray, m: np.ndarray) -> None:
+    """Tell of a pair that takes long, and raise where its tables have no room."""
+    n, m = n.astype(np.float64), m.astype(np.float64)
+    # Moves three times, and links (`kernels.alignment.Workspace`); three passes over them.
+    n_bytes, n_steps = 8 * n * (3 * n + 4 * m), 3 * n * n * m
+    i = int(n_steps.argmax())
+    words = f"{n[i]:,.0f} source and {m[i]:,.0f} target words"
+    check_sample(f"pair {i}", words, float(n_bytes[i]), float(n_steps[i]))
 
 
 def first_places(encoded: Encoded) -> np.ndarray:
@@ -192,8 +204,8 @@ class AlignmentCounts(NamedTuple):
         Expected number of times that each source word is linked to each target word. Unknown words,
         where a model handles them, are the last of both; the last row is that of target words
         without a source.
-    jump : ndarray of shape (2 * longest_jump + 1,)
-        Of jumps from -longest_jump to longest_jump; those that left the sentence and were drawn
+    jump : ndarray of shape (2 * n + 1,)
+        Of jumps from -n to n, see `jumpprob_`; those that left the sentence and were drawn
         again are among them.
     null : ndarray of shape (2,)
         Of target words with a source, and without.

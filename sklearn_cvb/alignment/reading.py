@@ -45,6 +45,11 @@ _DICTIONARY = (
     "a dictionary maps a source word to a list of its translations, or to their weights: "
     "{'house': {'casa': 2.0}}"
 )
+# Jumps so far have probabilities of their own where they are asked for, though sentences be short:
+# later ones may be longer. Those that lead out of all sentences tell nothing of the others, and a
+# sampler would draw them again and again until one stays.
+_FEWEST_JUMPS = 10
+
 _SIDES = "source", "target"
 
 
@@ -267,7 +272,8 @@ def reading_of(sides: Sides, y: Any, settings: Any, instead: str) -> Reading:
         more[source[word] * sizes[1] + target[other]] = weight
     encoded, others = _numbers(corpora, words), np.array(list(more), np.int64)
     beside = words_beside(encoded, sizes)
-    layout = layout_of(beside, sizes, int(settings.longest_jump), others)
+    longest = max(_FEWEST_JUMPS, int(np.diff(corpora.source.starts).max()))
+    layout = layout_of(beside, sizes, min(settings.longest_jump, longest), others)
     prior = prior_of(layout, float(settings.alpha), float(settings.beta), settings.p_null, more)
     pairs = pairs_of(encoded, beside, layout, known)
     problem = AlignmentProblem(corpora.target, (list(source), list(target)), pairs, layout, prior)

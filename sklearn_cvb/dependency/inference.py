@@ -17,6 +17,7 @@ from sklearn_cvb.kernels.dependency.arrays import (
     Sums,
     Tally,
     Workspace,
+    share_size,
     shares_for,
     workspace_for,
 )
@@ -30,6 +31,7 @@ from sklearn_cvb.kernels.dependency.trees import (
     heaviest_trees,
 )
 from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.sample_sizes import check_sample
 
 
 class Trees(NamedTuple):
@@ -61,6 +63,11 @@ def sentences_of(
     n_types, n_valences, _ = layout
     tokens = np.minimum(corpus.tokens, n_types - 1).astype(np.int64)
     starts = corpus.starts.astype(np.int64)
+    i = int(np.diff(starts).argmax())
+    n = int(starts[i + 1] - starts[i])
+    # Two charts of eight tables, and a weight for each arc (`kernels.dependency.arrays.Workspace`).
+    n_bytes = 8.0 * (16 * n * n + share_size(n, n_valences, layout.coarse is not None))
+    check_sample(f"sentence {i}", f"{n:,} tags", n_bytes, 8 / 3 * n**3)
     return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse)
 
 

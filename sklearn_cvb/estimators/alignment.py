@@ -84,8 +84,9 @@ class Alignments(Parameters):
         Expected counts after the last E-step.
     lexicon_ : Lexicon
         p(target word | source word), to be read: ``lexicon_.translations("house")``.
-    jumpprob_ : ndarray of shape (2 * longest_jump + 1,)
-        p(jump), from -longest_jump to longest_jump positions; the ends stand for all farther ones.
+    jumpprob_ : ndarray of shape (2 * n + 1,)
+        p(jump), from -n to n positions, where n is `longest_jump`, or if that is less the number of
+        words of the longest source sentence, at least 10; the ends stand for all farther ones.
     p_null_ : float
         The probability that a target word has no source.
     labels_ : ndarray
@@ -224,7 +225,7 @@ class BaseAlignmentHMM(BaseModel):
 
     @property
     def jumpprob_(self) -> np.ndarray:
-        """p(jump), shape (2 * longest_jump + 1,): from -longest_jump to longest_jump positions.
+        """p(jump), shape (2 * n + 1,): from -n to n positions.
 
         The first and the last stand for all jumps so far and farther.
         """

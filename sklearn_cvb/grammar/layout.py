@@ -40,6 +40,7 @@ from sklearn_cvb.reading.corpus import (
     types_to_learn,
     vocabulary_of,
 )
+from sklearn_cvb.reading.sample_sizes import check_sample, refuse_deep_tree
 
 # Tables pay where there are so many binary rules, as between eight symbols.
 FEWEST_RULES = 8**3
@@ -263,6 +264,7 @@ def engines_of(
 def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> Lexicon:
     """Occurrences of the grammar's terminals in a corpus without missing tokens."""
     starts = corpus.starts
+    _check_longest(layout.rules, np.diff(starts))
     text = np.minimum(corpus.tokens, layout.n_words)
     first = np.arange(len(text))
     stop = first + 1
@@ -285,6 +287,16 @@ def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> Lexicon:
         layout.symbol[entry].astype(np.int32),
         layout.cell[entry],
     )
+
+
+def _check_longest(rules: Rules, lengths: np.ndarray) -> None:
+    """Tell of a sentence that takes long, and raise where its chart has no room."""
+    i = int(lengths.argmax())
+    n = int(lengths[i])
+    n_spans = n * (n + 1) / 2
+    # An item has its symbol, and three weights or places (`kernels.tree.charts.Chart`).
+    n_bytes, n_splits = n_spans * (28 * rules.n_symbols + 24), n_spans * n / 3
+    check_sample(f"sentence {i}", f"{n:,} words", n_bytes, n_splits * max(1, len(rules.binary)))
 
 
 def _several(
@@ -359,6 +371,7 @@ def _spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ...]]:
         except ValueError as error:
             raise ValueError(f"y[{i}] is no tree in brackets: {error}") from None
     if isinstance(known, Tree):
+        refuse_deep_tree(known, f"y[{i}]")
         leaves = known.leaves()
         if len(leaves) != len(words):
             raise ValueError(

@@ -1,7 +1,7 @@
 """Arrays and facts on disk that survive whatever dies: one file, written aside and renamed.
 
 The file is a zip of ``.npy`` members and one ``facts.json``; `numpy.load` reads it, too. Nothing in
-it is pickled. Each member has its CRC-32, so that a flipped bit is found.
+it is pickled. Each member has its CRC-32, which is compared before anything else reads it.
 """
 
 import errno
@@ -20,7 +20,7 @@ import numpy as np
 
 from sklearn_cvb import version
 
-FORMAT = 1
+FORMAT = 2
 _FACTS = "facts.json"
 _ARRAY = ".npy"
 # What numpy and zipfile raise on bytes that are none of theirs.
@@ -103,6 +103,10 @@ def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> Checkpoint
     path = path_of(folder, name)
     try:
         with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+                raise ValueError("it is compressed, which none of these files is")
+            if (broken := archive.testzip()) is not None:
+                raise ValueError(f"the checksum of {broken} is not that of what was written")
             about = json.loads(archive.read(_FACTS))
             _check_version(path, about)
             names = about["arrays"]

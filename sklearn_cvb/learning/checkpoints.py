@@ -3,7 +3,8 @@
 A folder belongs to one fit. ``checkpoint.npz`` says which fit, of which estimator, parameters and
 sequences; it is written once a restart is saved, and again when the fit is done. Beside it each
 restart has a file of its own, whose name begins with the fit's: restarts are independent, so that
-each may be saved after another sweep.
+each may be saved after another sweep. It says itself whose it is, so that files that were exchanged
+are not taken for one another.
 """
 
 import os
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sklearn_cvb.learning import checkpoint_files as checkpoint
 from sklearn_cvb.learning.fingerprints import digest_of, shown
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.model import Fit, Record, Sweep
+from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.state_files import Packed, pack, unpack
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
 from sklearn_cvb.settings import setting_of
@@ -84,6 +85,10 @@ class FitCheckpoint:
     def __init__(self, job: "Job") -> None:
         estimator = job.estimator
         where = setting_of(estimator, "checkpoint")
+        if not os.fspath(where.folder):
+            raise InvalidParameterError(
+                "checkpoint='' names no folder: give one, or None to save nothing"
+            )
         self.folder: Path = Path(where.folder)
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(
@@ -132,6 +137,7 @@ class FitCheckpoint:
         except FileNotFoundError:
             return None
         path = checkpoint.path_of(self.folder)
+        _check_facts(path, facts)
         if not goes_on:
             if facts["finished"]:
                 return None
@@ -204,7 +210,8 @@ class FitCheckpoint:
 
     def _write(self, index: int, fit: Fit) -> None:
         arrays, tree = pack(fit)
-        checkpoint.save(self.folder, arrays, {"fit": tree}, _name(self._fit_name, index))
+        facts = {"fit": tree, "owner": self._owner(self._fit_name, index)}
+        checkpoint.save(self.folder, arrays, facts, _name(self._fit_name, index))
         with self._listing:
             if not self._is_listed:
                 self._list(finished=False)
@@ -236,17 +243,39 @@ class FitCheckpoint:
             why = f"no checkpoint in {self.folder}: {error}; the fit goes on without"
             tell([why])
 
+    def _owner(self, fit_name: str, index: int) -> dict[str, Any]:
+        """Whose the file of a restart is."""
+        return {
+            "estimator": self._about["estimator"],
+            "sequences": self._about["sequences"],
+            "fit": fit_name,
+            "restart": index,
+        }
+
     def _restart(self, fit_name: str, index: int) -> Fit | None:
         """A restart as it was saved; None where it was not."""
         name = _name(fit_name, index)
+        path = checkpoint.path_of(self.folder, name)
         try:
             arrays, facts = checkpoint.load(self.folder, name)
         except FileNotFoundError:
             return None
         try:
-            return unpack(Packed(arrays, facts["fit"]))
-        except ValueError as error:
-            raise _unreadable(checkpoint.path_of(self.folder, name), error) from None
+            owner, found = facts["owner"], unpack(Packed(arrays, facts["fit"]))
+            own = self._owner(fit_name, index)
+            other = [what for what in own if owner[what] != own[what]]
+        except KeyError as error:
+            raise _unreadable(path, f"it does not say {error}") from None
+        except (ValueError, TypeError) as error:
+            raise _unreadable(path, error) from None
+        if other:
+            raise ValueError(
+                f"checkpoint {path} is of another {other[0]} than its name and this fit say: put "
+                "back the file that was there, or delete the folder to fit from the beginning"
+            )
+        if not isinstance(found, Fit) or not isinstance(found.state, State):
+            raise _unreadable(path, "it holds no state of a fit")
+        return found
 
 
 @contextmanager
@@ -286,6 +315,18 @@ def _refuse_other(path: Path, before: dict[str, Any], now: dict[str, Any]) -> No
         raise ValueError(f"checkpoint {path} is of other sequences than these: {advice}")
 
 
+def _check_facts(path: Path, facts: Any) -> None:
+    """Raise ValueError where a checkpoint does not say what every one says."""
+    kinds = {"fit": object, "about": dict, "generators": list, "finished": bool}
+    of_fit = {"estimator": str, "sequences": str, "parameters": dict}
+    for said, expected in ((facts, kinds), (facts.get("about"), of_fit)):
+        for name, kind in expected.items():
+            if name not in said:
+                raise _unreadable(path, f"it does not say {name!r}")
+            if not isinstance(said[name], kind):
+                raise _unreadable(path, f"its {name!r} is {said[name]!r}")
+
+
 def _unreadable(path: Path, why: object) -> ValueError:
     """The error that names a file, and says what to do."""
     return ValueError(
@@ -302,7 +343,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
     """Hold a folder against other fits; the lock goes with the process, however it ends."""
     with checkpoint.errors_named(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT)
+        descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not _lock(descriptor):
             raise RuntimeError(

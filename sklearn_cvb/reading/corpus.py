@@ -321,12 +321,9 @@ class Taken(NamedTuple):
 
 def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
     """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
-    vocabulary, handle_unknown = known_words(estimator)
+    vocabulary, _ = known_words(estimator)
     if vocabulary is None:
-        types = types_of(sequences.tokens, sequences.starts)
-        if not types and handle_unknown == "error":
-            raise ValueError("X holds no observed token: give a vocabulary")
-        return types
+        return some_types(estimator, types_of(sequences.tokens, sequences.starts))
     given = list(vocabulary) if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
     if given is None:
         raise TypeError(f"vocabulary is {short_repr(vocabulary)}: pass a list of symbols")
@@ -336,6 +333,13 @@ def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
     if isinstance(vocabulary, set | frozenset):
         return types
     return list(dict.fromkeys(given))
+
+
+def some_types(estimator: Any, types: list[Any]) -> list[Any]:
+    """The same types; raises where there are none, and none are added."""
+    if not types and known_words(estimator)[1] == "error":
+        raise ValueError("X holds no observed token: give a vocabulary")
+    return types
 
 
 def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:

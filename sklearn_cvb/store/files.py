@@ -5,6 +5,7 @@ tags, ``tags.int32`` and ``classes.json``. ``store.json`` tells sizes and checks
 and is written last. All numbers are little-endian.
 """
 
+import glob
 import json
 import os
 import shutil
@@ -19,6 +20,9 @@ HEADER, TOKENS, STARTS, WORDS = "store.json", "tokens.int32", "starts.int64", "v
 TAGS, CLASSES = "tags.int32", "classes.json"
 # Held by the process that writes, and gone when it is done.
 LOCK = "writing.lock"
+# Names of folders beside the place of a store: of one that is written, and, in the second, of the
+# one that it replaces for as long as that takes.
+UNFINISHED, REPLACED = ".unfinished", ".replaced-"
 FILES = frozenset({HEADER, TOKENS, STARTS, WORDS, TAGS, CLASSES, LOCK})
 CODE, OFFSET = np.dtype("<i4"), np.dtype("<i8")
 
@@ -90,7 +94,7 @@ def read_header(folder: Path) -> Header:
     one, or one of another version.
     """
     if not folder.is_dir():
-        raise FileNotFoundError(f"there is no store {str(folder)!r}: write it with write_store")
+        raise FileNotFoundError(f"there is no store {str(folder)!r}: {_instead_of(folder)}")
     told = _told(folder)
     if told.get("version") != VERSION:
         raise StoreError(
@@ -107,6 +111,20 @@ def read_header(folder: Path) -> Header:
         if (found := path.stat().st_size) != expected:
             raise damaged(path, f"it has {found:,} bytes and should have {expected:,}")
     return header
+
+
+def _instead_of(folder: Path) -> str:
+    """Where a write that was to replace a store, and was killed at its end, has left both."""
+    name = glob.escape(folder.name)
+    before = sorted(folder.parent.glob(f"{name}{REPLACED}*/{name}"))
+    after = folder.with_name(folder.name + UNFINISHED)
+    if not before:
+        return "write it with write_store"
+    also = f", the new one, whole, is {str(after)!r}" if (after / HEADER).exists() else ""
+    return (
+        f"a write that was to replace it was killed; the store of before is {str(before[0])!r}"
+        f"{also}: move one of them to this place"
+    )
 
 
 def own_files(folder: Path) -> frozenset[str]:

@@ -18,9 +18,11 @@ from sklearn_cvb.store.files import (
     HEADER,
     LOCK,
     OFFSET,
+    REPLACED,
     STARTS,
     TAGS,
     TOKENS,
+    UNFINISHED,
     WORDS,
     Checked,
     Header,
@@ -272,7 +274,7 @@ def _check_place(place: Path, overwrite: bool) -> None:
 @contextmanager
 def _aside(place: Path, overwrite: bool) -> Iterator[Path]:
     """A new folder beside the place of a store, which takes that place at the end."""
-    aside = place.with_name(place.name + ".unfinished")
+    aside = place.with_name(place.name + UNFINISHED)
     aside.mkdir(parents=True, exist_ok=True)
     left = {path.name for path in aside.iterdir()}
     if left and (LOCK not in left or left - _MADE):
@@ -311,7 +313,7 @@ def _replace(place: Path, aside: Path) -> None:
             "of the new one's: move it elsewhere, or choose another folder"
         )
     # A new name, so that nobody's folder is in the way.
-    kept = Path(tempfile.mkdtemp(prefix=f"{place.name}.replaced-", dir=place.parent))
+    kept = Path(tempfile.mkdtemp(prefix=place.name + REPLACED, dir=place.parent))
     old = kept / place.name
     try:
         place.rename(old)

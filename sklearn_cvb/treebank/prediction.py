@@ -24,6 +24,7 @@ from sklearn_cvb.kernels.treebank.chart import (
 )
 from sklearn_cvb.kernels.treebank.decoding import SAME, Best, best_for, max_rule, viterbi
 from sklearn_cvb.learning.threads import on_threads
+from sklearn_cvb.reading.sample_sizes import check_sample
 from sklearn_cvb.treebank.parameters import TreebankLayout
 
 # Rounds in which expected counts of subtypes are found.
@@ -280,6 +281,12 @@ def _for_each(
 ) -> list[_Result]:
     """What `work(parser, words)` gives for each sentence."""
     parser = parser_for(*grammar)
+    i = int(np.diff(starts).argmax())
+    n = int(starts[i + 1] - starts[i])
+    # Of each span two places of every symbol, and two weights in either layer.
+    n_items = n * (n + 1) / 2 * len(parser.narrow[0])
+    n_splits = n_items * n / 3 * len(parser.coarse.pairs.left) / len(parser.narrow[0])
+    check_sample(f"sentence {i}", f"{n:,} words", 48 * n_items, n_splits)
     tokens, n_sentences = np.ascontiguousarray(tokens, np.int64), len(starts) - 1
     results: list[Any] = [None] * n_sentences
     n_threads = max(1, min(effective_n_jobs(n_jobs), n_sentences))

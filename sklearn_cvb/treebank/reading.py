@@ -19,6 +19,7 @@ from sklearn_cvb.reading.corpus import (
     short_repr,
     sorted_types,
 )
+from sklearn_cvb.reading.sample_sizes import refuse_deep_tree
 
 _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
 
@@ -85,6 +86,7 @@ def cleaned(given: Any, name: str) -> Any:
             raise ValueError(f"{name} is no tree in brackets: {error}") from None
     if not isinstance(given, Tree):
         raise TypeError(f"{name} is {short_repr(given)}: {_FORM}")
+    refuse_deep_tree(given, name)
     tree = _without_traces(given, name)
     if tree is None:
         raise ValueError(f"{name} has no words but traces: leave it out")

@@ -1,6 +1,7 @@
 """Stores: what they are written from, what they hold, and what a broken-off write leaves."""
 
 import errno
+import shutil
 import signal
 import subprocess
 import sys
@@ -327,6 +328,33 @@ def test_a_store_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch):
         write_store([X[:1]], place, overwrite=True)
     assert list(open_store(place, verify=True)) == X
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_a_kill_between_the_renames_of_a_replacement_leaves_both_stores_and_says_where(
+    tmp_path, monkeypatch
+):
+    place, killed = tmp_path / "here" / "s[1]", tmp_path / "killed"
+    write_store([X], place)
+    rename = Path.rename
+
+    def seen(self, target):
+        if self.name.endswith(".unfinished"):
+            shutil.copytree(self.parent, killed)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", seen)
+    write_store([X[:1]], place, overwrite=True)
+    with pytest.raises(FileNotFoundError) as error:
+        open_store(killed / "s[1]")
+    (old,) = killed.glob("*replaced*/*")
+    new = killed / "s[1].unfinished"
+    assert list(open_store(old, verify=True)) == X
+    assert list(open_store(new, verify=True)) == X[:1]
+    assert str(error.value) == (
+        f"there is no store {str(killed / 's[1]')!r}: a write that was to replace it was killed; "
+        f"the store of before is {str(old)!r}, the new one, whole, is {str(new)!r}: move one of "
+        "them to this place"
+    )
 
 
 # Faults

@@ -290,8 +290,10 @@ class StoredChain(SymbolChain):
             if steps == PUT_BACK:
                 continue
             settled = kept.layout.settled
-            # Counts of settled cells never change: all but those of this piece are others'.
-            own = 0.0 if settled is None else settled.count
+            # Counts of settled cells never change: all but those of this piece are others'. A unit
+            # that is alone is inferred from the prior, which has none of them.
+            is_among = steps not in (EXPECT, INFER)
+            own = settled.count if settled is not None and is_among else 0.0
             total += total_of(kept.layout, stored.log_z, shared.emission[:-1] - own)
         return total
 

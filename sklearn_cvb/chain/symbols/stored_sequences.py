@@ -47,8 +47,8 @@ def word_counts_of_store(store: CorpusStore, y: StoredTags | None, with_forms: b
     labelled: dict[tuple[Hashable, Hashable], int] = {}
     for key, times in seen.items():
         word, tag = divmod(key, n_classes)
-        if word < n_types and tag < len(classes):
-            labelled[types[word], classes[tag]] = times
+        if tag < len(classes):
+            labelled[None if word == n_types else types[word], classes[tag]] = times
         else:
             uses[word] += times
     words = {types[i] for i in np.flatnonzero(inside[:-1]).tolist()}

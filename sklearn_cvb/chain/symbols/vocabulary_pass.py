@@ -46,7 +46,8 @@ class WordCounts(NamedTuple):
     """What some sequences tell of their words."""
 
     uses: dict[Hashable, int]  # how often each type is seen without a label
-    labelled: dict[tuple[Hashable, Hashable], int]  # how often each pair of a type and a label is
+    # How often each pair of a type and a label is; None as the type of missing observations.
+    labelled: dict[tuple[Hashable, Hashable], int]
     inside: set[Any]  # types seen elsewhere than where a sentence begins
     any_missing: bool
     n_sequences: int
@@ -89,8 +90,8 @@ def word_counts_of(model: Any, part: Part) -> WordCounts:
     labelled: dict[tuple[Hashable, Hashable], int] = {}
     is_told = np.zeros(len(tokens), bool)
     for place, label in enumerate(labels):
-        if label is not None and tokens[place] >= 0:
-            key = types[tokens[place]], label
+        if label is not None:
+            key = None if tokens[place] < 0 else types[tokens[place]], label
             labelled[key] = labelled.get(key, 0) + 1
             is_told[place] = True
     seen = np.bincount(tokens[~is_told & (tokens >= 0)], minlength=len(types))
@@ -176,7 +177,10 @@ def lay_out(hmm: Any, counts: WordCounts, types: list[Any] | None = None) -> Lai
     """Lay out the parameters of a model over given words, or over those that its parts hold."""
     hmm._check_parameters()
     sequences, y = type_corpus_of(counts)
-    types = reading.types_to_learn(hmm, sequences) if types is None else types
+    if types is None:
+        types = reading.types_to_learn(hmm, sequences)
+    else:
+        reading.some_types(hmm, types)
     vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
     words, cells, told, messages = words_and_cells(hmm, vocabulary, corpus, y)
     layout = PartLayout(parameters_of(hmm), words, told, cells)
