@@ -110,7 +110,8 @@ def main():
     n_survived, longest = 0, 0.0
     seeds = deque(range(arguments.seed, arguments.seed + arguments.kills))
     while seeds:
-        with cluster() as workers, Client(workers) as client:
+        # Dask's own closing of a cluster may look for a worker that was killed.
+        with contextlib.suppress(KeyError), cluster() as workers, Client(workers) as client:
             quiet = undisturbed()
             # A nanny whose worker was killed as it started gives up: then all begin anew.
             while seeds and are_there(client):
