@@ -66,7 +66,7 @@ def sentences_of(
     i = int(np.diff(starts).argmax())
     n = int(starts[i + 1] - starts[i])
     # Two charts of eight tables, and a weight for each arc (`kernels.dependency.arrays.Workspace`).
-    n_bytes = 8.0 * (16 * n * n + share_size(n, n_valences, layout.coarse is not None))
+    n_bytes = 8.0 * (16 * n * n + share_size(n, n_valences, layout.backoff is not None))
     check_sample(f"sentence {i}", f"{n:,} tags", n_bytes, 8 / 3 * n**3)
     return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse)
 

@@ -248,8 +248,9 @@ def engines_of(
     Sentences that are inferred `once`, as in `predict`, are listed in a forest while they are few:
     the kernels of lists, ten times as fast for that, take a few seconds to be compiled.
     """
-    rules = layout.rules
-    if layout.is_factored:
+    rules, is_factored = layout.rules, layout.is_factored
+    _check_longest(rules, lexicon.length)
+    if is_factored:
         return None, None, True
     if len(rules.binary) >= FEWEST_RULES:
         dense = dense_rules_of(rules, lexicon)
@@ -264,7 +265,6 @@ def engines_of(
 def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> Lexicon:
     """Occurrences of the grammar's terminals in a corpus without missing tokens."""
     starts = corpus.starts
-    _check_longest(layout.rules, np.diff(starts))
     text = np.minimum(corpus.tokens, layout.n_words)
     first = np.arange(len(text))
     stop = first + 1
