@@ -349,8 +349,10 @@ class GaussianMatrices(GaussianFamily):
         prior, n = self.prior, self.n_columns
         if not prior.is_given:
             return 0.0
-        precisions = np.linalg.inv(point.covariances)
-        log_det = -_log_determinants(_cholesky(point.covariances))
+        # By factors, which a matrix that rounding leaves singular has, too.
+        factors = _cholesky(point.covariances)
+        inverses, log_det = np.linalg.inv(factors), -_log_determinants(factors)
+        precisions = np.swapaxes(inverses, -1, -2) @ inverses
         off = point.means - prior.mean
         distance = np.einsum("ki,kij,kj->k", off, precisions, off)
         of_means = 0.5 * (log_det - prior.mean_precision * distance)
