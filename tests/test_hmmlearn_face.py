@@ -323,6 +323,16 @@ def test_what_cannot_be_is_named(case, settings, why):
         made(case, **settings).fit(data(case), LENGTHS)
 
 
+@pytest.mark.parametrize("seed", [58, 124, 141])
+def test_constant_columns_and_few_steps_leave_matrices_that_are_learned_from(seed):
+    """The prior of 0.01 in all cells, and three steps a state: matrices that rounding can break."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.full(9, 715.0), 65.0 * np.arange(9), rng.normal(0, [[5, 30]], (9, 2))])
+    model = hmm.GaussianHMM(3, "full", random_state=seed).fit(X)
+    assert np.isfinite(list(model.monitor_.history)).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
 def test_odd_input_is_refused():
     with pytest.raises(ValueError, match="one column of symbols"):
         hmm.CategoricalHMM(2).fit([[0.5], [1.0]])

@@ -349,8 +349,10 @@ class GaussianMatrices(GaussianFamily):
         prior, n = self.prior, self.n_columns
         if not prior.is_given:
             return 0.0
-        precisions = np.linalg.inv(point.covariances)
-        log_det = -_log_determinants(_cholesky(point.covariances))
+        # By factors, which a matrix that rounding leaves singular has, too.
+        factors = _cholesky(point.covariances)
+        inverses, log_det = np.linalg.inv(factors), -_log_determinants(factors)
+        precisions = np.swapaxes(inverses, -1, -2) @ inverses
         off = point.means - prior.mean
         distance = np.einsum("ki,kij,kj->k", off, precisions, off)
         of_means = 0.5 * (log_det - prior.mean_precision * distance)
@@ -374,7 +376,10 @@ class GaussianMatrices(GaussianFamily):
         if "covariances" in given:
             shape = (n, n) if self.is_shared else (k, n, n)
             tables = table_of(given, "covariances", shape).reshape(-1, n, n)
-            good = np.linalg.eigvalsh(tables)[:, 0] > 0
+            # Whatever the columns' units: rounding of large variances says nothing of small ones.
+            widths = np.sqrt(np.abs(np.diagonal(tables, axis1=1, axis2=2)))
+            widths = np.where(widths > 0, widths, 1.0)
+            good = np.linalg.eigvalsh(tables / widths[:, :, None] / widths[:, None, :])[:, 0] > 0
             good &= np.isclose(tables, np.swapaxes(tables, 1, 2)).all(axis=(1, 2))
             why = "must be symmetric and positive definite"
             refuse_outside("covariances", tables, good, why)

@@ -25,8 +25,9 @@ from sklearn_cvb.settings import HMMParameters, Symbols
 
 _log = logging.getLogger(__name__)
 _TYPES = ("spherical", "diag", "full", "tied")
-# Less than any variance that float64 can tell from rounding, as a share of a column's.
-_FLOOR = 1e-16
+# Smallest variance in any direction, as a share of the columns': what rounding leaves of less may
+# be no matrix to score by.
+_FLOOR = 1e-12
 
 # Attributes, by what they are here
 HERE = {
