@@ -17,7 +17,6 @@ from sklearn_cvb.kernels.dependency.arrays import (
     Sums,
     Tally,
     Workspace,
-    share_size,
     shares_for,
     workspace_for,
 )
@@ -65,8 +64,8 @@ def sentences_of(
     starts = corpus.starts.astype(np.int64)
     i = int(np.diff(starts).argmax())
     n = int(starts[i + 1] - starts[i])
-    # Two charts of eight tables, and a weight for each arc (`kernels.dependency.arrays.Workspace`).
-    n_bytes = 8.0 * (16 * n * n + share_size(n, n_valences, layout.backoff is not None))
+    # Two charts of eight tables; a weight for each arc and valence, or two with coarse ones.
+    n_bytes = 8.0 * n * n * (16 + n_valences * (1 if layout.backoff is None else 2))
     check_sample(f"sentence {i}", f"{n:,} tags", n_bytes, 8 / 3 * n**3)
     return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse)
 
