@@ -1,9 +1,9 @@
 """How long whole fits take through `sklearn_cvb.hmmlearn`, and in hmmlearn.
 
 ``python -m benchmarks.hmmlearn_speed`` prints milliseconds of small fits with defaults, whose cost
-is mostly fixed, and of large ones from the same parameters, against hmmlearn's faster
-``implementation="scaling"``. Set ``OMP_NUM_THREADS=1`` where others use the machine: k-means, with
-which normal emissions begin in both, waits for its threads.
+is mostly fixed, and of large ones from the same parameters, against hmmlearn's default ("log") and
+its faster ``implementation="scaling"``. Set ``OMP_NUM_THREADS=1`` where others use the machine:
+k-means, with which normal emissions begin in both, waits for its threads.
 """
 
 import logging
@@ -52,10 +52,10 @@ def small(modules):
                 _print(f"{name}, {n} steps, {n_iter} of EM", fits, 5)
 
 
-def _large_fit(module, name, X, lengths, tables):
+def _large_fit(module, name, X, lengths, tables, **more):
     """A fit from these tables."""
     n = len(tables["startprob_"])
-    settings = {"n_iter": _N_ITER, "tol": -np.inf, "init_params": "", "implementation": "scaling"}
+    settings = {"n_iter": _N_ITER, "tol": -np.inf, "init_params": "", **more}
     model = getattr(module, name)(n, **settings)
 
     def fit():
@@ -64,6 +64,13 @@ def _large_fit(module, name, X, lengths, tables):
         model.fit(X, lengths)
 
     return fit
+
+
+def _print_large(title, modules, *fit, **more):
+    """A line for each of hmmlearn's implementations."""
+    for implementation in ("log", "scaling"):
+        fits = [_large_fit(m, *fit, implementation=implementation, **more) for m in modules]
+        _print(f"{title}, {implementation}", fits, 2)
 
 
 def large(modules):
@@ -77,15 +84,17 @@ def large(modules):
         tables["emissionprob_"] = rng.dirichlet(np.ones(w), k)
         X = rng.integers(0, w, (_LARGE, 1))
         X[0] = w - 1
-        fits = [_large_fit(m, "CategoricalHMM", X, lengths, tables) for m in modules]
         kind = "one series" if lengths is None else "sentences"
-        _print(f"{k} states, {w} symbols, {kind}", fits, 2)
+        _print_large(
+            f"{k} states, {w} symbols, {kind}", modules, "CategoricalHMM", X, lengths, tables
+        )
     tables = {"startprob_": rng.dirichlet(np.ones(8)), "transmat_": rng.dirichlet(np.ones(8), 8)}
-    tables |= {"means_": 2 * rng.normal(size=(8, 4)), "covars_": np.ones((8, 4))}
-    fits = [
-        _large_fit(m, "GaussianHMM", rng.normal(size=(_LARGE, 4)), None, tables) for m in modules
-    ]
-    _print("8 normal states, diag, one series", fits, 2)
+    tables["means_"] = 2 * rng.normal(size=(8, 4))
+    numbers = rng.normal(size=(_LARGE, 4))
+    for kind, covars in (("diag", np.ones((8, 4))), ("full", np.tile(np.eye(4), (8, 1, 1)))):
+        tables["covars_"] = covars
+        title = f"8 normal states, {kind}, one series"
+        _print_large(title, modules, "GaussianHMM", numbers, None, tables, covariance_type=kind)
 
 
 def main():
