@@ -97,6 +97,8 @@ nitpick_ignore_regex = [
     ("py:class", r"sklearn_cvb\.(display|emissions|estimators|grammar|learning)\.\w+\.\w+"),
     ("py:class", r"sklearn_cvb\.(reading\.corpus|store\.files)\.\w+"),
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
+    # It has its page under another name.
+    ("py:obj", r"sklearn_cvb\.emissions\.Symbols"),
     # What a field may be, beside its type.
     ("py:class", r"types\.Annotated\[.*"),
 ]

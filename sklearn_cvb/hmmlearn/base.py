@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.prediction import Read
@@ -131,6 +132,11 @@ class Face(BaseEstimator):
     _learn: ClassVar[Any]
     _emission: ClassVar[Any]
     _has_own_monitor: ClassVar[bool] = False
+    # scikit-learn has no part in what is done with lengths: no methods to route them.
+    __metadata_request__fit: ClassVar = {"lengths": UNUSED}
+    __metadata_request__predict: ClassVar = {"lengths": UNUSED}
+    __metadata_request__predict_proba: ClassVar = {"lengths": UNUSED}
+    __metadata_request__score: ClassVar = {"lengths": UNUSED}
     _dtype: ClassVar[Any] = np.float64
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
