@@ -49,7 +49,7 @@ def open_store(
         a dictionary 25 bytes a token, or 90. None for the folder of the store.
     verify : bool, default=False
         Read all files and compare their checksums. Without, sizes are compared, and the checksums
-        of all but tokens, offsets and tags.
+        of all but tokens, offsets and tags, which are those that a fit compares.
 
     Returns
     -------
