@@ -4,8 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
+import numba
 import pytest
 
 import sklearn_cvb
@@ -127,3 +129,23 @@ def test_an_index_that_names_a_module_that_is_gone_is_passed_over(tmp_path):
             asked, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.stdout.split() == [expected], done.stderr
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_truncated_code_is_compiled_anew_and_its_folder_named(ending, tmp_path, monkeypatch):
+    """Numba would end every later fit with an EOFError."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "grown.py").write_text("def grown(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "grown", raising=False)
+    function = import_module("grown").grown
+    assert jit.jit(function)(1) == 2
+    (path,) = (tmp_path / "cache").rglob(f"*.{ending}")
+    path.write_bytes(path.read_bytes()[:60])
+    jit._warn_of_damage.cache_clear()
+    again = jit.jit(function)
+    with pytest.warns(RuntimeWarning, match=f"compiled code in {path.parent} is damaged"):
+        assert again(1) == 2
+    healed = jit.jit(function)
+    assert healed(1) == 2
+    assert sum(healed.stats.cache_hits.values()) == 1

@@ -296,7 +296,8 @@ def weights_of(rows: DirichletRows, prior: Prior, logs: np.ndarray | None = None
     if logs is None:
         weights = Weights(rows.mean(), unlisted.mean())
     else:
-        parts = np.exp(logs), unlisted.exp_expected_log()
+        # Rows of jumps and of NULL have no such cells: what they would have may be above 1.
+        parts = np.exp(logs), np.exp(np.minimum(unlisted.expected_log(), 0.0))
         weights = Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
     if prior.p_null != LEARNED:
         weights.cells[-2:] = 1.0 - prior.p_null, prior.p_null

@@ -106,8 +106,11 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
             variances = np.diagonal(variances, axis1=1, axis2=2)
         elif variances.ndim == 1:
             variances = np.broadcast_to(variances[:, None], means.shape)
-        # A table of variances, or one matrix for all states: the first is inverted cell by cell.
-        elif not np.allclose(variances * attributes["precisions_"], 1.0):
+        # A table of variances, or one matrix for all states, which may have the shape of such a
+        # table: that is inverted cell by cell.
+        elif variances.shape != means.shape or not np.allclose(
+            variances * attributes["precisions_"], 1.0
+        ):
             variances = np.broadcast_to(np.diagonal(variances), means.shape)
         widths = np.sqrt(variances)
         return [

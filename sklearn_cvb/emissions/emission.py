@@ -154,10 +154,14 @@ class Family:
 
     def log_likelihood(self, statistics: np.ndarray, point: Any) -> float:
         """log p(x | point) of the steps that statistics (S, K) were made of (nats)."""
-        scores = self.at(point)
+        scores = self.linear_at(point)
         assert isinstance(scores, LinearScores), "other scores have formulas of their own"
         used = statistics != 0.0
         return float((statistics[used] * scores.weights[0][used]).sum())
+
+    def linear_at(self, point: Any) -> Any:
+        """Scores under a point, as sums of features times weights where there are such."""
+        return self.at(point)
 
     def in_order(self, order: np.ndarray) -> "Family":
         """The family whose state k is state ``order[k]`` of this one."""

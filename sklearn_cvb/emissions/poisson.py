@@ -26,6 +26,8 @@ from sklearn_cvb.emissions.emission import (
 _SMALLEST_RATE = 1e-6
 # From here on differences of log Gamma functions lose digits that matter.
 _LARGE = 1e3
+# From here on sums of features times weights keep too few digits of a log probability.
+_LOST = 1e8
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -134,6 +136,22 @@ class NegativeBinomialScores(NamedTuple):
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
 
 
+class PoissonScores(NamedTuple):
+    """Log probabilities under rates (D, K) so large that features times weights lose digits."""
+
+    rates: np.ndarray
+
+    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
+        values, observed = observations.values, observations.observed
+        out[:] = 0.0
+        for d in range(values.shape[1]):
+            x, rate = np.broadcast_arrays(values[:, d, None], self.rates[d])
+            some = np.where(x > 0, x, 1.0)
+            score = -_deviance(some, rate, some - rate) - _stirling_rest(some)
+            score = np.where(x > 0, score - 0.5 * np.log(2.0 * np.pi * some), -rate)
+            out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
+
+
 class PoissonFamily(Family):
     """A point is an array of rates, (D, K)."""
 
@@ -190,7 +208,12 @@ class PoissonFamily(Family):
         base = np.ones((1, log_rates.shape[-1]))
         return LinearScores(np.concatenate([log_rates, -rates, base])[None])
 
-    def at(self, point: np.ndarray) -> LinearScores:
+    def at(self, point: np.ndarray) -> Scores:
+        if point.max() > _LOST:
+            return PoissonScores(point)
+        return self.linear_at(point)
+
+    def linear_at(self, point: np.ndarray) -> LinearScores:
         return self._linear(np.log(point), point)
 
     def expected(self, statistics: np.ndarray) -> LinearScores:

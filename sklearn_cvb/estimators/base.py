@@ -268,7 +268,9 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         check_choice("per", per, ("token", "sequence"))
         log_z, observed = self._log_likelihoods(learned_of(self), X)
         divisor = max(1, int(observed.sum())) if per == "token" else len(log_z)
-        return float(np.exp(-log_z.sum() / divisor))
+        # Infinite for what is next to impossible, as for what is.
+        with np.errstate(over="ignore"):
+            return float(np.exp(-log_z.sum() / divisor))
 
 
 def learned_of(estimator: Any) -> Learned:

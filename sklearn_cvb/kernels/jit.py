@@ -10,6 +10,7 @@ that is passed on begins as ``np.int64(0)``: for 0 alone a function would be com
 
 import functools
 import gc
+import pickle
 import warnings
 import zlib
 from collections.abc import Callable
@@ -28,6 +29,9 @@ _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 # Counting references to every array costs more than the work on a token: kernels that allocate
 # nothing do without.
 _BORROWED = {"_nrt": False}
+
+# What is raised where compiled code on disk was truncated.
+_DAMAGED = EOFError, pickle.UnpicklingError, ValueError, IndexError, KeyError, TypeError
 
 # What compiles a function, whose types numba finds out.
 Decorator = Callable[[Callable[..., Any]], Any]
@@ -83,9 +87,30 @@ def kept_on_disk(**options: Any) -> Decorator:
         index = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
         if index is not None:
             index._version = f"{index._version}, kernels {_sum_of_all_kernels()}"
+            for name in ("_load_index", "_load_data"):
+                setattr(index, name, _passing_over_damage(getattr(index, name), kernel))
         return kernel
 
     return decorate
+
+
+def _passing_over_damage(load: Callable[..., Any], kernel: Any) -> Callable[..., Any]:
+    """A function of numba's that reads compiled code, which takes what is damaged for nothing.
+
+    What is compiled then is written in its place.
+    """
+
+    def loaded(*arguments: Any) -> Any:
+        try:
+            return load(*arguments)
+        except _DAMAGED as error:
+            _warn_of_damage(kernel.stats.cache_path)
+            if arguments:
+                # Numba compiles where there is no file of machine code.
+                raise FileNotFoundError(f"damaged: {error}") from None
+            return {}
+
+    return loaded
 
 
 @functools.cache
@@ -109,6 +134,17 @@ def _warn_of_no_folder() -> None:
 
 # Fused multiply-add rounds once instead of twice: the same result in every run.
 _FUSED = {"contract"}
+
+
+@functools.cache
+def _warn_of_damage(folder: str) -> None:
+    warnings.warn(
+        f"compiled code in {folder} is damaged, as by a full disk, and is compiled again: delete "
+        "that folder if this is said once more",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
 
 # Kernels that Python calls.
 jit: Decorator = kept_on_disk(fastmath=_FUSED, **_OPTIONS, **_BORROWED)

@@ -24,7 +24,7 @@ from sklearn_cvb.store.files import (
     read_header,
     read_json,
 )
-from sklearn_cvb.store.scratch import Kept, Scratch
+from sklearn_cvb.store.scratch import Kept, Scratch, check_scratch
 
 # Tokens that a fit holds in memory at a time: some hundred megabytes.
 BATCH_SIZE = 1_000_000
@@ -49,7 +49,7 @@ def open_store(
         a dictionary 25 bytes a token, or 90. None for the folder of the store.
     verify : bool, default=False
         Read all files and compare their checksums. Without, sizes are compared, and the checksums
-        of all but tokens, offsets and tags.
+        of all but tokens, offsets and tags, which are those that a fit compares.
 
     Returns
     -------
@@ -68,6 +68,8 @@ def open_store(
     if verify:
         for name in header.files:
             check_sum(path, name, header)
+    if scratch is not None:
+        check_scratch(Path(scratch))
     return CorpusStore(path, header, batch_size, None if scratch is None else Path(scratch))
 
 
@@ -99,7 +101,7 @@ class CorpusStore:
         Memory map of the codes: places in the vocabulary, -1 where missing, unknown symbols after
         the known ones.
     starts : ndarray of shape (n_sequences + 1,), int64
-        Memory map of where sequences begin among all tokens of the files.
+        Where sequences begin among all tokens of the files.
     """
 
     is_on_disk = True
@@ -124,13 +126,16 @@ class CorpusStore:
         self.classes: list[Any] = (
             read_json(folder, CLASSES, header) if CLASSES in header.files else []
         )
-        self._map()
+        self._read_starts()
 
-    def _map(self) -> None:
+    def _read_starts(self) -> None:
+        # Read, not mapped: a file that is truncated later would end the process.
         begin, end = self._span
-        starts = np.memmap(self.folder / STARTS, OFFSET, "r", shape=(self._header.n_sequences + 1,))
-        self._first = int(starts[begin])
-        self.starts, self._last = starts[begin : end + 1], int(starts[end])
+        place = begin * OFFSET.itemsize
+        self.starts = np.fromfile(self.folder / STARTS, OFFSET, end + 1 - begin, offset=place)
+        if len(self.starts) < end + 1 - begin:
+            raise damaged(self.folder / STARTS, "it ends too early")
+        self._first, self._last = int(self.starts[0]), int(self.starts[-1])
         if not 0 <= self._first < self._last <= self._header.n_tokens:
             raise damaged(self.folder / STARTS, "its offsets are none of this store")
 
@@ -178,18 +183,23 @@ class CorpusStore:
         return as_array([types[code] for code in self.corpus(index, index + 1).tokens.tolist()])
 
     def __getstate__(self) -> dict[str, Any]:
-        # Another process maps the files itself.
+        # Another process reads the files itself.
         return {k: v for k, v in vars(self).items() if k != "starts"}
 
     def __setstate__(self, state: Mapping[Any, Any]) -> None:
         self.__dict__.update(state)
-        self._map()
+        self._read_starts()
 
     @property
     def identity(self) -> tuple[int, ...]:
         """What two stores with the same sequences have in common: checksums of all files."""
         files = self._header.files
         return (*self._span, *(files[name]["crc32"] for name in sorted(files)))
+
+    def check(self, *names: str) -> None:
+        """Raise StoreError where a file is not what was written; it is read once."""
+        for name in names:
+            check_sum(self.folder, name, self._header)
 
     def longest(self) -> tuple[int, int]:
         """The longest sequence, and its length."""

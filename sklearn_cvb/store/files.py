@@ -27,7 +27,7 @@ FILES = frozenset({HEADER, TOKENS, STARTS, WORDS, TAGS, CLASSES, LOCK})
 CODE, OFFSET = np.dtype("<i4"), np.dtype("<i8")
 
 # Files are read for their checksum so many bytes at a time.
-_BLOCK = 1 << 24
+_BLOCK = 1 << 18
 
 
 class StoreError(ValueError):

@@ -7,6 +7,8 @@ process, however that ends.
 import errno
 import mmap
 import os
+import shutil
+import signal
 import tempfile
 import threading
 import weakref
@@ -19,6 +21,38 @@ from sklearn_cvb.store.files import with_advice
 
 # Where arrays begin: on lines of the cache.
 _LINE = 64
+
+
+# Temporary folders, and the process that made each: a child has them, too, and leaves them alone.
+_FOLDERS: dict[Path, int] = {}
+
+
+def temporary_folder() -> Path:
+    """A new folder among the temporary files, which is removed if the process is terminated.
+
+    A process that is told to end by SIGTERM ends at once, where nothing else listens: here it first
+    removes its folders.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="sklearn_cvb-"))
+    _FOLDERS[folder] = os.getpid()
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminated)
+    return folder
+
+
+def remove_temporary(folder: Path) -> None:
+    """Remove a folder that `temporary_folder` has made."""
+    if _FOLDERS.pop(folder, None) == os.getpid():
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _terminated(number: int, _frame: Any) -> None:
+    """Remove what this process has made, and end as if nobody had listened."""
+    for folder in list(_FOLDERS):
+        remove_temporary(folder)
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 class _Slot(NamedTuple):
@@ -55,10 +89,20 @@ class Kept:
         )
 
 
+def check_scratch(folder: Path) -> None:
+    """Raise FileNotFoundError where there is no folder for what a fit keeps."""
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"scratch={str(folder)!r} is no folder: make it, or name another with "
+            "open_store(..., scratch=...)"
+        )
+
+
 class Scratch:
     """A temporary file for arrays, in a folder."""
 
     def __init__(self, folder: Path) -> None:
+        check_scratch(folder)
         self._folder = folder
         try:
             file = tempfile.TemporaryFile(dir=folder, prefix="fit-", buffering=0)  # noqa: SIM115

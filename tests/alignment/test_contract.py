@@ -412,3 +412,12 @@ def test_beta_is_chosen_by_f1_without_learning_from_links():
     assert scores[0] == metrics.alignment_f1(y[:3], found)
     predicted = cross_val_predict(model, X, cv=2)
     assert same(predicted[:3], found)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*has not converged")
+def test_the_smallest_concentration_of_jumps_overflows_nothing():
+    """No jump at all is counted where a source sentence has one word, and NULL takes the rest."""
+    pairs = [(["a"], ["x"])]
+    model = VBAlignmentHMM(alpha=1e-10, p_null=0.9, max_iter=30, random_state=0).fit(pairs)
+    assert np.isfinite(model.history_).all()

@@ -1,10 +1,26 @@
 """Stores of few tokens, or of missing ones: the numbers and the errors of lists."""
 
+import os
+import re
+import signal
+import tempfile
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
-from sklearn_cvb import CVBHMM, EMHMM, CVBHMMTagger, EMHMMTagger, Symbols, VBHMMTagger, write_store
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    CVBHMMTagger,
+    EMHMMTagger,
+    Symbols,
+    VBHMMTagger,
+    open_store,
+    write_store,
+)
+from sklearn_cvb.chain.symbols.stored_fits import temporary_store
+from sklearn_cvb.store import StoreError
 
 
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
@@ -44,3 +60,75 @@ def test_one_sequence_alone_has_the_history_of_a_list(estimator, sequence, tmp_p
     here, there = (clone(estimator).set_params(max_iter=4).fit(X) for X in ([sequence], store))
     np.testing.assert_allclose(there.history_, here.history_, rtol=1e-12, atol=1e-15)
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-12)
+
+
+# What a disk does to a store, and what a process leaves when it is ended
+
+
+@pytest.mark.parametrize("name", ["tokens.int32", "tags.int32"])
+@pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
+def test_a_flipped_bit_never_changes_a_fit_silently(kind, name, tmp_path):
+    X, y = [["can", "we"], ["we", "can"]] * 9, [["V", "P"], ["P", "V"]] * 9
+    store = write_store([(X, y)], tmp_path / "store", tagged=True)
+    path = store.folder / name
+    content = bytearray(path.read_bytes())
+    content[8] ^= 1
+    path.write_bytes(content)
+    tagger = kind({"can": ["V"], "we": ["P"]}, random_state=0, max_iter=2)
+    for part in (open_store(store.folder), store[2:5]):
+        with pytest.raises(StoreError) as error:
+            clone(tagger).fit(part, part.tags)
+        assert str(error.value) == (
+            f"{str(path)!r} is damaged: its checksum is not that of what was written; write the "
+            "store again with write_store, or copy it anew"
+        )
+
+
+def test_offsets_that_are_truncated_while_a_store_is_open_are_an_error(tmp_path):
+    """Of a map of them the process would end."""
+    store = write_store([["a", "b"]] * 3000, tmp_path / "store")
+    path = store.folder / "starts.int64"
+    path.write_bytes(path.read_bytes()[:16])
+    assert sum(map(len, store)) == 6000
+    with pytest.raises(StoreError, match=r"starts\.int64' is damaged: its checksum"):
+        EMHMM(2, random_state=0).fit(store)
+    with pytest.raises(StoreError, match=r"starts\.int64' is damaged: it ends too early"):
+        store[10:20]
+
+
+def test_a_scratch_folder_that_is_missing_is_named(tmp_path):
+    store = write_store([["a", "b"]] * 3, tmp_path / "store")
+    missing = tmp_path / "missing"
+    expected = (
+        f"scratch={str(missing)!r} is no folder: make it, or name another with "
+        "open_store(..., scratch=...)"
+    )
+    with pytest.raises(FileNotFoundError, match=re.escape(expected)):
+        open_store(store.folder, scratch=missing)
+    missing.mkdir()
+    store = open_store(store.folder, scratch=missing)
+    missing.rmdir()
+    with pytest.raises(FileNotFoundError, match=re.escape(expected)):
+        EMHMM(2, random_state=0).fit(store)
+
+
+def test_a_process_that_is_terminated_leaves_no_temporary_store(tmp_path, monkeypatch):
+    killed = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(os, "kill", lambda *asked: killed.append(asked))
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        store = temporary_store([["a", "b"]] * 3)
+        (folder,) = tmp_path.iterdir()
+        assert store.folder.parent == folder
+        signal.raise_signal(signal.SIGTERM)
+        assert list(tmp_path.iterdir()) == []
+        assert killed == [(os.getpid(), signal.SIGTERM)]
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        del store
+        temporary_store([["a"]])
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        assert list(tmp_path.iterdir()) == []
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -138,7 +138,9 @@ class ReadNumbers(Read):
             posterior, log_z, _ = filtered(online, given_logs(logs), starts, every_step=True)
         lost = np.repeat(np.isneginf(log_z), np.diff(starts))
         if lost.any():
-            shares = np.exp(logs[lost] - logs[lost].max(axis=1, keepdims=True))
+            # A step whose densities float64 has lost under all states tells them not apart.
+            of_steps = np.where(np.isneginf(logs[lost]).all(axis=1, keepdims=True), 0.0, logs[lost])
+            shares = np.exp(of_steps - of_steps.max(axis=1, keepdims=True))
             posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
         return posterior.ravel(), log_z
 

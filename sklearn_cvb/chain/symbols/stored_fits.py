@@ -9,13 +9,10 @@ the pieces in their order and leaves out one sequence after the other from the c
 sweep in memory does: the numbers are the same.
 """
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +67,8 @@ from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import known_words
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
-from sklearn_cvb.store.scratch import Kept, Scratch
+from sklearn_cvb.store.files import STARTS, TAGS, TOKENS
+from sklearn_cvb.store.scratch import Kept, Scratch, remove_temporary, temporary_folder
 
 
 class Piece(NamedTuple):
@@ -383,6 +381,10 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
     tags = y if hasattr(hmm, "tag_dictionary") else None
+    # Before the first of many passes: a bit that was flipped would change the fit silently.
+    store.check(TOKENS, STARTS)
+    if tags is not None:
+        tags.store.check(TAGS, STARTS)
     # The parameters are laid out from a survey of the words, then all pieces.
     vocabulary, handle_unknown = known_words(hmm)
     counts = word_counts_of_store(store, tags, handle_unknown == "form")
@@ -406,13 +408,13 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
 
 def temporary_store(X: Any) -> CorpusStore:
     """A store in the folder for temporary files, which goes with the object that is returned."""
-    folder = Path(tempfile.mkdtemp(prefix="sklearn_cvb-"))
+    folder = temporary_folder()
     try:
         store = write_store(X, folder / "store")
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_temporary(folder)
         raise
-    weakref.finalize(store, shutil.rmtree, folder, ignore_errors=True)
+    weakref.finalize(store, remove_temporary, folder)
     return store
 
 

@@ -1,0 +1,81 @@
+"""Emissions of extreme numbers, and settings out of range."""
+
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+from sklearn_cvb import EMHMM
+from sklearn_cvb.display import ModelSummary
+from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+
+def _log_poisson(x, rate):
+    """The log probability of a large count, in sixty digits."""
+    with localcontext() as context:
+        context.prec = 60
+        x, rate = Decimal(float(x)), Decimal(float(rate))
+        pi = Decimal("3.14159265358979323846264338327950288")
+        factorial = x * x.ln() - x + (2 * pi * x).ln() / 2 + 1 / (12 * x)
+        return float(x * rate.ln() - rate - factorial)
+
+
+@pytest.mark.parametrize("size", [1e9, 1e13])
+@pytest.mark.filterwarnings("ignore:.*has not converged")
+def test_likelihoods_of_large_counts_keep_their_digits(size):
+    noise = np.random.default_rng(0).normal(size=(20, 1))
+    X = [np.round(size + np.sqrt(size) * noise)]
+    model = EMHMM(1, emission="poisson", max_iter=3, random_state=0).fit(X)
+    expected = np.mean([_log_poisson(x, model.rates_[0, 0]) for x in X[0].ravel()])
+    assert model.score(X) == pytest.approx(expected, abs=1e-7)
+    assert model.history_[-1] / 20 == pytest.approx(expected, abs=1e-7)
+
+
+def test_large_and_missing_counts_beside_none_are_told_apart():
+    X = [np.array([[0.0], [2.0], [1e13], [np.nan], [1e13 + 1e6], [1.0]])]
+    model = EMHMM(2, emission="poisson", random_state=0).fit(X)
+    high = int(model.rates_.argmax())
+    assert model.predict(X)[0][[0, 1, 2, 4, 5]].tolist() == [
+        1 - high,
+        1 - high,
+        *[high] * 2,
+        1 - high,
+    ]
+    assert np.isfinite(model.score(X))
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "full", "tied", "spherical"])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*has not converged")
+def test_a_step_that_float64_has_lost_has_equal_states(covariance_type):
+    X = [np.random.default_rng(0).normal(size=(20, 2))] * 2
+    model = EMHMM(2, emission=Gaussian(covariance_type), max_iter=4, random_state=0).fit(X)
+    found = model.predict_proba([np.array([[0.0, 0.0], [1e160, 1.0], [0.0, 1.0]])])[0]
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    assert found[1].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.filterwarnings("ignore:.*has not converged")
+def test_one_column_with_a_common_variance_is_shown():
+    X = [np.array([[0.0], [1.0], [9.0], [10.0], [0.5], [9.5]])] * 3
+    model = EMHMM(2, emission=Gaussian("tied"), max_iter=3, random_state=0).fit(X)
+    width = np.sqrt(model.covariances_[0, 0])
+    for mean in model.means_[:, 0]:
+        assert f"{mean:.3g} ± {width:.2g}" in str(ModelSummary(model))
+    assert "±" in model._repr_html_()
+
+
+@pytest.mark.parametrize("emission", [Bernoulli(floor=2), Categorical(floor=0.5)])
+def test_a_floor_that_is_no_small_probability_is_refused(emission):
+    with pytest.raises(InvalidParameterError) as error:
+        EMHMM(2, emission=emission).fit([np.array([[0.0], [1.0], [1.0]])] * 3)
+    assert str(error.value) == f"floor must be a probability below 0.5, got {emission.floor}"
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*has not converged")
+def test_a_perplexity_beyond_float64_is_infinite_without_more_ado():
+    X = [np.array([[0.0], [1.0], [0.1], [0.3]])] * 3
+    model = EMHMM(2, emission="gaussian", max_iter=3, random_state=0).fit(X)
+    assert model.perplexity([np.array([[1e5]])]) == np.inf
