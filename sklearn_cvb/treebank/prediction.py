@@ -280,6 +280,8 @@ def _for_each(
     n_jobs: int | None,
 ) -> list[_Result]:
     """What `work(parser, words)` gives for each sentence."""
+    if len(starts) == 1:
+        return []
     parser = parser_for(*grammar)
     i = int(np.diff(starts).argmax())
     n = int(starts[i + 1] - starts[i])

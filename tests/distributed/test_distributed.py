@@ -235,8 +235,11 @@ def test_messages_name_partition_and_sequence(client):
     broken = [delayed([["a", "b"]]), delayed([["a"], "text"])]
     with pytest.raises(TypeError, match=r"X\[1\] is the string 'text'"):
         EMHMM(2).fit(broken)
+    for missing in (Symbols(handle_unknown="error"), Symbols()):
+        with pytest.raises(ValueError, match="Found array with 0 sample"):
+            EMHMM(2, emission=missing).fit([delayed([]), delayed([])])
     with pytest.raises(ValueError, match="no observed token"):
-        EMHMM(2, emission=Symbols(handle_unknown="error")).fit([delayed([]), delayed([])])
+        EMHMM(2, emission=Symbols(handle_unknown="error")).fit([delayed([[None]])])
     with pytest.raises(ValueError, match="use update='sequence'"):
         CVBHMM(2, update="token").fit(bag(2))
 
