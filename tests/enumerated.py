@@ -210,6 +210,21 @@ def learned(model, algorithm, weights, n_sweeps):
     return state, history
 
 
+def gaps(model, algorithm, n_sweeps=4):
+    """How far the fit and the enumeration come apart, sweep by sweep."""
+    rng = np.random.default_rng(0)
+    weights = model.mean(rng.gamma(1.0, size=len(model.rows)))
+    state, twin = model.started(algorithm, weights), algorithm.start(model, rng, weights)
+    found = []
+    for _ in range(n_sweeps):
+        state, value = algorithm.sweep(state, model.real, None)
+        twin, expected = algorithm.sweep(twin, model, None)
+        assert len(state.unexplained) == 0
+        found += [np.abs(model.flat(state.counts) - twin.counts).max(), value - expected]
+    objective = algorithm.objective(state, model.real, [value])
+    return np.abs([*found, objective - algorithm.objective(twin, model, [expected])]).max()
+
+
 # Chains of states that emit symbols
 
 

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from enumerated import KnownChain, enumerated_chain
+from enumerated import KnownChain, enumerated_chain, gaps
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
@@ -72,21 +72,6 @@ def known_chain(family, where, value=0.3, end=False, **more):
     estimator = family(3, **settings | more)
     plain = enumerated_chain(estimator, X, 3)
     return KnownChain(plain.real, plain.uses, plain.rows, flat(fixed, end)), estimator._algorithm()
-
-
-def gaps(model, algorithm, n_sweeps=4):
-    """How far the fit and the enumeration come apart, sweep by sweep."""
-    rng = np.random.default_rng(0)
-    weights = model.mean(rng.gamma(1.0, size=len(model.rows)))
-    state, twin = model.started(algorithm, weights), algorithm.start(model, rng, weights)
-    found = []
-    for _ in range(n_sweeps):
-        state, value = algorithm.sweep(state, model.real, None)
-        twin, expected = algorithm.sweep(twin, model, None)
-        assert len(state.unexplained) == 0
-        found += [np.abs(model.flat(state.counts) - twin.counts).max(), value - expected]
-    objective = algorithm.objective(state, model.real, [value])
-    return np.abs([*found, objective - algorithm.objective(twin, model, [expected])]).max()
 
 
 @WHERE

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from enumerated import KnownGrammar, enumerated_grammar
+from enumerated import KnownGrammar, enumerated_grammar, gaps
 from restatement_pcfg import frequencies
 from scipy.special import logsumexp, xlogy
 from sklearn.base import clone
@@ -22,20 +22,6 @@ X = list(map(list, ["aba", "baa", "abba", "aa"]))
 WHERE = {"S": ["S"], "A": ["A"], "all": ["S", "A"]}
 ALGORITHMS = [EMPCFG, VBPCFG, CVBPCFG]
 SAMPLERS = [HastingsPCFG, GibbsPCFG]
-
-
-def gaps(model, algorithm, n_sweeps=4):
-    """How far the fit and the enumeration come apart, sweep by sweep."""
-    rng = np.random.default_rng(0)
-    weights = model.mean(rng.gamma(1.0, size=len(model.rows)))
-    state, twin = model.started(algorithm, weights), algorithm.start(model, rng, weights)
-    found = []
-    for _ in range(n_sweeps):
-        state, value = algorithm.sweep(state, model.real, None)
-        twin, expected = algorithm.sweep(twin, model, None)
-        found += [np.abs(state.counts - twin.counts).max(), value - expected]
-    objective = algorithm.objective(state, model.real, [value])
-    return np.abs([*found, objective - algorithm.objective(twin, model, [expected])]).max()
 
 
 def known(family, where, **settings):
