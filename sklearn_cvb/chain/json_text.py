@@ -35,7 +35,10 @@ def text_of(hmm: Any) -> str:
 
 def arguments_of(text: str) -> dict[str, Any]:
     """What `from_parameters` is given for a model that was written as text."""
-    content = json.loads(text)
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError:
+        content = None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise ValueError(f"the text is no model that to_json wrote: {short_repr(text)}")
     if content["version"] > _VERSION:

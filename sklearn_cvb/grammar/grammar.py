@@ -271,7 +271,7 @@ class Grammar:
         Returns
         -------
         Grammar
-            Without probabilities.
+            Without probabilities, so that none are fixed.
 
         Examples
         --------

@@ -198,8 +198,9 @@ def test_text_of_taggers_names_the_tags():
 
 
 def test_what_is_no_model_is_told():
-    with pytest.raises(ValueError, match="no model that to_json wrote"):
-        EMHMM.from_json("[1, 2]")
+    for text in ("[1, 2]", "", "{}", "a file's name.json"):
+        with pytest.raises(ValueError, match="no model that to_json wrote"):
+            EMHMM.from_json(text)
     text = EMHMM.from_parameters(KNOWN).to_json()
     with pytest.raises(ValueError, match="version 2 of the format"):
         EMHMM.from_json(text.replace('"version": 1', '"version": 2'))
