@@ -23,6 +23,9 @@ from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 UNLISTED, FREE, FORBIDDEN = -1, -2, -3
 # Cells of the row of NULL.
 LINKED, NONE = 0, 1
+# Samples with more lost jumps in a pair are never accepted: where almost no jump stays, which only
+# the smallest concentrations allow, there is no end to their number.
+MOST_LOST = 2**30
 
 
 class Pairs(NamedTuple):
@@ -74,6 +77,7 @@ class Workspace(NamedTuple):
     """The trellis of one pair, with room for the longest: of I and J words."""
 
     jump: np.ndarray  # (2 K + 1,), weights of jumps
+    rate: np.ndarray  # (2 K + 1,), how many jumps of a cell are lost is Poisson with this rate
     again: np.ndarray  # (I + 1,), draws until a jump stays in the sentence: 1 / p(stays)
     move: np.ndarray  # (I + 1, I), p(next position | context), times that of a link
     back: np.ndarray  # (I, I + 1), the same by position and context
@@ -91,6 +95,7 @@ def work_for(pairs: Pairs) -> Workspace:
     n = int(np.diff(pairs.source_starts).max())
     m = int(np.diff(pairs.target_starts).max())
     return Workspace(
+        np.zeros(2 * pairs.longest_jump + 1),
         np.zeros(2 * pairs.longest_jump + 1),
         np.zeros(n + 1),
         np.zeros((n + 1, n)),
@@ -453,6 +458,27 @@ def _use(tally, cell, row, sign):
 
 
 @jit_called
+def _use_many(tally, cell, row, sign, n):
+    """`_use` n times, many as the urn's quotients of gamma functions."""
+    total = 0.0
+    if n < 16:
+        for _ in range(n):
+            total += _use(tally, cell, row, sign)
+        return total
+    weight = _mean(tally, cell, row)
+    if sign > 0.0:
+        of_cell = tally.sums.cells[cell] + tally.prior[cell]
+        of_row = tally.sums.totals[row] + tally.prior_totals[row]
+        total = math.lgamma(of_cell + n) - math.lgamma(of_cell)
+        total -= math.lgamma(of_row + n) - math.lgamma(of_row)
+    elif weight > 0.0:
+        total = n * math.log(weight)
+    tally.sums.cells[cell] += sign * n
+    tally.sums.totals[row] += sign * n
+    return total
+
+
+@jit_called
 def _use_all(pairs, tally, i, position, lost, sign):
     """Add all that an alignment uses to the counts, or take it out; returns its log weight.
 
@@ -475,8 +501,7 @@ def _use_all(pairs, tally, i, position, lost, sign):
             total += _use(tally, pairs.n_lexical + jump, pairs.null_row + 1, sign)
             c = k + 1
     for b in range(2 * farthest + 1):
-        for _ in range(lost[b]):
-            total += _use(tally, pairs.n_lexical + b, pairs.null_row + 1, sign)
+        total += _use_many(tally, pairs.n_lexical + b, pairs.null_row + 1, sign, lost[b])
     return total
 
 
@@ -499,23 +524,74 @@ def _draw_path(work, n, rng, position):
 
 
 @jit_called
+def _draw_poisson(rng, rate):
+    """A Poisson number: by products of uniform ones, or by rejection (Hörmann 1993, PTRS)."""
+    n = 0
+    if rate < 10.0:
+        product, least = rng.random(), math.exp(-rate)
+        while product > least:
+            product *= rng.random()
+            n += 1
+        return n
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = 0.02483 * b - 0.059
+    log_over = math.log(1.1239 + 1.1328 / (b - 3.4))
+    while True:
+        u, v = rng.random() - 0.5, rng.random()
+        edge = 0.5 - abs(u)
+        n = math.floor((2.0 * a / edge + b) * u + rate + 0.43) if edge > 0.0 else -1
+        if edge >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2.0):
+            return n
+        if n >= 0 and (edge >= 0.013 or v <= edge) and v > 0.0:
+            chance = n * math.log(rate) - rate - math.lgamma(n + 1.0)
+            if math.log(v) + log_over - math.log(a / (edge * edge) + b) <= chance:
+                return n
+
+
+@jit_called
 def _draw_lost(work, farthest, n, rng, position, lost):
-    """Draw the jumps that left the sentence before each jump of an alignment."""
-    c = 0
+    """Draw the jumps that left the sentence before each jump of an alignment; whether few enough.
+
+    How many are lost before one stays is geometric: a Poisson number whose rate is exponential. So
+    those of each cell are Poisson numbers, too, and those of a whole alignment have the summed
+    rate.
+    """
+    c, total, n_lost = 0, 0.0, 0
     for b in range(2 * farthest + 1):
+        work.rate[b] = 0.0
         lost[b] = 0
     for j in range(position.size):
         if position[j] >= 0:
             low, high = max(-farthest, 1 - c) + farthest, min(farthest, n - c) + farthest
-            b = -1
-            while b < low or b > high:
-                if b >= 0:
-                    lost[b] += 1
-                b, level = 0, rng.random() - work.jump[0]
-                while b < 2 * farthest and level >= 0.0:
-                    b += 1
-                    level -= work.jump[b]
+            over = -math.log(1.0 - rng.random()) * work.again[c]
+            for b in range(2 * farthest + 1):
+                if b < low or b > high:
+                    work.rate[b] += work.jump[b] * over
+                    total += work.jump[b] * over
             c = position[j] + 1
+    if total < 2 * MOST_LOST:
+        for b in range(2 * farthest + 1):
+            lost[b] = _draw_poisson(rng, work.rate[b])
+            n_lost += lost[b]
+    return total < 2 * MOST_LOST and n_lost <= MOST_LOST
+
+
+@jit_called
+def _takes(pairs, tally, i, draws, rng):
+    """Whether a Hastings step takes what is proposed; adds what it takes to the counts."""
+    begin, end = pairs.target_starts[i], pairs.target_starts[i + 1]
+    old, lost = draws.position[begin:end], draws.lost[i]
+    new, new_lost = draws.proposed_position, draws.proposed_lost
+    ratio = _use_all(pairs, tally, i, old, lost, 0.0)
+    ratio -= _use_all(pairs, tally, i, new, new_lost, 0.0)
+    ratio -= _use_all(pairs, tally, i, old, lost, 1.0)
+    _use_all(pairs, tally, i, old, lost, -1.0)
+    ratio += _use_all(pairs, tally, i, new, new_lost, 1.0)
+    accepted = math.log(1.0 - rng.random()) < ratio
+    if not accepted:
+        _use_all(pairs, tally, i, new, new_lost, -1.0)
+        _use_all(pairs, tally, i, old, lost, 1.0)
+    return accepted
 
 
 @jit
@@ -536,20 +612,14 @@ def draw_alignments(pairs, tally, work, draws, has_old, rng, log_z):
         _weigh(pairs, tally, work, i, False)
         log_z[i] = _forward(work, n, m)
         _draw_path(work, n, rng, new)
-        _draw_lost(work, pairs.longest_jump, n, rng, new, new_lost)
-        accepted = True
-        if has_old:
-            ratio = _use_all(pairs, tally, i, old, lost, 0.0)
-            ratio -= _use_all(pairs, tally, i, new, new_lost, 0.0)
-            ratio -= _use_all(pairs, tally, i, old, lost, 1.0)
-            _use_all(pairs, tally, i, old, lost, -1.0)
-            ratio += _use_all(pairs, tally, i, new, new_lost, 1.0)
-            accepted = math.log(1.0 - rng.random()) < ratio
-            draws.n_accepted[0] += 1
-            draws.n_accepted[1] += accepted
-            if not accepted:
-                _use_all(pairs, tally, i, new, new_lost, -1.0)
-                _use_all(pairs, tally, i, old, lost, 1.0)
+        few = _draw_lost(work, pairs.longest_jump, n, rng, new, new_lost)
+        accepted = not has_old
+        if has_old and few:
+            accepted = _takes(pairs, tally, i, draws, rng)
+        elif has_old:
+            _use_all(pairs, tally, i, old, lost, 1.0)
+        draws.n_accepted[0] += has_old
+        draws.n_accepted[1] += has_old and accepted
         if accepted:
             for j in range(new.size):
                 old[j] = new[j]

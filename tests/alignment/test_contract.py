@@ -421,3 +421,15 @@ def test_the_smallest_concentration_of_jumps_overflows_nothing():
     pairs = [(["a"], ["x"])]
     model = VBAlignmentHMM(alpha=1e-10, p_null=0.9, max_iter=30, random_state=0).fit(pairs)
     assert np.isfinite(model.history_).all()
+
+
+@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.parametrize("longest_jump", [2, 10])
+def test_a_sampler_ends_where_no_jump_stays(longest_jump):
+    """With the smallest concentration a jump that was never seen stays once in 10 billion draws."""
+    pairs = [(["a"], ["x"]), (["a", "b"], ["x", "y"]), (["b", "a", "c"], ["z", "y", "x"])] * 3
+    settings = {"alpha": 1e-10, "longest_jump": longest_jump, "init": "even", "max_iter": 300}
+    for seed in range(5):
+        model = GibbsAlignmentHMM(random_state=seed, n_init=1, **settings).fit(pairs)
+        assert np.isfinite(model.history_).all()
+        assert np.isfinite(model.score(pairs))

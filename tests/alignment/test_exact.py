@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import numba
 import numpy as np
 import pytest
 from alignment_enumeration import (
@@ -18,6 +19,7 @@ from alignment_enumeration import (
 )
 from enumerated import enumerated_alignments
 from scipy.special import gammaln, logsumexp
+from scipy.stats import poisson
 from watching import watch
 
 from sklearn_cvb import (
@@ -28,7 +30,13 @@ from sklearn_cvb import (
     Samples,
     VBAlignmentHMM,
 )
-from sklearn_cvb.alignment.model import best_of, expectation, log_likelihoods
+from sklearn_cvb.alignment.model import (
+    best_of,
+    draw_sweep,
+    expectation,
+    frozen_tally,
+    log_likelihoods,
+)
 from sklearn_cvb.alignment.parameters import (
     Encoded,
     Weights,
@@ -39,6 +47,8 @@ from sklearn_cvb.alignment.parameters import (
     tables_of,
     words_beside,
 )
+from sklearn_cvb.alignment.reading import AlignmentProblem
+from sklearn_cvb.kernels.alignment import Sums, Tally, _draw_poisson, _use, _use_many
 from sklearn_cvb.learning.model import State
 
 # Words 0 to 3 of the source, 0 to 2 of the target; a word stands twice in the second pair.
@@ -309,3 +319,62 @@ def test_samples_follow_the_exact_posterior(p_null):
         expected = link_table(marginal, pair)
         np.testing.assert_allclose(model.link_proba_[i], expected, atol=0.02)
     assert 0.4 < model.acceptance_rate_ < 0.95
+
+
+def test_lost_jumps_are_as_often_as_drawn_one_by_one():
+    """Means and variances of their counts: geometric numbers before each jump, by cell."""
+    weights = random_weights(2, seed=0)
+    jump, pair = weights["jump"], ([0, 1], [0, 1])
+    layout, pairs = model_of(2, pairs=[pair], known={0: [(1, 0), (0, 1)]})
+    problem = AlignmentProblem(None, None, pairs, layout, None)
+    tally, rng = frozen_tally(flat(weights, layout)), np.random.default_rng(0)
+    lost = np.array([draw_sweep(problem, tally, rng)[0].lost[0] for _ in range(40_000)])
+    # From the start +1 and +2 stay, from position 2 on 0 and -1. Of a cell the odds of one more
+    # before a jump stays are its weight over that of what stays.
+    odds = np.array([[1, 1, 1, 0, 0], [1, 0, 0, 1, 1]]) * jump
+    odds /= [[jump[3] + jump[4]], [jump[1] + jump[2]]]
+    variances = (odds * (1 + odds)).sum(axis=0)
+    assert np.abs(lost.mean(axis=0) - odds.sum(axis=0)).max() < 4 * np.sqrt(variances.max() / 4e4)
+    np.testing.assert_allclose(lost.var(axis=0), variances, rtol=0.1)
+    together = odds.sum(axis=1)
+    assert lost.sum(axis=1).var() == pytest.approx((together * (1 + together)).sum(), rel=0.1)
+
+
+@numba.njit
+def both_uses(tallies, cell, sign, n):
+    """Log weights of n uses of a cell, at once and one by one."""
+    once, each = tallies
+    total = 0.0
+    for _ in range(n):
+        total += _use(each, cell, 0, sign)
+    return _use_many(once, cell, 0, sign, n), total
+
+
+def test_many_uses_of_a_cell_weigh_as_one_by_one():
+    """The urn's weights in one step, added, left, and taken out."""
+    counts = [Sums(np.array([2.0, 1.0]), np.array([3.0])) for _ in range(2)]
+    prior = np.array([1e-10, 0.5]), np.array([0.5 + 1e-10]), np.zeros(1), -1.0
+    tallies = Tally(counts[0], *prior), Tally(counts[1], *prior)
+    for cell, sign in [(0, 1.0), (1, 1.0), (1, 0.0), (1, -1.0)]:
+        found, expected = both_uses(tallies, cell, sign, 40)
+        assert sign < 0 or found == pytest.approx(expected, rel=1e-12)
+        assert np.array_equal(counts[0].cells, counts[1].cells)
+        assert np.array_equal(counts[0].totals, counts[1].totals)
+
+
+@numba.njit
+def draw_numbers(rng, rate, n):
+    return np.array([_draw_poisson(rng, rate) for _ in range(n)])
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-300, 0.3, 9.9, 10.0, 14.0, 300.0, 1e9])
+def test_poisson_numbers_are(rate):
+    """Their shares of 20 ranges, each within five standard errors."""
+    found, n = draw_numbers(np.random.default_rng(0), rate, 200_000), 200_000
+    if rate < 1e-200:
+        assert (found == 0).all()
+        return
+    bounds = np.unique(poisson.ppf(np.linspace(0.001, 0.999, 20), rate))
+    below = poisson.cdf(bounds, rate)
+    shares = np.array([(found <= bound).mean() for bound in bounds])
+    assert (np.abs(shares - below) < 5 * np.sqrt(below * (1 - below) / n)).all()
