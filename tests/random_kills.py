@@ -1,11 +1,9 @@
 """Workers of Dask that are killed (-9) at random times while a fit runs.
 
-``python tests/random_kills.py --kills 50 --seed 0`` kills so many, one fit each, and
-says how many fits gave the numbers they should: those of EM are equal to the last bit to an
-undisturbed fit, and the counts of CVB sum to the tokens after every round.
+One fit each: the numbers of EM are equal to the last bit to an undisturbed fit, and the counts of
+CVB sum to the tokens after every round.
 """
 
-import argparse
 import contextlib
 import os
 import signal
@@ -102,28 +100,21 @@ def undisturbed():
     return expected, seconds
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+def survive(kills, seed):
+    """So many kills, one fit each; how many fits survived, and the seconds of the longest."""
     n_survived, longest = 0, 0.0
-    seeds = deque(range(arguments.seed, arguments.seed + arguments.kills))
+    seeds = deque(range(seed, seed + kills))
     while seeds:
         # Dask's own closing of a cluster may look for a worker that was killed.
         with contextlib.suppress(KeyError), cluster() as workers, Client(workers) as client:
             quiet = undisturbed()
             # A nanny whose worker was killed as it started gives up: then all begin anew.
             while seeds and are_there(client):
-                seed, begin = seeds.popleft(), time.perf_counter()
+                one, begin = seeds.popleft(), time.perf_counter()
                 try:
-                    survives(client, seed, *quiet)
+                    survives(client, one, *quiet)
                     n_survived += 1
                 except Exception as error:
-                    print(f"seed {seed}: {type(error).__name__}: {error}", flush=True)
+                    print(f"seed {one}: {type(error).__name__}: {error}", flush=True)
                 longest = max(longest, time.perf_counter() - begin)
-    print(f"{n_survived} of {arguments.kills} survived, the longest fit took {longest:.1f} s")
-
-
-if __name__ == "__main__":
-    main()
+    return n_survived, longest

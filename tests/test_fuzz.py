@@ -1,19 +1,22 @@
 """Random calls, good and bad: results are sound, or an error of the package says what is wrong.
 
-Draw number i is ``fuzz.draw(i)``, and ``check(i)`` repeats what was found. The environment variable
-SKLEARN_CVB_FUZZ_DRAWS says how many draws are made.
+``check(i)`` makes draw number i, of the kind that `KINDS` has for it, and so repeats what was
+found. The environment variable SKLEARN_CVB_FUZZ_DRAWS says how many draws are made.
 """
 
 import linecache
 import os
 import traceback
 import warnings
+from collections import deque
 
-import fuzz
 import nltk
 import numpy as np
 import pandas as pd
 import pytest
+from chain.numbers.fuzz import problems
+from fuzz import agreement, arcs_links_trees, chains_and_grammars
+from fuzz.soundness import check_fitted, check_prediction
 
 import sklearn_cvb
 from sklearn_cvb import TagDictionary, Transitions
@@ -27,6 +30,12 @@ _BLOCK = 100
 # Packages whose errors are messages.
 _SPEAKERS = ("sklearn_cvb", "sklearn", "nltk", "joblib")
 
+FAMILIES = [
+    *arcs_links_trees.DEPENDENCIES,
+    *arcs_links_trees.ALIGNMENTS,
+    *arcs_links_trees.TREEBANKS,
+]
+
 # Methods that some settings do not have, and say so.
 _MAY_LACK = ("training_posteriors", "credible_intervals", "predict_next_proba")
 
@@ -39,17 +48,47 @@ def test_random_calls(begin):
 
 def check(i):
     """Make draw number `i` and assert all that must hold."""
-    call = fuzz.draw(i)
-    before = frozen(call)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            warnings.simplefilter("error", RuntimeWarning)
-            follow(call)
-        assert frozen(call) == before, "what was given has changed"
+        KINDS[i % len(KINDS)](i)
     except Exception as error:
-        error.add_note(f"in draw {i}: test_fuzz.check({i}); {call.name}({call.settings})")
+        error.add_note(f"in draw {i}: test_fuzz.check({i})")
         raise
+
+
+def _follow_unchanged(call):
+    before = frozen(call)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            follow(call)
+        except Exception as error:
+            error.add_note(f"{call.name}({call.settings})")
+            raise
+    assert frozen(call) == before, "what was given has changed"
+
+
+def check_chain_or_grammar(i):
+    _follow_unchanged(chains_and_grammars.draw(i))
+
+
+def check_other_family(i):
+    _follow_unchanged(arcs_links_trees.draw(i))
+
+
+def check_numbers(i):
+    assert problems(i) == []
+
+
+# Of ten draws in a row.
+KINDS = [
+    *[check_chain_or_grammar] * 3,
+    *[check_other_family] * 3,
+    check_numbers,
+    agreement.check_store,
+    agreement.check_batches,
+    agreement.check_workers_or_classifier,
+]
 
 
 def follow(call):
@@ -66,7 +105,7 @@ def follow(call):
         found = tried(model, name, arguments)
         if found is not None:
             assert name == "fit" or is_fitted, f"{name} of a model that is not fitted"
-            check_read(model, name, arguments, found)
+            check_read(model, call, (name, arguments), found)
 
 
 def tried(model, name, arguments):
@@ -103,16 +142,16 @@ def frozen(value):
     """A text that differs where values do, also inside of arrays and frames."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{[frozen(item) for item in value.ravel().tolist()]}"
+    if isinstance(value, nltk.CFG | nltk.Tree):
+        return str(value)
     if isinstance(value, pd.DataFrame | pd.Series):
         return f"{value.index.tolist()}{frozen(value.to_numpy())}"
     if isinstance(value, dict):
         return str([(frozen(key), frozen(item)) for key, item in value.items()])
-    if isinstance(value, list | tuple | fuzz.deque):
+    if isinstance(value, list | tuple | deque):
         return f"{type(value).__name__}{[frozen(item) for item in value]}"
     if isinstance(value, sklearn_cvb.Grammar):
         return frozen([value.symbols, value.start, value.rules, value.probabilities])
-    if isinstance(value, nltk.CFG):
-        return str(value)
     if isinstance(value, Setting):
         return type(value).__name__ + frozen(value.get_params(deep=False))
     return repr(value)
@@ -122,12 +161,17 @@ def frozen(value):
 
 
 def check_fit(model, call):
-    """Numbers are numbers, probabilities sum to 1, and tags are legal."""
+    """Numbers are numbers, probabilities sum to 1, and what was known is kept."""
     for name in ("history_", "restart_objectives_", "objective_", "alpha_"):
         assert not np.isnan(getattr(model, name)).any(), name
     for table in model.counts_:
+        if table is None:
+            continue
         values = table.data if hasattr(table, "toarray") else table
-        assert (values >= -1e-9).all(), "a negative or missing count"
+        assert (np.asarray(values) >= -1e-9).all(), "a negative or missing count"
+    if call.name in FAMILIES:
+        check_fitted(model, call)
+        return
     if isinstance(model, sklearn_cvb.EMPCFG | sklearn_cvb.VBPCFG) or hasattr(model, "rules_"):
         heads = [rule.parent for rule in model.rules_.rules]
         check_sums(np.bincount(heads, model.rule_probabilities_))
@@ -195,8 +239,9 @@ def check_tags(model, X, rows):
 # What is read.
 
 
-def check_read(model, name, arguments, found):
+def check_read(model, call, read, found):
     """The result of a method."""
+    name, arguments = read
     if name in ("score_samples", "lower_bound_samples"):
         assert not np.isnan(found).any()
         assert (found < 1e-9).all(), "a log-probability above 0"
@@ -212,6 +257,8 @@ def check_read(model, name, arguments, found):
         sums = found.sum(axis=1)
         # What is missing is the probability that nothing comes.
         check_sums(np.maximum(sums, 1.0) if has_end(model) else sums)
+    elif name in ("predict", "parse") and call.name in FAMILIES:
+        check_prediction(model, call, arguments["X"], found)
     elif name in ("predict", "sample_paths") and not hasattr(model, "rules_"):
         words = words_of(arguments["X"])
         rows = [row[: len(here)].tolist() for row, here in zip(found, words, strict=True)]

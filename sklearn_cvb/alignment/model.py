@@ -28,6 +28,7 @@ from sklearn_cvb.kernels.alignment import (
     PLACE,
     SCORE,
     SWEEP,
+    UNALIGNED,
     WEIGH,
     Pairs,
     Shares,
@@ -51,7 +52,10 @@ _LEAST_BETA, _LEAST_ALPHA, _LEAST_NULL = 1e-3, 1e-3, 1e-3
 
 
 class Alignments(NamedTuple):
-    """A sample: the source of each target word, -1 for none, and the jumps that were lost."""
+    """A sample: the source of each target word, -1 for none, and the jumps that were lost.
+
+    Sources of a pair without an alignment are `UNALIGNED`.
+    """
 
     position: np.ndarray
     lost: np.ndarray
@@ -121,7 +125,9 @@ class AlignmentModel(Model):
         _, cells = first_shares(self.init, self.problem, rng)
         weights = weights_of(rows_of(cells, prior, self.problem.layout), prior)
         sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
-        return Drawn(used_cells(self.problem, sample), sample)
+        begins = self.problem.pairs.target_starts[:-1]
+        unexplained = np.flatnonzero(sample.position[begins] == UNALIGNED)
+        return Drawn(used_cells(self.problem, sample), sample, unexplained)
 
     def resample(
         self,
@@ -151,7 +157,8 @@ class AlignmentModel(Model):
     ) -> tuple[Weights, np.ndarray]:
         """Posterior means, and the links that there are (how often is what `link_proba_` says)."""
         link = np.zeros(self.problem.pairs.first[-1], np.float32)
-        link[positions_to_places(self.problem.pairs, sample.position)] = 1.0
+        places = positions_to_places(self.problem.pairs, sample.position)
+        link[places[sample.position != UNALIGNED]] = 1.0
         return weights_of(rows_of(counts, prior, self.problem.layout), prior), link
 
     def links(self, state: State) -> np.ndarray:
@@ -274,13 +281,14 @@ def draw_sweep(
 def used_cells(problem: AlignmentProblem, sample: Alignments) -> np.ndarray:
     """How often a sample uses each cell."""
     pairs, layout = problem.pairs, problem.layout
-    lexicon = pairs.cell[positions_to_places(pairs, sample.position)]
+    aligned = sample.position != UNALIGNED
+    lexicon = pairs.cell[positions_to_places(pairs, sample.position)[aligned]]
     linked, _, jumps = moves_of(pairs, sample.position)
     jump = np.bincount(
         np.clip(jumps, -pairs.longest_jump, pairs.longest_jump) + pairs.longest_jump,
         minlength=layout.n_jumps,
     )
-    null = len(linked), len(sample.position) - len(linked)
+    null = len(linked), int(aligned.sum()) - len(linked)
     counts = np.bincount(lexicon, minlength=pairs.n_lexical), jump + sample.lost.sum(axis=0), null
     return np.concatenate(counts).astype(np.float64)
 

@@ -190,9 +190,15 @@ class Problem(NamedTuple):
         )
 
     @property
+    def uses_learned(self) -> np.ndarray:
+        """How often each word is observed where a path explains it."""
+        return self.corpus.uses(self.cells.n_words)
+
+    @property
     def longest(self) -> tuple[int, int]:
-        """Tokens of the longest sequence, and of all."""
-        return int(np.diff(self.corpus.starts).max()), len(self.corpus.tokens)
+        """Tokens of the longest sequence, and of all, without ends."""
+        lengths = np.diff(self.corpus.starts) - self.cells.has_end
+        return int(lengths.max(initial=0)), int(lengths.sum())
 
     @property
     def any_choice(self) -> bool:
@@ -448,6 +454,14 @@ def cells_with_end(cells: Cells) -> Cells:
     return cells._replace(n_states=cells.n_states + 1, has_end=True, topology=topology)
 
 
+def refuse_without_paths(n_entries: int) -> None:
+    """Raise where no token of the sequences that are learned from may be in any state."""
+    if n_entries == 0:
+        raise ValueError(
+            "transitions, tag_dictionary and labels leave no sequence any path: see `Transitions`"
+        )
+
+
 def _placed(problem: Problem, given: Corpus, places: np.ndarray) -> Problem:
     """A problem whose tokens, and those left out, have their places in the corpus as read."""
     rest = problem.left_out
@@ -513,10 +527,6 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     possible = np.isfinite(log_p)
     if possible.all():
         return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
-    if not possible.any():
-        raise ValueError(
-            "transitions, tag_dictionary and labels leave no sequence any path: see `Transitions`"
-        )
     left_out = _some_sequences(corpus, lattice, cells, ~possible)
     return _some_sequences(corpus, lattice, cells, possible)._replace(left_out=left_out)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_cvb.dependency.parameters import DependencyLayout, tables_of
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
-from sklearn_cvb.reading.corpus import Corpus, is_missing
+from sklearn_cvb.reading.corpus import Corpus, as_list, is_missing, short_repr
 from sklearn_cvb.settings import ArcWeights
 
 _HEADS_FORM = (
@@ -26,20 +26,20 @@ def heads_from(y: Any, corpus: Corpus) -> np.ndarray:
     heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
     if y is None:
         return heads
-    if isinstance(y, str | bytes) or not hasattr(y, "__len__"):
-        raise TypeError(f"y is {y!r}: {_HEADS_FORM}")
-    if len(y) != corpus.n_sequences:
+    of_sentences = as_list(y)
+    if of_sentences is None:
+        raise TypeError(f"y is {short_repr(y)}: {_HEADS_FORM}")
+    if len(of_sentences) != corpus.n_sequences:
         raise ValueError(
-            f"X holds {corpus.n_sequences} sequences but y {len(y)}: give one list of heads for "
-            "each sentence, None where nothing is known"
+            f"X holds {corpus.n_sequences} sequences but y {len(of_sentences)}: give one list of "
+            "heads for each sentence, None where nothing is known"
         )
-    y = y.tolist() if isinstance(y, np.ndarray) and y.ndim > 1 else list(y)
     # Labels of a 2-D X that tell of its rows, as classifiers are given, say nothing of heads.
-    if corpus.width is not None and all(isinstance(part, Real | str) for part in y):
+    if corpus.width is not None and all(isinstance(part, Real | str) for part in of_sentences):
         return heads
     for i, (begin, end) in enumerate(pairwise(corpus.starts.tolist())):
-        if y[i] is not None:
-            heads[begin:end] = _heads_of(y[i], i, end - begin, corpus.width)
+        if of_sentences[i] is not None:
+            heads[begin:end] = _heads_of(of_sentences[i], i, end - begin, corpus.width)
             _check_tree(heads[begin:end], i)
     return heads
 

@@ -23,6 +23,8 @@ from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 UNLISTED, FREE, FORBIDDEN = -1, -2, -3
 # Cells of the row of NULL.
 LINKED, NONE = 0, 1
+# In place of a source, of all words of a pair that has no alignment.
+UNALIGNED = -2
 # Samples with more lost jumps in a pair are never accepted: where almost no jump stays, which only
 # the smallest concentrations allow, there is no end to their number.
 MOST_LOST = 2**30
@@ -429,7 +431,7 @@ def best_alignments(pairs, tally, work, came_from, positions, logs):
 class Draws(NamedTuple):
     """The alignments of a sweep; lost jumps are those that left the sentence."""
 
-    position: np.ndarray  # (n_target_tokens,), int64, of the source of each word, or -1
+    position: np.ndarray  # (n_target_tokens,), int64, of the source of each word, -1 or `UNALIGNED`
     lost: np.ndarray  # (n_pairs, 2 K + 1), int64, how often each jump was lost
     proposed_position: np.ndarray  # (longest_target,), int64
     proposed_lost: np.ndarray  # (2 K + 1,), int64
@@ -600,17 +602,26 @@ def draw_alignments(pairs, tally, work, draws, has_old, rng, log_z):
 
     With `has_old` they hold alignments: each pair takes a Hastings step given all others, and the
     tally changes in place. If not, alignments are drawn from their posterior given the tally as it
-    is. ``log_z`` (n_pairs,) receives log p(target words | source words); a pair of -inf has no
-    alignment.
+    is. ``log_z`` (n_pairs,) receives log p(target words | source words); a pair of -inf stays
+    `UNALIGNED`, or keeps the alignment that it has.
     """
     for i in range(log_z.size):
         first, (n, m) = pairs.target_starts[i], _lengths(pairs, i)
         old, lost = draws.position[first : first + m], draws.lost[i]
         new, new_lost = draws.proposed_position[:m], draws.proposed_lost
+        log_z[i] = -math.inf
+        if has_old and old[0] == UNALIGNED:
+            continue
         if has_old:
             _use_all(pairs, tally, i, old, lost, -1.0)
         _weigh(pairs, tally, work, i, False)
         log_z[i] = _forward(work, n, m)
+        if log_z[i] == -math.inf:
+            if has_old:
+                _use_all(pairs, tally, i, old, lost, 1.0)
+            else:
+                old[:] = UNALIGNED
+            continue
         _draw_path(work, n, rng, new)
         few = _draw_lost(work, pairs.longest_jump, n, rng, new, new_lost)
         accepted = not has_old

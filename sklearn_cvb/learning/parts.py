@@ -140,7 +140,8 @@ class Shard:
     def facts(self) -> PartSummary:
         """What the leader of the fit has to know."""
         given, model = self._given, self.model
-        sizes = given.n_sequences, len(given.tokens), model.problem.corpus.n_observed
+        n_observed = int(np.count_nonzero(model.problem.corpus.tokens >= 0))
+        sizes = given.n_sequences, len(given.tokens), n_observed
         return PartSummary(*sizes, model.facts(), self.messages)
 
     def n_tokens_of(self, sequences: np.ndarray) -> PartResult:
@@ -256,7 +257,7 @@ class Sharded(Model):
     @property
     def n_observed(self) -> int:
         """Observed tokens of the sequences that may be explained, in all shards."""
-        return sum(one.n_observed for one in self.problem.facts)
+        return max(1, sum(one.n_observed for one in self.problem.facts))
 
     def absence(self, shares: Round) -> Any:
         """The product over all shards."""

@@ -51,7 +51,7 @@ def on_threads(
         What the calls return, in the order of the pieces.
     """
     n_threads = min(effective_n_jobs(n_jobs), len(pieces))
-    if n_threads == 1:
+    if n_threads <= 1:
         return [work(*piece) for piece in pieces]
     left = deque(enumerate(pieces))
     results: list[Any] = [None] * len(pieces)

@@ -433,3 +433,16 @@ def test_a_sampler_ends_where_no_jump_stays(longest_jump):
         model = GibbsAlignmentHMM(random_state=seed, n_init=1, **settings).fit(pairs)
         assert np.isfinite(model.history_).all()
         assert np.isfinite(model.score(pairs))
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_pairs_without_an_alignment_are_left_out(kind):
+    """Words that are said to come from NULL, which has no weight."""
+    pairs, links = [(["a"], ["x", "y"]), (["b"], ["x"])] * 2, [[(None, 0)], None] * 2
+    model = kind(p_null=0.0, max_iter=3, init="even", n_init=1, random_state=0)
+    with pytest.warns(UserWarning, match="2 sentence pairs have no alignment with any weight"):
+        model.fit(pairs, links)
+    assert model.unexplained_.tolist() == [0, 2]
+    assert model.counts_.null.tolist() == [2, 0]
+    assert [row.tolist() for row in model.labels_[1::2]] == [[0], [0]]
+    fails(ValueError, "nothing to learn from: all 2", model.fit, pairs[::2], links[::2])

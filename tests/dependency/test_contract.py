@@ -125,6 +125,8 @@ def test_impossible_heads(kind, i, heads, message):
 @pytest.mark.parametrize("kind", CLASSES)
 def test_y_of_another_form(kind):
     fails(ValueError, "X holds 6 sequences but y 5", quick(kind).fit, X, HEADS[:5])
+    for y in (2, np.array(2), "2 3 0"):
+        fails(TypeError, "y holds a list of heads for each sentence", quick(kind).fit, X, y)
     fails(TypeError, "y[0] is '2 3 0': y holds", quick(kind).fit, X, ["2 3 0", *HEADS[1:]])
     fails(TypeError, "y[0] is 2: y holds", quick(kind).fit, X, [2, *HEADS[1:]])
     fails(TypeError, "y[1][0] is 'V': y holds", quick(kind).fit, X, [None, ["V", 0], *[None] * 4])

@@ -15,7 +15,9 @@ from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
     Symbols,
+    Transitions,
     VBHMMTagger,
+    Windows,
     open_store,
     write_store,
 )
@@ -60,6 +62,62 @@ def test_one_sequence_alone_has_the_history_of_a_list(estimator, sequence, tmp_p
     here, there = (clone(estimator).set_params(max_iter=4).fit(X) for X in ([sequence], store))
     np.testing.assert_allclose(there.history_, here.history_, rtol=1e-12, atol=1e-15)
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-12)
+
+
+def _same_fits(estimator, X, y, folder, n_tokens):
+    """A fit in memory and one on a store in pieces of so many tokens; their numbers are equal."""
+    write_store([X if y is None else (X, y)], folder, tagged=y is not None)
+    store = open_store(folder, batch_size=n_tokens)
+    here = clone(estimator).fit(X, y)
+    there = clone(estimator).fit(store, None if y is None else store.tags)
+    np.testing.assert_allclose(there.history_, here.history_, rtol=1e-10)
+    np.testing.assert_allclose(there.transmat_, here.transmat_, rtol=1e-9)
+    np.testing.assert_allclose(there.emissionprob_, here.emissionprob_, rtol=1e-9)
+    assert there.unexplained_.tolist() == here.unexplained_.tolist()
+    return here
+
+
+@pytest.mark.parametrize("end_state", [False, True])
+@pytest.mark.parametrize("n_tokens", [1, 100])
+def test_one_long_series_among_pieces_is_cut_as_in_memory(n_tokens, end_state, tmp_path):
+    """What is left out at a time depends on the whole store, not on its last piece."""
+    rng = np.random.default_rng(0)
+    X = [rng.integers(5, size=600).tolist(), [1, 2], [0, 1, 2]]
+    model = CVBHMM(3, transitions=Transitions(end_state=end_state), max_iter=3, random_state=0)
+    _same_fits(model, X, None, tmp_path / "store", n_tokens)
+
+
+@pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
+@pytest.mark.parametrize("init", ["token", "word", "parameter", "unambiguous", "context"])
+@pytest.mark.filterwarnings("ignore:.*more than half of all tokens", "ignore:.*cannot be explained")
+def test_pieces_without_any_path_are_left_out(init, kind, tmp_path):
+    """The labels of the first sequence ask for two states where one stays for ever."""
+    X, y = [["a", "b"], ["b", "a"], ["a"]], [["V", "N"], ["V", None], ["N"]]
+    tagger = kind(transitions="constant", init=init, max_iter=3, random_state=0)
+    here = _same_fits(tagger, X, y, tmp_path / "store", 1)
+    assert here.unexplained_.tolist() == [0]
+    store = write_store([(X[:1], y[:1])], tmp_path / "none", tagged=True)
+    with pytest.raises(ValueError, match="leave no sequence any path"):
+        clone(tagger).fit(store, store.tags)
+
+
+@pytest.mark.parametrize("n_tokens", [1, 100])
+@pytest.mark.filterwarnings("ignore:.*more than half of all tokens", "ignore:.*cannot be explained")
+def test_words_seen_once_are_those_that_are_learned_from(n_tokens, tmp_path):
+    """What they tell of unknown words: b, which stands beside a path once more, is among them."""
+    X, y = [["a", "b"], ["b", "a"]], [["V", "N"], ["V", None]]
+    tagger = EMHMMTagger(
+        transitions="constant", emission=Symbols(["a", "b", "c"]), max_iter=3, random_state=0
+    )
+    _same_fits(tagger, X, y, tmp_path / "store", n_tokens)
+
+
+@pytest.mark.parametrize("update", ["sequence", Windows(3)])
+@pytest.mark.parametrize("n_tokens", [1, 100])
+def test_a_piece_of_missing_tokens_counts_none(n_tokens, update, tmp_path):
+    X = [["a", "b"], ["b"], [None, None], ["a"]]
+    model = CVBHMM(2, update=update, max_iter=3, random_state=0)
+    _same_fits(model, X, None, tmp_path / "store", n_tokens)
 
 
 # What a disk does to a store, and what a process leaves when it is ended

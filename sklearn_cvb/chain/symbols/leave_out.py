@@ -183,10 +183,10 @@ def _sums(values: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
 def _most(sequences: Sequences) -> Most:
     """What a buffer for any of the units has to hold."""
     return Most(
-        int((sequences.end - sequences.begin).max()),
-        int(np.diff(sequences.entry).max()),
-        int(np.diff(sequences.pair).max()),
-        int(sequences.lattice.count.max()) ** 2,
+        int((sequences.end - sequences.begin).max(initial=0)),
+        int(np.diff(sequences.entry).max(initial=0)),
+        int(np.diff(sequences.pair).max(initial=0)),
+        int(sequences.lattice.count.max(initial=0)) ** 2,
     )
 
 
@@ -580,7 +580,7 @@ def absence_of(units: Units, problem: Problem) -> Absence:
         return absence
     layout = units.layout
     borrowed = np.zeros(layout.n_units, bool) if layout.borders is None else layout.borders.borrowed
-    block = np.empty(int(problem.lattice.count.max()) ** 2)
+    block = np.empty(int(problem.lattice.count.max(initial=0)) ** 2)
     absence_of_units(layout.sequences, borrowed, units.posterior, units.pairs, absence, block)
     if units.absent is not None:
         absence.transition[:] *= units.absent

@@ -75,6 +75,7 @@ class ChainFacts(NamedTuple):
     n_entries: int  # (token, state) entries of the problem
     any_told: bool  # whether a token has a single state
     any_choice: bool  # whether one has several
+    left_out: tuple[tuple[int, int], ...]  # words of the sequences without a path, and how often
 
 
 class ChainSettings(NamedTuple):
@@ -139,8 +140,13 @@ class SymbolChain(Model):
 
     def facts(self) -> ChainFacts:
         """What is drawn for, and what decides where to start."""
-        problem = self.problem
-        return ChainFacts(int(problem.lattice.count.sum()), problem.any_told, problem.any_choice)
+        problem, left_out = self.problem, ()
+        if problem.left_out is not None:
+            tokens = problem.left_out.corpus.tokens
+            words, uses = np.unique(tokens[tokens >= 0], return_counts=True)
+            left_out = tuple(zip(words.tolist(), uses.tolist(), strict=True))
+        n_entries = int(problem.lattice.count.sum())
+        return ChainFacts(n_entries, problem.any_told, problem.any_choice, left_out)
 
     def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
         """The generator: some starts draw for every token."""

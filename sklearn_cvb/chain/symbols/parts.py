@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_cvb.chain import parameters
 from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.lattice import Cells, Problem
+from sklearn_cvb.chain.lattice import Cells, Problem, refuse_without_paths
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.symbols.model import Logged, SymbolChain
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
@@ -238,8 +238,18 @@ class ChainInParts(InParts):
     ) -> None:
         super().__init__(types, facts, source)
         self.cells, self.n_words = cells, cells.n_words
+        refuse_without_paths(sum(one.of_model.n_entries for one in facts))
         self.any_told: bool = any(one.of_model.any_told for one in facts)
         self.any_choice: bool = any(one.of_model.any_choice for one in facts)
+
+    @property
+    def uses_learned(self) -> np.ndarray:
+        """How often each word is observed where a path explains it."""
+        uses = self.corpus.uses(self.cells.n_words).copy()
+        for one in self.facts:
+            for word, n_uses in one.of_model.left_out:
+                uses[word] -= n_uses
+        return uses
 
     @property
     def identity(self) -> tuple[Any, ...]:

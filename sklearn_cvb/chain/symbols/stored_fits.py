@@ -392,17 +392,19 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     leaves_out = "leave_out" in hmm._algorithm().requires
     pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not leaves_out)
     words, cells = finished(laid_out)
-    source = InTurn(pieces) if leaves_out else StoredParts(pieces, hmm.n_jobs)
-    whole = ChainInPieces(cells, laid_out.corpus, source, tags)
     messages = [*laid_out.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
     if leaves_out:
-        whole.chain = ChainInTurn
         longest, length = store.longest()
-        whole.longest = length, store.n_tokens
-        if 2 * length > store.n_tokens and left_out_by(hmm, *whole.longest) == WHOLE:
+        left_out = left_out_by(hmm, length, store.n_tokens) or WHOLE
+        pieces.settings = pieces.settings._replace(left_out=left_out)
+        whole = ChainInPieces(cells, laid_out.corpus, InTurn(pieces), tags)
+        whole.chain, whole.longest = ChainInTurn, (length, store.n_tokens)
+        if 2 * length > store.n_tokens and left_out == WHOLE:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
+    else:
+        whole = ChainInPieces(cells, laid_out.corpus, StoredParts(pieces, hmm.n_jobs), tags)
     return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
 
 

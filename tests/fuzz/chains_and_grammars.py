@@ -1,18 +1,14 @@
-"""Random calls of the public estimators, good and bad ones; each follows from its number alone.
+"""Random calls of hidden Markov models, taggers and grammars, good and bad ones."""
 
-`draw` makes what is needed for a call: an estimator with settings, X, y and what is read then.
-`tests/test_fuzz.py` says what must hold.
-"""
-
-from collections import deque
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from fuzz.draws import ALPHABETS, BAD, SEED, Draw, Maker
 
 import sklearn_cvb
-from sklearn_cvb import MiniBatches, Samples, Symbols, TagDictionary, Transitions, Windows
+from sklearn_cvb import MiniBatches, Symbols, TagDictionary, Transitions, Windows
 
 CHAINS = [
     f"{algorithm}HMM{ending}"
@@ -21,19 +17,6 @@ CHAINS = [
 ]
 GRAMMARS = [f"{algorithm}PCFG" for algorithm in ("EM", "VB", "CVB", "Hastings", "Gibbs")]
 
-# How often something is wrong.
-_BAD = 0.04
-_SEED = 2026
-
-_ALPHABETS = [
-    ["a", "b", "c", "d"],
-    ["a", "b"],
-    [0, 1, 2],
-    [0.5, 1.5, 2.0],
-    [("a", 1), ("b", 2), "c"],
-    ["a", 1, 2.5, b"x", True],
-    [10**400, Decimal("1.5"), frozenset("ab"), 2**63, -1, ""],
-]
 _TAGS = [["X", "Y", "Z"], ["X"], [3, 1], [0.5, 1.5], ["X", 1, ("Y", 2)], [True, False]]
 _TEXTS = [
     "S -> S S | 'a' | 'b'",
@@ -46,114 +29,37 @@ _TEXTS = [
 ]
 _BAD_TEXTS = ["", "S", "S ->", "S -> A", "S -> S", "S -> S S", "S -> 'a' [0.5]", "S -> 'a' [2.0]"]
 _BAD_ENTRIES = [[], None, float("nan"), ["X", None], [["X"]], {"X": -1}, {"X": {}}, 10**400]
-_TEMPERATURES = [None, (2.0, 0.1), (1.0, 1.0), (1e3, 1e-3), (1e300, 1), (1, 1e-300), (1e90, 1e-90)]
 # Of CVB, and of samplers; other algorithms have no such parameter.
 _UPDATES = [
     ["token", "sequence", "sequence", Windows(2)],
     ["token", "sequence", "parameter"],
 ]
-_EXTREMES = [1e-300, 1e-10, 1.0, 50.0, 1e10, 1e300]
-_JUNK = [
-    None,
-    -1,
-    0,
-    1.5,
-    float("nan"),
-    float("inf"),
-    10**400,
-    1e300,
-    "word",
-    "",
-    b"word",
-    [],
-    (),
-    {},
-    [None],
-    ["a"],
-    [["a"], "b"],
-    [[]],
-    [["a"], []],
-    [[["a"]]],
-    [3],
-    {"a": 1},
-    {"a", "b"},
-    np.array(2),
-    np.zeros((0, 3)),
-    np.zeros((2, 0)),
-    np.zeros((2, 2, 2)),
-    np.array([1.0, np.nan]),
-    np.full((2, 2), np.nan),
-    pd.DataFrame({"event": list("abab")}),
-    [pd.DataFrame({"event": list("abab")})] * 4,
-    [["a", float("inf")]],
-    [[Decimal("NaN"), Decimal("sNaN")]],
-    Ellipsis,
-    object,
-]
-
-
-class Draw(NamedTuple):
-    """One random call.
-
-    Attributes
-    ----------
-    name : str
-        Class of the estimator.
-    settings : dict
-    X, y : object
-        What `fit` is given.
-    reads : list of (str, dict)
-        Methods to call then, with their arguments.
-    """
-
-    name: str
-    settings: dict[str, Any]
-    X: Any
-    y: Any
-    reads: list[tuple[str, dict[str, Any]]]
 
 
 def draw(i: int) -> Draw:
     """The call with this number."""
-    return _Maker(np.random.default_rng([_SEED, i])).call()
+    return _Maker(np.random.default_rng([SEED, i])).call()
 
 
-class _Maker:
-    """Makes one call; what was drawn first decides what fits it."""
+class _Maker(Maker):
+    """What was drawn first decides what fits it."""
 
     def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
+        super().__init__(rng)
         self.name = self.one(CHAINS + GRAMMARS)
         self.is_grammar = self.name in GRAMMARS
         self.is_tagger = self.name.endswith("Tagger")
         self.is_sampler = self.name.startswith(("Gibbs", "Hastings"))
-        self.alphabet = ["a", "b", "c"] if self.is_grammar else self.one(_ALPHABETS)
+        self.alphabet = ["a", "b", "c"] if self.is_grammar else self.one(ALPHABETS)
         self.tags = self.one(_TAGS)
         self.dictionary = None
         self.n_states = int(rng.integers(1, 4))
-
-    def one(self, values: Any) -> Any:
-        """One of the values."""
-        return values[int(self.rng.integers(len(values)))]
-
-    def chance(self, probability: float) -> bool:
-        """True with this probability."""
-        return bool(self.rng.random() < probability)
-
-    def some(self, values: list, least: int = 0) -> list:
-        """Some of the values, in their order."""
-        kept = [value for value in values if self.chance(0.6)]
-        return kept if len(kept) >= least else list(values)
-
-    def junk(self) -> Any:
-        """Something that is seldom right."""
-        return self.one(_JUNK)
 
     def call(self) -> Draw:
         """All that is drawn, in a fixed order."""
         settings = self.settings()
         sequences = self.sequences()
-        X = self.junk() if self.chance(_BAD) else self.formed(sequences)
+        X = self.junk() if self.chance(BAD) else self.formed(sequences)
         y = self.known(sequences) if self.chance(0.5) else None
         reads = [self.read() for _ in range(int(self.rng.integers(1, 5)))]
         return Draw(self.name, settings, X, y, reads)
@@ -170,46 +76,19 @@ class _Maker:
         if self.chance(0.1):
             lengths[0] = 15
         sequences = [[self.one(alphabet) for _ in range(length)] for length in lengths]
-        if self.chance(0.1) and (not self.is_grammar or self.chance(_BAD)):
+        if self.chance(0.1) and (not self.is_grammar or self.chance(BAD)):
             missing = self.one([None, float("nan"), pd.NA, Decimal("NaN")])
             for row in sequences:
                 row[int(self.rng.integers(len(row)))] = missing
         return sequences
 
-    def formed(self, sequences: list[list]) -> Any:
-        """Sequences in one of the forms that X may have."""
-        form = self.one([list] * 4 + [tuple, deque, "object", "series", "frame", "table", "arrays"])
-        if isinstance(form, type):
-            return [form(row) for row in sequences]
-        objects = np.empty(len(sequences), dtype=object)
-        objects[:] = [tuple(row) for row in sequences]
-        if form == "object":
-            return objects
-        if form == "series":
-            return pd.Series(sequences, index=range(3, 3 + len(sequences)))
-        if form == "frame":
-            return pd.DataFrame({"event": sequences})
-        if form == "arrays":
-            arrays = [np.empty(len(row), dtype=object) for row in sequences]
-            for array, row in zip(arrays, sequences, strict=True):
-                array[:] = row
-            return arrays
-        # Shorter rows are padded.
-        table = np.full((len(sequences), max(map(len, sequences))), None, dtype=object)
-        for target, row in zip(table, sequences, strict=True):
-            target[: len(row)] = row
-        numeric = all(isinstance(value, int | float) for value in table.ravel())
-        if numeric and 10**400 not in self.alphabet and self.chance(0.5):
-            return table.astype(float)
-        return pd.DataFrame(table) if self.chance(0.3) else table
-
     # What is known
 
     def known(self, sequences: list[list]) -> Any:
         """Labels or brackets of the sequences, right ones for the most part."""
-        if self.chance(3 * _BAD):
+        if self.chance(3 * BAD):
             return self.junk()
-        if self.chance(_BAD):
+        if self.chance(BAD):
             sequences = sequences[:-1]
         if self.is_grammar:
             return [self.brackets(row) for row in sequences]
@@ -223,7 +102,7 @@ class _Maker:
 
     def tag_of(self, word: Any) -> Any:
         entry = (self.dictionary or {}).get(word)
-        if self.chance(_BAD):
+        if self.chance(BAD):
             return self.one(["W", float("nan"), ["X"], {}, 10**400])
         if isinstance(entry, list | tuple | dict) and len(entry):
             return self.one(list(entry))
@@ -233,7 +112,7 @@ class _Maker:
         """Spans, a tree in brackets, or nothing."""
         if self.chance(0.5):
             return None
-        if self.chance(_BAD):
+        if self.chance(BAD):
             return self.one([[(0, 9)], [(1, 1)], [(0.5, 1)], [("a", "b")], "(S", 3, [3], "(S x)"])
         ends = sorted(self.rng.integers(0, len(row) + 1, size=2).tolist())
         if self.chance(0.2) and all(isinstance(word, str) for word in row):
@@ -242,7 +121,7 @@ class _Maker:
 
     def entry(self) -> Any:
         """One entry of a dictionary."""
-        if self.chance(_BAD / 4):
+        if self.chance(BAD / 4):
             return self.one(_BAD_ENTRIES)
         tags = self.some(self.tags, least=1)
         kind = self.one(["list", "tuple", "set", "weights", "one"])
@@ -271,29 +150,10 @@ class _Maker:
             given["emission"] = Symbols(
                 given.pop("vocabulary", None), handle_unknown=given.pop("handle_unknown")
             )
-        if self.chance(3 * _BAD):
+        if self.chance(3 * BAD):
             given[self.one(sorted(given))] = self.junk()
         kind = getattr(sklearn_cvb, self.name)
         return {name: value for name, value in given.items() if name in kind().get_params()}
-
-    def samples(self) -> Samples:
-        """Which samples are kept, some of them annealed."""
-        anneals = self.name != "GibbsPCFG" and self.chance(0.5)
-        return Samples(
-            self.one([None, 0, 1]),
-            thin=int(self.rng.integers(1, 3)),
-            temperatures=self.one(_TEMPERATURES) if anneals else None,
-        )
-
-    def concentration(self) -> Any:
-        """A number, seldom an extreme one, or "auto"."""
-        if self.chance(0.1) and not self.name.startswith("EM"):
-            return "auto"
-        if self.chance(0.1):
-            return self.one(_EXTREMES)
-        if self.chance(0.1) and self.name.startswith("EM"):
-            return 0.0
-        return self.one([0.1, 0.5, 1.0])
 
     def chain_settings(self) -> dict[str, Any]:
         """Those of a hidden Markov model or tagger."""
@@ -366,7 +226,7 @@ class _Maker:
 
     def grammar(self) -> Any:
         """Rules in one of the forms that they may have."""
-        if self.chance(_BAD):
+        if self.chance(BAD):
             return self.one([self.one(_BAD_TEXTS), self.junk(), ["(S"], ["(S)"], [""]])
         text = self.one(_TEXTS) if self.chance(0.7) else self.text()
         form = self.one(["text", "text", "nltk", "Grammar", "trees"])
@@ -398,13 +258,13 @@ class _Maker:
         given: dict[str, Any] = {}
         if name in _OF_SEQUENCES:
             sequences = self.sequences(unknown=True)
-            given["X"] = self.junk() if self.chance(_BAD) else self.formed(sequences)
+            given["X"] = self.junk() if self.chance(BAD) else self.formed(sequences)
             if name == "score" and self.chance(0.5):
                 given["y"] = self.known(sequences)
         options = _OPTIONS.get((name, self.is_grammar), _OPTIONS.get((name, None), {}))
         for option, values in options.items():
             if self.chance(0.5):
-                given[option] = self.junk() if self.chance(2 * _BAD) else self.one(values)
+                given[option] = self.junk() if self.chance(2 * BAD) else self.one(values)
         return name, given
 
 
