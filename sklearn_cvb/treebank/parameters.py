@@ -104,15 +104,15 @@ def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
 def with_any_word(learned: Learned, weights: np.ndarray) -> tuple[Rules, np.ndarray]:
     """Rules and weights with those of one more word: that of no known class.
 
-    A tag has it as often as it has rare words of all classes; without any, all tags have it alike.
+    A tag has it as often as it has rare words of all classes; without any, as it has any word.
     """
     rules, (codes, n_known) = learned.layout.rules, learned.words
     lists, n = lists_of(rules), rules.n_subtypes
     begins = rules.first[rules.begin[3] : -1].tolist()
+    any_rare = any(word >= n_known for _, word in lists[3])
     sums: dict[int, np.ndarray] = {}
     for (tag, word), begin in zip(lists[3], begins, strict=True):
-        if word >= n_known:
+        if word >= n_known or not any_rare:
             sums[tag] = sums.get(tag, 0.0) + weights[begin : begin + n[tag]]
-    sums = sums or {tag: np.ones(n[tag]) for tag, _ in lists[3]}
     lists[3] = lists[3] + [(tag, len(codes)) for tag in sums]
     return rules_of(n, *lists), np.concatenate([weights, *sums.values()])

@@ -1,8 +1,11 @@
 """What is not the workers' fault: more of them, and the death of the process that leads the fit."""
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
+import threading
 from functools import partial
 
 import numpy as np
@@ -13,6 +16,7 @@ from sklearn_cvb import CVBHMM, EMHMM, VBHMM
 
 pytest.importorskip("distributed")
 
+import dask
 import dask.bag
 from dask import delayed
 from distributed import Client, LocalCluster
@@ -105,7 +109,7 @@ def test_a_fit_goes_on_after_the_kill_of_the_process_that_leads(client, kind, tm
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_kill_at_a_random_time_changes_no_count(client, quiet, seed):
-    """``python tests/random_kills.py`` kills as many as are asked for."""
+    """``python tests/faults.py --kills 50`` kills as many as are asked for."""
     random_kills.survives(client, seed, *quiet)
 
 
@@ -120,6 +124,38 @@ def test_errors_in_sequences_name_the_partition(client):
         EMHMM(2).fit(parts)
     with pytest.raises(ValueError, match="partition 0 of X: sequence 0 is empty"):
         EMHMM(2).fit([delayed([[]])])
+
+
+def many_words():
+    """Sentences that take gigabytes."""
+    return [[f"w{i}" for i in range(k, k + 1000)] for k in range(0, 100_000_000, 1000)]
+
+
+def test_a_partition_that_fits_into_no_memory_is_told():
+    settings = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "600MB"}
+    # The first worker that dies of it is the last.
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        LocalCluster(processes=True, dashboard_address=":0", **settings) as cluster,
+        Client(cluster),
+        pytest.raises(MemoryError, match=r"does not fit into their memory \(0\.6 GB each\): cut X"),
+    ):
+        EMHMM(2).fit([delayed(many_words)()])
+
+
+def test_the_work_of_a_worker_that_stands_still_is_done_elsewhere(quiet):
+    """Dask takes it for dead after a time that is its own setting."""
+    with (
+        dask.config.set({"distributed.scheduler.worker-ttl": "1s"}),
+        random_kills.cluster() as cluster,
+        Client(cluster) as client,
+    ):
+        stopped = max(client.run(os.getpid).values())
+        threading.Timer(0.1, os.kill, (stopped, signal.SIGSTOP)).start()
+        model = EMHMM(**random_kills.COMMON).fit(random_kills.bag())
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(stopped, signal.SIGCONT)
+    assert np.array_equal(model.history_, quiet[0][EMHMM].history_)
 
 
 def test_nothing_but_empty_partitions_is_told_as_here(client):

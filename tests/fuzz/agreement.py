@@ -9,7 +9,9 @@ import atexit
 import pickle
 import tempfile
 import warnings
+from collections import Counter
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +148,12 @@ def _assert_same(here: Any, there: Any, rtol: float = 1e-10) -> None:
         np.testing.assert_allclose(_dense(other), _dense(one), rtol=rtol, atol=rtol)
 
 
+def _uses(path: Any, row: list) -> tuple[Any, Counter, Counter]:
+    """The weights that a path uses: its start, its steps, and its states of words."""
+    states = path.tolist()
+    return states[0], Counter(pairwise(states)), Counter(zip(states, row, strict=True))
+
+
 def check_store(i: int) -> None:
     """A fit on a store, in pieces of any size, has the numbers of a fit in memory."""
     corpus = _Corpus(np.random.default_rng([SEED, 2, i]))
@@ -175,7 +183,8 @@ def check_store(i: int) -> None:
         np.testing.assert_allclose(there.score(store), here.score(corpus.X), rtol, atol=1e-12)
         both = zip(here.predict(corpus.X), there.predict(store), strict=True)
         for row, (one, other) in zip(corpus.X, both, strict=True):
-            assert np.array_equal(one[: len(row)], other[: len(row)])
+            # Of paths with equal weights rounding decides: these use each weight as often.
+            assert _uses(one[: len(row)], row) == _uses(other[: len(row)], row)
 
 
 def check_batches(i: int) -> None:

@@ -29,7 +29,8 @@ def check_prediction(model, call, X, found):
     elif call.name in ALIGNMENTS:
         _check_links(found, X, None, model)
     else:
-        for tree, sample in zip(found, X, strict=True):
+        samples = _rows_of(X) if hasattr(X, "columns") else X
+        for tree, sample in zip(found, samples, strict=True):
             assert tree is None or tree.leaves() == _words_of(sample)
 
 
@@ -41,7 +42,7 @@ def _check_sums(*sums):
 def _rows_of(X):
     """Sentences, whatever holds them, without padding."""
     values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    if getattr(values, "ndim", 1) == 2 and values.shape[1] == 1:
+    if getattr(values, "ndim", 1) == 2 and isinstance(values[0, 0], list):
         values = values[:, 0]
     rows = [list(row) for row in values]
     if getattr(values, "ndim", 1) == 2:

@@ -197,3 +197,13 @@ def test_split_merge_ends_with_fewer_subtypes_than_it_may(kind):
     assert set(every.n_subtypes_.values()) == {4}
     assert len(model.history_) == 40
     assert not model.converged_
+
+
+def test_unknown_words_are_no_likelier_than_any_word(kind):
+    """S stands above words and above phrases: without rare words its own are half of it."""
+    trees = ["(S Ran)", "(S (NP (N the)) (V dog))", "(S (NP (N the)) (V dog))", "(S Ran)"]
+    model = kind(1, rare_threshold=0, max_iter=3, random_state=0).fit(trees)
+    unknown, known = model.score_samples([["12.5"], ["Ran"]])
+    # Under one word alone is S, and Ran is all that it has.
+    assert unknown == pytest.approx(known)
+    assert unknown < 0

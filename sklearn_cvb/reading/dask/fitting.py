@@ -183,12 +183,10 @@ class OnWorkers:
     def _why_killed(self, error: KilledWorker) -> str:
         """What is known where workers have died of a partition again and again."""
         number = next((part for part in str(error.task).split("-") if part.isdigit()), "?")
-        found = self._client.scheduler_info(n_workers=-1)["workers"].values()
-        limit = min((worker["memory_limit"] for worker in found), default=0)
         return (
             f"{error.allowed_failures + 1} workers died one after the other as they read "
-            f"partition {number} of X, most likely because it does not fit into their memory "
-            f"({limit / 1e9:.1f} GB each): cut X into more partitions, as with "
+            f"partition {number} of X or one beside it, most likely because it does not fit into "
+            f"their memory ({self._memory / 1e9:.1f} GB each): cut X into more partitions, as with "
             "X.repartition(npartitions=...), or give workers more"
         )
 
@@ -287,6 +285,7 @@ class OnWorkers:
         if not found:
             self._client.wait_for_workers(1)
             found = self._client.scheduler_info(n_workers=-1)["workers"]
+        self._memory = min(worker["memory_limit"] for worker in found.values())
         return sorted(found, key=lambda address: (str(found[address]["name"]), address))
 
     def _refuse_without_scheduler(self) -> None:
