@@ -148,7 +148,10 @@ class HDP(Setting):
     """Rows of transitions share weights of the states (a truncated hierarchical Dirichlet process).
 
     The weights are learned, and states that are not needed get next to none: `n_components` is then
-    the largest number of states, and `alpha` a row's total concentration.
+    the largest number of states, and `alpha` a row's total concentration. With the default `init`
+    a fit begins with sweeps of VB between which pairs of states are joined while the bound rises
+    (after Hughes, Stephenson and Sudderth 2015), unless there are fewer tokens than states times
+    symbols, as in texts.
 
     Parameters
     ----------

@@ -2,9 +2,10 @@
 
 Chains whose number of states is known (after Beal, Ghahramani and Rasmussen 2002), letters of
 Alice, and words of the Wall Street Journal without a dictionary. "Fixed" is the plain prior, under
-which VB leaves states empty by itself (Beal 2003); "hdp" learns weights of the states; "merged" is
-"hdp" from a start that joins states. On texts "hdp" learns its concentrations, too, or has that
-of the rows which the plain prior has: smoother rows predict better, whatever the weights.
+which VB leaves states empty by itself (Beal 2003); "hdp" learns weights of the states, and joins
+states before it begins, "random" from random weights instead. On texts all start from random
+weights but "joined", and "hdp" learns its concentrations, too, or has that of the rows which the
+plain prior has: smoother rows predict better, whatever the weights.
 """
 
 from functools import partial
@@ -22,20 +23,35 @@ from sklearn_cvb.datasets import fetch_alice
 MODELS = {"VB": VBHMM, "CVB": CVBHMM, "Gibbs": GibbsHMM}
 # The chains have four states or ten; so many are at hand.
 MOST = 20
-# Each state shows three symbols of eight, and shares one with each of two others.
-SHOWN = np.array(
-    [
-        [1, 1, 1, 0, 0, 0, 0, 0],
-        [0, 0, 1, 1, 1, 0, 0, 0],
-        [0, 0, 0, 0, 1, 1, 1, 0],
-        [1, 0, 0, 0, 0, 0, 1, 1],
-    ]
-)
-STAYING = 0.9 * np.eye(4) + 0.1 / 3 * (1 - np.eye(4))
-# Of two successors each, and never twice in the same state.
-LEAVING = np.array([[0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1], [1, 1, 0, 0]]) / 2
+
+
+def shown_by(n_states):
+    """Each state shows three symbols, and shares one with each of two others."""
+    first = 2 * np.arange(n_states)[:, None]
+    shown = np.zeros((n_states, 2 * n_states))
+    np.put_along_axis(shown, (first + np.arange(3)) % (2 * n_states), 1 / 3, axis=1)
+    return shown
+
+
+def staying(n_states, share):
+    """States that stay, or any other follows."""
+    others = np.ones((n_states, n_states)) - np.eye(n_states)
+    return share * np.eye(n_states) + (1 - share) / (n_states - 1) * others
+
+
+def leaving(n_states):
+    """Of two successors each, and never twice in the same state."""
+    return sum(np.roll(np.eye(n_states), step, axis=1) for step in (1, 2)) / 2
+
+
+MOVES = {
+    "staying": staying(4, 0.9),
+    "leaving": leaving(4),
+    "five leaving": leaving(5),
+    "three staying": staying(3, 0.95),
+}
 CYCLE = np.array([0, 1, 2, 3, 4, 5, 4, 3, 2, 1])
-TRUE = {"cycle": 10, "staying": 4, "leaving": 4}
+TRUE = {"cycle": 10} | {kind: len(moves) for kind, moves in MOVES.items()}
 # Starts of each setting on texts, and what is compared with the best fixed number there.
 STARTS = 5
 COMPARED = "fixed, learned", "hdp", "hdp, learned"
@@ -43,16 +59,11 @@ COMPARED = "fixed, learned", "hdp", "hdp, learned"
 SHARE = 0.01
 
 
-# Restarts and sweeps on chains: long enough for a sampler to settle.
-RUNS = {
-    ("VB", "fixed"): {"n_init": 10},
-    ("VB", "hdp"): {"n_init": 10},
-    ("VB", "merged"): {"n_init": 5},
-    ("CVB", "hdp"): {"n_init": 10},
-    ("CVB", "merged"): {"n_init": 5},
-    ("Gibbs", "hdp"): {"n_init": 3, "max_iter": 2000},
-    ("Gibbs", "merged"): {"max_iter": 1000},
-}
+# What is compared on chains: "hdp" is the default of each.
+RUNS = [
+    ("VB", "fixed"),
+    *((name, method) for name in MODELS for method in ("random", "hdp")),
+]
 
 
 def chain(name, seed):
@@ -60,12 +71,12 @@ def chain(name, seed):
     rng = np.random.default_rng(seed)
     if name == "cycle":
         return [np.tile(CYCLE, 9)[k : k + 80].tolist() for k in rng.integers(10, size=10)]
-    moves = (STAYING if name == "staying" else LEAVING).cumsum(axis=1)
-    shown = (SHOWN / 3).cumsum(axis=1)
-    X, state = np.empty((10, 200), int), rng.integers(4, size=10)
+    n = TRUE[name]
+    moves, shown = MOVES[name].cumsum(axis=1), shown_by(n).cumsum(axis=1)
+    X, state = np.empty((10, 200), int), rng.integers(n, size=10)
     for t in range(200):
-        X[:, t] = (shown[state] < rng.random((10, 1))).sum(axis=1).clip(0, 7)
-        state = (moves[state] < rng.random((10, 1))).sum(axis=1).clip(0, 3)
+        X[:, t] = (shown[state] < rng.random((10, 1))).sum(axis=1).clip(0, 2 * n - 1)
+        state = (moves[state] < rng.random((10, 1))).sum(axis=1).clip(0, n - 1)
     return X.tolist()
 
 
@@ -73,9 +84,9 @@ def model_of(name, method, n_states, seed, **keywords):
     """A model with one way to choose its number of states."""
     settings = {"beta": 0.1, "random_state": seed, "emission__handle_unknown": "error"}
     if not method.startswith("fixed"):
-        settings |= {"transitions__prior": "hdp", "alpha": 1.0}
-    if method == "merged":
-        settings["init"] = "merged"
+        settings["transitions__prior"] = "hdp"
+    if method == "random":
+        settings["init"] = "parameter"
     return MODELS[name](n_states).set_params(**settings | keywords)
 
 
@@ -88,12 +99,12 @@ def n_used(model):
 def chains(kind, settings):
     """States used on a chain, by algorithm and method, for every seed."""
     found = []
-    for (name, method), more in RUNS.items():
-        more = {"max_iter": 300, "emission__handle_unknown": "smooth"} | more
+    for name, method in RUNS:
+        more = {"emission__handle_unknown": "smooth"}
         if settings.quick:
             more |= {"n_init": 1, "max_iter": 50}
         if method == "fixed":
-            more["alpha"] = 1.0 / MOST
+            more |= {"alpha": 1.0 / MOST, "n_init": 3}
         states = [
             n_used(model_of(name, method, MOST, seed, **more).fit(chain(kind, seed)))
             for seed in range(2 if settings.quick else 10)
@@ -125,6 +136,7 @@ def concentrations_of(method, n_states):
     if method == "fixed, learned":
         return {"alpha": "auto"}
     return {
+        "init": None if method == "joined" else "parameter",
         "alpha": "auto" if method == "hdp, learned" else 0.1 * n_states,
         "transitions__prior": HDP("auto"),
     }
@@ -137,14 +149,14 @@ def held_out(read, sizes, settings):
     cells = [(name, "fixed", n) for name in MODELS for n in sizes]
     cells += [(name, method, sizes[-1]) for name in MODELS for method in COMPARED]
     if tags is None:
-        cells.append(("VB", "merged", sizes[-1]))
+        cells.append(("VB", "joined", sizes[-1]))
     found = []
     for name, method, n in cells:
         more = {"emission__vocabulary": vocabulary, **concentrations_of(method, n)}
         if name == "Gibbs":
             more["max_iter"] = 30 if settings.quick else 400
         rows = []
-        for seed in range(2 if settings.quick else 1 if method == "merged" else STARTS):
+        for seed in range(2 if settings.quick else 1 if method == "joined" else STARTS):
             model = model_of(name, method, n, seed, **more).fit(train)
             states = np.concatenate(list(model.labels_))
             measure = None if tags is None else float(v_measure_score(tags, states))

@@ -1,57 +1,55 @@
-"""A start with few states: sweeps of VB from many, and pairs of states joined under the bound.
+"""Where a fit that chooses its number of states begins: many states, and pairs of them joined.
 
 Where two states share a role no sweep joins them: each of their tokens is explained by both. So
-pairs are joined outright, and stay so where VB's lower bound on the evidence rises by it (after
-Hughes, Stephenson and Sudderth 2015, "Scalable adaptation of state complexity for nonparametric
-hidden Markov models", NeurIPS).
+pairs are joined outright between sweeps of VB, and stay so where its lower bound on the evidence
+rises by it (after Hughes, Stephenson and Sudderth 2015, "Scalable adaptation of state complexity
+for nonparametric hidden Markov models", NeurIPS).
 """
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, posterior_mean
-from sklearn_cvb.chain.starts import Start
+from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.learning.algorithms import VB
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import State
-from sklearn_cvb.reading.validation import InvalidParameterError
 
-if TYPE_CHECKING:
-    from sklearn_cvb.chain.symbols.model import SymbolChain
-
-# Sweeps from random weights, and after states were joined.
+# What the settings of a chain call this start.
+MERGED = "merged"
+# Sweeps from the first start, and after states were joined.
 _SWEEPS, _SWEEPS_BETWEEN = 100, 50
 # A bound that changes by less than this a token (nats) has settled.
 _CALM = 1e-4
 # A state with fewer tokens is none that could be joined.
 _LEAST_TOKENS = 1.0
 # So many pairs are looked at, and so many of them followed until the bound settles.
-_TRIED, _FOLLOWED = 30, 3
+_TRIED, _FOLLOWED = 10, 3
 
 
-def merged_start(chain: "SymbolChain", rng: np.random.Generator) -> Start:
-    """Weights of the states that are left; the chain begins with random weights."""
-    problem = chain.problem
-    if chain.hyper().shared is None or problem.any_told:
-        raise InvalidParameterError(
-            "init='merged' joins states that share a role: it needs "
-            "transitions=Transitions(prior='hdp'), and no known states"
-        )
+def pays(n_tokens: int, n_states: int, n_emissions: int) -> bool:
+    """Whether states are joined: each has as many tokens as parameters of what it emits.
+
+    Where it has fewer, as with the words of a text, the bound pays for the parameters of a state
+    more than for what the state explains, and hardly any are left.
+    """
+    return n_states * n_emissions <= n_tokens
+
+
+def merged_state(chain: Any, rng: np.random.Generator) -> State:
+    """VB's state from a chain's own start, once no pair of states is joined any more."""
     state, bound = _settled(VB().start(chain, rng), chain, rng, _SWEEPS)
-    while True:
-        joined = _with_one_less(state, bound, chain, rng)
-        if joined is None:
-            return Start(None, posterior_mean(state.counts, state.prior, chain.problem.cells))
+    joined = _with_one_less(state, bound, chain, rng)
+    while joined is not None:
         state, bound = joined
+        joined = _with_one_less(state, bound, chain, rng)
+    return state
 
 
-def _settled(
-    state: State, chain: "SymbolChain", rng: np.random.Generator, most: int
-) -> tuple[State, float]:
+def _settled(state: State, chain: Any, rng: np.random.Generator, most: int) -> tuple[State, float]:
     """State and bound after at most so many sweeps."""
     state, bound = VB().sweep(state, chain, rng)
     for _ in range(most - 1):
@@ -65,11 +63,11 @@ def _settled(
 
 
 def _with_one_less(
-    state: State, bound: float, chain: "SymbolChain", rng: np.random.Generator
+    state: State, bound: float, chain: Any, rng: np.random.Generator
 ) -> tuple[State, float] | None:
     """State and bound with two states joined; None where the bound never rises by it."""
     tried = []
-    for pair in likely_pairs(state.counts, state.prior.emission, chain.problem.cells)[:_TRIED]:
+    for pair in likely_pairs(chain, state)[:_TRIED]:
         counts = joined_counts(state.counts, pair, chain.problem.cells)
         after, value = VB().sweep(state._replace(counts=counts), chain, rng)
         tried.append((value, after))
@@ -84,28 +82,38 @@ def _with_one_less(
 def joined_counts(counts: HMMCounts, pair: tuple[int, int], cells: Cells) -> HMMCounts:
     """Counts where the first state of a pair has those of the second, too."""
     first, second = pair
-    emission = counts.emission.reshape(cells.n_rows, cells.n_emitting).copy()
+    # Rows of emissions, or of sums of features, have a column for each state.
+    emission = counts.emission.reshape(-1, cells.n_emitting).copy()
     start, transition = counts.start.copy(), counts.transition.copy()
     for table in (start, transition, transition.T, emission.T):
         table[first] += table[second]
         table[second] = 0.0
-    return HMMCounts(start, transition, emission.ravel())
+    return HMMCounts(start, transition, emission.reshape(counts.emission.shape))
 
 
-def likely_pairs(counts: HMMCounts, prior: np.ndarray, cells: Cells) -> list[tuple[int, int]]:
-    """Pairs of states that hold tokens, those first whose symbols are most alike.
+def holds_tokens(counts: HMMCounts, cells: Cells) -> np.ndarray:
+    """Which states hold tokens."""
+    n_tokens = counts.start + counts.transition.sum(axis=0)
+    return n_tokens[: cells.n_emitting] >= _LEAST_TOKENS
 
-    By the evidence of both rows of emissions as one row, over that of two.
+
+def likely_pairs(chain: Any, state: State) -> list[tuple[int, int]]:
+    """Pairs of states that hold tokens, those first that emit what is most alike.
+
+    By the log evidence of what both emit as of one state, over that of two.
     """
-    shape = cells.n_rows, cells.n_emitting
-    own, prior = (table.reshape(shape).T for table in (counts.emission, prior))
-    held = np.flatnonzero(own.sum(axis=1) >= _LEAST_TOKENS)
+    counts = state.counts
+    pairs = list(combinations(np.flatnonzero(holds_tokens(counts, chain.cells)).tolist(), 2))
+    gains = chain.gains_of_joining(counts, state.prior, pairs)
+    return [pairs[place] for place in np.argsort(-np.array(gains), kind="stable")]
+
+
+def gains_of_rows(own: np.ndarray, prior: np.ndarray, pairs: list[tuple[int, int]]) -> list[float]:
+    """What the log evidence (nats) of rows of counts gains where two are one."""
     alone = _log_evidence(own, prior)
-    pairs = list(combinations(held.tolist(), 2))
-    gains = [
+    return [
         _log_evidence(own[[i]] + own[[j]], prior[[i]])[0] - alone[i] - alone[j] for i, j in pairs
     ]
-    return [pairs[place] for place in np.argsort(-np.array(gains), kind="stable")]
 
 
 def _log_evidence(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:

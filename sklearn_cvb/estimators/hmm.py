@@ -251,7 +251,7 @@ class Start(Parameters):
     ----------
     init : str, HMMParameters, list of arrays, fitted model or None
         Where to start: None for what suits the data, else "token", "word", "parameter", "context",
-        "unambiguous", "merged" or "kmeans"; parameters that are known (`HMMParameters`); the
+        "unambiguous" or "kmeans"; parameters that are known (`HMMParameters`); the
         posteriors of each training sequence, arrays of shape (length, n_components); or a fitted
         model of this family over the same vocabulary and states. :ref:`starts` has what each costs,
         and when only one restart is run.
@@ -263,7 +263,7 @@ class Start(Parameters):
 
     init: Annotated[
         Any,
-        StrOptions({"token", "word", "parameter", "unambiguous", "context", "merged", "kmeans"}),
+        StrOptions({"token", "word", "parameter", "unambiguous", "context", "kmeans"}),
         HMMParameters,
         HasMethods("predict_proba"),
         "array-like",

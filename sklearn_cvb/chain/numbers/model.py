@@ -1,6 +1,6 @@
 """Chains of states that emit numbers, as models: what all algorithms ask of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ from sklearn_cvb.chain.parameters import (
     uniform_weights,
 )
 from sklearn_cvb.chain.starts import given_weights, posterior_arrays
+from sklearn_cvb.chain.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
@@ -313,6 +314,25 @@ class NumberChain(Model):
         """The generator: starts draw where clusters begin, or for every step."""
         return rng
 
+    def _first_posterior(self, rng: np.random.Generator) -> np.ndarray:
+        """Posteriors (n_steps, K) to start from, under joined states or as `init` says."""
+        if not (isinstance(self.init, str) and self.init == MERGED):
+            return starting_posterior(self.problem, self.init, rng)
+        state = merged_state(replace(self, init=None), rng)
+        weights, _ = self.average(state.counts, state.prior, None)
+        posterior = _posterior_under(self.problem, weights)
+        # States without steps emit as widely as their prior: no step is to begin there.
+        posterior[:, ~holds_tokens(state.counts, self.cells)] = 0.0
+        return posterior / posterior.sum(axis=1, keepdims=True)
+
+    def gains_of_joining(
+        self, counts: HMMCounts, prior: Prior, pairs: list[tuple[int, int]]
+    ) -> list[float]:
+        """What the log evidence of all observations gains where two states are one."""
+        log_evidence = self.problem.family.log_evidence
+        both = (joined_counts(counts, pair, self.cells).emission for pair in pairs)
+        return [log_evidence(one) for one in both]
+
     def start(
         self, prior: Prior, seed: np.random.Generator, keep: bool
     ) -> tuple[Inferred, NumberWeights | None]:
@@ -321,7 +341,7 @@ class NumberChain(Model):
             first = given_start(self.problem, self.init, seed)
             begun = self.infer(first)
             return Inferred(begun.counts, begun.total), first
-        posterior = starting_posterior(self.problem, self.init, seed)
+        posterior = self._first_posterior(seed)
         if keep:
             units = first_units(self.problem, posterior.copy(), self.block_length)
             return Inferred(counts_of_units(units, self.problem), 0.0, shares=units), None
@@ -343,7 +363,7 @@ class NumberChain(Model):
         return NumberWeights(weights, family.at(point), point), cost
 
     def average(
-        self, counts: HMMCounts, prior: Prior, before: NumberWeights
+        self, counts: HMMCounts, prior: Prior, before: NumberWeights | None
     ) -> tuple[NumberWeights, float]:
         """exp E[log theta], E[log p(x | theta)], and KL of the posterior from the prior."""
         chain, family = without_emission(counts), self.problem.family
@@ -373,7 +393,7 @@ class NumberChain(Model):
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """States drawn from the posteriors of a start."""
         problem, topology = self.problem, self.cells.topology
-        path = drawn_columns(starting_posterior(problem, self.init, rng), rng)
+        path = drawn_columns(self._first_posterior(rng), rng)
         counts = counts_of_path(path, problem, problem.observations)
         if topology is not None:
             # Steps are drawn independently: what must not follow must not be learned from.

@@ -46,6 +46,7 @@ from sklearn_cvb.chain.parameters import (
     weights_under,
 )
 from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
+from sklearn_cvb.chain.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Scores
@@ -243,11 +244,12 @@ def emitting(hmm: Any) -> Fitted:
 
 def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
-    asked, left_out = asked_of(hmm), left_out_by(hmm)
+    asked, left_out, problem = asked_of(hmm), left_out_by(hmm), read.problem
+    chooses = asked.transitions.shared is not None and problem.known is None
     return NumberChain(
-        read.problem,
-        with_given(prior_settings(hmm, asked, None), hmm, read.problem.cells, None),
-        hmm.init,
+        problem,
+        with_given(prior_settings(hmm, asked, None), hmm, problem.cells, None),
+        MERGED if hmm.init is None and chooses else hmm.init,
         None if left_out is None else left_out.block_length,
         threads_for_each(1 if hmm._fixed_start(read) else asked.n_restarts, hmm.n_jobs),
     )

@@ -25,7 +25,7 @@ from sklearn_cvb.chain.parameters import (
     with_rare,
 )
 from sklearn_cvb.chain.starts import Start
-from sklearn_cvb.chain.state_merging import merged_start
+from sklearn_cvb.chain.state_merging import MERGED, gains_of_rows, merged_state
 from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
@@ -180,9 +180,9 @@ class SymbolChain(Model):
         if callable(seed):
             return seed
         init, settings = self.settings.init, self.settings
-        if isinstance(init, str) and init == "merged":
+        if isinstance(init, str) and init == MERGED:
             plain = replace(self, settings=settings._replace(init="parameter"))
-            return partial(merged_start, plain, seed)
+            return partial(_merged_start, plain, seed)
         return partial(
             starting.starting_point, init, self.problem, prior, settings.vocabulary, seed
         )
@@ -191,6 +191,15 @@ class SymbolChain(Model):
     def learns(self) -> bool:
         """Whether a concentration is learned."""
         return self.hyper().learned
+
+    def gains_of_joining(
+        self, counts: HMMCounts, prior: Prior, pairs: list[tuple[int, int]]
+    ) -> list[float]:
+        """What the log evidence of all symbols gains where two states are one."""
+        shape = self.cells.n_rows, self.cells.n_emitting
+        return gains_of_rows(
+            counts.emission.reshape(shape).T, prior.emission.reshape(shape).T, pairs
+        )
 
     # EM and VB
 
@@ -361,6 +370,12 @@ class SymbolChain(Model):
         prior = added_to(prior, HMMCounts(*counts), self.cells)
         nothing = HMMCounts(*map(np.zeros_like, counts))
         return prior, Start(None, posterior_mean(nothing, prior, self.cells))
+
+
+def _merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
+    """Weights of the states that are left; the chain begins with random weights."""
+    state = merged_state(chain, rng)
+    return Start(None, posterior_mean(state.counts, state.prior, chain.cells))
 
 
 class TokenChain(SymbolChain):

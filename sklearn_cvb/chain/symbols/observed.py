@@ -36,6 +36,7 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
+from sklearn_cvb.chain.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
@@ -187,7 +188,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
     if isinstance(init, str) and init == "kmeans":
         raise InvalidParameterError(
             f"The 'init' parameter of {type(hmm).__name__} must be a str among 'context', "
-            "'merged', 'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
+            "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
             "(see `emission`)"
         )
     return ChainSettings(
@@ -222,11 +223,22 @@ def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None
 
 def usual_start(hmm: Any, read: Reading) -> str:
     """Where to start if `init` does not say; token updates take "word" for "parameter"."""
-    words, cells = read.words, read.problem.cells
+    words, problem = read.words, read.problem
+    cells = problem.cells
+    if asked_of(hmm).transitions.shared is not None and _may_be_joined(problem):
+        return MERGED
     if getattr(words, "is_clean", False) and cells.topology is None:
         start: str = hmm._starts_when_clean[words.is_told]
         return start
-    return "parameter" if cells.is_full and not read.problem.any_told else "token"
+    return "parameter" if cells.is_full and not problem.any_told else "token"
+
+
+def _may_be_joined(problem: Any) -> bool:
+    """Whether states may be joined before a fit that chooses their number, and it pays."""
+    if getattr(problem, "is_in_parts", False) or problem.any_told:
+        return False
+    cells = problem.cells
+    return pays(len(problem.corpus.tokens), cells.n_emitting, cells.n_rows)
 
 
 def fixed_start(hmm: Any, read: Reading) -> str:

@@ -15,7 +15,7 @@ CASES = {
     "token": ("CVBHMM", {"update": "token"}, True),
     "token open": ("CVBHMM", {"update": "token"}, False),
     "learned": ("CVBHMM", {"alpha": "auto", "max_iter": 22, "tol": 0.0}, False),
-    "shared": ("CVBHMM", {"transitions": Transitions(prior="hdp"), "init": "merged"}, False),
+    "shared": ("CVBHMM", {"transitions": Transitions(prior="hdp")}, False),
 }
 # Kernels that Python calls, of the files that are about these algorithms.
 EXPECTED = {
