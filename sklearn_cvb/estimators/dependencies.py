@@ -88,7 +88,8 @@ class Dependencies(Parameters):
         What is known of the language multiplies the weights of trees, in `fit` and in
         predictions, not in scores: ``{(head, child): 5.0, (None, child): 0.1}``, None for the root.
         "ud" is for the tags and heads of Universal Dependencies, "penn" for those of Penn
-        treebanks. See `ArcWeights` for more, and :ref:`arc-weights` for what it is worth.
+        treebanks. Learn from sentences of up to 20 words, and parse all. See `ArcWeights` for more,
+        and :ref:`arc-weights` for what it is worth.
 
     Attributes
     ----------
