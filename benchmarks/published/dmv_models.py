@@ -82,6 +82,7 @@ MODELS = {
     "known-em": Model("arc weights: EM", _known(Stage(EMDMV, {}))),
     "known-vb": Model("arc weights: VB, alpha .1", _known(_vb({}))),
     "known-cvb": Model("arc weights: CVB, alpha .1", _known(_cvb({}))),
+    "known-cvb-3": Model("arc weights: CVB, alpha 3", _known(_cvb({}, 3.0))),
     "known-gibbs": Model(
         "arc weights: Gibbs, alpha .1, one chain", _known(Stage(GibbsDMV, _GIBBS))
     ),

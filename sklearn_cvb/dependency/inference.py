@@ -226,7 +226,7 @@ def draw_sweep(
         log_z[i] = fill_in_logs(work, sentences.starts[i + 1] - sentences.starts[i])
 
 
-# Trees that are known
+# What given trees weigh, and which cells they use
 
 
 def log_arc_weight(sentences: Sentences, heads: np.ndarray) -> float:
