@@ -58,8 +58,20 @@ LADDER = {
     "leaves, rules, sides": known(*KINDS[:4]),
     'all ("ud")': known(*KINDS),
 }
-ABLATION = {kind: known(*(other for other in KINDS if other != kind)) for kind in KINDS}
-ABLATION["leaves and rules"] = known(*KINDS[2:])
+
+
+def changed(kind, x):
+    """All that is known, with another number for one kind of it."""
+    return PRESETS["ud"] | dict.fromkeys(known(kind), x)
+
+
+# What is left out, or has another number.
+ABLATION = {
+    f"without {kind}": known(*(other for other in KINDS if other != kind)) for kind in KINDS
+}
+ABLATION["without leaves and rules"] = known(*KINDS[2:])
+ABLATION |= {f"rules: {x} in place of 5": changed("rules", x) for x in (20, 100)}
+ABLATION |= {f"leaves: {x} in place of 0.01": changed("leaves", x) for x in (0.1, 0.001)}
 
 
 def part(name, settings):
@@ -84,7 +96,8 @@ def part(name, settings):
             for model in names
         },
         "ablation": {
-            kind: accuracy(MODELS["CVB"], ABLATION[kind], tags, gold) for kind in ABLATION
+            title: accuracy(MODELS["CVB"], weights, tags, gold)
+            for title, weights in ABLATION.items()
         },
     }
     form = {"valence": Valence(True, backoff="head")}
@@ -152,7 +165,7 @@ def tables_of(results):
     title = "Universal Dependencies: directed accuracy (%) by algorithm and by what is known"
     whole = [one["ladder"]["CVB"]['all ("ud")'] for one in found]
     lines = [["nothing left out", whole]]
-    lines += [[f"without {kind}", [one["ablation"][kind] for one in found]] for kind in ABLATION]
+    lines += [[title, [one["ablation"][title] for one in found]] for title in ABLATION]
     lines.append(["extended valence, back-off to head", [one["extended"] for one in found]])
     ablation = [[title, *_cells(cells), *_means(cells)] for title, cells in lines]
     header = ["CVB, alpha .1", *columns, *(f"mean, to {limit}" for limit in SCORED)]

@@ -134,7 +134,10 @@ def test_steps_of_knowledge_are_parts_of_the_preset():
     steps = [set(known or ()) for known in dmv_knowledge.LADDER.values()]
     assert all(before < after for before, after in pairwise(steps))
     for kind in dmv_knowledge.KINDS:
-        assert dmv_knowledge.ABLATION[kind].keys() == whole.keys() - kinds[kind]
+        without = dmv_knowledge.ABLATION[f"without {kind}"]
+        assert without.keys() == whole.keys() - kinds[kind]
+    more = dmv_knowledge.ABLATION["rules: 100 in place of 5"]
+    assert {key for key in whole if more[key] != whole[key]} == kinds["rules"]
 
 
 def test_knowledge_of_a_language_finds_heads(results):
@@ -144,9 +147,9 @@ def test_knowledge_of_a_language_finds_heads(results):
         # Leaves alone may bring nothing on few sentences.
         assert max(nothing[0], leaves[0]) + 0.05 < rules[0]
         assert everything[0] > 0.68
-    assert found["ablation"]["rules"][0] < everything[0] - 0.03
+    assert found["ablation"]["without rules"][0] < everything[0] - 0.03
     text = as_text(dmv_knowledge.tables_of(results))
-    assert f"without roots,{100 * found['ablation']['roots'][0]:.1f}," in text
+    assert f"without roots,{100 * found['ablation']['without roots'][0]:.1f}," in text
 
 
 def test_a_changed_setting_is_that_of_one_fit_and_the_form_that_of_both():
