@@ -587,21 +587,26 @@ class Symbols(Setting):
 
 @dataclass(eq=False, repr=False)
 class ArcWeights(Setting):
-    """What is known of a language before its dependencies are learned.
+    """What is known of a language: numbers that multiply the weights of dependency trees.
+
+    A tree weighs p(tags, tree) times the numbers of its arcs and its root wherever trees are
+    inferred, drawn or predicted. The numbers are no parameters, and do not fade as more is learned
+    from; scores and `sample` are of the model's probabilities alone.
 
     Parameters
     ----------
     weights : {"ud", "penn"}, dict or None, default=None
-        ``{(head, child): weight}``, None as head for the root; a tuple of tags, or the name of a
-        class of `tag_classes`, stands for any of them. The weight is prior mass (a number of
-        attachments) that the rule's cells, on both sides, share as they do harmonic counts. The
-        harmonic start is tilted towards the rules as well. The words are the rules of Naseem et al.
-        (2010), each of weight 100, for the tags of Universal Dependencies, where function words
-        depend on content words, and of Penn treebanks; rules without tags that occur are left out.
+        ``{(head, child): x}``, or ``{(head, child, side): x}`` for children on the "left" or the
+        "right" alone; None as head for the root. Heads and children are tags, tuples of tags, names
+        of `tag_classes`, or ``...`` for any tag. Above 1 an arc is likelier than the sentences
+        alone would have it, below 1 less likely; 1e-10 to 1e10. What several keys say of an arc is
+        multiplied; tags that are not there are left out. "ud" is for the tags of Universal
+        Dependencies and for its heads, where function words depend on content words; "penn" for
+        those of Penn treebanks, where prepositions and auxiliaries are heads. :ref:`arc-weights`
+        has what they say.
     tag_classes : dict or None, default=None
-        Names of several tags: ``{"verb": ["VBD", "VBZ"]}``. With "ud" or "penn" other tags for
-        their classes: "verb", "auxiliary", "noun", "pronoun", "adverb", "adjective", "determiner",
-        "number", "preposition".
+        Which tags a tag, or any other name, in `weights` stands for: ``{"VERB": ["VBD", "VBZ"]}``.
+        So "ud" and "penn" are used with other tags than their own.
 
     References
     ----------
@@ -610,10 +615,12 @@ class ArcWeights(Setting):
 
     Examples
     --------
-    >>> from sklearn_cvb import CVBDMV
+    >>> from sklearn_cvb import ArcWeights, CVBDMV
     >>> X = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"], ["VERB", "DET", "NOUN"]]
     >>> print(CVBDMV(arc_weights="ud").fit(X).predict(X[:1])[0])
     [2 3 0]
+    >>> known = ArcWeights({("verb", ...): 5}, tag_classes={"verb": ["VERB", "AUX"]})
+    >>> _ = CVBDMV(arc_weights=known)
     """
 
     weights: str | dict[Any, Any] | None = None

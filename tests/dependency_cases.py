@@ -10,6 +10,18 @@ X = [[f"t{tag}" for tag in sentence] for sentence in TAGS]
 W = 3
 ALPHA, ALPHA_STOP, ALPHA_BACKOFF = 0.3, 0.7, 0.9
 FORMS = [(2, None), (1, "direction"), (2, "direction"), (2, "head")]
+# What is known of arcs, as one table of them: some of a side, some of both, one of both kinds.
+ARC_WEIGHTS = {
+    ("t1", "t0"): 5.0,
+    ("t1", "t2"): 3.0,
+    ("t0", "t1"): 0.01,
+    ("t0", "t0", "left"): 0.1,
+    ("t2", "t1", "right"): 20.0,
+    ("t1", "t0", "right"): 0.2,
+    ("t1", "t1", "left"): 7.0,
+    (None, "t1"): 4.0,
+    (None, "t2"): 0.05,
+}
 CLASSES = [EMDMV, VBDMV, CVBDMV, GibbsDMV]
 
 

@@ -1,7 +1,7 @@
 """All projective dependency trees of a short sentence, and what they say of a model."""
 
 from itertools import product
-from math import prod
+from math import exp, log, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -137,20 +137,38 @@ def ways_of_tree(tags, heads, tables):
     return [fixed + [cell for pair in way for cell in pair] for way in product(*options)]
 
 
-def weigh_ways(tags, weights, tables, known=None):
+def log_arc_weight(tags, heads, arc_weights):
+    """Sum of the logs of what a dict says of a tree's arcs: tag 0 is "t0" in its keys."""
+    total, names = 0.0, [f"t{tag}" for tag in tags]
+    for child, head in enumerate(heads, 1):
+        if head == 0:
+            total += log(arc_weights.get((None, names[child - 1]), 1.0))
+            continue
+        arc = names[head - 1], names[child - 1]
+        side = "left" if child < head else "right"
+        total += log(arc_weights.get(arc, 1.0)) + log(arc_weights.get((*arc, side), 1.0))
+    return total
+
+
+def weigh_ways(tags, weights, tables, known=None, arc_weights=None):
     """Heads, cells and weight of all trees and components that agree with the known heads."""
+    arc_weights = arc_weights or {}
     known = [None] * len(tags) if known is None else known
     return [
-        (heads, cells, prod(weights[cell] for cell in cells))
+        (
+            heads,
+            cells,
+            prod(weights[cell] for cell in cells) * exp(log_arc_weight(tags, heads, arc_weights)),
+        )
         for heads in projective_trees(len(tags))
         if all(k is None or k == h for k, h in zip(known, heads, strict=True))
         for cells in ways_of_tree(tags, heads, tables)
     ]
 
 
-def expected_parts(tags, weights, tables, known=None):
+def expected_parts(tags, weights, tables, known=None, arc_weights=None):
     """Total weight, and expected counts of all cells."""
-    ways = weigh_ways(tags, weights, tables, known)
+    ways = weigh_ways(tags, weights, tables, known, arc_weights)
     total, counts = sum(weight for *_, weight in ways), np.zeros(len(weights))
     for _, cells, weight in ways:
         for cell in cells:

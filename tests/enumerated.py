@@ -13,7 +13,7 @@ from itertools import pairwise, product
 import alignment_enumeration
 import numpy as np
 from annotation_enumeration import Case
-from dependency_enumeration import Tables, projective_trees, ways_of_tree
+from dependency_enumeration import Tables, log_arc_weight, projective_trees, ways_of_tree
 from restatement_pcfg import frequencies, owners
 from scipy.special import digamma, gammaln, logsumexp, xlogy
 
@@ -94,9 +94,13 @@ class EnumeratedModel(Model):
         kept = np.zeros(len(cells)) if kept is None else kept.copy()
         return np.divide(cells, below, kept, where=below > 0)
 
+    def known(self, i):
+        """Log of what multiplies each derivation of a unit, and is no parameter."""
+        return 0.0
+
     def ways(self, i, weights):
         """Log weights of all derivations of a unit, and what each uses."""
-        return xlogy(self.uses[i], weights).sum(axis=1), self.uses[i]
+        return xlogy(self.uses[i], weights).sum(axis=1) + self.known(i), self.uses[i]
 
     def posterior(self, i, weights):
         """Expected counts of a unit, and its log normaliser."""
@@ -149,7 +153,8 @@ class EnumeratedModel(Model):
         sample = list(sample)
         for i, uses in enumerate(self.uses):
             others = counts - uses[sample[i]]
-            logs = self.log_evidence(others + uses, prior, None) / temperature
+            logs = self.log_evidence(others + uses, prior, None) + self.known(i)
+            logs = logs / temperature
             sample[i] = int(rng.choice(len(uses), p=np.exp(logs - logsumexp(logs))))
             counts = others + uses[sample[i]]
         return Drawn(self.used(sample), sample)
@@ -173,6 +178,8 @@ class EnumeratedModel(Model):
         """E[counts] with all parameters integrated out, over all combinations of derivations."""
         counts = np.array([self.used(s) for s in product(*(range(len(u)) for u in self.uses))])
         logs = self.log_evidence(counts, prior, None)
+        known = [np.broadcast_to(self.known(i), len(u)) for i, u in enumerate(self.uses)]
+        logs = logs + np.array([sum(ways) for ways in product(*known)])
         return np.exp(logs - logsumexp(logs)) @ counts
 
 
@@ -346,16 +353,30 @@ def enumerated_grammar(estimator, X, depth=3):
 # Dependency models
 
 
+@dataclass(frozen=True)
+class EnumeratedDependencies(EnumeratedModel):
+    """Trees whose arcs are weighted: `logs` has the sum of logs of each derivation."""
+
+    logs: tuple = ()
+
+    def known(self, i):
+        return self.logs[i]
+
+
 def enumerated_dependencies(estimator, tags):
     """All projective trees of sentences of tags 0, 1, ..., and all components of their arcs."""
     real = estimator._model(estimator._read([[f"t{t}" for t in s] for s in tags], None))
     tables = Tables(*real.layout)
-    n_cells, uses = sum(tables.rows()), []
+    n_cells, uses, logs = sum(tables.rows()), [], []
     for sentence in tags:
-        trees = projective_trees(len(sentence))
-        ways = [way for heads in trees for way in ways_of_tree(sentence, heads, tables)]
-        uses.append(np.array([np.bincount(way, minlength=n_cells) for way in ways], float))
-    return EnumeratedModel(real, tuple(uses), tables.row_of_cell())
+        ways = [
+            (way, log_arc_weight(sentence, heads, estimator.arc_weights or {}))
+            for heads in projective_trees(len(sentence))
+            for way in ways_of_tree(sentence, heads, tables)
+        ]
+        uses.append(np.array([np.bincount(way, minlength=n_cells) for way, _ in ways], float))
+        logs.append(np.array([log for _, log in ways]))
+    return EnumeratedDependencies(real, tuple(uses), tables.row_of_cell(), tuple(logs))
 
 
 # Treebank grammars

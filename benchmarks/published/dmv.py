@@ -2,7 +2,8 @@
 
 English, Basque and Spanish treebanks without punctuation, in five folds. Learned from the tags of
 four fifths, up to so many a sentence; heads of the last fifth are compared with the annotation. A
-model is a chain of fits, each of which begins where the one before ended: a line in `MODELS`.
+model is a chain of fits, each of which begins where the one before ended: a line in `MODELS`. What
+is known of the heads of Universal Dependencies is in `dmv_knowledge`.
 """
 
 from functools import cache, partial
@@ -11,8 +12,9 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
+from benchmarks.published import dmv_knowledge
 from benchmarks.published.dmv_models import BASELINES, CHANGES, MODELS, QUICK_MODELS, Model
-from benchmarks.published.dmv_treebanks import CLASSES, N_FOLDS, TREEBANKS, english, rule_weights
+from benchmarks.published.dmv_treebanks import CLASSES, N_FOLDS, TREEBANKS, arc_weights, english
 from benchmarks.published.tables import Table, spread
 from sklearn_cvb import EMDMV, GibbsDMV
 from sklearn_cvb.metrics import directed_accuracy, undirected_accuracy
@@ -24,8 +26,6 @@ MEASURES = {"directed": directed_accuracy, "undirected": undirected_accuracy}
 SWEEPS, QUICK_SWEEPS, N_CHAINS = 40, 10, 10
 # Longest sentences to learn from.
 LEARNED, QUICK_LEARNED = (10, 15, 20), (10,)
-# Prior mass of each rule.
-WEIGHT = 100.0
 
 
 @cache
@@ -56,7 +56,7 @@ def learned(model, treebank, training, longest, sweeps):
         if not issubclass(stage.model, GibbsDMV):
             start["tol"] = 0.0
         if stage.rules:
-            start["arc_weights"] = rule_weights(stage.rules, treebank.classes, vocabulary, WEIGHT)
+            start["arc_weights"] = arc_weights(stage.rules, treebank.classes)
         y = [treebank.heads[i] for i in chosen] if stage.gold else None
         estimator = stage.model(**shared | start | stage.settings)
         estimator.fit([treebank.tags[i] for i in chosen], y)
@@ -145,6 +145,7 @@ def changes(settings):
 
 
 PARTS = {name: partial(part, name) for name in TREEBANKS}
+PARTS |= {name: partial(dmv_knowledge.part, name) for name in dmv_knowledge.TREEBANKS}
 PARTS |= {"changes": changes, "chains": chains}
 
 
@@ -162,7 +163,9 @@ def tables(results):
         for name in names
         for measure in MEASURES
     }
-    found["tags"] = _classes_table(names)
+    if names:
+        found["tags"] = _classes_table(names)
+    found |= dmv_knowledge.tables_of(results)
     if "changes" in results:
         found["changes"] = _changes_table(results["changes"]["models"])
     if "chains" in results:
@@ -241,9 +244,10 @@ def _line(title, cells):
 
 
 def draw(results, folder):
-    """Directed accuracy by model, a panel for each treebank."""
+    """Directed accuracy by model, a panel for each treebank; and by what is known."""
     from matplotlib.figure import Figure
 
+    dmv_knowledge.draw_ladder(results, folder)
     names = [name for name in TREEBANKS if name in results]
     if not names:
         return

@@ -14,7 +14,8 @@ class Stage(NamedTuple):
     longest: int | None = None  # of the sentences that it learns from; None for that of the column
     # Whether it is given the heads, of sentences that have a projective tree with one root.
     gold: bool = False
-    rules: tuple = ()  # which classes of words take which: what it is told of the language
+    # Which classes of words take which; where there are any, it is told of leaves, too.
+    rules: tuple = ()
 
 
 class Model(NamedTuple):
@@ -43,8 +44,8 @@ def _viterbi(form, alpha=1.0):
     return Stage(EMDMV, {"temperature": 0.0, "alpha": alpha} | form)
 
 
-def _ruled(*stages, rules=RULES):
-    return tuple(stage._replace(rules=rules) for stage in stages)
+def _known(stage, rules=RULES):
+    return (stage._replace(rules=rules),)
 
 
 # The annotation of a language may have the auxiliary below the verb.
@@ -77,27 +78,27 @@ MODELS = {
         "... then CVB, extended valence, back-off to head",
         (_viterbi(DIRECTION), _cvb(DIRECTION), _cvb(HEAD)),
     ),
-    "ruled-em": Model("rules: one sweep of EM", _ruled(Stage(EMDMV, {"max_iter": 1}))),
-    "ruled-cvb": Model("rules: CVB, alpha .1", _ruled(_cvb({}))),
-    "ruled-cvb-3": Model("rules: CVB, alpha 3", _ruled(_cvb({}, 3.0))),
-    "ruled-valence": Model("rules: CVB, alpha .1, extended valence", _ruled(_cvb(VALENCE))),
-    "ruled-head": Model(
-        "rules: CVB, alpha .1, extended valence, back-off to head", _ruled(_cvb(HEAD))
+    "known-sweep": Model("arc weights: one sweep of EM", _known(Stage(EMDMV, {"max_iter": 1}))),
+    "known-em": Model("arc weights: EM", _known(Stage(EMDMV, {}))),
+    "known-vb": Model("arc weights: VB, alpha .1", _known(_vb({}))),
+    "known-cvb": Model("arc weights: CVB, alpha .1", _known(_cvb({}))),
+    "known-cvb-3": Model("arc weights: CVB, alpha 3", _known(_cvb({}, 3.0))),
+    "known-gibbs": Model(
+        "arc weights: Gibbs, alpha .1, one chain", _known(Stage(GibbsDMV, _GIBBS))
     ),
-    "ruled-viterbi": Model("rules: Viterbi EM, alpha 1", _ruled(_viterbi({}))),
-    "ruled-viterbi-10": Model("rules: Viterbi EM, alpha 10", _ruled(_viterbi({}, 10.0))),
-    "ruled-then-cvb": Model(
-        "rules: Viterbi EM, alpha 1, then CVB, alpha 3", _ruled(_viterbi({}), _cvb({}, 3.0))
+    "known-head": Model(
+        "arc weights: CVB, alpha .1, extended valence, back-off to head", _known(_cvb(HEAD))
     ),
-    "ruled-without": Model(
-        "rules but those of auxiliaries: Viterbi EM, alpha 10",
-        _ruled(_viterbi({}, 10.0), rules=_WITHOUT_AUXILIARIES),
+    "known-viterbi": Model("arc weights: Viterbi EM, alpha 1", _known(_viterbi({}))),
+    "known-without": Model(
+        "arc weights but those of auxiliaries: CVB, alpha .1",
+        _known(_cvb({}), rules=_WITHOUT_AUXILIARIES),
     ),
     "gold": Model(
         "learned from gold heads", (Stage(EMDMV, {"alpha": 0.1, "max_iter": 1}, gold=True),)
     ),
 }
-QUICK_MODELS = ("em", "cvb-.1", "cvb-short", "staged", "ruled-then-cvb", "gold")
+QUICK_MODELS = ("em", "cvb-.1", "cvb-short", "staged", "known-cvb", "gold")
 
 # Heads without a model.
 BASELINES = {

@@ -1,19 +1,49 @@
-"""Treebanks of the experiment on heads, and what is known of their languages: a dozen rules."""
+"""Treebanks of the experiment on heads, and what is known of their languages."""
 
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb import ArcWeights
 from sklearn_cvb.datasets import fetch_conll2007, fetch_dependency_treebank
-from sklearn_cvb.dependency.known import NAMED_RULES
 
 N_FOLDS = 5
 # Which class of words takes which, after Naseem et al. (2010); None is the root.
-RULES = NAMED_RULES["penn"].pairs
-# The tags of each class; a treebank may not tell a class apart.
+RULES = (
+    (None, "verb"),
+    (None, "auxiliary"),
+    ("verb", "noun"),
+    ("verb", "pronoun"),
+    ("verb", "adverb"),
+    ("verb", "verb"),
+    ("auxiliary", "verb"),
+    ("noun", "adjective"),
+    ("noun", "determiner"),
+    ("noun", "noun"),
+    ("noun", "number"),
+    ("preposition", "noun"),
+    ("adjective", "adverb"),
+)
+# Classes of words that have no children.
+LEAVES = ("determiner", "particle")
+# What multiplies the arcs of a rule, and those below a leaf.
+RULE, LEAF = 5.0, 0.01
+# The tags of each class; a treebank may not tell a class apart. With those of English all that is
+# known is what the preset "penn" says.
 CLASSES = {
-    "english": NAMED_RULES["penn"].classes,
+    "english": {
+        "verb": ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ"),
+        "auxiliary": ("MD",),
+        "noun": ("NN", "NNS", "NNP", "NNPS"),
+        "pronoun": ("PRP", "WP", "EX"),
+        "adverb": ("RB", "RBR", "RBS", "WRB"),
+        "adjective": ("JJ", "JJR", "JJS"),
+        "determiner": ("DT", "PDT", "WDT", "PRP$", "WP$"),
+        "number": ("CD",),
+        "preposition": ("IN",),
+        "particle": ("CC", "RP", "POS"),
+    },
     "basque": {
         "verb": ("ADI", "ADT"),
         "auxiliary": ("ADL",),
@@ -95,13 +125,10 @@ TREEBANKS = {
 }
 
 
-def rule_weights(rules, classes, vocabulary, weight):
-    """The rules whose classes a treebank has, as dependency models take them.
+def arc_weights(rules, classes):
+    """The rules, and the leaves, as dependency models take them.
 
-    `rules`: classes of head and child, as in `RULES`. `classes`: tags by class. `vocabulary`: tags
-    that occur. `weight`: of each rule.
+    `rules`: classes of head and child, as in `RULES`. `classes`: tags by class; of a class without
+    tags nothing is said.
     """
-    tags = {name: tuple(filter(vocabulary.__contains__, found)) for name, found in classes.items()}
-    tags[None] = None
-    pairs = ((tags.get(head, ()), tags.get(child, ())) for head, child in rules)
-    return {(head, child): weight for head, child in pairs if head != () and child}
+    return ArcWeights(dict.fromkeys(rules, RULE) | {(LEAVES, ...): LEAF}, tag_classes=classes)

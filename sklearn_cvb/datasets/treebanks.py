@@ -215,6 +215,11 @@ def read_dependencies(
     Lines of ten columns parted by tabs are CoNLL's, three or four are NLTK's: word, tag, head,
     relation. Comments, multiword ranges (``1-2``) and empty nodes (``1.1``) are skipped.
 
+    Heads are those of the file's annotation. In Universal Dependencies content words are heads, and
+    prepositions, auxiliaries and conjunctions depend on them: models learn such heads from column
+    "upos" with ``arc_weights="ud"``. In treebanks like Penn's, prepositions and auxiliaries are
+    heads: ``arc_weights="penn"`` with Penn tags in "xpos". :ref:`arc-weights` has figures of both.
+
     Parameters
     ----------
     path : str or path-like

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dependency.known import Rule
 from sklearn_cvb.dependency.parameters import DependencyLayout
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
@@ -45,16 +44,18 @@ class DependencyProblem(NamedTuple):
 
     corpus: Corpus
     types: list[Any]  # the known tags
-    # The corpus as kernels read it, with known heads. Where there is a cell for unknown tags,
-    # it has one tag more.
+    # The corpus as kernels read it, with known heads and weights of arcs. Where there is a cell for
+    # unknown tags, it has one tag more.
     sentences: Sentences
     layout: DependencyLayout  # the parameters
-    prior: np.ndarray  # (n_cells,), what the prior of each cell has beside the concentrations
-    rules: list[Rule]  # what tilts the harmonic start
+    alpha_backoff: float  # concentration of mixtures
 
 
 def sentences_of(
-    corpus: Corpus, layout: DependencyLayout, heads: np.ndarray | None = None
+    corpus: Corpus,
+    layout: DependencyLayout,
+    heads: np.ndarray | None = None,
+    arc_weights: np.ndarray | None = None,
 ) -> Sentences:
     """A corpus as kernels read it; tags that are not known are the last one."""
     if heads is None:
@@ -67,7 +68,7 @@ def sentences_of(
     # Two charts of eight tables; a weight for each arc and valence, or two with coarse ones.
     n_bytes = 8.0 * n * n * (16 + n_valences * (1 if layout.backoff is None else 2))
     check_sample(f"sentence {i}", f"{n:,} tags", n_bytes, 8 / 3 * n**3)
-    return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse)
+    return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse, arc_weights)
 
 
 def longest_of(sentences: Sentences) -> int:
@@ -101,7 +102,7 @@ def tally_of(cells: np.ndarray, prior: np.ndarray, layout: DependencyLayout) -> 
 def _inferred(
     sentences: Sentences, tally: Tally, sums: Sums, shares: Shares, update: int
 ) -> np.ndarray:
-    """Log p(words) of all sentences; what else is done with them is said in the kernel."""
+    """Log of the summed weights of trees of each sentence; the kernel says what else is done."""
     work, log_z = room_for(sentences), np.full(len(sentences.starts) - 1, np.nan)
     i = np.int64(0)
     while True:
@@ -119,7 +120,11 @@ def _inferred(
 def expectation(
     weights: np.ndarray, sentences: Sentences, keeps_shares: bool = False
 ) -> tuple[np.ndarray, np.ndarray, Shares]:
-    """Expected counts under given weights, log p(words) or -inf, and what each sentence adds."""
+    """Expected counts under given weights, the log of their sum, and what each sentence adds.
+
+    The sum is over trees; it is p(words) where arcs have no weights of their own. -inf without a
+    tree.
+    """
     tally = frozen_tally(weights)
     shares = shares_for(sentences.starts, keeps_shares, *_form_of(sentences))
     sums = Sums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
@@ -128,7 +133,7 @@ def expectation(
 
 
 def log_likelihoods(weights: np.ndarray, sentences: Sentences) -> np.ndarray:
-    """log p(words) of each sentence under given weights, -inf for one without a tree."""
+    """Log of the summed weights of trees of each sentence, -inf for one without a tree."""
     tally, shares = frozen_tally(weights), shares_for(sentences.starts[:2], False)
     return _inferred(sentences, tally, tally.sums, shares, WEIGH)
 
@@ -173,12 +178,16 @@ def hardened_expectation(
     """Expected counts where trees have their posterior to the power 1 / temperature, and values.
 
     These are ``temperature * log(sum of weight ** (1 / temperature))`` over trees, -inf without a
-    tree: log p(words) at 1, the log weight of the heaviest tree at 0, which alone counts. Weights
-    are without mixtures.
+    tree: the log of their sum at 1, the log weight of the heaviest tree at 0, which alone counts.
+    Weights are without mixtures; those of arcs are a part of a tree's weight, so that the values
+    never fall from one M-step to the next at any temperature.
     """
     if temperature > 0:
-        tempered = weights if temperature == 1 else weights ** (1 / temperature)
-        counts, log_z, _ = expectation(tempered, sentences)
+        if temperature < 1:
+            weights = weights ** (1 / temperature)
+            if (known := sentences.arc_weights) is not None:
+                sentences = sentences._replace(arc_weights=known ** (1 / temperature))
+        counts, log_z, _ = expectation(weights, sentences)
         return counts, temperature * log_z
     heads, values = heaviest(frozen_tally(weights), sentences)
     values[values < ALMOST_NOTHING / 2] = -np.inf
@@ -196,9 +205,14 @@ def draw_sweep(
     """Heads drawn by a Hastings step, which arcs are coarse, log normalisers, and proposals.
 
     Without old trees they are drawn from the tally, which stays whole. Heads are -1 in sentences
-    without a tree; probabilities are raised to `power`.
+    without a tree; weights of trees are raised to `power`. Those of arcs are the same factor of
+    what a tree is proposed by and of what samples follow, so that no step but the proposal asks.
     """
-    n = len(sentences.token)
+    n, known = len(sentences.token), sentences.arc_weights
+    if known is not None and power != 1.0:
+        # Each token has one arc, or is the root: what divides all of them divides all trees alike,
+        # and no power of what is at most 1 leaves the range of float64.
+        sentences = sentences._replace(arc_weights=(known / known.max()) ** power)
     if trees is None:
         trees = np.full(n, UNKNOWN_HEAD, np.int64), np.zeros(n, np.int64)
     heads, is_coarse = (part.copy() for part in trees)
@@ -212,7 +226,19 @@ def draw_sweep(
         log_z[i] = fill_in_logs(work, sentences.starts[i + 1] - sentences.starts[i])
 
 
-# Counts of trees
+# What given trees weigh, and which cells they use
+
+
+def log_arc_weight(sentences: Sentences, heads: np.ndarray) -> float:
+    """Sum of the log weights of all arcs of trees with these heads; 0 where arcs have none."""
+    if sentences.arc_weights is None:
+        return 0.0
+    first = np.repeat(sentences.starts[:-1], np.diff(sentences.starts))
+    child = np.flatnonzero(heads >= 0)
+    head = first[child] + heads[child] - 1
+    rows = 2 * sentences.token[head] + (child > head)
+    rows[heads[child] == 0] = 2 * sentences.n_types
+    return float(np.log(sentences.arc_weights[rows, sentences.token[child]]).sum())
 
 
 def used_cells(

@@ -16,11 +16,11 @@ from sklearn_cvb.dependency.inference import (
     hardened_expectation,
     heaviest,
     leave_out_sweep,
+    log_arc_weight,
     sum_of,
     tally_of,
     used_cells,
 )
-from sklearn_cvb.dependency.known import tilt_of
 from sklearn_cvb.dependency.parameters import (
     DependencyLayout,
     DMVCounts,
@@ -153,8 +153,7 @@ def first_weights(init: Any, problem: DependencyProblem, rng: np.random.Generato
     if not isinstance(init, str):
         return weights_of_model(init, problem)
     if init == "harmonic":
-        tilt = tilt_of(problem.rules, layout.n_types) if problem.rules else None
-        return backed_off(harmonic_counts(problem.sentences, layout, tilt), layout)
+        return backed_off(harmonic_counts(problem.sentences, layout), layout)
     if init == "random":
         draws = rng.standard_exponential(layout.n_cells)
     else:
@@ -235,27 +234,17 @@ def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout) -
     return cells_from(parts._replace(attach=attach))
 
 
-def harmonic_counts(
-    sentences: Sentences, layout: DependencyLayout, tilt: np.ndarray | None = None
-) -> np.ndarray:
+def harmonic_counts(sentences: Sentences, layout: DependencyLayout) -> np.ndarray:
     """Expected counts if each token chose its head alone, the nearer the likelier.
 
     Klein and Manning (2004): each token is the root with probability 1 / n, and the head of another
-    with the rest, in proportion to 1 / distance. `tilt`, by head (the last is the root) and child,
-    multiplies the chance of a head to be chosen.
+    with the rest, in proportion to 1 / distance.
     """
     layout = layout.mixed
     cells = np.zeros(layout.n_cells)
     attach, choice = tables_of(cells, layout)
-    for which, arc_cells, choice_cells in cells_by_length(sentences):
-        n = arc_cells.shape[2]
-        if tilt is None:
-            factors = np.ones((1, n, n))
-        else:
-            tags = sentences.token[sentences.starts[which][:, None] + np.arange(n)]
-            factors = tilt[tags[:, :, None], tags[:, None, :]]
-            factors[:, np.arange(n), np.arange(n)] = tilt[-1, tags]
-        arcs, choices = _harmonic_share(factors, layout.n_valences)
+    for _, arc_cells, choice_cells in cells_by_length(sentences):
+        arcs, choices = _harmonic_share(arc_cells.shape[2], layout.n_valences)
         for table, used in zip(arcs, arc_cells, strict=True):
             weights = np.broadcast_to(table, used.shape).ravel()
             attach += np.bincount(used.ravel(), weights, attach.size).reshape(attach.shape)
@@ -264,43 +253,40 @@ def harmonic_counts(
     return cells
 
 
-def _harmonic_share(factors: np.ndarray, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
-    """Expected arcs and choices of sentences of n tokens, each chance of a head multiplied.
+def _harmonic_share(n: int, n_valences: int) -> tuple[np.ndarray, np.ndarray]:
+    """Expected arcs and choices of a sentence of n tokens.
 
-    Factors are by sentence, head and child, the root's on the diagonal, and so are arcs by valence:
-    the root's are those of the last valence.
+    Arcs are by valence, head and child, the root's on the diagonal of the last valence.
     """
-    m, n = factors.shape[:2]
     position = np.arange(n)
     distance = np.abs(position[:, None] - position)
     chances = np.where(distance > 0, 1.0 / np.maximum(distance, 1), 0.0)
     chances *= (1.0 - 1.0 / n) / np.maximum(chances.sum(axis=0), 1e-300)
     chances[position, position] = 1.0 / n
-    arcs = chances * factors
-    arcs /= arcs.sum(axis=1, keepdims=True)
-    roots = arcs[:, position, position]
-    arcs[:, position, position] = 0.0
-    choices = np.zeros((m, n, 2, 2, 2))
+    arcs = chances / chances.sum(axis=0)
+    roots = arcs[position, position]
+    arcs[position, position] = 0.0
+    choices = np.zeros((n, 2, 2, 2))
     for side, ours in enumerate((position < position[:, None], position > position[:, None])):
-        expected = np.where(ours, arcs, 0.0).sum(axis=2)
-        none = np.where(ours, 1.0 - arcs, 1.0).prod(axis=2)
-        choices[:, :, side, 0, 0] = none
-        choices[:, :, side, 0, 1] = choices[:, :, side, 1, 0] = 1.0 - none
-        choices[:, :, side, 1, 1] = np.maximum(expected - (1.0 - none), 0.0)
+        expected = np.where(ours, arcs, 0.0).sum(axis=1)
+        none = np.where(ours, 1.0 - arcs, 1.0).prod(axis=1)
+        choices[:, side, 0, 0] = none
+        choices[:, side, 0, 1] = choices[:, side, 1, 0] = 1.0 - none
+        choices[:, side, 1, 1] = np.maximum(expected - (1.0 - none), 0.0)
     by_valence = arcs[None]
     if n_valences == 2:
         first = _first_on_the_right(arcs)
-        first += _first_on_the_right(arcs[:, ::-1, ::-1])[:, ::-1, ::-1]
+        first += _first_on_the_right(arcs[::-1, ::-1])[::-1, ::-1]
         by_valence = np.stack([first, np.maximum(arcs - first, 0.0)])
-    by_valence[-1][:, position, position] = roots
-    return by_valence, choices.reshape(m, n, 8)
+    by_valence[-1][position, position] = roots
+    return by_valence, choices.reshape(n, 8)
 
 
 def _first_on_the_right(arcs: np.ndarray) -> np.ndarray:
     """Chances of arcs to the right without another child between, each token choosing alone."""
     first = np.triu(arcs)
-    for h in range(arcs.shape[1]):
-        first[:, h, h + 2 :] *= np.cumprod(1.0 - arcs[:, h, h + 1 : -1], axis=1)
+    for h in range(len(arcs)):
+        first[h, h + 2 :] *= np.cumprod(1.0 - arcs[h, h + 1 : -1])
     return first
 
 
@@ -371,12 +357,10 @@ class DependencyModel(RowModel):
         return log_absence(shares, self.problem.sentences, self.layout)
 
     def prior(self, hyper: Concentrations) -> np.ndarray:
-        """Concentrations, and what rules and mixtures have beside them."""
-        prior, layout = self.problem.prior.copy(), self.layout
-        values = *hyper.values, 0.0, hyper.values[0]
-        for table, value in zip(tables_of(prior, layout), values, strict=False):
-            table += value
-        return prior
+        """The concentration of each cell."""
+        sizes = [n_rows * width for n_rows, width in self.layout.shapes]
+        values = *hyper.values, self.problem.alpha_backoff, hyper.values[0]
+        return np.repeat(values[: len(sizes)], sizes)
 
     def seed(self, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The same first weights for all parts."""
@@ -427,6 +411,11 @@ class DependencyModel(RowModel):
         )
         trees = Trees(heads, is_coarse)
         return Drawn(used_cells(sentences, *trees), trees, proposals=proposals)
+
+    def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
+        """log p(tokens, trees | prior), and what is known of the arcs of these trees."""
+        known = log_arc_weight(self.problem.sentences, sample.heads)
+        return super().log_evidence(counts, prior, sample) + known
 
     def means(
         self, counts: np.ndarray, prior: np.ndarray, sample: Trees

@@ -1,6 +1,6 @@
 """Reading a fitted model: functions of what a fit has left, whichever algorithm it was by."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,13 +12,22 @@ from sklearn_cvb.dependency.parameters import (
     mixed_weights,
 )
 from sklearn_cvb.grammar.sampling import drawn_within
-from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP
+from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP, Sentences
 from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import tell
 
-# Weights: of samplers `more` holds means over the kept samples, and those with mixtures worked out
+
+class Beside(NamedTuple):
+    """What dependency models leave beside counts."""
+
+    arc_weights: np.ndarray | None  # what is known of arcs; None for nothing
+    # Of samplers, means over the kept samples: of weights, and of those with mixtures worked out.
+    means: tuple[np.ndarray, np.ndarray] | None
+
+
+# Weights
 
 
 def complete_cells(learned: Learned) -> np.ndarray:
@@ -29,8 +38,8 @@ def complete_cells(learned: Learned) -> np.ndarray:
 
 def mean_weights(learned: Learned, *, mixed: bool) -> np.ndarray:
     """Posterior-mean weights, also with mixtures worked out."""
-    if learned.more is not None:
-        means: np.ndarray = learned.more[mixed]
+    if learned.more.means is not None:
+        means: np.ndarray = learned.more.means[mixed]
         return means
     weights = learned.layout.rows(complete_cells(learned), learned.prior).mean(learned.kept)
     return mixed_weights(weights, learned.layout) if mixed else weights
@@ -38,7 +47,7 @@ def mean_weights(learned: Learned, *, mixed: bool) -> np.ndarray:
 
 def weights_to_predict(learned: Learned) -> np.ndarray:
     """Weights of `predict` and `predict_proba`, with mixtures worked out."""
-    if learned.more is not None or not learned.averages:
+    if learned.more.means is not None or not learned.averages:
         return mean_weights(learned, mixed=True)
     rows = learned.layout.rows(complete_cells(learned), learned.prior)
     return mixed_weights(rows.exp_expected_log(), learned.layout)
@@ -53,17 +62,23 @@ def probabilities_of(learned: Learned, *, mixed: bool) -> DMVCounts:
 # Heads of given sentences
 
 
+def sentences_to_parse(learned: Learned, corpus: Corpus) -> Sentences:
+    """A corpus as kernels read it, with what is known of arcs."""
+    known = learned.more.arc_weights
+    return sentences_of(corpus, learned.layout.mixed, arc_weights=known)
+
+
 def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """Heads of the heaviest trees, one after the other."""
-    weights, layout = weights_to_predict(learned), learned.layout.mixed
-    heads, logs = heaviest(frozen_tally(weights), sentences_of(corpus, layout))
+    tally = frozen_tally(weights_to_predict(learned))
+    heads, logs = heaviest(tally, sentences_to_parse(learned, corpus))
     _tell_unexplained(learned, corpus, np.flatnonzero(logs < ALMOST_NOTHING / 2))
     return heads
 
 
 def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """The tables that `predict_proba` gives."""
-    sentences = sentences_of(corpus, learned.layout.mixed)
+    sentences = sentences_to_parse(learned, corpus)
     _, log_z, shares = expectation(weights_to_predict(learned), sentences, keeps_shares=True)
     tables = []
     for i, n in enumerate(np.diff(corpus.starts).tolist()):

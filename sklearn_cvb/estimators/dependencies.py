@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.dependency.arc_weights import advice_on, arc_weights_from
 from sklearn_cvb.dependency.inference import (
     DependencyProblem,
     Trees,
@@ -13,17 +14,17 @@ from sklearn_cvb.dependency.inference import (
     refuse_impossible,
     sentences_of,
 )
-from sklearn_cvb.dependency.known import heads_from, rule_prior, rules_from
-from sklearn_cvb.dependency.model import DependencyModel, first_concentrations, harmonic_counts
+from sklearn_cvb.dependency.known import heads_from
+from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
 from sklearn_cvb.dependency.parameters import (
     DependencyLayout,
     DMVCounts,
     counts_from,
     rare_counts,
     seen_once,
-    tables_of,
 )
 from sklearn_cvb.dependency.prediction import (
+    Beside,
     best_heads,
     mean_weights,
     posteriors_of_heads,
@@ -59,7 +60,7 @@ from sklearn_cvb.reading.validation import (
     StrOptions,
     check_concentrations,
 )
-from sklearn_cvb.settings import ArcWeights, GammaPrior, Valence, gamma_prior_of, setting_of
+from sklearn_cvb.settings import ArcWeights, Valence, gamma_prior_of, setting_of
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
 _TABLES, _MANY_GIGABYTES = 10, 1.0
@@ -84,9 +85,11 @@ class Dependencies(Parameters):
         What attachments and stops depend on, coarser tables to share what is seen, and a
         concentration of stops of their own; None for the plain model.
     arc_weights : {"ud", "penn"}, dict, ArcWeights or None
-        What is known of the language: ``{(head, child): weight}``, None as head for the root; a
-        tuple of tags stands for any of them. "ud" and "penn" are rules for the tags of Universal
-        Dependencies and of Penn treebanks. See `ArcWeights` and the page on dependencies.
+        What is known of the language multiplies the weights of trees, in `fit` and in
+        predictions, not in scores: ``{(head, child): 5.0, (None, child): 0.1}``, None for the root.
+        "ud" is for the tags and heads of Universal Dependencies, "penn" for those of Penn
+        treebanks. Learn from sentences of up to 20 words, and parse all. See `ArcWeights` for more,
+        and :ref:`arc-weights` for what it is worth.
 
     Attributes
     ----------
@@ -123,9 +126,9 @@ class Hardening(Parameters):
     Parameters
     ----------
     temperature : float
-        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1. 0 is
-        Viterbi EM (Spitkovsky et al. 2010), which learns from the heaviest tree of each sentence;
-        there `alpha` above 0 keeps what these trees lack alive.
+        Hardens the E-step: trees have their posterior to the power 1 / temperature, 0.1 to 1, and
+        `arc_weights` are a part of it. 0 is Viterbi EM (Spitkovsky et al. 2010), which learns from
+        the heaviest tree of each sentence; there `alpha` above 0 keeps what these trees lack alive.
     """
 
     temperature: Annotated[float, Interval(Real, 0, 1, closed="both")] = 1.0
@@ -194,34 +197,27 @@ class BaseDMV(BaseModel):
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
         layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
-        rules = rules_from(known, words.index, layout)
-        sentences = sentences_of(corpus, layout, heads)
-        if (heads != UNKNOWN_HEAD).any():
+        arc_weights = arc_weights_from(known, words.index, n_types)
+        is_raw = bool((heads == UNKNOWN_HEAD).all())
+        if is_raw and arc_weights is None:
+            messages += advice_on(words.index)
+        sentences = sentences_of(corpus, layout, heads, arc_weights)
+        if not is_raw:
             refuse_impossible(sentences, layout)
-        # What the prior of each cell has beside its concentration.
-        prior = np.zeros(layout.n_cells)
-        if rules:
-            prior += rule_prior(rules, harmonic_counts(sentences, layout), layout)
-        for mixture in tables_of(prior, layout)[2:3]:
-            mixture += valence.alpha_backoff
-        problem = DependencyProblem(corpus, list(words.index), sentences, layout, prior, rules)
-        gigabytes = _TABLES * 8 * len(prior) / 1e9
+        alpha_backoff = float(valence.alpha_backoff)
+        problem = DependencyProblem(corpus, list(words.index), sentences, layout, alpha_backoff)
+        gigabytes = _TABLES * 8 * layout.n_cells / 1e9
         if gigabytes > _MANY_GIGABYTES:
             messages += (
-                f"{layout.n_types} tags have {len(prior):,} parameters, two for each pair: a fit "
-                f"needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
+                f"{layout.n_types} tags have {layout.n_cells:,} parameters, two for each pair: a "
+                f"fit needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
                 "part-of-speech tags",
             )
         attributes = attributes | {"vocabulary_": words.types}
         return Reading(problem, words, attributes, messages + of_giant)
 
     def _check_parameters(self) -> None:
-        """Checks that the declared constraints cannot express."""
-        if self.arc_weights is not None and isinstance(self.alpha, str | GammaPrior):
-            raise InvalidParameterError(
-                "alpha='auto' learns one value for all attachments, and arc_weights give some of "
-                "them more: give alpha a number"
-            )
+        """Checks that the declared constraints cannot express: none but those of algorithms."""
 
     # What is learned from, and what a fit leaves
 
@@ -239,9 +235,8 @@ class BaseDMV(BaseModel):
         return "init says where to start"
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:
-        """Sentences, tags and known heads."""
-        problem, sentences = read.problem, read.problem.sentences
-        return problem.types, problem.layout, sentences.token, sentences.starts, sentences.head
+        """Sentences, tags, and what is known of heads and arcs."""
+        return read.problem.types, read.problem.layout, read.problem.sentences
 
     def _left(self, result: FitResult) -> Left:
         best, _, read, algorithm, model, cells = result
@@ -250,7 +245,8 @@ class BaseDMV(BaseModel):
         heads = model.heads(state, averages=algorithm.averages)
         means = mean_means(state, model) if isinstance(state.shares, Trees) else None
         averages, kept = algorithm.averages, state.weights
-        learned = Learned(read.words, layout, state.prior, counts, kept, rare, averages, means)
+        more = Beside(read.problem.sentences.arc_weights, means)
+        learned = Learned(read.words, layout, state.prior, counts, kept, rare, averages, more)
         attributes = {
             "counts_": counts,
             "labels_": reading.arrange(read.problem.corpus, heads, UNKNOWN_HEAD),
@@ -336,6 +332,8 @@ class BaseDMV(BaseModel):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw sentences and their heads from the model with posterior-mean probabilities.
 
+        What is known of arcs has no part in it.
+
         Parameters
         ----------
         n_samples : int, default=1
@@ -403,7 +401,8 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
     objective_ : float
         Log-likelihood plus the sum of pseudo-counts times log probabilities (nats), before the last
         update of the counts. With `temperature` 0 the log probability of the heaviest trees stands
-        for the likelihood, between 0 and 1 a sum between the two. It never falls.
+        for the likelihood, between 0 and 1 a sum between the two. With `arc_weights` they are parts
+        of the weights of trees, at any temperature. It never falls.
 
     References
     ----------
@@ -419,7 +418,7 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
     >>> from sklearn_cvb import EMDMV
     >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
     >>> X = [tags.split() for tags in text]
-    >>> model = EMDMV().fit(X)
+    >>> model = EMDMV(arc_weights="ud").fit(X)
     >>> print(model.predict([["DET", "NOUN", "VERB"]])[0])
     [2 3 0]
     """
@@ -455,7 +454,8 @@ class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
         Heads of the training sentences, in the form that `predict` gives: those of
         the Viterbi trees under the exp-digamma weights of the final counts.
     objective_ : float
-        Lower bound of the log evidence (nats), before the last update of the counts.
+        Lower bound of the log evidence (nats), before the last update of the counts; with
+        `arc_weights`, of the log of the summed weights.
     history_ : ndarray of shape (n_iter_,)
         The bound of every sweep; it never falls.
     lower_bound_ : float
@@ -473,7 +473,7 @@ class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
     >>> from sklearn_cvb import VBDMV
     >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
     >>> X = [tags.split() for tags in text]
-    >>> model = VBDMV().fit(X)
+    >>> model = VBDMV(arc_weights="ud").fit(X)
     >>> bool(model.lower_bound_ == model.history_[-1])
     True
     >>> print(model.predict([["DET", "NOUN", "VERB"]])[0])
@@ -502,6 +502,7 @@ class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
     loo_score_ : float
         Mean over tokens of log p(x_i | expected counts of all other sentences), nats. A pseudo
         leave-one-out score: the other sentences' posteriors have seen x_i, so it is optimistic.
+        With `arc_weights` the log of the summed weights of trees stands for log p.
 
     References
     ----------
@@ -515,7 +516,7 @@ class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
     >>> from sklearn_cvb import CVBDMV
     >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
     >>> X = [tags.split() for tags in text]
-    >>> model = CVBDMV().fit(X)
+    >>> model = CVBDMV(arc_weights="ud").fit(X)
     >>> print(model.predict([["DET", "NOUN", "VERB"]])[0])
     [2 3 0]
     """
@@ -539,6 +540,9 @@ class GibbsDMV(Dependencies, Chain, TaggedSentences, BaseDMV):
     ----------
     counts_ : DMVCounts
         Mean counts of the kept samples.
+    objective_ : float
+        Mean of log p(x, t | alpha) over the last tenth of the sweeps (nats); the logs of
+        `arc_weights` of these trees are added, here and in `history_`.
     labels_ : ndarray
         Heads of the training sentences, in the form that `predict` gives: the tree
         sampled most often in the last tenth of the sweeps.
@@ -558,7 +562,7 @@ class GibbsDMV(Dependencies, Chain, TaggedSentences, BaseDMV):
     >>> from sklearn_cvb import GibbsDMV
     >>> text = ["DET NOUN VERB", "NOUN VERB", "PRON VERB DET NOUN", "PRON VERB", "PRON VERB NOUN"]
     >>> X = [tags.split() for tags in text]
-    >>> model = GibbsDMV(max_iter=200, random_state=0).fit(X)
+    >>> model = GibbsDMV(arc_weights="ud", max_iter=200, random_state=0).fit(X)
     >>> bool(0.5 < model.acceptance_rate_ <= 1)
     True
     """

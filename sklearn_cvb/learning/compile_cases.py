@@ -236,7 +236,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
 
 
 def _dependency_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a dependency model: nothing known, some heads, and tables that back off."""
+    """Those of a dependency model: nothing known, some heads, or arcs; and tables that back off."""
     base = _base(algorithm)
     X, new = _words(_X), [["they", _UNKNOWN, "duck", "saw"]]
     heads = [None, [2, 0, None, None, 2], None, [None, None, None]]
@@ -247,6 +247,7 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
         "heads": Situation(name, base, X, heads, new),
         "random": Situation(name, base | {"init": "random"}, X, None, new),
         "backoff": Situation(name, base | extended, X, None, new),
+        "arcs": Situation(name, base | {"arc_weights": {("can", ...): 0.5}}, X, None, new),
     }
     if algorithm != "EM":
         auto = {"alpha": "auto", "valence": Valence(alpha_stop="auto"), "max_iter": _SWEEPS_AUTO}

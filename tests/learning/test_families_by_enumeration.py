@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import annotation_enumeration
 import numpy as np
 import pytest
+from dependency_cases import ARC_WEIGHTS
 from enumerated import (
     annotated,
     enumerated_alignments,
@@ -165,6 +166,23 @@ CASES = {
     ),
     "dependencies: valence, back off to heads": (
         dependencies(valence=Valence(True, backoff="head", alpha_backoff=0.9)),
+        {},
+    ),
+    "dependencies: arc weights": (dependencies(arc_weights=ARC_WEIGHTS), {}),
+    "dependencies: arc weights, valence": (
+        dependencies(arc_weights=ARC_WEIGHTS, valence=Valence(True)),
+        {},
+    ),
+    "dependencies: arc weights, back off to sides": (
+        dependencies(arc_weights=ARC_WEIGHTS, valence=Valence(backoff="direction")),
+        {},
+    ),
+    "dependencies: arc weights, valence, back off to sides": (
+        dependencies(arc_weights=ARC_WEIGHTS, valence=Valence(True, backoff="direction")),
+        {},
+    ),
+    "dependencies: arc weights, valence, back off to heads": (
+        dependencies(arc_weights=ARC_WEIGHTS, valence=Valence(True, backoff="head")),
         {},
     ),
     "treebank: one subtype": (treebank(1), {}),

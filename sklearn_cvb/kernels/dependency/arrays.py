@@ -39,6 +39,9 @@ class Sentences(NamedTuple):
     # (2 * n_types * n_valences,), int64: the coarse row that each row of attachments backs off to;
     # None where none does
     coarse: np.ndarray | None = None
+    # (2 * n_types + 1, n_types): what multiplies the weight of each arc, by 2 h + d and child, the
+    # root's the last row; None where nothing does. Who asks for powers of weights gives its powers
+    arc_weights: np.ndarray | None = None
 
 
 class Sums(NamedTuple):

@@ -2,8 +2,9 @@
 
 Attachments may back off (Headden, Johnson and McClosky 2009): each comes from its own row of cells
 or from a coarse one. Which of the two is one more hidden variable of every arc, so that an arc's
-weight is a sum, and its expected count has two parts. What is given None for `coarse` does nothing,
-and is compiled to nothing.
+weight is a sum, and its expected count has two parts. Arcs may be weighted beside: what is known of
+them multiplies their weights, from whichever row they come, and is no parameter. What is given None
+for `coarse` or `arc_weights` does nothing, and is compiled to nothing.
 """
 
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
@@ -120,6 +121,21 @@ def mix(sentences, tally, weight, i, power, coarse):
 
 
 @jit_called
+def favour(sentences, weight, i, arc_weights):
+    """Multiply the weights of the arcs of a sentence by what is known of them."""
+    if arc_weights is not None:
+        first, n_valences = sentences.starts[i], sentences.n_valences
+        n = sentences.starts[i + 1] - first
+        for valence in range(n_valences):
+            at = arcs_of(n, n_valences, valence)
+            for h in range(n):
+                for c in range(n):
+                    row = row_of_arc(sentences, first, h, c, 0) // n_valences
+                    weight[at] *= arc_weights[row, sentences.token[first + c]]
+                    at += 1
+
+
+@jit_called
 def part(sentences, weight, count, i, at, coarse):
     """Write which part of each arc's count comes from a coarse row, in a share that begins at `at`.
 
@@ -179,9 +195,10 @@ def name_component(sentences, used, row, size, is_coarse, coarse):
 
 @jit_called
 def weigh(sentences, tally, weight, i, power):
-    """Write the weights of all arcs and choices of a sentence, to a power.
+    """Write the weights of all arcs and choices of a sentence: posterior means, to a power.
 
-    Arcs that disagree with a known head have weight 0.
+    Arcs are multiplied by what is known of them; those that disagree with a known head have weight
+    0.
     """
     first, n_valences = sentences.starts[i], sentences.n_valences
     n = sentences.starts[i + 1] - first
@@ -206,4 +223,5 @@ def weigh(sentences, tally, weight, i, power):
         for x in range(n * (n + 8) + (n_valences - 1) * n * n):
             weight[x] **= power
     mix(sentences, tally, weight, i, power, sentences.coarse)
+    favour(sentences, weight, i, sentences.arc_weights)
     weight[weight.size - 1] = 0.0
