@@ -344,7 +344,8 @@ class TagDictionary(Setting):
         of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
         the word's shape (its case, digits and hyphens) among all words of the dictionary. Entries
         that say how often tags were seen are left alone, and so is all where most say it, or the
-        words of the text are no strings or all in one case.
+        words of the text are no strings or all in one case. In scripts without capitals nothing is
+        dropped.
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary. None for all or, where words are known by their
         form (see `Symbols`), for those of open classes, `open_tags_`.

@@ -1,5 +1,7 @@
 """Tag shares by form in plain Python, one word at a time."""
 
+import itertools
+
 from sklearn_cvb.chain.tags.word_forms import shape_of, suffixes_of
 
 STRENGTH = 4.0
@@ -29,16 +31,30 @@ def plain_shares(word, told, n_states, only=None, begins=False):
     def kind(some):
         return shape_of(some), is_told(some)
 
-    def by_form(some):
-        groups = [list(votes), [other for other in votes if kind(other) == kind(some)]]
-        for ending in suffixes_of(some):
-            groups.append([o for o in groups[1] if o.lower().endswith(ending)])
-        shares = dict.fromkeys(states, 1 / len(states))
+    def smoothed(groups):
+        found, shares = [], dict.fromkeys(states, 1 / len(states))
         for group in groups:
             counts = {k: sum(votes[other].get(k, 0) for other in group) for k in states}
             total = sum(counts.values()) + STRENGTH
             shares = {k: (counts[k] + STRENGTH * shares[k]) / total for k in states}
-        return shares
+            found.append(shares)
+        return found
+
+    def by_form(some):
+        groups = [list(votes), [other for other in votes if kind(other) == kind(some)]]
+        endings = [
+            [o for o in groups[1] if o.lower().endswith(ending)] for ending in suffixes_of(some)
+        ]
+        # A word is no beginning of its own, and nothing is told by beginnings that no word has.
+        beginnings = [
+            [o for o in groups[1] if len(o) > n and o.lower().startswith(some.lower()[:n])]
+            for n in range(1, min(3, len(some) - 1) + 1)
+        ]
+        _, *of_shape = smoothed([*groups, *itertools.takewhile(bool, beginnings)])
+        by_ending = smoothed([*groups, *endings])[-1]
+        shares = {k: by_ending[k] * (of_shape[-1][k] / of_shape[0][k]) ** 0.5 for k in states}
+        total = sum(shares.values())
+        return {k: share / total for k, share in shares.items()}
 
     begins = begins and word[:1] != word[:1].lower() and word[1:] == word.lower()[1:]
     weight = {0: 0.0, 1: 0.5, 2: 0.95}[begins + is_told(word)]

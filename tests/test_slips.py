@@ -67,10 +67,25 @@ def test_shares_go_by_how_many_words_of_a_tag_have_the_shape():
         (LISTED, ["of", "Of", 7], False),
         ({"of": {"IN": 3}, "Of": ["IN"]}, ["of", "Of"], False),
         ({}, ["of", "Of"], False),
+        ({"घर": ["NOUN"], "में": ["ADP", "NOUN"]}, ["घर", "में", "."], True),
+        ({"घर": ["NOUN"], "में": ["ADP", "NOUN"]}, ["घर", "USB"], False),
+        ({"घर": ["NOUN"], "में": ["ADP", "NOUN"]}, ["घर", "USB", "km"], True),
+        ({"1": ["NUM"], ".": ["PUNCT"]}, ["1", "."], False),
     ],
-    ids=["text", "small letters", "capitals", "a number", "weights", "empty"],
+    ids=[
+        "text",
+        "small letters",
+        "capitals",
+        "a number",
+        "weights",
+        "empty",
+        "no case",
+        "no case but one",
+        "no case but both",
+        "no letters",
+    ],
 )
-def test_plain_dictionaries_of_text_in_both_cases_are_cleaned(dictionary, words, can_be):
+def test_plain_dictionaries_of_text_that_is_not_in_one_case_are_cleaned(dictionary, words, can_be):
     assert can_be_cleaned(dictionary, words) is can_be
 
 

@@ -134,15 +134,18 @@ def test_the_table_has_a_row_for_each_form_that_votes():
     found = tag_shares(known_tags(dictionary, STATES, {}, {}), 4)
     assert len(list(map(found.row, words))) == 50_000
     print(f"50,000 types: {process_time() - begin:.2f} s")
-    # The root, one shape with its longest endings: all ends of four characters of "w0" to "w49999".
+    # The root, one shape with all ends of four characters of "w0" to "w49999".
     endings = {word[-n:] for word in words for n in range(1, 5)}
-    assert len(found.table) == 2 + len(endings)
+    assert len(found.endings.table) == 2 + len(endings)
+    beginnings = {word[:n] for word in words for n in range(1, min(3, len(word) - 1) + 1)}
+    assert len(found.beginnings.table) == 2 + len(beginnings)
 
 
 def test_forms_are_strings_so_that_they_can_be_written_as_text():
     told = known_tags(
         {"walked": ["VB"], "Rome": ["NP"], "2nd": ["JJ"]}, {"JJ": 0, "NP": 1, "VB": 2}, {}, {}
     )
-    forms = tag_shares(told, 3).forms
-    assert len(forms) == 3
-    assert json.loads(json.dumps(forms)).keys() == forms.keys()
+    shares = tag_shares(told, 3)
+    for forms in (shares.endings.branches, shares.beginnings.branches):
+        assert len(forms) == 3
+        assert json.loads(json.dumps(forms)).keys() == forms.keys()

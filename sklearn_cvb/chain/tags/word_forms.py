@@ -1,8 +1,10 @@
-"""Forms of words: their shapes and endings in any script, and what they tell of tags.
+"""Forms of words: their shapes, endings and beginnings in any script, and what they tell of tags.
 
 The shares of tags by shape and ending (Brants 2000, section 2.3) are learned from the rarer words
 whose tags are known, one vote a word type: frequent words have tags and forms of their own, and say
-little about words that are seldom seen.
+little about words that are seldom seen. How a word begins counts half, beside what its shape tells:
+the shares are p(tag | ending) times the root of p(tag | beginning) / p(tag | shape). So prefixes
+tell tags apart in languages that have them, and cost little elsewhere.
 
 A dictionary that lists tags without saying how often each was seen lists slips beside the tags that
 are right. Two things tell them apart without any tagged text. The forms of a word in other case
@@ -38,7 +40,9 @@ _MOST_USES = 10
 _LEAST_OPEN = 1e-3
 # What the shares of a shorter ending count for at a longer one, in words.
 _STRENGTH = 4.0
-_LONGEST_ENDING = 4
+_LONGEST_ENDING, _LONGEST_BEGINNING = 4, 3
+# The power of what a beginning tells beside an ending: both tell much of the same.
+_OF_BEGINNINGS = 0.5
 # What a word with a capital takes from its lower case: if that is known or the word only begins
 # sentences, and if both is so.
 _ONE_SIGN, _BOTH_SIGNS = 0.5, 0.95
@@ -135,12 +139,20 @@ def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
 
 
 def can_be_cleaned(tag_dictionary: Mapping[Any, Any], words: Collection[Hashable]) -> bool:
-    """Whether a dictionary is plain for the most part, of a text of strings in both cases."""
+    """Whether a dictionary is plain for the most part, of a text that is not all in one case.
+
+    It is of strings in both cases, or in a script without any.
+    """
     n_weighted = sum(map(is_weighted, tag_dictionary.values()))
     text = [word for word in words if isinstance(word, str)]
     if 2 * n_weighted >= len(tag_dictionary) or len(text) < len(words):
         return False
-    return any(word != word.lower() for word in text) and any(w != w.upper() for w in text)
+    has_capitals, has_small = (
+        any(word != other(word) for word in text) for other in (str.lower, str.upper)
+    )
+    if has_capitals or has_small:
+        return has_capitals and has_small
+    return any(letter.isalpha() for word in text for letter in word)
 
 
 def disagreeing(
@@ -255,18 +267,35 @@ class KnownTags(NamedTuple):
     voting: list[Any]  # rarer strings that may not take every tag: theirs tell those of other words
 
 
-class TagShares(NamedTuple):
-    """The shares of open tags by the forms of words.
+class Forms(NamedTuple):
+    """What forms tell of words, as the nodes of a trie.
 
-    Forms are the nodes of a trie: all words, then words of one shape, then those of them with one
-    last letter, and so on up to four. Two shapes differ, too, if one is of words that are also
-    known in lower case.
+    All words, then words of one shape, then those of them with one last letter (or first one), and
+    so on. Two shapes differ, too, if one is of words that are also known in lower case.
     """
 
-    # Node of a shape, or of a letter below it, and the same for the letters before that one:
-    # ``forms[shape] = node, {letter: (node, {...})}``.
-    forms: Branches
-    table: np.ndarray  # (n_nodes, n_open) Shares at each node, drawn to those of the node above
+    # Node of a shape, or of a letter below it, and the same for the letters next to that one:
+    # ``branches[shape] = node, {letter: (node, {...})}``.
+    branches: Branches
+    table: np.ndarray  # (n_nodes, n_open) What each node tells of the tags
+
+    def row(self, symbols: list[str]) -> np.ndarray:
+        """What the longest known form of a word tells (see `_symbols`)."""
+        node, below = 0, self.branches
+        for symbol in symbols:
+            found = below.get(symbol)
+            if found is None:
+                break
+            node, below = found
+        told: np.ndarray = self.table[node]
+        return told
+
+
+class TagShares(NamedTuple):
+    """The shares of open tags by the forms of words."""
+
+    endings: Forms  # shares at each ending, drawn to those of the shorter one
+    beginnings: Forms  # what these are multiplied by
     states: np.ndarray  # (n_open,) States of the open tags, ascending
     places: dict[Any, Any]  # where each of these is in it
     lower: dict[
@@ -282,26 +311,22 @@ class TagShares(NamedTuple):
         """
         lower = word.lower()
         if lower == word:
-            return self.states, self.table[self._node(word, word, False)]
+            return self.states, self._by_form(word, word, False)
         tally = self.lower.get(lower)
-        own = self.table[self._node(word, lower, tally is not None)]
+        own = self._by_form(word, lower, tally is not None)
         begins = begins and without_capital(word) is not None
         if tally is not None:
             return self._with_tally(own, tally, _BOTH_SIGNS if begins else _ONE_SIGN)
         if begins:
-            other = self.table[self._node(lower, lower, False)]
+            other = self._by_form(lower, lower, False)
             own = (1 - _ONE_SIGN) * own + _ONE_SIGN * other
         return self.states, own
 
-    def _node(self, word: str, lower: str, is_told: bool) -> int:
-        """The longest form of a word that is known (see `_symbols`)."""
-        node, below = 0, self.forms
-        for symbol in _symbols(word, lower, is_told):
-            found = below.get(symbol)
-            if found is None:
-                break
-            node, below = found
-        return node
+    def _by_form(self, word: str, lower: str, is_told: bool) -> np.ndarray:
+        """Shares of a word by its ending and its beginning, of those of its shape."""
+        last, first = (_symbols(word, lower, is_told, ends) for ends in (True, False))
+        shares = self.endings.row(last) * self.beginnings.row(first)
+        return shares / shares.sum()
 
     def _with_tally(self, own: np.ndarray, tally: Mapping[Any, Any], weight: float) -> Row:
         """Shares of the open tags, and of those that are told with a part of `weight`."""
@@ -384,8 +409,10 @@ def tag_shares(told: KnownTags, n_states: int, only: np.ndarray | None = None) -
                 lower[word] = tally
     places = dict(zip(states.tolist(), range(len(states)), strict=True))
     voting = [told.voting[i] for i in np.flatnonzero(heard).tolist()]
-    trie = _Trie.of(voting, lower)
-    return TagShares(trie.forms, _smoothed(trie, votes[heard]), states, places, lower)
+    last, first = (_Trie.of(voting, lower, ends) for ends in (True, False))
+    endings = Forms(last.branches, _smoothed(last, votes[heard]))
+    beginnings = Forms(first.branches, _beside_shapes(first, _smoothed(first, votes[heard])))
+    return TagShares(endings, beginnings, states, places, lower)
 
 
 class _Trie(NamedTuple):
@@ -394,22 +421,22 @@ class _Trie(NamedTuple):
     Word i belongs to the nodes ``nodes[starts[i] : starts[i + 1]]``.
     """
 
-    forms: Branches
+    branches: Branches
     parents: np.ndarray
     depths: np.ndarray
     nodes: np.ndarray
     starts: np.ndarray
 
     @classmethod
-    def of(cls, words: list[str], lower: Mapping[Any, Any]) -> "_Trie":
-        """The trie of some words."""
-        forms: Branches = {}
+    def of(cls, words: list[str], lower: Mapping[Any, Any], ends: bool) -> "_Trie":
+        """The trie of how some words end, or begin."""
+        branches: Branches = {}
         parents, depths, nodes, starts = [0], [0], [], [0]
         for word in words:
-            node, below = 0, forms
+            node, below = 0, branches
             nodes.append(node)
             written = word.lower()
-            symbols = _symbols(word, written, written != word and written in lower)
+            symbols = _symbols(word, written, written != word and written in lower, ends)
             for depth, symbol in enumerate(symbols):
                 if symbol not in below:
                     below[symbol] = len(parents), {}
@@ -418,7 +445,7 @@ class _Trie(NamedTuple):
                 node, below = below[symbol]
                 nodes.append(node)
             starts.append(len(nodes))
-        return cls(forms, *map(np.array, (parents, depths, nodes, starts)))
+        return cls(branches, *map(np.array, (parents, depths, nodes, starts)))
 
 
 def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
@@ -435,12 +462,27 @@ def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
     return table
 
 
-def _symbols(word: str, lower: str, is_told: bool) -> list[str]:
-    """The steps from the root of a trie to the form of a word."""
+def _beside_shapes(trie: _Trie, shares: np.ndarray) -> np.ndarray:
+    """The power of how much likelier each tag is at a node than at the shape above it."""
+    # Of all words, and of a shape, nothing is told beside it.
+    shape = np.arange(len(trie.depths))
+    for depth in range(2, int(trie.depths.max()) + 1):
+        here = trie.depths == depth
+        shape[here] = shape[trie.parents[here]]
+    return (shares / shares[shape]) ** _OF_BEGINNINGS
+
+
+def _symbols(word: str, lower: str, is_told: bool, ends: bool) -> list[str]:
+    """The steps from the root of a trie to the form of a word: its last letters or first ones.
+
+    A word is no beginning of its own.
+    """
     shape = shape_of(word)
     # Strings all through, so that a fitted tagger can be written as text (skops).
     first = f"{shape.letters} {shape.digit:d} {shape.hyphen:d} {is_told:d}" if shape else ""
-    return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
+    if ends:
+        return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
+    return [first, *lower[: min(_LONGEST_BEGINNING, len(lower) - 1)]]
 
 
 # The words of a corpus that are known by their form alone
