@@ -1,7 +1,7 @@
 """Words that a dictionary lacks: how well taggers judge them by their form.
 
-A dictionary with counts comes from some sentences of a corpus, the text to be tagged is others: 4,000
-and 2,000, or three fifths and the rest of development and test file of a small treebank.
+A dictionary with counts comes from some sentences of a corpus, the text to be tagged is others:
+4,000 and 2,000, or three fifths and the rest of development and test file of a small treebank.
 Learners have the raw text and the dictionary, or the tagged sentences of the dictionary as well;
 other libraries' taggers learn from the tagged sentences alone.
 """
@@ -338,7 +338,8 @@ def tables(results):
         ]
         title = (
             f"{TITLES[corpus]}: % of tokens right, dictionary of "
-            f"{own[0]['n_dictionary']:,} sentences, {own[0]['n_raw']:,} others tagged, {100 * np.mean(shares):.1f} % unknown"
+            f"{own[0]['n_dictionary']:,} sentences, {own[0]['n_raw']:,} others tagged, "
+            f"{100 * np.mean(shares):.1f} % unknown"
         )
         header = ["tagger", "handle_unknown", "learns from", *KINDS]
         tables[corpus] = Table(header, cells, title)
