@@ -3,9 +3,12 @@
 from functools import lru_cache
 
 import numpy as np
+from sklearn.utils import Bunch
 
+from benchmarks.published.dmv_knowledge import TREEBANKS
 from sklearn_cvb import tag_dictionary_from
-from sklearn_cvb.datasets import fetch_mac_morpho
+from sklearn_cvb.datasets import fetch_mac_morpho, read_dependencies
+from sklearn_cvb.datasets.corpora import corpus_folder
 from sklearn_cvb.demo.text import FETCHERS, Text, ambiguity
 
 
@@ -16,9 +19,21 @@ class Shared(dict):
         return self
 
 
+def universal_tags(name, *, data_home, return_X_y=False):
+    """Words and universal tags of a small treebank: development and test file."""
+    folder, X, y = corpus_folder(data_home) / "ud", [], []
+    for path in sorted(folder.glob(f"{TREEBANKS[name][1]}-*")):
+        found = read_dependencies(path)
+        X += list(map(list, found.words))
+        y += list(map(list, found.data))
+    return (X, y) if return_X_y else Bunch(data=X, target=y)
+
+
 @lru_cache(maxsize=2)
 def whole(corpus, data_home):
     """A whole corpus."""
+    if corpus in TREEBANKS:
+        return universal_tags(corpus, data_home=data_home)
     return (FETCHERS | {"mac_morpho": fetch_mac_morpho})[corpus](data_home=data_home)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.published.dmv_knowledge import TREEBANKS
 from benchmarks.published.tables import Table, plus_minus
+from benchmarks.published.text import universal_tags
 from sklearn_cvb import (
     CVBHMMTagger,
     EMHMMTagger,
@@ -22,8 +23,7 @@ from sklearn_cvb import (
     tag_dictionary_from,
 )
 from sklearn_cvb.chain.tags.word_forms import shape_of, suffixes_of
-from sklearn_cvb.datasets import fetch_brown, fetch_mac_morpho, fetch_wsj, read_dependencies
-from sklearn_cvb.datasets.corpora import corpus_folder
+from sklearn_cvb.datasets import fetch_brown, fetch_mac_morpho, fetch_wsj
 
 # NLTK's beam of 1,000 takes a minute for what this takes seconds for, and finds the same.
 _BEAM = 100
@@ -129,22 +129,11 @@ KINDS = ("all", "known", "unknown")
 _ORDER = {"tagged": 0, "raw": 1, "raw and tagged": 2}
 
 
-def fetch_treebank(name, *, data_home, return_X_y):
-    """Words and universal tags of a treebank of Universal Dependencies."""
-    folder = corpus_folder(data_home) / "ud"
-    X, y = [], []
-    for path in sorted(folder.glob(f"{TREEBANKS[name][1]}-*")):
-        found = read_dependencies(path)
-        X += list(map(list, found.words))
-        y += list(map(list, found.data))
-    return X, y
-
-
 FETCHERS = {
     "wsj": fetch_wsj,
     "mac_morpho": fetch_mac_morpho,
     "brown": fetch_brown,
-    **{name: partial(fetch_treebank, name) for name in TREEBANKS},
+    **{name: partial(universal_tags, name) for name in TREEBANKS},
 }
 # The part of a small corpus that makes the dictionary.
 _OF_SMALL = 0.6
