@@ -169,16 +169,21 @@ def with_given(
     none, out, emit = np.full((3, n), np.nan)
     emission = np.full(len(cells.state), np.nan)
     given = Prior(none, np.nan, np.full((n, n), np.nan), out, emission, emit)
-    if np.ndim(hmm.alpha):
+    if _is_table(hmm.alpha):
         first, given = _with_steps(first, given, hmm, cells)
-    if np.ndim(hmm.beta):
+    if _is_table(hmm.beta):
         given = _with_words(first, given, hmm, cells, vocabulary)
     if rows:
         _refuse(first, hmm, rows)
         tables = chain_tables(known_parameters(hmm), cells, vocabulary)
         given = _with_fixed(given, tables, rows, cells)
-    is_said = rows or np.ndim(hmm.alpha) or np.ndim(hmm.beta)
+    is_said = rows or _is_table(hmm.alpha) or _is_table(hmm.beta)
     return first._replace(given=given) if is_said else first
+
+
+def _is_table(concentration: Any) -> bool:
+    """Whether a concentration is one for each cell; lists of no one shape are told later."""
+    return isinstance(concentration, list | tuple) or bool(np.ndim(concentration))
 
 
 def _table(name: str, hmm: Any, *shapes: tuple[int, int]) -> np.ndarray:

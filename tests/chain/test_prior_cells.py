@@ -113,6 +113,7 @@ def test_searches_and_topologies_take_it():
         ({"beta": WORDS[:, :3]}, r"beta has shape \(3, 3\), this model needs \(3, 4\)"),
         ({"alpha": STEPS, "transitions": Transitions(prior=HDP())}, "under an HDP"),
         ({"beta": WORDS, "emission": "gaussian"}, "beta"),
+        ({"alpha": [[1.0], [1.0, 2.0]]}, "alpha must hold numbers"),
     ],
 )
 def test_wrong_cells_are_told(settings, message):
