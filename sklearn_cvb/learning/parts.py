@@ -52,6 +52,10 @@ class PartResult(NamedTuple):
     absence: Any = None  # P(C = 0) as far as its units go; None where nobody asks, or not known
 
 
+class NeedsMore(Exception):
+    """A shard needs more than it was sent: whoever leads the fit asks once more."""
+
+
 def added(one: PartResult, other: PartResult) -> PartResult:
     """What two shards, or neighbouring groups of them, add together."""
     absence = None

@@ -7,10 +7,12 @@ import subprocess
 import sys
 import threading
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import random_kills
+from sklearn.base import clone
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM
 
@@ -22,6 +24,7 @@ from dask import delayed
 from distributed import Client, LocalCluster
 
 from sklearn_cvb import Checkpoint
+from sklearn_cvb.chain.symbols.parts import Sent
 from sklearn_cvb.chain.symbols.vocabulary_pass import parameters_of
 from sklearn_cvb.learning.parts import PartIndex
 from sklearn_cvb.reading.dask import workers
@@ -184,3 +187,25 @@ def test_without_a_scheduler_there_is_no_waiting(who):
         with pytest.raises(WorkersLost, match="the scheduler of Dask is gone"):
             source.make(None)
         source.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*more than half")
+def test_weights_below_float64_are_no_failure_to_dask(caplog):
+    """Their logs are asked for and sent: nothing of it stands among Dask's errors."""
+    rng = np.random.default_rng(0)
+    X = [rng.integers(6, size=300).tolist(), [3, 3, 4, 1], [1, 5, 0]]
+    settings = {"transitions": "left-right", "init": "word", "max_iter": 4, "random_state": 0}
+    model = VBHMM(4, beta=1e-6, **settings)
+    plain, asked = clone(model).fit(X), []
+    cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
+    logs = Sent.logs
+
+    def noting(self, cells):
+        asked.append(self.logs_sent is None)
+        return logs(self, cells)
+
+    with cluster, Client(cluster), patch.object(Sent, "logs", noting):
+        found = clone(model).fit(dask.bag.from_sequence(X, npartitions=2))
+    np.testing.assert_allclose(found.history_, plain.history_, rtol=1e-9)
+    assert {True, False} <= set(asked)
+    assert "Compute Failed" not in caplog.text

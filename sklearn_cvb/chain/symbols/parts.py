@@ -31,6 +31,7 @@ from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.parts import (
     LocalParts,
+    NeedsMore,
     PartIndex,
     PartResult,
     PartSummary,
@@ -75,7 +76,7 @@ def start_of(seed: SharedStart, problem: Problem, number: int) -> Start:
     return starting.kept_to_start(start, problem)
 
 
-class LogsNeeded(Exception):
+class LogsNeeded(NeedsMore):
     """Float64 lost a sequence: the E-step needs the logs of the weights, made without underflow."""
 
 

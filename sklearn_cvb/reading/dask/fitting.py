@@ -21,7 +21,13 @@ from distributed.comm import CommClosedError
 
 from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, merged, parameters_of
 from sklearn_cvb.learning.compilation import announced_fit
-from sklearn_cvb.learning.parts import PartIndex, PartResult, PartSummary, part_indices
+from sklearn_cvb.learning.parts import (
+    NeedsMore,
+    PartIndex,
+    PartResult,
+    PartSummary,
+    part_indices,
+)
 from sklearn_cvb.reading.corpus import is_dask, short_repr
 from sklearn_cvb.reading.dask import workers
 from sklearn_cvb.reading.validation import check_sizes
@@ -199,8 +205,11 @@ class OnWorkers:
     def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every shard, and add up what they return in their order."""
         (answer,) = self._answers((name, *arguments), total=True)
+        if isinstance(answer.found, NeedsMore):
+            raise answer.found
         self._progress.round(name, answer)
-        return answer.found
+        found: PartResult = answer.found
+        return found
 
     def close(self) -> None:
         """Drop the shards, wherever they are."""

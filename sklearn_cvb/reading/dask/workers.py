@@ -24,7 +24,7 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
     word_counts_of,
 )
 from sklearn_cvb.learning.fingerprints import digest_of
-from sklearn_cvb.learning.parts import PartIndex, added
+from sklearn_cvb.learning.parts import NeedsMore, PartIndex, added
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
@@ -116,16 +116,21 @@ def ask(
                 _shards[key] = family_of(layout.estimator).shard_of(layout, part, index)
         shard = _shards[key]
         name, *arguments = question
-        found = getattr(shard, name)(*arguments)
+        try:
+            found = getattr(shard, name)(*arguments)
+        except NeedsMore as need:
+            # An answer: Dask would write of a failure.
+            found = need
         seconds = time.perf_counter() - begin[0], time.thread_time() - begin[1]
     worker, n_tokens = str(get_worker().name), len(shard.model.problem.corpus.tokens)
     return Answer(found, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
 
 
 def add(one: Answer, other: Answer) -> Answer:
-    """Two answers as one."""
+    """Two answers as one; where one of them needs more, that it does."""
+    needs = [answer.found for answer in (one, other) if isinstance(answer.found, NeedsMore)]
     return Answer(
-        added(one.found, other.found),
+        needs[0] if needs else added(one.found, other.found),
         sums_by_key(one.seconds, other.seconds),
         sums_by_key(one.processor, other.processor),
         sums_by_key(one.tokens, other.tokens),
