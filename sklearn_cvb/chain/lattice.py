@@ -190,6 +190,11 @@ class Problem(NamedTuple):
         )
 
     @property
+    def n_learned(self) -> int:
+        """How many tokens are observed where a path explains them."""
+        return int(np.count_nonzero(self.corpus.tokens >= 0))
+
+    @property
     def uses_learned(self) -> np.ndarray:
         """How often each word is observed where a path explains it."""
         return self.corpus.uses(self.cells.n_words)

@@ -26,6 +26,8 @@ _SWEEPS, _SWEEPS_BETWEEN = 100, 50
 _CALM = 1e-4
 # A state with fewer tokens is none that could be joined.
 _LEAST_TOKENS = 1.0
+# What differs by less, a token, is equal.
+_DIGITS = 9
 # So many pairs are looked at, and so many of them followed until the bound settles.
 _TRIED, _FOLLOWED = 10, 3
 
@@ -56,7 +58,7 @@ def _settled(state: State, chain: Any, rng: np.random.Generator, most: int) -> t
         before = bound
         state, bound = VB().sweep(state, chain, rng)
         # The weights of the states wait for the warm-up to end.
-        is_calm = abs(bound - before) < _CALM * len(chain.problem.corpus.tokens)
+        is_calm = abs(bound - before) < _CALM * chain.n_observed
         if is_calm and state.n_sweeps > WARM_UP_SWEEPS:
             break
     return state, bound
@@ -71,7 +73,8 @@ def _with_one_less(
         counts = joined_counts(state.counts, pair, chain.problem.cells)
         after, value = VB().sweep(state._replace(counts=counts), chain, rng)
         tried.append((value, after))
-    tried.sort(key=lambda one: -one[0])
+    # Equal ones in the order of the pairs, however the parts of a corpus were summed.
+    tried.sort(key=lambda one: -round(one[0] / chain.n_observed, _DIGITS))
     for _, after in tried[:_FOLLOWED]:
         after, value = _settled(after, chain, rng, _SWEEPS_BETWEEN)
         if value > bound:
@@ -105,7 +108,8 @@ def likely_pairs(chain: Any, state: State) -> list[tuple[int, int]]:
     counts = state.counts
     pairs = list(combinations(np.flatnonzero(holds_tokens(counts, chain.cells)).tolist(), 2))
     gains = chain.gains_of_joining(counts, state.prior, pairs)
-    return [pairs[place] for place in np.argsort(-np.array(gains), kind="stable")]
+    order = np.argsort(-np.round(np.array(gains) / chain.n_observed, _DIGITS), kind="stable")
+    return [pairs[place] for place in order]
 
 
 def gains_of_rows(own: np.ndarray, prior: np.ndarray, pairs: list[tuple[int, int]]) -> list[float]:

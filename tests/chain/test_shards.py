@@ -98,7 +98,7 @@ BATCH = {
     "VB": (VBHMM(3, **COMMON), None),
     "VB, learned": (VBHMM(3, alpha="auto", beta="auto", **COMMON), None),
     "VB, sparse": (VBHMM(3, alpha=1e-3, beta=1e-3, **COMMON), None),
-    "VB, hdp": (VBHMM(4, transitions=Transitions(prior="hdp"), **COMMON), None),
+    "VB, hdp": (VBHMM(4, transitions=Transitions(prior="hdp"), n_init=1, **COMMON), None),
     "EM tagger": (EMHMMTagger(full(), **COMMON, **SMALL), None),
     "EM tagger, unclean": (EMHMMTagger(TagDictionary(full(), denoise="none"), **COMMON), None),
     "EM tagger, unambiguous": (EMHMMTagger(full(), init="unambiguous", **COMMON), None),

@@ -181,8 +181,7 @@ class SymbolChain(Model):
             return seed
         init, settings = self.settings.init, self.settings
         if isinstance(init, str) and init == MERGED:
-            plain = replace(self, settings=settings._replace(init="parameter"))
-            return partial(_merged_start, plain, seed)
+            return partial(merged_start, self, seed)
         return partial(
             starting.starting_point, init, self.problem, prior, settings.vocabulary, seed
         )
@@ -372,9 +371,10 @@ class SymbolChain(Model):
         return prior, Start(None, posterior_mean(nothing, prior, self.cells))
 
 
-def _merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
-    """Weights of the states that are left; the chain begins with random weights."""
-    state = merged_state(chain, rng)
+def merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
+    """Weights of the states that are left of those of random weights."""
+    plain = replace(chain, settings=chain.settings._replace(init="parameter"))
+    state = merged_state(plain, rng)
     return Start(None, posterior_mean(state.counts, state.prior, chain.cells))
 
 

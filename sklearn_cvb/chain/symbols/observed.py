@@ -235,10 +235,8 @@ def usual_start(hmm: Any, read: Reading) -> str:
 
 def _may_be_joined(problem: Any) -> bool:
     """Whether states may be joined before a fit that chooses their number, and it pays."""
-    if getattr(problem, "is_in_parts", False) or problem.any_told:
-        return False
     cells = problem.cells
-    return pays(len(problem.corpus.tokens), cells.n_emitting, cells.n_rows)
+    return not problem.any_told and pays(problem.n_learned, cells.n_emitting, cells.n_rows)
 
 
 def fixed_start(hmm: Any, read: Reading) -> str:

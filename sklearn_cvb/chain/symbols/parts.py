@@ -15,7 +15,8 @@ from sklearn_cvb.chain import parameters
 from sklearn_cvb.chain import starts as starting
 from sklearn_cvb.chain.lattice import Cells, Problem, refuse_without_paths
 from sklearn_cvb.chain.starts import Start
-from sklearn_cvb.chain.symbols.model import Logged, SymbolChain
+from sklearn_cvb.chain.state_merging import MERGED
+from sklearn_cvb.chain.symbols.model import Logged, SymbolChain, merged_start
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
     LaidOut,
     Part,
@@ -122,7 +123,9 @@ class ShardedChain(Sharded, SymbolChain):
     def seed(self, prior: parameters.Prior, rng: np.random.Generator) -> SharedStart:
         """What is drawn by whoever leads the fit."""
         init, cells, weights = self.settings.init, self.cells, None
-        if hasattr(init, "predict_proba"):
+        if isinstance(init, str) and init == MERGED:
+            weights = merged_start(self, rng).weights
+        elif hasattr(init, "predict_proba"):
             vocabulary = self.settings.vocabulary
             weights = starting.model_start(self.problem, init, prior, vocabulary).weights
         elif isinstance(init, HMMParameters):
@@ -242,6 +245,11 @@ class ChainInParts(InParts):
         refuse_without_paths(sum(one.of_model.n_entries for one in facts))
         self.any_told: bool = any(one.of_model.any_told for one in facts)
         self.any_choice: bool = any(one.of_model.any_choice for one in facts)
+
+    @property
+    def n_learned(self) -> int:
+        """How many tokens are observed where a path explains them."""
+        return sum(one.n_observed for one in self.facts)
 
     @property
     def uses_learned(self) -> np.ndarray:
