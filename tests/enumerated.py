@@ -94,13 +94,13 @@ class EnumeratedModel(Model):
         kept = np.zeros(len(cells)) if kept is None else kept.copy()
         return np.divide(cells, below, kept, where=below > 0)
 
-    def known(self, i):
+    def log_factors(self, i):
         """Log of what multiplies each derivation of a unit, and is no parameter."""
         return 0.0
 
     def ways(self, i, weights):
         """Log weights of all derivations of a unit, and what each uses."""
-        return xlogy(self.uses[i], weights).sum(axis=1) + self.known(i), self.uses[i]
+        return xlogy(self.uses[i], weights).sum(axis=1) + self.log_factors(i), self.uses[i]
 
     def posterior(self, i, weights):
         """Expected counts of a unit, and its log normaliser."""
@@ -153,7 +153,7 @@ class EnumeratedModel(Model):
         sample = list(sample)
         for i, uses in enumerate(self.uses):
             others = counts - uses[sample[i]]
-            logs = self.log_evidence(others + uses, prior, None) + self.known(i)
+            logs = self.log_evidence(others + uses, prior, None) + self.log_factors(i)
             logs = logs / temperature
             sample[i] = int(rng.choice(len(uses), p=np.exp(logs - logsumexp(logs))))
             counts = others + uses[sample[i]]
@@ -178,7 +178,7 @@ class EnumeratedModel(Model):
         """E[counts] with all parameters integrated out, over all combinations of derivations."""
         counts = np.array([self.used(s) for s in product(*(range(len(u)) for u in self.uses))])
         logs = self.log_evidence(counts, prior, None)
-        known = [np.broadcast_to(self.known(i), len(u)) for i, u in enumerate(self.uses)]
+        known = [np.broadcast_to(self.log_factors(i), len(u)) for i, u in enumerate(self.uses)]
         logs = logs + np.array([sum(ways) for ways in product(*known)])
         return np.exp(logs - logsumexp(logs)) @ counts
 
@@ -359,7 +359,7 @@ class EnumeratedDependencies(EnumeratedModel):
 
     logs: tuple = ()
 
-    def known(self, i):
+    def log_factors(self, i):
         return self.logs[i]
 
 

@@ -195,11 +195,6 @@ class Problem(NamedTuple):
         return int(np.count_nonzero(self.corpus.tokens >= 0))
 
     @property
-    def uses_learned(self) -> np.ndarray:
-        """How often each word is observed where a path explains it."""
-        return self.corpus.uses(self.cells.n_words)
-
-    @property
     def longest(self) -> tuple[int, int]:
         """Tokens of the longest sequence, and of all, without ends."""
         lengths = np.diff(self.corpus.starts) - self.cells.has_end
@@ -496,6 +491,13 @@ def lattice_with_end(
 
 def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """What is learned from a corpus, with ends and under a topology where the layout has them."""
+    problem = problem_of_some(corpus, lattice, cells)
+    refuse_without_paths(len(problem.lattice.count))
+    return problem
+
+
+def problem_of_some(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
+    """The same of a part of a corpus, of which nothing may have a path."""
     if not cells.has_end:
         return _without_ends(corpus, lattice, cells)
     longer, starts, is_end = lattice_with_end(lattice, corpus.starts, cells)

@@ -487,9 +487,10 @@ def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndar
 
 def rare_in(problem: Any, counts: HMMCounts) -> np.ndarray | None:
     """Mean count, by state, of the words seen once in a problem that has no unknown ones."""
-    if problem.corpus.unknown:
-        return None
-    return rare_counts(counts.emission, problem.cells, problem.uses_learned)
+    corpus, cells = problem.corpus, problem.cells
+    return (
+        None if corpus.unknown else rare_counts(counts.emission, cells, corpus.uses(cells.n_words))
+    )
 
 
 def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCounts:

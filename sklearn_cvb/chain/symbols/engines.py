@@ -107,7 +107,7 @@ class Engines(NamedTuple):
 
 def engines_of(problem: Problem, lost: np.ndarray = _NONE) -> Engines:
     """The engine of each sequence."""
-    if not problem.corpus.n_sequences:
+    if len(problem.corpus.starts) < 2:
         # Of a part in which no path explains any sequence.
         return Engines(None, None, [np.empty(0, np.intp)])
     rest = np.ones(len(problem.corpus.starts) - 1, bool)

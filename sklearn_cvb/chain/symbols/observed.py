@@ -19,7 +19,6 @@ from sklearn_cvb.chain.lattice import (
     dense_posterior,
     lattice_for,
     problem_of,
-    refuse_without_paths,
     restrict,
     topology_of,
     without_impossible,
@@ -100,7 +99,6 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     attributes = {**attributes, **hmm._attributes_of_words(words)}
     lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     problem = problem_of(corpus, lattice, cells)
-    refuse_without_paths(len(problem.lattice.count))
     messages = (*messages, *of_words, *of_labels)
     longest, n_tokens = problem.longest
     if 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE:
@@ -349,9 +347,7 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
     # Of a first batch that was a table.
     attributes = {name: vars(hmm)[name] for name in _OF_TABLES if name in vars(hmm)}
     attributes |= hmm._attributes_of_words(words)
-    problem = problem_of(corpus, lattice, cells)
-    refuse_without_paths(len(problem.lattice.count))
-    read = Reading(problem, words, attributes, messages)
+    read = Reading(problem_of(corpus, lattice, cells), words, attributes, messages)
     return read, Running(counts, kept)
 
 

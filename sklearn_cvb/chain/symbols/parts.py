@@ -191,10 +191,19 @@ class WholeCorpus:
         self.unknown: list[Any] = types.unknown
         self.n_sequences = n_sequences
         self.n_observed: int = types.n_observed
+        # Words of the sequences that are not learned from, and how often.
+        self.left_out: list[tuple[int, int]] = []
 
-    def uses(self, n_types: int = 0) -> np.ndarray:
+    def uses_given(self, n_types: int = 0) -> np.ndarray:
         """How often each type is observed."""
         return self._types.uses(n_types)
+
+    def uses(self, n_types: int = 0) -> np.ndarray:
+        """How often each type is observed in the sequences that are learned from."""
+        uses = self._types.uses(n_types).copy()
+        for word, n_uses in self.left_out:
+            uses[word] -= n_uses
+        return uses
 
 
 class InParts:
@@ -225,7 +234,8 @@ class InParts:
         n_sequences, n_tokens = self.corpus.n_sequences - len(unexplained), self.n_tokens
         if len(unexplained):
             n_tokens -= int(self.source.ask("n_tokens_of", unexplained).total)
-        return Batch(n_tokens, n_sequences, self.corpus.uses(self.n_words)[: self.n_words])
+        uses = self.corpus.uses_given(self.n_words)[: self.n_words]
+        return Batch(n_tokens, n_sequences, uses)
 
 
 class ChainInParts(InParts):
@@ -243,6 +253,7 @@ class ChainInParts(InParts):
         super().__init__(types, facts, source)
         self.cells, self.n_words = cells, cells.n_words
         refuse_without_paths(sum(one.of_model.n_entries for one in facts))
+        self.corpus.left_out = [word for one in facts for word in one.of_model.left_out]
         self.any_told: bool = any(one.of_model.any_told for one in facts)
         self.any_choice: bool = any(one.of_model.any_choice for one in facts)
 
@@ -250,15 +261,6 @@ class ChainInParts(InParts):
     def n_learned(self) -> int:
         """How many tokens are observed where a path explains them."""
         return sum(one.n_observed for one in self.facts)
-
-    @property
-    def uses_learned(self) -> np.ndarray:
-        """How often each word is observed where a path explains it."""
-        uses = self.corpus.uses(self.cells.n_words).copy()
-        for one in self.facts:
-            for word, n_uses in one.of_model.left_out:
-                uses[word] -= n_uses
-        return uses
 
     @property
     def identity(self) -> tuple[Any, ...]:

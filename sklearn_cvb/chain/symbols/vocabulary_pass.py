@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, Problem, problem_of
+from sklearn_cvb.chain.lattice import Cells, Problem, problem_of_some
 from sklearn_cvb.chain.symbols.observed import words_and_cells
 from sklearn_cvb.chain.tags.knowledge import read_labels
 from sklearn_cvb.chain.tags.word_forms import only_beginning
@@ -208,7 +208,7 @@ def problem_of_part(layout: PartLayout, part: Part) -> tuple[Problem, tuple[str,
     if told is not None:
         told = told._replace(labels=_labels_of(hmm, part), formed={})
     lattice, _, messages = hmm._training_lattice(words, told, cells, corpus, sequences, part.y)
-    return problem_of(corpus, lattice, cells), messages
+    return problem_of_some(corpus, lattice, cells), messages
 
 
 # A corpus in parts, whatever is learned from it
