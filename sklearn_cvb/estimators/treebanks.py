@@ -46,11 +46,12 @@ from sklearn_cvb.treebank.reading import (
     are_trees,
     gold_from,
     is_tree,
-    lexicon_of,
     sentences_in,
+    tags_in,
     trees_in,
     without_top,
 )
+from sklearn_cvb.treebank.word_classes import lexicon_of
 
 
 class Subtypes(Parameters):
@@ -175,7 +176,8 @@ class BaseLatentPCFG(BaseModel):
         (sequences, attributes, messages), gold = self._gold(X, y)
         starts = sequences.starts.tolist()
         reading.types_of(sequences.tokens, sequences.starts)
-        lexicon = lexicon_of(sequences.tokens, starts[:-1], int(self.rare_threshold))
+        threshold = int(self.rare_threshold)
+        lexicon = lexicon_of(sequences.tokens, tags_in(gold.trees), starts[:-1], threshold)
         known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
         corpus = reading.encode(sequences, lexicon.codes)
         reading.refuse_missing(corpus)
