@@ -35,13 +35,11 @@ class Signature(NamedTuple):
     def __str__(self) -> str:
         return f"<{' '.join(self.features)}{self.ending and ' -'}{self.ending}>"
 
-    def chain(self) -> "list[Signature]":
-        """This class, then with a letter less of its ending each, then with a feature less each."""
+    def with_endings(self) -> "list[Signature]":
+        """This class, then with a letter less of its ending each."""
         n = len(self.ending)
         endings = [self.ending[n - length :] for length in range(n, _SHORTEST - 1, -1)]
-        found = [Signature(self.features, ending) for ending in endings]
-        found.extend(Signature(self.features[:m]) for m in range(len(self.features), 0, -1))
-        return found
+        return [Signature(self.features, ending) for ending in [*endings, ""]]
 
 
 ANY_WORD = Signature((_ANY,))
@@ -56,7 +54,9 @@ def signatures_of(word: Hashable, is_first: bool) -> list[Signature]:
     >>> print(*signatures_of("Re-act", False))
     <word capital dash -act> <word capital dash -ct> <word capital dash> <word capital> <word>
     """
-    return _finest(word, is_first).chain()
+    found = _finest(word, is_first).with_endings()
+    features = found[0].features
+    return found + [Signature(features[:n]) for n in range(len(features) - 1, 0, -1)]
 
 
 def _finest(word: Hashable, is_first: bool) -> Signature:
@@ -64,11 +64,23 @@ def _finest(word: Hashable, is_first: bool) -> Signature:
     if not isinstance(word, str) or not word:
         return ANY_WORD
     features = [_ANY, *_begin(word, is_first)]
+    # Most words have nothing but letters, and need no look at each.
+    if word.isalpha():
+        return Signature(tuple(features), _cut(word.lower(), len(word), len(word)))
     if any(map(str.isdigit, word)):
         features.append("digit")
     if any(unicodedata.category(letter) == "Pd" for letter in word):
         features.append("dash")
-    return Signature(tuple(features), _ending(word.lower()))
+    # Vowels of many scripts are marks on letters.
+    letters = [unicodedata.category(letter)[0] in "LM" for letter in word.lower()]
+    n_last = letters[::-1].index(False) if False in letters else len(letters)
+    return Signature(tuple(features), _cut(word.lower(), n_last, sum(letters)))
+
+
+def _cut(word: str, n_last: int, n_letters: int) -> str:
+    """The longest ending that could be a class, of a word with so many letters, and at its end."""
+    length = min(_LONGEST, n_last, n_letters - _REST)
+    return word[-length:] if length >= _SHORTEST else ""
 
 
 def _begin(word: str, is_first: bool) -> list[str]:
@@ -80,16 +92,6 @@ def _begin(word: str, is_first: bool) -> list[str]:
     if word[0].isupper() or word[0].istitle():
         return ["first capital"] if is_first else ["capital"]
     return ["small"] if word[0].islower() else []
-
-
-def _ending(word: str) -> str:
-    """The longest ending, of letters and their marks, that could be a class."""
-    # Vowels of many scripts are marks on letters.
-    are_letters = [unicodedata.category(letter)[0] in "LM" for letter in word]
-    most = min(_LONGEST, sum(are_letters) - _REST)
-    run = are_letters[::-1].index(False) if False in are_letters else len(word)
-    length = min(most, run)
-    return word[-length:] if length >= _SHORTEST else ""
 
 
 class Lexicon(NamedTuple):
@@ -142,17 +144,17 @@ def _classes_of(rare: list[tuple[Signature, Any]]) -> set[Signature]:
     Longer endings come first: what is asked of an ending is asked of the words that have none of
     the longer ones.
     """
-    with_tags: dict[Signature, Counter[Any]] = defaultdict(Counter)
     members: dict[Signature, list[int]] = defaultdict(list)
-    for i, (finest, tag) in enumerate(rare):
-        for one in finest.chain():
-            with_tags[one][tag] += 1
+    for i, (finest, _) in enumerate(rare):
+        for one in finest.with_endings():
             members[one].append(i)
+    tags = [tag for _, tag in rare]
+    tallies = {one: Counter(map(tags.__getitem__, some)) for one, some in members.items()}
     found, left = set[Signature](), set(range(len(rare)))
     for one in sorted((one for one in members if one.ending), key=lambda one: -len(one.ending)):
         own = left.intersection(members[one])
-        tally = Counter(rare[i][1] for i in own)
-        if _log_ratio(tally, with_tags[one.chain()[1]]) >= log(_LEAST_RATIO):
+        tally, shorter = Counter(map(tags.__getitem__, own)), one.with_endings()[1]
+        if _log_ratio(tally, tallies[shorter]) >= log(_LEAST_RATIO):
             found.add(one)
             left -= own
     return found | {rare[i][0]._replace(ending="") for i in left}
