@@ -46,11 +46,12 @@ from sklearn_cvb.treebank.reading import (
     are_trees,
     gold_from,
     is_tree,
-    lexicon_of,
     sentences_in,
+    tags_in,
     trees_in,
     without_top,
 )
+from sklearn_cvb.treebank.word_classes import lexicon_of
 
 
 class Subtypes(Parameters):
@@ -127,7 +128,8 @@ class Trees(Parameters):
         subtypes but for 1 % of noise, or random ones. :ref:`treebank-starts` has what each is for.
     rare_threshold : int
         Words seen so often or less are replaced by classes of words: how they begin, which marks
-        they hold, how they end. Words that `fit` has not seen are read as the same classes.
+        they hold, and which of the endings they have that tell tags apart in the trees. Words that
+        `fit` has not seen are read as the same classes: :ref:`treebank-unknown-words`.
     horizontal_markovisation : int or None
         Nodes with more than two children become binary by helper symbols, which stand for the rest
         of a node's children. How many of the children before the helper remembers; None for all.
@@ -175,7 +177,8 @@ class BaseLatentPCFG(BaseModel):
         (sequences, attributes, messages), gold = self._gold(X, y)
         starts = sequences.starts.tolist()
         reading.types_of(sequences.tokens, sequences.starts)
-        lexicon = lexicon_of(sequences.tokens, starts[:-1], int(self.rare_threshold))
+        threshold = int(self.rare_threshold)
+        lexicon = lexicon_of(sequences.tokens, tags_in(gold.trees), starts[:-1], threshold)
         known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
         corpus = reading.encode(sequences, lexicon.codes)
         reading.refuse_missing(corpus)
@@ -513,8 +516,8 @@ class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, BaseLatentPCFG):
 class CVBLatentPCFG(Subtypes, LeavingOutTrees, LeaveOneOutSweeps, Trees, BaseLatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols: where to begin.
 
-    Not for raw sentences: it needs their trees. From eight subtypes on give a smaller `alpha`, such
-    as 0.01, as the prior grows with their square.
+    Not for raw sentences: it needs their trees. From eight subtypes on a smaller `alpha` may be
+    better, as the prior grows with their square: :ref:`treebank-alpha` chooses by held-out trees.
 
     Learns a parser from trees: every symbol of the treebank is split into subtypes, which are
     hidden. Probabilities are integrated out, and the subtypes in each tree are inferred from the

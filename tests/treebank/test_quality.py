@@ -1,10 +1,11 @@
-"""Labelled F1 on the Penn Treebank sample: the last 391 sentences, learned from all before."""
+"""Labelled F1 and tags of unknown words: the last tenth of treebanks, learned from all before."""
 
 import numpy as np
 import pytest
+from nltk import Tree
 
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
-from sklearn_cvb.datasets import fetch_treebank_trees
+from sklearn_cvb.datasets import fetch_treebank_trees, read_dependencies
 from sklearn_cvb.metrics import bracket_scores
 from sklearn_cvb.treebank.reading import trees_in
 
@@ -41,3 +42,59 @@ def test_subtypes_make_a_parser(corpus):
     assert found["EM"] > 77
     assert found["VB"] > 75
     assert found["CVB"] > 79
+
+
+def right_of_unknown(train, test, max_iter=20):
+    """Per cent of the tags that are right of words that training lacks, and how many there are."""
+    model = CVBLatentPCFG(n_subtypes=4, max_iter=max_iter, tol=0, random_state=0).fit(train)
+    seen = {word for tree in train for word in tree.leaves()}
+    right = [
+        tag == found
+        for gold, parsed in zip(test, model.predict(test), strict=True)
+        for (word, tag), (_, found) in zip(gold.pos(), parsed.pos(), strict=True)
+        if word not in seen
+    ]
+    return 100 * np.mean(right), len(right)
+
+
+def test_tags_of_unknown_words(corpus):
+    """With classes by the last two letters 83."""
+    train, test = corpus
+    found, n = right_of_unknown(trees_in(train, "trees"), test)
+    print(found, n)
+    assert found > 84
+
+
+def phrases_of(words, tags, heads):
+    """A tree of dependencies: a head and what depends on it are a phrase of the head's tag."""
+    below = {head: [] for head in range(len(words) + 1)}
+    for place, head in enumerate(heads, 1):
+        below[head].append(place)
+
+    def phrase(place):
+        own = Tree(tags[place - 1], [words[place - 1]])
+        places = sorted([*below[place], place])
+        parts = [own if other == place else phrase(other) for other in places]
+        return Tree(tags[place - 1] + "P", parts) if below[place] else own
+
+    return Tree("TOP", [phrase(place) for place in below[0]])
+
+
+# With classes by the last two letters 68 and 77.
+@pytest.mark.parametrize(("name", "least"), [("tr_boun", 71), ("id_gsd", 75)])
+def test_tags_of_unknown_words_with_universal_tags(data_folder, name, least):
+    paths = [data_folder / "ud" / f"{name}-ud-{part}.conllu.xz" for part in ("dev", "test")]
+    if not paths[0].exists():
+        pytest.skip(f"{paths[0]} is not there")
+    read = [read_dependencies(path) for path in paths]
+    trees = [
+        tree
+        for part in read
+        for words, *more in zip(part.words, part.data, part.target, strict=True)
+        # Where arcs cross, the words of phrases are not in the order of the sentence.
+        if (tree := phrases_of(words, *more)).leaves() == words
+    ]
+    cut = len(trees) - len(trees) // 10
+    found, n = right_of_unknown(trees[:cut], [t for t in trees[cut:] if len(t.leaves()) <= 40])
+    print(found, n)
+    assert found > least

@@ -8,11 +8,8 @@ from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG
 from sklearn_cvb.kernels.treebank.arrays import Parses
 from sklearn_cvb.treebank.binarise import Output, binarised, to_nltk
 from sklearn_cvb.treebank.reading import (
-    ANY_WORD,
     bare_label,
     cleaned,
-    lexicon_of,
-    signatures_of,
     trees_in,
     without_top,
 )
@@ -198,52 +195,6 @@ def test_words_are_those_of_the_sentence():
     )
     assert model.vocabulary_.tolist() == [1, 2]
     assert model.predict([[1, 2]])[0].leaves() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("word", "classes"),
-    [
-        ("dog", ["<word small>", "<word>"]),
-        ("walking", ["<word small -ng>", "<word small>", "<word>"]),
-        ("Paris", ["<word capital -is>", "<word capital>", "<word>"]),
-        ("IBM", ["<word capitals>", "<word>"]),
-        ("1,200", ["<word no letter digit>", "<word no letter>", "<word>"]),
-        ("mid-1990s", ["<word small digit dash>", "<word small digit>", "<word small>", "<word>"]),
-        ("...", ["<word no letter>", "<word>"]),
-        ("Дома", ["<word capital -ма>", "<word capital>", "<word>"]),
-        ("ビル", ["<word>"]),
-        (7, ["<word>"]),
-        ("", ["<word>"]),
-    ],
-)
-def test_classes_of_words(word, classes):
-    assert [str(signature) for signature in signatures_of(word, False)] == classes
-
-
-def test_a_capital_says_less_at_the_beginning():
-    assert str(signatures_of("Paris", True)[0]) == "<word first capital -is>"
-
-
-def test_unknown_words_are_read_as_the_finest_class_that_was_seen():
-    words = ["the", "the", "walking", "talked", "Rome"]
-    lexicon = lexicon_of(words, [0], 1)
-    names = [str(name) for name in lexicon.codes]
-    assert names == ["the", "<word capital -me>", "<word small -ed>", "<word small -ng>"]
-    assert lexicon.n_words == 1
-    assert lexicon.numbers(["the", "sleeping", "jumped", "Paris"], [0]) == [0, 3, 2, 4]
-    assert ANY_WORD not in lexicon.codes
-
-
-def test_a_word_of_no_known_class_has_the_tags_of_rare_words():
-    """NN has one rare word and JJ none, so that the unknown word is a noun."""
-    trees = ["(NP (JJ big) (NN dog))", "(NP (JJ big) (NN cats))", "(NP (NN dog) (JJ big))"]
-    model = CVBLatentPCFG(n_subtypes=1, random_state=0).fit(trees)
-    assert str(model.predict([["big", "7"]])[0]) == "(NP (JJ big) (NN 7))"
-    assert str(model.predict([["7", "big"]])[0]) == "(NP (NN 7) (JJ big))"
-    # Without rare words all tags have unknown ones.
-    model = CVBLatentPCFG(n_subtypes=1, rare_threshold=0, random_state=0).fit(trees)
-    assert str(model.predict([["dog", "7"]])[0]) == "(NP (NN dog) (JJ 7))"
-    assert np.isfinite(model.score([["7", "7"]]))
 
 
 @pytest.mark.filterwarnings("ignore:sentence 3 holds more than half")
