@@ -1,5 +1,7 @@
 """Sentences, settings and priors of the tests of dependency models."""
 
+from collections import Counter
+
 import numpy as np
 from estimators import all_sweeps
 
@@ -45,3 +47,19 @@ def prior_of(tables):
         values += [ALPHA_BACKOFF] * n_own
     values += [ALPHA] * (len(widths) - len(values))
     return np.repeat(values, widths)
+
+
+def visits_counted(monkeypatch):
+    """How often samplers visit each combination of trees, counted from now on."""
+    from sklearn_cvb.dependency import model as binding
+
+    seen, draw = Counter(), binding.draw_sweep
+
+    def noting(sentences, *given):
+        result = draw(sentences, *given)
+        parts = np.split(result[0], sentences.starts[1:-1])
+        seen[tuple(tuple(part.tolist()) for part in parts)] += 1
+        return result
+
+    monkeypatch.setattr(binding, "draw_sweep", noting)
+    return seen

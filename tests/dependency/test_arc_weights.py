@@ -8,7 +8,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from dependency_cases import ARC_WEIGHTS, CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
+from dependency_cases import (
+    ARC_WEIGHTS,
+    CLASSES,
+    FORMS,
+    TAGS,
+    W,
+    X,
+    prior_of,
+    settings_of,
+    visits_counted,
+)
 from dependency_enumeration import (
     Tables,
     expected_parts,
@@ -175,17 +185,7 @@ def exact_posterior(tables, temperature=1.0):
     ("form", "temperature"), [*((form, 1.0) for form in ALL_FORMS), ((1, None), 2.0)]
 )
 def test_samples_follow_the_exact_weighted_posterior(monkeypatch, form, temperature):
-    from sklearn_cvb.dependency import model as binding
-
-    seen, draw = Counter(), binding.draw_sweep
-
-    def noting(sentences, *given):
-        result = draw(sentences, *given)
-        parts = np.split(result[0], sentences.starts[1:-1])
-        seen[tuple(tuple(part.tolist()) for part in parts)] += 1
-        return result
-
-    monkeypatch.setattr(binding, "draw_sweep", noting)
+    seen = visits_counted(monkeypatch)
     samples = Samples(temperatures=(temperature, temperature))
     model = model_of(GibbsDMV, form, max_iter=12_000, samples=samples)
     model.fit([[f"t{tag}" for tag in tags] for tags in _SMALL])

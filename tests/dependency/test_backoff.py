@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of
+from dependency_cases import CLASSES, FORMS, TAGS, W, X, prior_of, settings_of, visits_counted
 from dependency_enumeration import (
     Tables,
     expected_parts,
@@ -251,17 +251,7 @@ def exact_posterior(tables):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_samples_follow_the_exact_posterior(monkeypatch, form):
-    from sklearn_cvb.dependency import model as binding
-
-    seen, draw = Counter(), binding.draw_sweep
-
-    def noting(sentences, *given):
-        result = draw(sentences, *given)
-        parts = np.split(result[0], sentences.starts[1:-1])
-        seen[tuple(tuple(part.tolist()) for part in parts)] += 1
-        return result
-
-    monkeypatch.setattr(binding, "draw_sweep", noting)
+    seen = visits_counted(monkeypatch)
     settings = settings_of(form, GibbsDMV) | {"max_iter": 12_000, "random_state": 0}
     model = GibbsDMV(**settings).fit([[f"t{tag}" for tag in tags] for tags in _SMALL])
     expected, n = exact_posterior(Tables(2, *form)), sum(seen.values())

@@ -1,10 +1,10 @@
 """What a fit tells of all trees, and samples against the exact posterior over trees."""
 
-from collections import Counter
 from itertools import product
 
 import numpy as np
 import pytest
+from dependency_cases import visits_counted
 from dependency_enumeration import cells_of_tree, expected_cells, projective_trees, weigh_trees
 from scipy.special import digamma, gammaln
 
@@ -103,17 +103,7 @@ def exact_posterior():
 
 def sampled(monkeypatch, n_sweeps, **settings):
     """How often the sampler visits each combination of trees."""
-    from sklearn_cvb.dependency import model as binding
-
-    seen, draw = Counter(), binding.draw_sweep
-
-    def noting(sentences, *given):
-        result = draw(sentences, *given)
-        parts = np.split(result[0], sentences.starts[1:-1])
-        seen[tuple(tuple(part.tolist()) for part in parts)] += 1
-        return result
-
-    monkeypatch.setattr(binding, "draw_sweep", noting)
+    seen = visits_counted(monkeypatch)
     settings = {
         "alpha": ALPHA,
         "valence": Valence(alpha_stop=ALPHA_STOP),

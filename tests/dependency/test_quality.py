@@ -108,7 +108,7 @@ UNIVERSAL = {
 def test_accuracies_where_universal_heads_are_known(data_folder, name):
     paths = [data_folder / "ud" / f"{name}-ud-{part}.conllu.xz" for part in ("dev", "test")]
     if not paths[0].exists():
-        pytest.skip(f"{paths[0]} is not there")
+        pytest.skip(f"SKLEARN_CVB_DATA has no {paths[0].name}")
     read = [read_dependencies(path, remove=["PUNCT"]) for path in paths]
     tags = [sentence for part in read for sentence in part.data]
     gold = [heads for part in read for heads in part.target]

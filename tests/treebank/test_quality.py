@@ -85,7 +85,7 @@ def phrases_of(words, tags, heads):
 def test_tags_of_unknown_words_with_universal_tags(data_folder, name, least):
     paths = [data_folder / "ud" / f"{name}-ud-{part}.conllu.xz" for part in ("dev", "test")]
     if not paths[0].exists():
-        pytest.skip(f"{paths[0]} is not there")
+        pytest.skip(f"SKLEARN_CVB_DATA has no {paths[0].name}")
     read = [read_dependencies(path) for path in paths]
     trees = [
         tree

@@ -275,12 +275,11 @@ def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams:
         is_clean,
         labels.count(None) < len(labels),
     )
-    told_here = CorpusTags(labels, {}, {})
-    for code, row in by_code.items():
-        if code < len(types):
-            told_here.formed[code] = row
-        else:
-            told_here.outside[every[code]] = row
+    told_here = CorpusTags(
+        labels,
+        {code: row for code, row in by_code.items() if code < len(types)},
+        {every[code]: row for code, row in by_code.items() if code >= len(types)},
+    )
     cells = _laid_out(knowledge, told_here, corpus, settings)
     return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, blanks, ignored))))
 
