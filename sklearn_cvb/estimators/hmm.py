@@ -940,9 +940,8 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
     1.21
     """
 
-    # States that differ little are told apart late: gains are small long before.
+    # States that differ little are told apart late.
     max_iter = 1000
-    tol = 1e-7
 
     _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
 
@@ -1058,9 +1057,8 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
     True
     """
 
-    # States that differ little are told apart late: gains are small long before.
+    # States that differ little are told apart late.
     max_iter = 1000
-    tol = 1e-7
 
     partial_fit = partial_fit
     _algorithm = VB
@@ -1116,9 +1114,8 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, BaseHMM):
     True
     """
 
-    # States that differ little are told apart late: gains are small long before.
+    # States that differ little are told apart late.
     max_iter = 1000
-    tol = 1e-7
 
     partial_fit = partial_fit
     _algorithm = CVB

@@ -243,7 +243,10 @@ class Sweeps(Parameters):
     max_iter : int
         Largest number of sweeps.
     tol : float
-        Stop when the objective changes by less than this per token.
+        A fit is done when less than this share of its tokens has moved to other states, rules, heads
+        or links in the second half of its sweeps, and when it comes back after a disturbance: the
+        mean total variation of their posteriors, as far as expected counts tell. 0 for `max_iter`
+        sweeps.
 
     Attributes
     ----------
@@ -259,21 +262,16 @@ class Sweeps(Parameters):
     n_iter_ : int
         Sweeps of the kept restart.
     converged_ : bool
-        Whether it stopped by `tol`.
+        Whether it is done by `tol`.
     """
 
     n_init: OptionalCount = None
-    max_iter: Count = 100
-    tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 1e-4
+    max_iter: Count = 200
+    tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 0.0025
 
 
 class BoundedSweeps(Sweeps):
     """The same of variational Bayes.
-
-    Parameters
-    ----------
-    tol : float
-        Stop when the bound changes by less than this per token.
 
     Attributes
     ----------
@@ -286,11 +284,6 @@ class BoundedSweeps(Sweeps):
 
 class LeaveOneOutSweeps(Sweeps):
     """The same of collapsed variational Bayes.
-
-    Parameters
-    ----------
-    tol : float
-        Stop after two changes of the monitor in a row below this (nats per token).
 
     Attributes
     ----------

@@ -245,7 +245,6 @@ class EMHMMTagger(HMMTagger, EMHMM):
     """
 
     max_iter = 100
-    tol = 1e-4
 
 
 class VBHMMTagger(HMMTagger, VBHMM):
@@ -279,7 +278,6 @@ class VBHMMTagger(HMMTagger, VBHMM):
     """
 
     max_iter = 100
-    tol = 1e-4
     alpha = 1.0
 
 
@@ -313,7 +311,6 @@ class CVBHMMTagger(HMMTagger, CVBHMM):
     """
 
     max_iter = 100
-    tol = 1e-4
     alpha = 1.0
     beta = 0.03
 

@@ -23,10 +23,9 @@ class Algorithm:
 
     # Functions of a model without which this algorithm cannot learn it.
     requires: tuple[str, ...] = ()
-    # Sweeps with a small change before stopping, and whether the history sums over tokens.
-    patience = 1
+    # Whether the history sums over tokens.
     is_total = True
-    # Whether a small change ends a restart at all.
+    # Whether a restart ends before its last sweep at all.
     stops = True
     # Whether predictions are made under exp E[log parameters], not under posterior means.
     averages = False
@@ -64,7 +63,7 @@ class Algorithm:
         return model
 
     def n_resting(self, hyper: Any) -> int:
-        """Sweeps in which something still waits to be learned: none of their changes is small."""
+        """Sweeps in which something still waits to be learned: none of them counts."""
         return WARM_UP_SWEEPS if np.any(getattr(hyper, "learned", False)) else 0
 
     def before_batch(self, model: Model, running: Any) -> State:
@@ -165,7 +164,6 @@ class CVB(Algorithm):
     """What is left out at a time (a sequence, a window, a token) is the model's."""
 
     requires: tuple[str, ...] = ("leave_out",)
-    patience = 2
     is_total = False
     name_of_objective = "loo_score_"
 

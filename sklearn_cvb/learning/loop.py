@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from operator import attrgetter
@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.convergence import Rule, looked_at, rule_for
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.model import Fit, Model, Record, Sweep
@@ -23,20 +24,6 @@ if TYPE_CHECKING:
     from sklearn_cvb.learning.checkpoints import FitCheckpoint
 
 Restart = Callable[[int, np.random.Generator, Record], Fit]
-
-
-class Schedule(NamedTuple):
-    """When to stop: after `max_iter` sweeps, or `patience` changes in a row below `tol`.
-
-    A change is divided by `scale` first (the number of tokens, where the history holds totals).
-    None counts in the first `n_resting` sweeps, in which something still waits to be learned.
-    """
-
-    max_iter: int
-    tol: float
-    patience: int
-    scale: float
-    n_resting: int = 0
 
 
 class Interrupted(Exception):
@@ -97,15 +84,14 @@ def run_all(
             if saved is not None:
                 sweep, record = saved.around(index, sweep, record)
             report = _reporter(job, index, record, context)
-            schedule = _schedule(job, begun)
             # No name here for the first state: its memory is free after the first sweep.
             fit = sweep_until(
-                algorithm.start(model, rng) if begun is None else begun.state,
+                Fit(algorithm.start(model, rng), [], False) if begun is None else begun,
                 sweep,
-                schedule,
+                estimator.max_iter,
+                _rule(job, begun),
                 report,
                 rng,
-                () if begun is None else begun.history,
             )
             if saved is not None:
                 saved.save_restart(index)
@@ -148,15 +134,12 @@ def _run(
         return [_ranked(job, fit) for fit in interrupted.fits], True
 
 
-def _schedule(job: Job, begun: Fit | None) -> Schedule:
+def _rule(job: Job, begun: Fit | None) -> Rule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
-    estimator, algorithm, model = job.estimator, job.algorithm, job.model
-    if not algorithm.stops:
-        return Schedule(estimator.max_iter, 0.0, algorithm.patience, 1.0)
+    if not job.algorithm.stops:
+        return Rule(0.0)
     n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
-    scale = model.n_observed if algorithm.is_total else 1.0
-    n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
-    return Schedule(estimator.max_iter, estimator.tol, algorithm.patience, scale, n_resting)
+    return rule_for(job.algorithm, job.model, job.estimator.tol, n_before)
 
 
 def _ranked(job: Job, fit: Fit) -> Fit:
@@ -283,7 +266,9 @@ def _restored(job: Job, fit: Fit) -> Fit:
             f"the checkpoint in {job.estimator.checkpoint} is of other parameters: delete the "
             "folder to fit from the beginning"
         )
-    return fit._replace(state=state)
+    # As far as it had come: it may be asked for more now.
+    converged = fit.converged and fit.distance < job.estimator.tol
+    return fit._replace(state=state, converged=converged)
 
 
 def _generators(job: Job, resumed: Fit | None) -> list[np.random.Generator]:
@@ -312,7 +297,7 @@ def _resumable(job: Job) -> Fit | None:
         return None
     state = job.algorithm.rebase(best.state, job.algorithm.bound(job.model, best.state))
     # Sweeps are counted anew.
-    return None if state is None else best._replace(state=state, history=[])
+    return None if state is None else Fit(state, [], False, randomness=best.randomness)
 
 
 # Sweeps of one restart, restarts on threads
@@ -346,56 +331,45 @@ def ctrl_c_waits() -> Iterator[Callable[[], bool]]:
 
 
 def sweep_until(
-    state: Any,
+    fit: Fit,
     sweep: Sweep,
-    schedule: Schedule,
+    max_iter: int,
+    rule: Rule,
     record: Record,
     rng: np.random.Generator | None = None,
-    history: Sequence[float] = (),
 ) -> Fit:
-    """Sweep until the schedule says stop.
+    """Sweep until the rule says that the fit has converged, or the history has `max_iter` sweeps.
 
     Ctrl-C waits until a sweep is recorded: it may change its state in place, so that one that is
     broken off leaves no state to go on from to the same numbers.
 
     Parameters
     ----------
-    state : object
+    fit : Fit
+        Where to begin, with the sweeps that are counted.
     sweep : callable
         ``sweep(state) -> (state, value)``.
-    schedule : Schedule
+    max_iter : int
+    rule : Rule
     record : callable
         ``record(fit) -> bool`` is called after every sweep; True ends the restart.
     rng : numpy.random.Generator or None, default=None
         What the sweeps draw from.
-    history : sequence of float
-        What the sweeps before `state` reported, if the schedule counts these, too.
 
     Returns
     -------
     Fit
     """
-    history, calm = list(history), 0
-    for done in range(1, len(history) + 1):
-        calm = _calm(history[:done], calm, schedule)
-    fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
-    stop = False
+    history, stop = list(fit.history), False
+    fit = fit._replace(history=history, randomness=_state_of(rng))
     with ctrl_c_waits() as is_interrupted:
-        while len(history) < schedule.max_iter and not (fit.converged or stop or is_interrupted()):
-            state, value = sweep(state)
+        while len(history) < max_iter and not (fit.converged or stop or is_interrupted()):
+            state, value = sweep(fit.state)
             history.append(value)
-            calm = _calm(history, calm, schedule)
-            fit = Fit(state, history, calm >= schedule.patience, randomness=_state_of(rng))
+            fit = fit._replace(state=state, randomness=_state_of(rng))
+            fit = looked_at(fit, rule, is_interrupted)
             stop = record(fit)
     return fit
-
-
-def _calm(history: list[float], before: int, schedule: Schedule) -> int:
-    """Small changes in a row after the last sweep, of which there were so many before it."""
-    if len(history) <= max(1, schedule.n_resting):
-        return before
-    change = abs(history[-1] - history[-2]) / schedule.scale
-    return before + 1 if change < schedule.tol else 0
 
 
 def _state_of(rng: np.random.Generator | None) -> Any:

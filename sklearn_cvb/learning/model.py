@@ -7,6 +7,7 @@ be learned by require (`Algorithm.requires`); the rest is optional.
 """
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,11 +104,15 @@ class Fit(NamedTuple):
     history : list of float
         What each sweep reported (nats, higher is better).
     converged : bool
-        Whether the change fell below the tolerance.
+        Whether it came back after a disturbance, once the distance was below the tolerance.
     objective : float or None
         What restarts are ranked by; None until the restart is over.
     randomness : dict or None
         State of the random generator after the last sweep: what comes next draws from there.
+    looks : tuple
+        Counts at the last two looks (see `convergence`).
+    distance : float or None
+        The share of the tokens that moved in the half of the sweeps before the last look.
     """
 
     state: Any
@@ -115,6 +120,8 @@ class Fit(NamedTuple):
     converged: bool
     objective: float | None = None
     randomness: Any = None
+    looks: tuple[Any, ...] = ()
+    distance: float | None = None
 
 
 # A sweep of a restart, and what is called after each: True ends the restart.
@@ -244,6 +251,21 @@ class Model:
     def step_through(self, state: State, order: np.ndarray, pace: Any, n_steps: int) -> Inferred:
         """Counts that move after every few units in this order; `work` is the steps so far."""
         raise NotImplementedError
+
+    # Convergence: what of the counts is compared, and where a copy of a state is disturbed
+
+    def tallies(self, counts: Any) -> Any:
+        """Arrays that sum over tokens, none of them more than one for each on the whole."""
+        return counts
+
+    def disturbed(self, counts: Any, rng: np.random.Generator) -> Any:
+        """Counts that are larger, each by a random factor: no unit's own exceed them."""
+        return mapped(lambda one: one * np.exp(np.abs(rng.normal(0.0, 0.5, one.shape))), counts)
+
+    def copied(self, state: State) -> State | None:
+        """A state of its own, which sweeps may change; None where parts of it are elsewhere."""
+        own = mapped(deepcopy, self.lighter(state))
+        return self.completed(own)
 
     # Going on from an earlier fit, or from a batch before
 

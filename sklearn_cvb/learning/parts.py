@@ -291,6 +291,10 @@ class Sharded(Model):
         after = Round(shares.run, shares.n_sweeps + 1, found.absence)
         return Inferred(found.counts, found.total, found.unexplained, after)
 
+    def copied(self, state: State) -> State | None:
+        """A state of its own; None where posteriors are with the parts."""
+        return None if isinstance(state.shares, Round) else super().copied(state)
+
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; its restart keeps its number."""
         if isinstance(state.shares, Round):

@@ -15,7 +15,7 @@ class Plan(NamedTuple):
     ----------
     splits, merges : tuple of int
     n_resting : int
-        Sweeps until what was split last has parted: none of their changes is small.
+        Sweeps until what was split last has parted: none of them counts.
     """
 
     splits: tuple[int, ...] = ()
@@ -34,7 +34,7 @@ class SplitMerge(Algorithm):
         self.inner: Algorithm = inner
         self.plan: Plan = plan
         self.requires: tuple[str, ...] = (*inner.requires, "laid_out", "split", "merged")
-        self.patience, self.is_total, self.stops = inner.patience, inner.is_total, inner.stops
+        self.is_total, self.stops = inner.is_total, inner.stops
         self.averages, self.keeps_work = inner.averages, inner.keeps_work
         self.name_of_objective = inner.name_of_objective
 

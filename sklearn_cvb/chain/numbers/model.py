@@ -388,6 +388,19 @@ class NumberChain(Model):
         # Counted anew, so that rounding does not build up.
         return Inferred(counts_of_units(shares, self.problem), total, unexplained, shares)
 
+    # Convergence
+
+    def tallies(self, counts: HMMCounts) -> Any:
+        """Each statistic is a sum over steps of its own: in standard units one is much."""
+        return counts.start, counts.transition, *counts.emission
+
+    def disturbed(self, counts: HMMCounts, rng: np.random.Generator) -> HMMCounts:
+        """Steps are counted again at random, some of them for other states."""
+        more = super().disturbed(without_emission(counts), rng)
+        size = self.cells.n_emitting
+        strays = rng.exponential(0.3 / size, (size, size))
+        return more._replace(emission=counts.emission + counts.emission @ strays)
+
     # Sampling
 
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
