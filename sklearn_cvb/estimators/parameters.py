@@ -243,10 +243,10 @@ class Sweeps(Parameters):
     max_iter : int
         Largest number of sweeps.
     tol : float
-        A fit is done when less than this share of its tokens has moved to other states, rules, heads
-        or links in the second half of its sweeps, and when it comes back after a disturbance: the
-        mean total variation of their posteriors, as far as expected counts tell. 0 for `max_iter`
-        sweeps.
+        A fit is done when less than this share of its tokens has moved to other states, rules,
+        heads or links in the second half of its sweeps, and when it comes back after a disturbance
+        (the mean total variation of their posteriors, as expected counts tell it). 0 for
+        `max_iter` sweeps.
 
     Attributes
     ----------

@@ -1,0 +1,237 @@
+"""A fit is done when half of its sweeps moved no counts, and when it comes back when disturbed."""
+
+import warnings
+
+import numpy as np
+import pytest
+from estimators import is_sampler
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
+
+import sklearn_cvb
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Checkpoint, write_store
+from sklearn_cvb.learning import convergence
+from sklearn_cvb.learning.compile_cases import SITUATIONS
+from sklearn_cvb.learning.convergence import Rule, looked_at, moved
+from sklearn_cvb.learning.model import Fit, State, mapped
+
+# Sweeps at which counts are looked at.
+LOOKS = [5, 7, 10, 14, 20, 28, 40, 56, 80, 113, 160, 226, 320, 452, 640, 905]
+
+FAMILIES = [
+    (name, title)
+    for name, situations in SITUATIONS.items()
+    for title in situations
+    if not is_sampler(getattr(sklearn_cvb, name)) and "HMMTagger" not in name
+]
+
+
+def chains(n_states=2, seed=0):
+    """Thirty sequences of a hidden Markov model whose states are easily told apart."""
+    rng, X = np.random.default_rng(seed), []
+    for _ in range(30):
+        state, symbols = int(rng.integers(n_states)), []
+        for _ in range(40):
+            own = rng.random() < 0.95
+            symbols.append(
+                int(2 * state + rng.integers(2)) if own else int(rng.integers(2 * n_states))
+            )
+            state = state if rng.random() < 0.9 else int(rng.integers(n_states))
+        X.append(symbols)
+    return X
+
+
+def arrays_of(counts):
+    """The arrays of a tree of them."""
+    found = []
+    mapped(lambda one: found.append(one.toarray() if issparse(one) else one), counts)
+    return found
+
+
+def counts_after(model, X, n_sweeps):
+    """All counts after so many sweeps of a fit that never stops by itself, as arrays."""
+    model = sklearn_cvb.__dict__[type(model).__name__](**model.get_params(deep=False))
+    model.set_params(tol=0, max_iter=n_sweeps).fit(X)
+    return [np.asarray(model._learned.counts[i], float) for i in range(3)]
+
+
+# The rule
+
+
+def test_looks_come_after_ever_more_sweeps_of_which_every_second_doubles():
+    assert [n for n in range(1, 1000) if convergence._is_time(n)] == LOOKS
+    for half, n in zip(LOOKS, LOOKS[2:], strict=False):
+        assert abs(n / half - 2) < 0.03
+
+
+def test_half_of_what_counts_differ_by_is_the_share_that_moved():
+    before = np.array([[3.0, 1.0], [2.0, 4.0]]), np.array([7.0, 3.0])
+    now = np.array([[2.5, 1.5], [2.0, 4.0]]), np.array([5.0, 5.0])
+    assert moved(before, now, 10.0) == pytest.approx(0.2, abs=1e-15)
+    assert moved(before[0], now[0], 10.0) == pytest.approx(0.05, abs=1e-15)
+
+
+@pytest.mark.parametrize(("kind", "n_states"), [(EMHMM, 2), (VBHMM, 3), (CVBHMM, 3)])
+def test_a_fit_stops_at_the_first_look_at_which_the_second_half_moved_little(kind, n_states):
+    """Restated from fits of given numbers of sweeps; the model is easy: it always comes back."""
+    X = chains(n_states)
+    model = kind(n_states, random_state=0).fit(X)
+    n_tokens = sum(map(len, X))
+    for half, n in zip(LOOKS, LOOKS[2:], strict=False):
+        pairs = zip(counts_after(model, X, half), counts_after(model, X, n), strict=True)
+        distance = max(0.5 * np.abs(one - other).sum() / n_tokens for one, other in pairs)
+        if distance < 0.0025:
+            break
+    assert (model.n_iter_, model.converged_) == (n, True)
+
+
+def test_counts_tell_no_more_than_the_posteriors_of_tokens_do():
+    """What tokens of one symbol have in common is what their counts say."""
+    X, tables, counts = chains(3), [], []
+    for n_sweeps in (7, 14):
+        model = VBHMM(3, tol=0, max_iter=n_sweeps, warm_start=True, random_state=3).fit(X)
+        tables.append(np.concatenate(list(model.training_posteriors())))
+        counts.append(np.asarray(model._learned.counts.emission))
+    by_token = 0.5 * np.abs(tables[1] - tables[0]).sum(axis=1).mean()
+    by_counts = moved(counts[0], counts[1], len(tables[0]))
+    assert 0.5 * by_token < by_counts <= by_token + 1e-3
+
+
+@pytest.mark.parametrize(("name", "title"), FAMILIES)
+def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
+    """Every family and algorithm: a fit that was disturbed goes on to the same last bit."""
+    comes_back, disturbed = convergence._comes_back, []
+
+    def never(*arguments):
+        disturbed.append(comes_back(*arguments))
+        return False
+
+    monkeypatch.setattr(convergence, "_comes_back", never)
+    situation, kind = SITUATIONS[name][title], getattr(sklearn_cvb, name)
+    settings = situation.settings | {"max_iter": 46, "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fit = kind(**settings | {"tol": 1e9}).fit(situation.X, situation.y)
+        plain = kind(**settings | {"tol": 0}).fit(situation.X, situation.y)
+    assert disturbed
+    assert fit.history_.tolist() == plain.history_.tolist()
+    before, now = (arrays_of(model._learned.counts) for model in (plain, fit))
+    assert all(np.array_equal(one, other) for one, other in zip(before, now, strict=True))
+
+
+def test_counts_of_a_look_stay_what_they_were():
+    """Where a sweep changes them in place, too."""
+    counts = np.zeros(2)
+    rule = Rule(0.1, 1.0)
+    fit = Fit(State(counts, None, None), [0.0] * 5, False)
+    fit = looked_at(fit, rule)
+    counts += 1.0
+    fit = looked_at(fit._replace(history=[0.0] * 7), rule)
+    fit = looked_at(fit._replace(history=[0.0] * 10), rule)
+    assert (fit.distance, fit.converged) == (1.0, False)
+
+
+# Disturbances
+
+
+def test_a_saddle_is_left_by_a_disturbed_fit_and_so_is_no_end():
+    """States that are alike stay alike: nothing moves, and the fit is not done."""
+    X = chains(2)
+    uniform = EMHMM(2).fit(X)
+    alike = np.bincount(np.concatenate(X), minlength=4) + 0.0
+    start = sklearn_cvb.HMMParameters(
+        startprob=np.full(2, 0.5),
+        transmat=np.full((2, 2), 0.5),
+        emissionprob=np.tile(alike / alike.sum(), (2, 1)),
+    )
+    model = EMHMM(2, init=start, max_iter=60)
+    with pytest.warns(ConvergenceWarning, match=r"0 of the tokens had moved.*tol=0\.0025"):
+        model.fit(X)
+    assert not model.converged_
+    assert model.objective_ < uniform.objective_ - 10
+
+
+def walk(distances, tol=0.0025):
+    """A fit whose counts stand still, and whose disturbed copy has these distances from them."""
+    states = iter([np.array([d, -d]) for d in distances])
+    rule = Rule(tol, 1.0, 0, lambda counts: counts, lambda state: states)
+    state = State(np.zeros(2), None, None)
+    return looked_at(Fit(state, [0.0] * 10, False, looks=(np.zeros(2),) * 2), rule)
+
+
+def test_a_disturbed_fit_has_to_come_back_half_of_the_way():
+    assert walk([0.4, 0.2, 0.15, 0.099]).converged
+    assert not walk([0.4, 0.2] + [0.101] * 18).converged
+    # After twenty sweeps is too late.
+    assert not walk([0.4, 0.2] + [0.101] * 18 + [0.0]).converged
+    assert walk([0.4, 0.2] + [0.101] * 17 + [0.0]).converged
+
+
+def test_what_a_disturbance_does_at_once_says_nothing():
+    assert not walk([0.001] + [0.3] * 19).converged
+    assert walk([0.3, 0.002]).converged
+
+
+def test_a_fit_that_moves_is_not_disturbed():
+    def disturbed(state):
+        raise AssertionError
+
+    rule = Rule(0.1, 1.0, 0, lambda counts: counts, disturbed)
+    fit = Fit(State(np.ones(2), None, None), [0.0] * 10, False, looks=(np.zeros(2),) * 2)
+    fit = looked_at(fit, rule)
+    assert (fit.distance, fit.converged) == (1.0, False)
+
+
+def test_disturbed_statistics_of_numbers_are_those_of_more_steps():
+    """Variances stay positive, and no step's own statistics exceed those of its state."""
+    X = np.random.default_rng(0).normal(size=(3, 50, 2))
+    model = CVBHMM(3, emission="gaussian", random_state=0)
+    chain = model._model(model._read(list(X), None))
+    state = model._algorithm().start(chain, np.random.default_rng(0))
+    before = state.counts
+    after = chain.disturbed(before, np.random.default_rng(1))
+    more = after.emission[0] - before.emission[0]
+    assert (more > 0).all()
+    assert (after.transition >= before.transition).all()
+    assert np.abs(after.transition / before.transition).std() > 0.1
+    # Of what was added alone, too, the mean square is above the square of the mean.
+    n, *rows = after.emission - before.emission
+    sums, squares = np.array(rows[:2]), np.array([rows[2], rows[4]])
+    assert (squares / n > (sums / n) ** 2).all()
+
+
+# Where a fit goes on
+
+
+def test_a_fit_that_goes_on_from_a_checkpoint_stops_where_it_would_have(tmp_path):
+    X = chains(3)
+    whole = CVBHMM(3, random_state=0).fit(X)
+    assert whole.converged_
+    for done in (6, 12, whole.n_iter_ - 1):
+        folder = Checkpoint(tmp_path / str(done), every=1)
+        model = CVBHMM(3, random_state=0, checkpoint=folder, max_iter=done, warm_start=True)
+        with pytest.warns(ConvergenceWarning):
+            model.fit(X)
+        again = CVBHMM(3, random_state=0, checkpoint=folder, warm_start=True)
+        again.fit(X)
+        assert again.converged_
+        assert again.history_.tolist()[-1] == whole.history_[-1]
+
+
+def test_a_store_says_the_same_of_sums_alone(tmp_path):
+    """Posteriors of CVB lie in the store: nothing is disturbed, the rest is the same."""
+    X = chains(3)
+    store = write_store(X, tmp_path / "store")
+    for kind in (EMHMM, VBHMM, CVBHMM):
+        model = kind(3, random_state=0).fit(store)
+        memory = kind(3, random_state=0).fit(X)
+        assert (model.n_iter_, model.converged_) == (memory.n_iter_, True)
+
+
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
+def test_labels_agree_with_ten_times_the_sweeps(kind):
+    X = chains(3)
+    model = kind(3, random_state=0).fit(X)
+    longer = kind(3, random_state=0, tol=0, max_iter=10 * model.n_iter_).fit(X)
+    pairs = zip(model.labels_, longer.labels_, strict=True)
+    assert np.mean([np.mean(one == other) for one, other in pairs]) >= 0.995
