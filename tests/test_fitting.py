@@ -15,7 +15,7 @@ from sklearn_cvb.learning.loop import (
     spawn_generators,
     sweep_until,
 )
-from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 
 # Threads for each restart, by restarts and jobs.
@@ -26,7 +26,7 @@ def follow(values, max_iter, record=lambda fit: False):
     """Run sweeps that report these values in turn; the state counts sweeps."""
     begun = Fit(0, [], False)
     sweep = lambda state: (state + 1, values[state])  # noqa: E731
-    return sweep_until(begun, sweep, max_iter, Rule(0.0), record)
+    return sweep_until(begun, sweep, max_iter, Rule(0.0, Model()), record)
 
 
 def test_sweeps_stop_at_the_largest_number():
@@ -58,7 +58,7 @@ def test_generators_differ_and_do_not_depend_on_how_many_there_are():
 def _walk(index, generator, record):
     begun = Fit(index, [], False)
     return sweep_until(
-        begun, lambda state: (state, float(generator.normal())), 20, Rule(0.0), record
+        begun, lambda state: (state, float(generator.normal())), 20, Rule(0.0, Model()), record
     )
 
 

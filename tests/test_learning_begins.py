@@ -38,7 +38,7 @@ def test_a_fit_learns_before_it_stops(name, title):
     names = model.get_params()
     others = {key: 0.1 for key in ("beta", "valence__alpha_stop") if key in names}
     fixed = clone(model).set_params(alpha=0.1, **others).fit(X)
-    assert fixed.n_iter_ == FIRST_COMPARISON
+    assert fixed.n_iter_ <= FIRST_COMPARISON
 
 
 @pytest.mark.parametrize(("name", "title"), AUTO)

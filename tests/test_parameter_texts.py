@@ -163,7 +163,7 @@ def test_a_class_says_anew_what_differs():
     assert Patient.__doc__.startswith(
         "Sweeps longer.\n\nParameters\n----------\nn_components : int"
     )
-    assert documented(Patient)["tol"] == ("float, default=1e-7", ["    Never mind."])
+    assert documented(Patient)["tol"] == ("float, default=0.0025", ["    Never mind."])
     assert documented(Patient)["max_iter"][0] == "int, default=500"
     with pytest.raises(ValueError, match="'n_init' parameter of Patient must be an int"):
         Patient(n_init=0).fit([["a", "b"]])

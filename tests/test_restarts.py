@@ -22,7 +22,7 @@ OPEN = {"the": ["D"], "they": ["P"], "duck": ["N", "V"], "saw": ["N", "V"]}
 CLOSED = {"the": "D", "they": "P", "duck": "N", "saw": "V"}
 TAGS = [["D", "N"], ["P", "V", "N"], ["D", "N"]]
 TEXT = "S -> 'the' A [0.5] | 'they' A [0.5]\nA -> 'duck' [0.4] | 'saw' [0.4] | 'duck' 'saw' [0.2]"
-POSTERIORS = [np.full((len(row), 2), 0.5) for row in X]
+POSTERIORS = [np.tile([0.6, 0.4], (len(row), 1)) for row in X]
 # A model, what y is, and why one restart is run.
 FIXED = {
     "arrays": (VBHMM(2, init=POSTERIORS), None, "init says where to start"),

@@ -59,7 +59,7 @@ class ModelSummary:
     DT     33%  the 1.00
     NN     33%  dog 0.67, cat 0.33
     VB     33%  sleeps 0.67, swims 0.33
-    2 sweeps, converged
+    4 sweeps, converged
     """
 
     def __init__(self, model: Any) -> None:

@@ -411,7 +411,7 @@ class VBAlignmentHMM(Alignments, BoundedSweeps, AlignedPairs, BaseAlignmentHMM):
     'casa'
     """
 
-    max_iter = 40
+    max_iter = 100
 
     _algorithm = VB
 
@@ -458,7 +458,7 @@ class CVBAlignmentHMM(Alignments, LeaveOneOutSweeps, AlignedPairs, BaseAlignment
     'casa'
     """
 
-    max_iter = 40
+    max_iter = 100
 
     _algorithm = CVB
     _in_place_of_leaving_out = "use VBAlignmentHMM"

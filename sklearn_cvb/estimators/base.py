@@ -12,7 +12,7 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.loop import best_fit, left_of, run_all
-from sklearn_cvb.learning.model import Fit, Model
+from sklearn_cvb.learning.model import Model
 from sklearn_cvb.reading.corpus import is_dask, place_of, refuse_lengths
 from sklearn_cvb.reading.validation import (
     CallbackSupportMixin,
@@ -94,24 +94,21 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
                 raise KeyboardInterrupt
         # Who asks for a number of sweeps (tol=0) gets them.
         if self.tol > 0 and not self.converged_:
-            tell([self._unfinished(best_fit(fits))], ConvergenceWarning)
+            distance, seen = best_fit(fits).distance, ""
+            if distance is not None:
+                seen = f" (in the second half of them {distance:.2g} of the tokens moved)"
+                if distance < self.tol:
+                    seen = " (nothing moves, but a disturbed fit does not come back: a saddle)"
+            unfinished = (
+                f"{type(self).__name__} has not converged in max_iter={self.max_iter} sweeps"
+                f"{seen}: raise max_iter, or tol, start elsewhere, or ask for so many with tol=0"
+            )
+            tell([unfinished], ConvergenceWarning)
         if context is not None:
             context.call_on_fit_task_end(
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
             )
         return self
-
-    def _unfinished(self, fit: Fit) -> str:
-        """What to say of a restart that was not over after its last sweep."""
-        seen = ""
-        if fit.distance is not None:
-            seen = (
-                f" (at the last look {fit.distance:.2g} of the tokens had moved; tol={self.tol:g})"
-            )
-        return (
-            f"{type(self).__name__} has not converged in max_iter={self.max_iter} sweeps{seen}: "
-            "raise max_iter, or set tol=0 to ask for so many sweeps"
-        )
 
     @property
     def _n_restarts(self) -> int:

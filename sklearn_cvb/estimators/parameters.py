@@ -266,7 +266,7 @@ class Sweeps(Parameters):
     """
 
     n_init: OptionalCount = None
-    max_iter: Count = 200
+    max_iter: Count = 320
     tol: Annotated[float, Interval(Real, 0, None, closed="left")] = 0.0025
 
 

@@ -9,16 +9,18 @@ back.
 """
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Fit, Model, State, mapped
 
-# The first look at the counts; each later one comes after 1.41 times as many sweeps.
-_FIRST = 5
+# The first look from which a fit may end; each later one comes after 1.41 times as many sweeps.
+_FIRST = 10
+# Before that it ends where nothing moves at all: all states are known.
+_NOTHING = 1e-12
 # So many sweeps a disturbed fit has to come back, and after so many its distance counts.
 _SWEEPS_BACK, _SETTLED = 20, 2
 
@@ -30,47 +32,19 @@ class Rule(NamedTuple):
     ----------
     tol : float
         The largest share of the tokens that may move (0: never converged).
-    n_observed : float
-        Number of tokens.
+    model : Model
+        Says how many tokens there are.
     n_resting : int
         Sweeps in which something still waits to be learned: none of them is looked at.
-    tallies : callable
-        ``tallies(counts)``: arrays that sum over tokens.
     disturbed : callable
         ``disturbed(state)``: the counts of a disturbed copy of a state after each sweep, without
         end; None where there can be no copy.
     """
 
     tol: float
-    n_observed: float = 1.0
+    model: Model
     n_resting: int = 0
-    tallies: Callable[[Any], Any] = lambda counts: counts
     disturbed: Callable[[State], Iterator[Any] | None] = lambda state: None
-
-
-def rule_for(algorithm: Algorithm, model: Model, tol: float, n_before: int) -> Rule:
-    """The rule for restarts of a model, of which `n_before` sweeps were made by earlier fits."""
-
-    def disturbed(state: State) -> Iterator[Any] | None:
-        bound = algorithm.bound(model, state)
-        copy = bound.copied(state)
-        if copy is None:
-            return None
-        # The same disturbance whatever the fit draws.
-        rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
-        counts = bound.disturbed(copy.counts, rng)
-        return _counts_of_sweeps(copy._replace(counts=counts), algorithm, model, rng)
-
-    n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
-    return Rule(tol, model.n_observed, n_resting, model.tallies, disturbed)
-
-
-def _counts_of_sweeps(
-    state: State, algorithm: Algorithm, model: Model, rng: np.random.Generator
-) -> Iterator[Any]:
-    while True:
-        state, _ = algorithm.sweep(state, model, rng)
-        yield state.counts
 
 
 def looked_at(fit: Fit, rule: Rule, stops: Callable[[], bool] = lambda: False) -> Fit:
@@ -78,30 +52,35 @@ def looked_at(fit: Fit, rule: Rule, stops: Callable[[], bool] = lambda: False) -
 
     `stops` tells whether the user has asked to stop.
     """
-    if not (rule.tol > 0 and _is_time(len(fit.history) - rule.n_resting)):
+    if not (rule.tol and _is_time(len(fit.history) - rule.n_resting)):
         return fit
-    now = mapped(np.array, rule.tallies(fit.state.counts))
+    now = deepcopy(fit.state.counts)
     looks = (*fit.looks, now)
     if len(looks) < 3:
         return fit._replace(looks=looks)
-    distance = moved(looks[0], now, rule.n_observed)
-    converged = distance < rule.tol and _comes_back(fit.state, now, rule, stops)
+    distance = moved(looks[0], now, rule.model.n_observed)
+    tol = rule.tol if len(fit.history) - rule.n_resting >= _FIRST else _NOTHING
+    converged = distance < tol and _comes_back(fit.state, now, rule, stops)
     return fit._replace(looks=looks[-2:], distance=distance, converged=converged)
 
 
 def _is_time(n_sweeps: int) -> bool:
-    """Whether n sweeps are 5, 7, 10, 14, 20, 28, ...: every second of them doubles."""
-    if n_sweeps < _FIRST:
+    """Whether n sweeps are 1, 2, 4, 5, 7, 10, 14, 20, 28, ...: every second doubles."""
+    if n_sweeps < 1:
         return False
     nearest = round(2.0 * np.log2(n_sweeps / _FIRST))
-    return n_sweeps == int(_FIRST * 2.0 ** (nearest / 2.0))
+    return n_sweeps == round(_FIRST * 2.0 ** (nearest / 2.0))
 
 
 def moved(before: Any, now: Any, n_observed: float) -> float:
-    """The largest share of the tokens that any of the arrays says have moved."""
-    shares = [0.0]
-    mapped(lambda one, other: shares.append(0.5 * float(np.abs(one - other).sum())), before, now)
-    return max(shares) / n_observed
+    """The largest share of the tokens that any row of counts says has moved."""
+    rows = [0.0]
+    mapped(
+        lambda one, other: rows.append(np.abs(one - other).sum(axis=-1).max(initial=0.0)),
+        before,
+        now,
+    )
+    return 0.5 * float(max(rows)) / n_observed
 
 
 def _comes_back(state: State, counts: Any, rule: Rule, stops: Callable[[], bool]) -> bool:
@@ -113,7 +92,7 @@ def _comes_back(state: State, counts: Any, rule: Rule, stops: Callable[[], bool]
     for n_sweeps, now in enumerate(islice(sweeps, _SWEEPS_BACK), 1):
         if stops():
             return False
-        distance = moved(counts, rule.tallies(now), rule.n_observed)
+        distance = moved(counts, now, rule.model.n_observed)
         if n_sweeps == _SETTLED:
             settled = distance
         if n_sweeps >= _SETTLED and distance < max(rule.tol, 0.5 * settled):

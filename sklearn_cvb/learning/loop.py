@@ -4,7 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.convergence import Rule, looked_at, rule_for
+from sklearn_cvb.learning.convergence import Rule, looked_at
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.model import Fit, Model, Record, Sweep
@@ -84,12 +84,13 @@ def run_all(
             if saved is not None:
                 sweep, record = saved.around(index, sweep, record)
             report = _reporter(job, index, record, context)
+            rule = _rule(job, begun)
             # No name here for the first state: its memory is free after the first sweep.
             fit = sweep_until(
                 Fit(algorithm.start(model, rng), [], False) if begun is None else begun,
                 sweep,
                 estimator.max_iter,
-                _rule(job, begun),
+                rule,
                 report,
                 rng,
             )
@@ -136,10 +137,30 @@ def _run(
 
 def _rule(job: Job, begun: Fit | None) -> Rule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
-    if not job.algorithm.stops:
-        return Rule(0.0)
+    algorithm, model = job.algorithm, job.model
+    if not algorithm.stops:
+        return Rule(0.0, model)
     n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
-    return rule_for(job.algorithm, job.model, job.estimator.tol, n_before)
+    n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
+    return Rule(job.estimator.tol, model, n_resting, partial(_disturbed, algorithm, model))
+
+
+def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Iterator[Any] | None:
+    """The counts of a disturbed copy after each of its sweeps; None where there is no copy."""
+    bound = algorithm.bound(model, state)
+    copy = bound.copied(state)
+    if copy is None:
+        return None
+    # The same disturbance whatever the fit draws.
+    rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
+    copy = copy._replace(counts=bound.disturbed(copy.counts, rng))
+    return _counts_of_sweeps(copy, lambda state: algorithm.sweep(state, model, rng))
+
+
+def _counts_of_sweeps(state: Any, sweep: Sweep) -> Iterator[Any]:
+    while True:
+        state, _ = sweep(state)
+        yield state.counts
 
 
 def _ranked(job: Job, fit: Fit) -> Fit:

@@ -252,11 +252,7 @@ class Model:
         """Counts that move after every few units in this order; `work` is the steps so far."""
         raise NotImplementedError
 
-    # Convergence: what of the counts is compared, and where a copy of a state is disturbed
-
-    def tallies(self, counts: Any) -> Any:
-        """Arrays that sum over tokens, none of them more than one for each on the whole."""
-        return counts
+    # Convergence: a copy of a state, which is disturbed
 
     def disturbed(self, counts: Any, rng: np.random.Generator) -> Any:
         """Counts that are larger, each by a random factor: no unit's own exceed them."""

@@ -74,7 +74,7 @@ def test_it_samples_filters_shows_pickles_and_is_fitted_from_there():
     assert "EMHMM" in model._repr_html_()
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.score_samples(X), model.score_samples(X))
-    assert clone(model).fit(words).converged_
+    assert clone(model).set_params(tol=0.05).fit(words).converged_
     assert model.partial_fit(words).n_batches_seen_ == 1
 
 

@@ -76,5 +76,5 @@ def test_symbols_that_nothing_uses_keep_weights_that_sum_to_one():
 
 
 def test_restarts_from_trees_differ():
-    model = CVBPCFG(grammar_of(VERBS), n_init=3, random_state=0).fit(VERBS)
+    model = CVBPCFG(grammar_of(VERBS), n_init=3, max_iter=5, random_state=0).fit(VERBS)
     assert len(set(model.restart_objectives_)) == 3

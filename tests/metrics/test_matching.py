@@ -32,7 +32,7 @@ from sklearn_cvb.settings import known_words
 RAGGED = [list("abcabca"), list("bcab"), list("cabd"), list("abdabd"), list("ca")]
 TABLE = np.array([[0, 1, 2, 0], [1, 2, 0, np.nan], [2, 0, 1, 1]])
 MODELS = {
-    "EM": EMHMM(3, alpha=0.1, emission=Symbols(handle_unknown="smooth")),
+    "EM": EMHMM(3, alpha=0.2, emission=Symbols(handle_unknown="smooth")),
     "EM without prior": EMHMM(3, emission=Symbols(handle_unknown="error")),
     "VB": VBHMM(3, emission=Symbols(handle_unknown="rare")),
     "CVB": CVBHMM(3, transitions=Transitions(start_alpha=2.0)),

@@ -390,10 +390,6 @@ class NumberChain(Model):
 
     # Convergence
 
-    def tallies(self, counts: HMMCounts) -> Any:
-        """Each statistic is a sum over steps of its own: in standard units one is much."""
-        return counts.start, counts.transition, *counts.emission
-
     def disturbed(self, counts: HMMCounts, rng: np.random.Generator) -> HMMCounts:
         """Steps are counted again at random, some of them for other states."""
         more = super().disturbed(without_emission(counts), rng)
