@@ -215,7 +215,7 @@ def tables(results):
         f"is said of; how many of these keep {100 * AGREE:.1f} % of their labels in ten times the "
         "sweeps"
     )
-    return {"": Table(header, rows, title)}
+    return {"rules": Table(header, rows, title)}
 
 
 def _row(kind, algorithm, cells):
