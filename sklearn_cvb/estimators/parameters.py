@@ -345,7 +345,7 @@ class Batches(Parameters):
     Parameters
     ----------
     step_sizes : StepSizes or None
-        How fast `partial_fit` forgets old batches; None for not at all.
+        How fast `partial_fit` forgets what is old; None for what suits the data.
 
     Attributes
     ----------

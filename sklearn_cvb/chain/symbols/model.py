@@ -26,7 +26,7 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.state_merging import MERGED, gains_of_rows, merged_state
-from sklearn_cvb.chain.symbols import sampling
+from sklearn_cvb.chain.symbols import sampling, steps
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
     LeftOut,
@@ -46,7 +46,7 @@ from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
 from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint, noted
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
+from sklearn_cvb.learning.model import Drawn, Inferred, Model, Pieces, State
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
@@ -91,6 +91,7 @@ class ChainSettings(NamedTuple):
     # Whether unknown words take the mean count of words seen once in what samples tell.
     counts_rare: bool = False
     n_threads: int = 1  # of one restart
+    in_steps: steps.InSteps = steps.InSteps()  # how batches are gone through
 
 
 @dataclass(frozen=True)
@@ -370,6 +371,19 @@ class SymbolChain(Model):
         nothing = HMMCounts(*map(np.zeros_like, counts))
         return prior, Start(None, posterior_mean(nothing, prior, self.cells))
 
+    def pieces(self) -> Pieces:
+        """Windows of long sequences, short ones, or all that is named at once."""
+        return steps.pieces_of(self.problem, self.settings.in_steps)
+
+    def first_counts(self, prior: Prior, rng: np.random.Generator, mass: float) -> HMMCounts:
+        """Those that the start is worth."""
+        return steps.first_counts(self._beginning(prior, rng)(), self.problem, mass)
+
+    def step_on(self, counts: HMMCounts, prior: Prior, given: Any, *, averages: bool) -> Inferred:
+        """Window by window."""
+        length = self.settings.in_steps.length
+        return steps.stepped(self.problem, counts, prior, given, length, averages)
+
 
 def merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
     """Weights of the states that are left of those of random weights."""
@@ -380,6 +394,10 @@ def merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
 
 class TokenChain(SymbolChain):
     """The same problem with a token left out at a time (Algorithm 1): tokens are independent."""
+
+    def pieces(self) -> Pieces:
+        """A batch is one step."""
+        return Pieces(None, 1.0)
 
     def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""

@@ -38,6 +38,7 @@ from sklearn_cvb.chain.parameters import (
 from sklearn_cvb.chain.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
+from sklearn_cvb.chain.symbols.steps import InSteps
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
     with_words,
@@ -100,11 +101,14 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     problem = problem_of(corpus, lattice, cells)
     messages = (*messages, *of_words, *of_labels)
+    read = Reading(problem, words, attributes, messages)
     longest, n_tokens = problem.longest
-    if 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE:
+    is_whole = 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE
+    # What is gone through in steps leaves nothing out.
+    if is_whole and not (streams and model(hmm, read).pieces().sizes is not None):
         giant = int(np.diff(problem.corpus.starts).argmax())
-        messages = (*messages, HALF_OF_ALL.format(giant))
-    return Reading(problem, words, attributes, messages)
+        read = read._replace(messages=(*messages, HALF_OF_ALL.format(giant)))
+    return read
 
 
 def words_and_cells(
@@ -198,6 +202,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         coldest,
         counts_rare=asked.handle_unknown in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
+        in_steps=InSteps(_step_length(hmm), hmm.supervision == "y"),
     )
 
 
@@ -206,6 +211,12 @@ def window_for(longest: int, n_tokens: int) -> int | None:
     if longest < _LONG or 2 * longest <= n_tokens:
         return None
     return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
+
+
+def _step_length(hmm: Any) -> int:
+    """Tokens of a window where batches are gone through in steps."""
+    update = getattr(hmm, "update", None)
+    return Windows.of(update).length if isinstance(update, Windows) else _WINDOW
 
 
 def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
