@@ -184,6 +184,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         temperatures = hmm._kept().temperatures
         coldest = None if temperatures is None else min(temperatures)
     n_restarts = 1 if hmm._fixed_start(read) else asked.n_restarts
+    update = getattr(hmm, "update", None)
     init = usual_start(hmm, read) if hmm.init is None else hmm.init
     if hmm.init is None and init == "parameter" and left_out and left_out.update == "token":
         init = "word"
@@ -202,7 +203,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         coldest,
         counts_rare=asked.handle_unknown in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
-        in_steps=InSteps(_step_length(hmm), hmm.supervision == "y"),
+        in_steps=InSteps(getattr(update, "length", _WINDOW), hmm.supervision == "y"),
     )
 
 
@@ -211,12 +212,6 @@ def window_for(longest: int, n_tokens: int) -> int | None:
     if longest < _LONG or 2 * longest <= n_tokens:
         return None
     return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
-
-
-def _step_length(hmm: Any) -> int:
-    """Tokens of a window where batches are gone through in steps."""
-    update = getattr(hmm, "update", None)
-    return Windows.of(update).length if isinstance(update, Windows) else _WINDOW
 
 
 def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
