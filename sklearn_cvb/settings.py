@@ -431,9 +431,9 @@ class StepSizes(Setting):
         How fast steps get smaller; the smaller, the sooner are old counts forgotten. In
         `partial_fit`, where t steps of this size were seen, the last one makes up a share
         (offset + t) ** -decay of the counts, but no less than 1 / t, as if all were counted alike:
-        so with 1. In stepwise EM step k = 0, 1, ... gives the batch (k + 2) ** -decay. None: in
-        `partial_fit` 1 where a batch is one step or a dictionary or labels name states, 0.6 for
-        windows of long sequences and 0.8 for short sequences without either
+        so with 1. In stepwise EM step k = 0, 1, ... gives the batch (k + 2) ** -decay. None is what
+        suits the data: in `partial_fit` 0.6 for windows of long sequences (EM: 0.7), and for short
+        ones 1, which forgets nothing (CVB: 0.8); 1 wherever a dictionary or labels name states
         (:ref:`steps-of-streams`); in stepwise EM 0.7.
     offset : float, default=10.0
         With `partial_fit`: the larger, the longer are all steps counted alike.

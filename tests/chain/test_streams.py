@@ -299,17 +299,22 @@ def test_what_float64_loses_is_inferred_in_log_space():
     assert not len(model.unexplained_)
 
 
-def test_by_default_old_windows_fade_where_states_are_to_be_found_alone():
-    """Decays .6 (long sequences), .8 (short ones), and 1 where labels name states."""
-    for lengths, decay in (((350,), 0.6), ((20, 30, 40), 0.8)):
+@pytest.mark.parametrize(
+    ("kind", "long", "short"), [(EMHMM, 0.7, 1.0), (VBHMM, 0.6, 1.0), (CVBHMM, 0.6, 0.8)]
+)
+def test_by_default_old_windows_fade_where_states_are_to_be_found_alone(kind, long, short):
+    for lengths, decay in (((350, 20), long), ((20, 30, 40), short)):
         batches = drawn_batches([lengths, lengths])
         usual, same = (
-            model_of(VBHMM, batches, step_sizes=steps) for steps in (None, StepSizes(decay))
+            model_of(kind, batches, step_sizes=steps) for steps in (None, StepSizes(decay))
         )
         for batch in batches:
             usual.partial_fit(batch)
             same.partial_fit(batch)
         assert (usual.counts_.transition == same.counts_.transition).all()
+
+
+def test_by_default_nothing_fades_where_labels_name_states():
     batches = drawn_batches([(350,), (300,)])
     y = [[[0] + [-1] * (len(row) - 1) for row in batch] for batch in batches]
     usual, same = (

@@ -38,7 +38,7 @@ from sklearn_cvb.chain.parameters import (
 from sklearn_cvb.chain.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
-from sklearn_cvb.chain.symbols.steps import InSteps
+from sklearn_cvb.chain.symbols.steps import DECAYS, InSteps
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
     with_words,
@@ -185,6 +185,7 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         coldest = None if temperatures is None else min(temperatures)
     n_restarts = 1 if hmm._fixed_start(read) else asked.n_restarts
     update = getattr(hmm, "update", None)
+    algorithm = "EM" if hmm._no_posterior else "CVB" if left_out else "VB"
     init = usual_start(hmm, read) if hmm.init is None else hmm.init
     if hmm.init is None and init == "parameter" and left_out and left_out.update == "token":
         init = "word"
@@ -203,7 +204,9 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         coldest,
         counts_rare=asked.handle_unknown in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
-        in_steps=InSteps(getattr(update, "length", _WINDOW), hmm.supervision == "y"),
+        in_steps=InSteps(
+            getattr(update, "length", _WINDOW), DECAYS[algorithm], hmm.supervision == "y"
+        ),
     )
 
 

@@ -29,15 +29,18 @@ from sklearn_cvb.learning.model import Inferred, Pieces, mixed
 
 # Tokens of a border.
 BORDER = 10
-# How fast steps get smaller where states have to be found, for windows of long sequences and for
-# short sequences, and where a dictionary or labels name them: nothing is to be forgotten then.
-_LONG, _SHORT, _NAMED = 0.6, 0.8, 1.0
+# How fast steps get smaller for windows of long sequences and for short sequences. Maximum
+# likelihood keeps nothing of a rare word that is forgotten, and VB little; with a dictionary or
+# labels nothing is to be forgotten (`_NAMED`).
+DECAYS = {"EM": (0.7, 1.0), "VB": (0.6, 1.0), "CVB": (0.6, 0.8)}
+_NAMED = 1.0
 
 
 class InSteps(NamedTuple):
     """How batches are gone through."""
 
     length: int = 100  # tokens of a window, at most
+    decays: tuple[float, float] = DECAYS["VB"]
     is_named: bool = False  # whether labels may name states, in this batch or another
 
 
@@ -62,7 +65,7 @@ def pieces_of(problem: Problem, in_steps: InSteps) -> Pieces:
         return Pieces(None, _NAMED)
     begin, end, _ = cut_of(problem, length)
     sizes = _given_before(problem, end) - _given_before(problem, begin)
-    return Pieces(sizes, _NAMED if is_named else _LONG if is_long else _SHORT)
+    return Pieces(sizes, _NAMED if is_named else in_steps.decays[0 if is_long else 1])
 
 
 def cut_of(problem: Problem, length: int) -> Cut:
