@@ -350,7 +350,7 @@ class Batches(Parameters):
     Attributes
     ----------
     n_batches_seen_ : int
-        Calls of `partial_fit` since the last `fit`.
+        Batches of `partial_fit` since the last `fit`: of a store its pieces.
     """
 
     step_sizes: Annotated[Any, StepSizes, None] = None

@@ -7,6 +7,8 @@ inferred from the mixture. Running counts sum to the tokens seen so far, or to t
 `total_samples` sequences would have. A model says in how many steps a batch is gone through.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -220,6 +222,7 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
     Parameters
     ----------
     X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        Or a `CorpusStore`, each of whose pieces is a batch.
     y : list of sequences, default=None
         As in `fit`.
 
@@ -236,8 +239,21 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
     AttributeError
         If observations are numbers.
     """
-    learn_batch(self, X, y)
+    for batch, labels in _batches_of(X, y):
+        learn_batch(self, batch, labels)
     return self
+
+
+def _batches_of(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
+    """A batch, or those that a store is read in, and what is known of each."""
+    if not hasattr(X, "pieces"):
+        yield X, y
+        return
+    if y is not None and len(y) != len(X):
+        raise ValueError(f"X holds {len(X)} sequences, and y is of {len(y)}")
+    known = None if y is None else iter(y)
+    for first, last in X.pieces():
+        yield X[first:last], None if known is None else list(islice(known, last - first))
 
 
 def learn_batch(estimator: Any, X: Any, y: Any) -> None:

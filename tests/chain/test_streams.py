@@ -15,6 +15,8 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
     Windows,
+    open_store,
+    write_store,
 )
 
 MODELS = [EMHMM, VBHMM, CVBHMM]
@@ -354,6 +356,26 @@ def test_a_chain_under_a_dictionary_and_a_topology():
         model.partial_fit(batch)
     assert (model.counts_.transition[~cycle] == 0).all()
     assert abs(model.counts_.transition.sum() + model.counts_.start.sum() - 650) < 1e-6
+
+
+def test_a_store_is_gone_through_piece_by_piece(tmp_path):
+    rows = drawn_batches([(20, 30, 120, 40, 15)])[0]
+    tags = [["V" if word in "ce" else "N" for word in row] for row in rows]
+    write_store([(rows, tags)], tmp_path / "store", tagged=True)
+    store = open_store(tmp_path / "store", batch_size=60)
+    pieces = store.pieces()
+    assert len(pieces) > 2
+    for kind, y in ((CVBHMM, None), (VBHMM, None), (CVBHMMTagger, tags)):
+        settings = {"n_components": 3} if y is None else {"tag_dictionary": {"a": ["N", "V"]}}
+        whole, plain = (kind(random_state=0, **settings) for _ in range(2))
+        whole.partial_fit(store, None if y is None else store.tags)
+        for a, b in pieces:
+            plain.partial_fit(rows[a:b], None if y is None else y[a:b])
+        assert whole.n_batches_seen_ == plain.n_batches_seen_ == len(pieces)
+        for mine, theirs in zip(whole.counts_, plain.counts_, strict=True):
+            assert abs(mine - theirs).max() == 0
+    with pytest.raises(ValueError, match="5 sequences, and y is of 4"):
+        CVBHMMTagger({"a": ["N"]}).partial_fit(store, tags[:4])
 
 
 def test_two_passes_find_the_states_of_a_chain():

@@ -26,7 +26,7 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.state_merging import MERGED, gains_of_rows, merged_state
-from sklearn_cvb.chain.symbols import sampling, steps
+from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
     LeftOut,
@@ -50,6 +50,9 @@ from sklearn_cvb.learning.model import Drawn, Inferred, Model, Pieces, State
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
+# How fast steps of `partial_fit` get smaller for windows of long sequences and for short sequences.
+# Maximum likelihood keeps nothing of a rare word that is forgotten, and VB little.
+DECAYS = {"EM": (0.7, 1.0), "VB": (0.6, 1.0), "CVB": (0.6, 0.8)}
 _RESAMPLE = {
     "token": sampling.sweep_by_token,
     "sequence": sampling.sweep_by_sequence,
@@ -67,6 +70,14 @@ class Logged(NamedTuple):
     def logs(self, cells: Cells) -> Weights:
         """Made without underflow."""
         return expected_log(self.counts, self.prior, cells)
+
+
+class InSteps(NamedTuple):
+    """How batches of `partial_fit` are gone through (see `chain.symbols.steps`)."""
+
+    length: int = 100  # tokens of a window, at most
+    decays: tuple[float, float] = DECAYS["VB"]
+    is_named: bool = False  # whether labels may name states, in this batch or another
 
 
 class ChainFacts(NamedTuple):
@@ -91,7 +102,7 @@ class ChainSettings(NamedTuple):
     # Whether unknown words take the mean count of words seen once in what samples tell.
     counts_rare: bool = False
     n_threads: int = 1  # of one restart
-    in_steps: steps.InSteps = steps.InSteps()  # how batches are gone through
+    in_steps: InSteps = InSteps()  # how batches are gone through
 
 
 @dataclass(frozen=True)
@@ -373,14 +384,20 @@ class SymbolChain(Model):
 
     def pieces(self) -> Pieces:
         """Windows of long sequences, short ones, or all that is named at once."""
+        from sklearn_cvb.chain.symbols import steps
+
         return steps.pieces_of(self.problem, self.settings.in_steps)
 
     def first_counts(self, prior: Prior, rng: np.random.Generator, mass: float) -> HMMCounts:
         """Those that the start is worth."""
+        from sklearn_cvb.chain.symbols import steps
+
         return steps.first_counts(self._beginning(prior, rng)(), self.problem, mass)
 
     def step_on(self, counts: HMMCounts, prior: Prior, given: Any, *, averages: bool) -> Inferred:
         """Window by window."""
+        from sklearn_cvb.chain.symbols import steps
+
         length = self.settings.in_steps.length
         return steps.stepped(self.problem, counts, prior, given, length, averages)
 

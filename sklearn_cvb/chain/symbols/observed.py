@@ -37,8 +37,13 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.chain.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
-from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
-from sklearn_cvb.chain.symbols.steps import DECAYS, InSteps
+from sklearn_cvb.chain.symbols.model import (
+    DECAYS,
+    ChainSettings,
+    InSteps,
+    SymbolChain,
+    TokenChain,
+)
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
     with_words,

@@ -5,7 +5,7 @@ Laird and Fox 2014, "Stochastic variational inference for hidden Markov models")
 window of its own. EM and CVB infer under the means of the running counts, VB under exp E[log].
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,21 +27,13 @@ from sklearn_cvb.kernels.chain.windows import (
 )
 from sklearn_cvb.learning.model import Inferred, Pieces, mixed
 
+if TYPE_CHECKING:
+    from sklearn_cvb.chain.symbols.model import InSteps
+
 # Tokens of a border.
 BORDER = 10
-# How fast steps get smaller for windows of long sequences and for short sequences. Maximum
-# likelihood keeps nothing of a rare word that is forgotten, and VB little; with a dictionary or
-# labels nothing is to be forgotten (`_NAMED`).
-DECAYS = {"EM": (0.7, 1.0), "VB": (0.6, 1.0), "CVB": (0.6, 0.8)}
+# How fast steps get smaller where a dictionary or labels name states: nothing is to be forgotten.
 _NAMED = 1.0
-
-
-class InSteps(NamedTuple):
-    """How batches are gone through."""
-
-    length: int = 100  # tokens of a window, at most
-    decays: tuple[float, float] = DECAYS["VB"]
-    is_named: bool = False  # whether labels may name states, in this batch or another
 
 
 class Cut(NamedTuple):
@@ -52,7 +44,7 @@ class Cut(NamedTuple):
     sequence: np.ndarray  # which sequence each is of
 
 
-def pieces_of(problem: Problem, in_steps: InSteps) -> Pieces:
+def pieces_of(problem: Problem, in_steps: "InSteps") -> Pieces:
     """In how many steps a batch is gone through, and how fast these get smaller.
 
     Sequences whose states are named, by a dictionary or labels, are one step together unless they
