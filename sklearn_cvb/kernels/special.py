@@ -76,10 +76,10 @@ def _log_gamma_series(x):
 
 
 @jit_token
-def exp_digamma(x):
-    """exp(digamma(x)) for x > 0."""
+def digamma(x):
+    """digamma(x) for x > 0."""
     raised, _, fraction = _raised(x)
-    return raised * math.exp(-_digamma_series(raised) - fraction)
+    return math.log(raised) - _digamma_series(raised) - fraction
 
 
 @jit_allocating

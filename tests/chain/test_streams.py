@@ -301,6 +301,18 @@ def test_what_float64_loses_is_inferred_in_log_space():
     assert not len(model.unexplained_)
 
 
+def test_steps_that_nothing_but_a_tiny_prior_allows_have_a_weight():
+    """exp(digamma(1e-6)) and that of a row's total are 0 in float64, their ratio is not."""
+    batches = drawn_batches([(1, 4, 1), (2, 130)])
+    # Nothing leads out of states 1 and 2.
+    first = [np.eye(K)[np.zeros(len(row), int)] for row in batches[0]]
+    model = model_of(VBHMM, batches, alpha=1e-6, step_sizes=StepSizes(1.0)).set_params(init=first)
+    for batch, n_tokens in zip(batches, (6, 138), strict=True):
+        model.partial_fit(batch)
+        assert np.isfinite(model.history_).all()
+        assert abs(model.counts_.emission.sum() - n_tokens) < 1e-9
+
+
 @pytest.mark.parametrize(
     ("kind", "long", "short"), [(EMHMM, 0.7, 1.0), (VBHMM, 0.6, 1.0), (CVBHMM, 0.6, 0.8)]
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import add_outer, forward_backward
 from sklearn_cvb.kernels.jit import jit, jit_inline
-from sklearn_cvb.kernels.special import exp_digamma
+from sklearn_cvb.kernels.special import digamma
 
 # Counts are multiplied out below this.
 _SMALLEST_UNIT = 1e-100
@@ -64,19 +64,29 @@ class Room(NamedTuple):
     start: np.ndarray  # (K,), weights of the first token
     table: np.ndarray  # (K, K), of transitions
     steps: np.ndarray  # (K, K), pairs of a window without these
-    inverse: np.ndarray  # (K,), 1 / totals of emissions
+    row: np.ndarray  # (K,), what weights of emissions are made with, by state
 
 
 @jit_inline
-def _weight(count, averages):
-    """What a posterior cell, or the total of a row, stands for: its mean, or exp E[log]."""
-    return exp_digamma(count) if averages else count
+def _row(total, averages):
+    """What the weights of a row are made with, from its total: see `_weight`.
+
+    A row that nothing has been counted in, without prior, has no weight.
+    """
+    value = 0.0
+    if total > 0.0:
+        value = digamma(total) if averages else 1.0 / total
+    return value
 
 
 @jit_inline
-def _inverse(total, averages):
-    """1 / weight; 0 for a row that nothing has been counted in, without prior."""
-    return 1.0 / _weight(total, averages) if total > 0.0 else 0.0
+def _weight(cell, row, averages):
+    """exp E[log] of a cell with its prior, or its mean."""
+    value = 0.0
+    if cell > 0.0:
+        # The difference first: where a prior is tiny both are beyond the range of exp.
+        value = math.exp(digamma(cell) - row) if averages else cell * row
+    return value
 
 
 @jit_inline
@@ -87,19 +97,19 @@ def _fill_weights(i, windows, lattice, counts, below, averages, work):
         total = below.start_total
         for k in range(n_states):
             total += unit * counts.start[k]
-        inverse = _inverse(total, averages)
+        row = _row(total, averages)
         for k in range(n_states):
             cell = unit * counts.start[k] + below.start[k]
-            work.start[k] = _weight(cell, averages) * inverse if cell > 0.0 else 0.0
+            work.start[k] = _weight(cell, row, averages)
     else:
         for k in range(n_states):
             work.start[k] = 1.0
     for k in range(n_states):
-        inverse = _inverse(unit * counts.out[k] + below.out[k], averages)
-        work.inverse[k] = _inverse(unit * counts.emit[k] + below.emit[k], averages)
+        row = _row(unit * counts.out[k] + below.out[k], averages)
+        work.row[k] = _row(unit * counts.emit[k] + below.emit[k], averages)
         for j in range(n_states):
             cell = unit * counts.transition[k, j] + below.transition[k, j]
-            work.table[k, j] = _weight(cell, averages) * inverse if cell > 0.0 else 0.0
+            work.table[k, j] = _weight(cell, row, averages)
     position = np.int64(0)
     for t in range(windows.first[i], windows.last[i]):
         base = np.int64(lattice.first[t])
@@ -107,8 +117,7 @@ def _fill_weights(i, windows, lattice, counts, below, averages, work):
             cell, weight = lattice.cell[slot], 1.0
             if cell >= 0:
                 value = unit * counts.emission[cell] + below.emission[cell]
-                weight = _weight(value, averages) if value > 0.0 else 0.0
-                weight *= work.inverse[lattice.state[slot]]
+                weight = _weight(value, work.row[lattice.state[slot]], averages)
             work.emission[position] = weight
             position += 1
     return position
