@@ -423,18 +423,20 @@ class Valence(Setting):
 
 @dataclass(eq=False, repr=False)
 class StepSizes(Setting):
-    """How fast old counts are forgotten where one batch comes after another.
+    """How fast old counts are forgotten where one batch, or one window, comes after another.
 
     Parameters
     ----------
     decay : float in (0.5, 1] or None, default=None
-        How fast steps get smaller; None for 1 in `partial_fit` and 0.7 in stepwise EM. In
-        `partial_fit`, where t batches of this size were seen, the last one makes up a share
+        How fast steps get smaller; the smaller, the sooner are old counts forgotten. In
+        `partial_fit`, where t steps of this size were seen, the last one makes up a share
         (offset + t) ** -decay of the counts, but no less than 1 / t, as if all were counted alike:
-        so with 1. In stepwise EM step k = 0, 1, ... gives the batch (k + 2) ** -decay. The smaller,
-        the sooner are old counts forgotten.
+        so with 1. In stepwise EM step k = 0, 1, ... gives the batch (k + 2) ** -decay. None is what
+        suits the data: in `partial_fit` 0.6 for windows of long sequences (EM: 0.7), and for short
+        ones 1, which forgets nothing (CVB: 0.8); 1 wherever a dictionary or labels name states
+        (:ref:`steps-of-streams`); in stepwise EM 0.7.
     offset : float, default=10.0
-        With `partial_fit`: the larger, the longer are all batches counted alike.
+        With `partial_fit`: the larger, the longer are all steps counted alike.
     total_samples : int or None, default=None
         With `partial_fit`: of how many sequences there will be all counts are estimates; None for
         as many as were seen so far. Give it where sequences come several times.

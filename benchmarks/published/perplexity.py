@@ -9,6 +9,7 @@ zero, as the package has it. A third run keeps them fixed.
 from collections import Counter
 from contextlib import nullcontext
 from functools import partial
+from time import perf_counter
 from typing import NamedTuple
 from unittest.mock import patch
 
@@ -19,7 +20,7 @@ from benchmarks.published.monitor import curve
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import CONCENTRATIONS
 from benchmarks.published.text import first_sentences
-from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM, Symbols
+from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM, Samples, Symbols
 from sklearn_cvb.chain.concentrations import certain
 from sklearn_cvb.chain.symbols import model as chain
 
@@ -70,6 +71,8 @@ class Size(NamedTuple):
 FULL = Size(1000, 50, 3, 3000, 2)
 FULL_STATES = Size(1000, 50, 2, 1000, 1)
 QUICK = Size(150, 30, 2, 100, 1)
+# A chain that begins where CVB ended is kept from the first sweep on.
+AFTER = Samples(burn_in=0, thin=5)
 
 
 def split(settings, n_sentences):
@@ -164,7 +167,38 @@ def by_states(settings):
     return {"gibbs_sweeps": size.gibbs_sweeps, "models": found}
 
 
-PARTS = {form: partial(by_sweep, form) for form in FORMS} | {"states": by_states}
+def averaged(settings):
+    """Samples from where CVB has ended, averaged: perplexity and seconds, by start.
+
+    Beside them are samplers alone that take as long, and five times as long.
+    """
+    size = QUICK if settings.quick else FULL
+    n_states, n_sweeps = (8, 100) if settings.quick else (N_STATES, 200)
+    sentences = split(settings, size.n_sentences)
+    known = Symbols(vocabulary=sentences.vocabulary, handle_unknown="error")
+    usual = {"n_components": n_states, "emission": known} | FORMS[FIXED]
+    found = {"n_sweeps": n_sweeps, "rows": {}}
+    for seed in range(size.starts):
+        cvb = CVBHMM(max_iter=size.sweeps, tol=0, random_state=seed, **usual)
+        samplers = {
+            "then samples": GibbsHMM(
+                init=cvb, max_iter=n_sweeps, samples=AFTER, random_state=seed, **usual
+            )
+        } | {
+            f"{times} x": GibbsHMM(max_iter=times * n_sweeps, random_state=seed, **usual)
+            for times in (2, 5)
+        }
+        for name, model in ({"CVB": cvb} | samplers).items():
+            begun = perf_counter()
+            perplexity = model.fit(sentences.training).perplexity(sentences.test)
+            row = found["rows"].setdefault(name, {"perplexity": [], "seconds": []})
+            row["perplexity"].append(float(perplexity))
+            row["seconds"].append(perf_counter() - begun)
+    return found
+
+
+PARTS = {form: partial(by_sweep, form) for form in FORMS}
+PARTS |= {"states": by_states, "averaged": averaged}
 
 
 def tables(results):
@@ -196,7 +230,23 @@ def tables(results):
             [MODELS[n].title, *(plus_minus(found[n][size], 0) for size in sizes)] for n in found
         ]
         tables["states"] = Table(["states", *sizes], lines, "Test perplexity, learned")
+    if "averaged" in results:
+        tables["averaged"] = _averaged_table(results["averaged"])
     return tables
+
+
+def _averaged_table(found):
+    n, rows = found["n_sweeps"], found["rows"]
+    titles = {"CVB": "CVB", "then samples": f"CVB, then {n} sweeps of Gibbs, averaged"}
+    titles |= {f"{times} x": f"Gibbs alone, {times * n} sweeps" for times in (2, 5)}
+    lines = []
+    for name, title in titles.items():
+        seconds = np.mean(rows[name]["seconds"])
+        if name == "then samples":
+            seconds += np.mean(rows["CVB"]["seconds"])
+        lines.append([title, plus_minus(rows[name]["perplexity"], 0), f"{seconds:.1f}"])
+    title = "Averaging after CVB: test perplexity, and seconds of a fit with its scoring"
+    return Table(["", "perplexity", "seconds"], lines, title)
 
 
 def _last(curves, what, digits=0):

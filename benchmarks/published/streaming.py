@@ -25,7 +25,7 @@ MODELS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
 BATCH = 100
 SWEEPS = 20
 # Pairs of decay and offset; with a decay of 1 the offset changes nothing.
-GRID = ((1.0, 10.0), (0.9, 10.0), (0.7, 10.0), (0.7, 1.0), (0.6, 1.0))
+GRID = ((1.0, 10.0), (0.9, 10.0), (0.8, 10.0), (0.7, 10.0), (0.7, 1.0), (0.6, 1.0))
 _N_STATES = 20
 # Sentences, the first of those learned from, that curves are measured on.
 _N_WATCHED = 500

@@ -338,12 +338,12 @@ class Batches(Parameters):
     Parameters
     ----------
     step_sizes : StepSizes or None
-        How fast `partial_fit` forgets old batches; None for not at all.
+        How fast `partial_fit` forgets what is old; None for what suits the data.
 
     Attributes
     ----------
     n_batches_seen_ : int
-        Calls of `partial_fit` since the last `fit`.
+        Batches of `partial_fit` since the last `fit`: of a store its pieces.
     """
 
     step_sizes: Annotated[Any, StepSizes, None] = None

@@ -75,6 +75,13 @@ def _log_gamma_series(x):
     )
 
 
+@jit_token
+def digamma(x):
+    """digamma(x) for x > 0."""
+    raised, _, fraction = _raised(x)
+    return math.log(raised) - _digamma_series(raised) - fraction
+
+
 @jit_allocating
 def expected_weights(counts, prior, rows, divisors, weights):
     """Fill exp(digamma(u)) / divisor for u = counts + prior; returns the cells' part of the KL.

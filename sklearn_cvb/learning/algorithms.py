@@ -76,6 +76,15 @@ class Algorithm:
         """History and objective after a batch whose tokens stand for `scale` tokens each."""
         raise NotImplementedError
 
+    def after_steps(
+        self, model: Model, state: State, total: float, scale: float
+    ) -> tuple[State, float]:
+        """The state after a batch in steps, whose tokens stand for `scale` each, and its value.
+
+        `total` sums what each step met under the counts before it (nats).
+        """
+        raise NotImplementedError
+
 
 def begun(model: Model, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
     """The state with the first counts of a restart, and with shares, to `keep`."""
@@ -136,6 +145,13 @@ class Batch(Algorithm):
             cost = self.parameters(model, before.counts, after.prior, before.weights)[1]
         objective = scale * (value + cost) - cost
         return objective, objective
+
+    def after_steps(
+        self, model: Model, state: State, total: float, scale: float
+    ) -> tuple[State, float]:
+        """With the weights of the last counts; the value subtracts what these cost."""
+        weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
+        return state._replace(weights=weights), float(scale * total - cost)
 
 
 class EM(Batch):
@@ -198,3 +214,9 @@ class CVB(Algorithm):
     ) -> tuple[float, float]:
         """The monitor, and the score of the batch."""
         return value, self.objective(after, model, [value])
+
+    def after_steps(
+        self, model: Model, state: State, total: float, scale: float
+    ) -> tuple[State, float]:
+        """The mean over tokens of what was met."""
+        return state, float(total / model.n_observed)

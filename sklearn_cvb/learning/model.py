@@ -59,6 +59,21 @@ class Drawn(NamedTuple):
     proposals: Any = 0.0
 
 
+class Pieces(NamedTuple):
+    """How a batch of `partial_fit` is gone through.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_steps,) or None
+        Tokens of each step; None where the batch is one step.
+    decay : float
+        How fast steps get smaller where nobody says it.
+    """
+
+    sizes: np.ndarray | None
+    decay: float
+
+
 class State(NamedTuple):
     """What a restart carries from sweep to sweep, whatever the model and the algorithm.
 
@@ -290,6 +305,18 @@ class Model:
 
     def given(self, prior: Any, counts: Any) -> tuple[Any, Any]:
         """The prior with running counts in it, and a seed: weights that are its means."""
+        raise NotImplementedError
+
+    def pieces(self) -> Pieces:
+        """In how many steps a batch is gone through."""
+        return Pieces(None, 1.0)
+
+    def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
+        """Counts, for so many tokens, that the first step ever is inferred from."""
+        raise NotImplementedError
+
+    def step_on(self, counts: Any, prior: Any, steps: Any, *, averages: bool) -> Inferred:
+        """Running counts after all steps, `learning.online.Step` of arrays, from these."""
         raise NotImplementedError
 
     # Layouts that change between sweeps: `layout` is the one of now

@@ -4,19 +4,22 @@ Stepwise EM (Cappé and Moulines 2009; Liang and Klein 2009), stochastic variati
 et al. 2013) and stochastic collapsed variational Bayes (Foulds et al. 2013) are one scheme: the
 running counts are mixed with those of a batch, scaled up to all tokens, and the next batch is
 inferred from the mixture. Running counts sum to the tokens seen so far, or to those that
-`total_samples` sequences would have.
+`total_samples` sequences would have. A model says in how many steps a batch is gone through.
 """
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import left_of, spawn_generators
-from sklearn_cvb.learning.model import Fit, mapped, mixed
+from sklearn_cvb.learning.model import Fit, Model, State, mapped, mixed
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     available_if,
@@ -72,39 +75,41 @@ class Batch(NamedTuple):
 class Step(NamedTuple):
     """How counts are mixed: factors of the running counts and of those of the batch.
 
-    `scale` is how many tokens stand for each of the batch where it is taken for all.
+    `scale` is how many tokens stand for each of the batch where it is taken for all. Of several
+    steps one after the other arrays.
     """
 
-    running: float
-    batch: float
-    scale: float
+    running: Any
+    batch: Any
+    scale: Any
 
 
-def step_size(n_seen: int, n_batch: int, decay: float, offset: float) -> float:
+def step_size(n_seen: Any, n_batch: Any, decay: float, offset: float) -> Any:
     """The share rho of the last batch in the counts.
 
     Parameters
     ----------
-    n_seen : int
+    n_seen : int or ndarray of int
         Tokens seen so far, those of the batch among them.
-    n_batch : int
+    n_batch : int or ndarray of int
         Tokens of the batch.
     decay, offset : float
 
     Returns
     -------
-    float
+    float or ndarray of float
         (offset + t) ** -decay, where t batches of this size were seen, but no less than 1 / t: what
         is new never counts for less than what is old. 1 for the first batch.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn_cvb.learning.online import step_size
-    >>> [round(step_size(100 * t, 100, 0.7, 10.0), 3) for t in (1, 2, 4, 100)]
+    >>> step_size(100 * np.array([1, 2, 4, 100]), 100, 0.7, 10.0).round(3).tolist()
     [1.0, 0.5, 0.25, 0.037]
     """
     t = n_seen / n_batch
-    return max(1.0 / t, (offset + t) ** -decay)
+    return np.maximum(1.0 / t, (offset + t) ** -decay)
 
 
 def step_for(before: Seen | None, after: Seen, decay: float, offset: float) -> Step:
@@ -206,12 +211,18 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
     calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
     given; tags and symbols are those of the first call, and so is what the forms of words say.
 
+    Hidden Markov models that find their states without a dictionary or labels, and all of them
+    where sequences are long, go through a batch in steps: a sequence, or a window of 100 tokens of
+    a long one between borders of 10, is inferred from the counts of all before it. No sequence is
+    too long, but for memory.
+
     `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
     more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.
 
     Parameters
     ----------
     X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        Or a `CorpusStore`, each of whose pieces is a batch.
     y : list of sequences, default=None
         As in `fit`.
 
@@ -228,8 +239,21 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
     AttributeError
         If observations are numbers.
     """
-    learn_batch(self, X, y)
+    for batch, labels in _batches_of(X, y):
+        learn_batch(self, batch, labels)
     return self
+
+
+def _batches_of(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
+    """A batch, or those that a store is read in, and what is known of each."""
+    if not hasattr(X, "pieces"):
+        yield X, y
+        return
+    if y is not None and len(y) != len(X):
+        raise ValueError(f"X holds {len(X)} sequences, and y is of {len(y)}")
+    known = None if y is None else iter(y)
+    for first, last in X.pieces():
+        yield X[first:last], None if known is None else list(islice(known, last - first))
 
 
 def learn_batch(estimator: Any, X: Any, y: Any) -> None:
@@ -256,35 +280,110 @@ def learn_batch(estimator: Any, X: Any, y: Any) -> None:
     estimator._leave(left, read)
 
 
+class After(NamedTuple):
+    """What one more batch leaves: the state with its own counts, those of all, and values."""
+
+    state: State
+    counts: Any
+    seen: Seen
+    value: float
+    objective: float
+
+
 def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left:
-    """What is left after one more batch: one sweep over it, from the counts so far or a start."""
+    """What is left after one more batch."""
     algorithm, model = estimator._algorithm_of_batches(), estimator._model(read)
     rng = spawn_generators(check_random_state(estimator.random_state), 1)[0]
-    if running is None:
-        before, seen, history = algorithm.start(model, rng), None, []
-    else:
-        before, history = algorithm.before_batch(model, running), estimator.history_.tolist()
-        seen = estimator._learned.seen
-    state, value = algorithm.sweep(before, model, rng)
-    finished = model.finished(state, goes_on=False)
+    before = None if running is None else estimator._learned.seen
+    steps, (sizes, decay) = setting_of(estimator, "step_sizes"), model.pieces()
+    decay = decay if steps.decay is None else steps.decay
+    past = Past(running, before, sizes, decay, steps.offset, rng)
+    one_batch = _in_one_step if sizes is None else _in_steps
+    after = one_batch(estimator, algorithm, model, read, past)
+    finished = model.finished(after.state, goes_on=False)
     if not algorithm.keeps_work:
         finished = finished._replace(work=None)
-    batch = estimator._batch_of(read, finished)
-    seen_now = seen_after(seen, batch, estimator)
-    steps = setting_of(estimator, "step_sizes")
-    step = step_for(seen, seen_now, 1.0 if steps.decay is None else steps.decay, steps.offset)
+    finished = estimator._with_running_counts(finished, after.counts, model)
+    history = [] if running is None else estimator.history_.tolist()
+    fits = [Fit(finished, [*history, after.value], False, after.objective)]
+    left = left_of(estimator, algorithm, model, read, fits)
+    rare = estimator._rare_of_all(after.counts, after.seen, read)
+    return left._replace(
+        learned=left.learned._replace(seen=after.seen, rare=rare),
+        attributes={**left.attributes, "n_batches_seen_": after.seen.n_batches},
+    )
+
+
+class Past(NamedTuple):
+    """What a batch goes on from, and how.
+
+    Attributes
+    ----------
+    running : Running or None
+        Counts so far; None: there are none.
+    seen : Seen or None
+    sizes : ndarray of int or None
+        Tokens of each step; None: all are one.
+    decay, offset : float
+    rng : numpy.random.Generator
+    """
+
+    running: Running | None
+    seen: Seen | None
+    sizes: Any
+    decay: float
+    offset: float
+    rng: np.random.Generator
+
+
+def _in_one_step(
+    estimator: Any, algorithm: Algorithm, model: Model, read: Reading, past: Past
+) -> After:
+    """One sweep over a batch, from the counts so far or a start, which are then mixed."""
+    running, seen, _, decay, offset, rng = past
+    if running is None:
+        before = algorithm.start(model, rng)
+    else:
+        before = algorithm.before_batch(model, running)
+    state, value = algorithm.sweep(before, model, rng)
+    now = seen_after(seen, estimator._batch_of(read, state), estimator)
+    step = step_for(seen, now, decay, offset)
     counts = mapped(lambda one: step.batch * one, state.counts)
     if running is not None:
         counts = mixed(running.counts, step.running, state.counts, step.batch)
-    value, objective = algorithm.batch_values(before, state, value, model, step.scale)
-    finished = estimator._with_running_counts(finished, counts, model)
-    fits = [Fit(finished, [*history, value], False, objective)]
-    left = left_of(estimator, algorithm, model, read, fits)
-    rare = estimator._rare_of_all(counts, seen_now, read)
-    return left._replace(
-        learned=left.learned._replace(seen=seen_now, rare=rare),
-        attributes={**left.attributes, "n_batches_seen_": seen_now.n_batches},
-    )
+    values = algorithm.batch_values(before, state, value, model, step.scale)
+    return After(state, counts, now, *values)
+
+
+def _in_steps(
+    estimator: Any, algorithm: Algorithm, model: Model, read: Reading, past: Past
+) -> After:
+    """The pieces of a batch one after the other, each mixed in before the next is inferred.
+
+    From the beginning on counts stand for all tokens, those of the batch among them.
+    """
+    running, seen, sizes, decay, offset, rng = past
+    hyper = model.hyper()
+    state = State(None, prior := model.prior(hyper), hyper)
+    whole = seen_after(seen, estimator._batch_of(read, state), estimator)
+    if running is None or seen is None:
+        counts, n_before = model.first_counts(prior, rng, whole.mass), 0
+    else:
+        counts, n_before = (
+            mapped(lambda one: one * (whole.mass / seen.mass), running.counts),
+            seen.n_tokens,
+        )
+        state = state._replace(weights=running.kept)
+    rho = step_size(n_before + np.cumsum(sizes), sizes, decay, offset)
+    steps = Step(1.0 - rho, rho * whole.mass / sizes, whole.mass / sizes)
+    found = model.step_on(counts, prior, steps, averages=algorithm.averages)
+    state = state._replace(unexplained=found.unexplained, n_sweeps=1)
+    # Sequences that nothing explains turn out on the way.
+    now = seen_after(seen, estimator._batch_of(read, state), estimator)
+    counts = mapped(lambda one: one * (now.mass / whole.mass), found.counts)
+    scale = now.mass / max(1, now.n_tokens - n_before)
+    state, value = algorithm.after_steps(model, state._replace(counts=counts), found.total, scale)
+    return After(state, counts, now, value, value)
 
 
 def _check_streaming(estimator: Any, learned: Learned | None) -> None:

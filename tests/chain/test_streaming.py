@@ -120,6 +120,8 @@ def model_of(kind, batches, **settings):
         "alpha": ALPHA,
         "beta": BETA,
         "emission": Symbols(vocabulary=WORDS, handle_unknown="error"),
+        # Where labels may name states a batch is one step (else see `test_streams`).
+        "supervision": "y",
     }
     return kind(K, init=posteriors(batches[0]), **usual | settings)
 

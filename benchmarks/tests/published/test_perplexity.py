@@ -48,6 +48,13 @@ def test_fixed_concentrations_stay(results):
         assert {*curves[0]["beta"]} == {0.03}
 
 
+def test_a_chain_from_where_cvb_ended_foresees_better_than_twice_its_sweeps_alone(results):
+    rows = results["averaged"]["rows"]
+    assert fmean(rows["then samples"]["perplexity"]) < fmean(rows["2 x"]["perplexity"])
+    averaged = perplexity.tables(results)["averaged"]
+    assert [row[0] for row in averaged.rows][1] == "CVB, then 100 sweeps of Gibbs, averaged"
+
+
 def test_unigram_perplexity_by_hand():
     sentences = perplexity.Split([["a", "a", "b"]], [["a", "c"]], {"a", "b", "c"})
     found = perplexity.unigram_perplexity(sentences)

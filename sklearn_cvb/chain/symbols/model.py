@@ -46,10 +46,13 @@ from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
 from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint, noted
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
+from sklearn_cvb.learning.model import Drawn, Inferred, Model, Pieces, State
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
+# How fast steps of `partial_fit` get smaller for windows of long sequences and for short sequences.
+# Maximum likelihood keeps nothing of a rare word that is forgotten, and VB little.
+DECAYS = {"EM": (0.7, 1.0), "VB": (0.6, 1.0), "CVB": (0.6, 0.8)}
 _RESAMPLE = {
     "token": sampling.sweep_by_token,
     "sequence": sampling.sweep_by_sequence,
@@ -67,6 +70,14 @@ class Logged(NamedTuple):
     def logs(self, cells: Cells) -> Weights:
         """Made without underflow."""
         return expected_log(self.counts, self.prior, cells)
+
+
+class InSteps(NamedTuple):
+    """How batches of `partial_fit` are gone through (see `chain.symbols.steps`)."""
+
+    length: int = 100  # tokens of a window, at most
+    decays: tuple[float, float] = DECAYS["VB"]
+    is_named: bool = False  # whether labels may name states, in this batch or another
 
 
 class ChainFacts(NamedTuple):
@@ -91,6 +102,7 @@ class ChainSettings(NamedTuple):
     # Whether unknown words take the mean count of words seen once in what samples tell.
     counts_rare: bool = False
     n_threads: int = 1  # of one restart
+    in_steps: InSteps = InSteps()  # how batches are gone through
 
 
 @dataclass(frozen=True)
@@ -370,6 +382,25 @@ class SymbolChain(Model):
         nothing = HMMCounts(*map(np.zeros_like, counts))
         return prior, Start(None, posterior_mean(nothing, prior, self.cells))
 
+    def pieces(self) -> Pieces:
+        """Windows of long sequences, short ones, or all that is named at once."""
+        from sklearn_cvb.chain.symbols import steps
+
+        return steps.pieces_of(self.problem, self.settings.in_steps)
+
+    def first_counts(self, prior: Prior, rng: np.random.Generator, mass: float) -> HMMCounts:
+        """Those that the start is worth."""
+        from sklearn_cvb.chain.symbols import steps
+
+        return steps.first_counts(self._beginning(prior, rng)(), self.problem, mass)
+
+    def step_on(self, counts: HMMCounts, prior: Prior, given: Any, *, averages: bool) -> Inferred:
+        """Window by window."""
+        from sklearn_cvb.chain.symbols import steps
+
+        length = self.settings.in_steps.length
+        return steps.stepped(self.problem, counts, prior, given, length, averages)
+
 
 def merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
     """Weights of the states that are left of those of random weights."""
@@ -380,6 +411,10 @@ def merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
 
 class TokenChain(SymbolChain):
     """The same problem with a token left out at a time (Algorithm 1): tokens are independent."""
+
+    def pieces(self) -> Pieces:
+        """A batch is one step."""
+        return Pieces(None, 1.0)
 
     def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""

@@ -37,7 +37,13 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.chain.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
-from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
+from sklearn_cvb.chain.symbols.model import (
+    DECAYS,
+    ChainSettings,
+    InSteps,
+    SymbolChain,
+    TokenChain,
+)
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
     with_words,
@@ -100,11 +106,14 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     problem = problem_of(corpus, lattice, cells)
     messages = (*messages, *of_words, *of_labels)
+    read = Reading(problem, words, attributes, messages)
     longest, n_tokens = problem.longest
-    if 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE:
+    is_whole = 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE
+    # What is gone through in steps leaves nothing out.
+    if is_whole and not (streams and model(hmm, read).pieces().sizes is not None):
         giant = int(np.diff(problem.corpus.starts).argmax())
-        messages = (*messages, HALF_OF_ALL.format(giant))
-    return Reading(problem, words, attributes, messages)
+        read = read._replace(messages=(*messages, HALF_OF_ALL.format(giant)))
+    return read
 
 
 def words_and_cells(
@@ -180,6 +189,8 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         temperatures = hmm._kept().temperatures
         coldest = None if temperatures is None else min(temperatures)
     n_restarts = 1 if hmm._fixed_start(read) else asked.n_restarts
+    update = getattr(hmm, "update", None)
+    algorithm = "EM" if hmm._no_posterior else "CVB" if left_out else "VB"
     init = usual_start(hmm, read) if hmm.init is None else hmm.init
     if hmm.init is None and init == "parameter" and left_out and left_out.update == "token":
         init = "word"
@@ -198,6 +209,9 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         coldest,
         counts_rare=asked.handle_unknown in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
+        in_steps=InSteps(
+            getattr(update, "length", _WINDOW), DECAYS[algorithm], hmm.supervision == "y"
+        ),
     )
 
 

@@ -1,0 +1,218 @@
+"""Batches that are gone through in steps, each from the counts of all before: stochastic inference.
+
+A long sequence is cut into windows, whose borders are inferred with them and not counted (Foti, Xu,
+Laird and Fox 2014, "Stochastic variational inference for hidden Markov models"); a short one is a
+window of its own. EM and CVB infer under the means of the running counts, VB under exp E[log].
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Problem, entry_cells, entry_states
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, expected_log, log_weights, posterior_mean
+from sklearn_cvb.chain.starts import Start, counts_from_marginals
+from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes
+from sklearn_cvb.kernels.chain.log_space import (
+    add_pairs_log,
+    forward_backward_log,
+    forward_pass_log,
+)
+from sklearn_cvb.kernels.chain.windows import (
+    Below,
+    Moving,
+    Room,
+    Spans,
+    step_through_windows,
+)
+from sklearn_cvb.learning.model import Inferred, Pieces, mixed
+
+if TYPE_CHECKING:
+    from sklearn_cvb.chain.symbols.model import InSteps
+
+# Tokens of a border.
+BORDER = 10
+# How fast steps get smaller where a dictionary or labels name states: nothing is to be forgotten.
+_NAMED = 1.0
+
+
+class Cut(NamedTuple):
+    """Windows of a problem, in order."""
+
+    begin: np.ndarray
+    end: np.ndarray
+    sequence: np.ndarray  # which sequence each is of
+
+
+def pieces_of(problem: Problem, in_steps: "InSteps") -> Pieces:
+    """In how many steps a batch is gone through, and how fast these get smaller.
+
+    Sequences whose states are named, by a dictionary or labels, are one step together unless they
+    are long: what a sentence alone says of a tag is in the dictionary already.
+    """
+    starts, cells, length = problem.corpus.starts, problem.cells, in_steps.length
+    is_named = in_steps.is_named or problem.any_told or not cells.is_full
+    is_long = starts[-1] >= length * problem.corpus.n_sequences
+    if (is_named and not is_long) or (cells.topology is not None and cells.topology.tied):
+        return Pieces(None, _NAMED)
+    begin, end, _ = cut_of(problem, length)
+    sizes = _given_before(problem, end) - _given_before(problem, begin)
+    return Pieces(sizes, _NAMED if is_named else in_steps.decays[0 if is_long else 1])
+
+
+def cut_of(problem: Problem, length: int) -> Cut:
+    """Each sequence in as few equal windows of at most `length` steps as hold it."""
+    starts = problem.corpus.starts
+    lengths = np.diff(starts)
+    n_windows = -(-lengths // length)
+    sequence = np.repeat(np.arange(len(lengths)), n_windows)
+    number = np.arange(len(sequence)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
+    each = n_windows[sequence]
+    begin, end = (starts[sequence] + lengths[sequence] * at // each for at in (number, number + 1))
+    return Cut(begin, end, sequence)
+
+
+def _given_before(problem: Problem, tokens: np.ndarray) -> np.ndarray:
+    """How many tokens are before these that are no ends of sequences."""
+    if problem.places is None:
+        return tokens
+    return np.append(0, np.cumsum(problem.places >= 0))[tokens]
+
+
+def first_counts(start: Start, problem: Problem, mass: float) -> HMMCounts:
+    """Counts whose means a first window is inferred under: of weights, or of posteriors."""
+    if start.weights is None:
+        assert start.posterior is not None, "a start has weights or posteriors"
+        return counts_from_marginals(problem, start.posterior)
+    each = mass / problem.cells.n_states
+    first, transition, emission = start.weights
+    return HMMCounts(first.copy(), each * transition, each * emission)
+
+
+def lifted(prior: Prior, problem: Problem) -> Prior:
+    """A prior with a little where it is 0: the cells of a row share one count.
+
+    Without it a window could use nothing that those before had not: no new word, no new step.
+    """
+    cells, (fixed_start, fixed_rows, fixed_words) = problem.cells, prior.fixed
+    n, topology = cells.n_states, cells.topology
+    start = np.where((prior.start == 0) & ~fixed_start, 1.0 / n, 0.0)
+    start[cells.n_emitting :] = 0.0
+    transition = np.where((prior.transition == 0) & ~fixed_rows[:, None], 1.0 / n, 0.0)
+    if topology is not None:
+        start, transition = topology.masked(start, transition)
+    emission = np.where((prior.emission == 0) & ~fixed_words[cells.state], 1.0 / cells.n_rows, 0.0)
+    return prior._replace(
+        start=prior.start + start,
+        start_total=prior.start_total + float(start.sum()),
+        transition=prior.transition + transition,
+        transition_total=prior.transition_total + transition.sum(axis=1),
+        emission=prior.emission + emission,
+        emission_total=prior.emission_total + cells.row_totals(emission),
+    )
+
+
+class Walk(NamedTuple):
+    """What stepping through windows needs, but for the counts."""
+
+    problem: Problem
+    prior: Prior  # lifted
+    spans: Spans
+    room: Room
+    averages: bool
+
+
+def stepped(
+    problem: Problem, counts: HMMCounts, prior: Prior, steps: Any, length: int, averages: bool
+) -> Inferred:
+    """Counts after all windows, each mixed in by its step; the sum of their log p(x) (nats).
+
+    The log p of a window is that of its own steps given the border before, under the counts of all
+    windows before it.
+    """
+    cut, prior = cut_of(problem, length), lifted(prior, problem)
+    walk = Walk(problem, prior, *_laid_out(problem, cut, steps), averages)
+    moving = _moving(counts, problem)
+    below = Below(*(getattr(prior, name) for name in Prior._fields[:-1]))
+    done, n_windows, total, lost = 0, len(cut.begin), 0.0, []
+    while done < n_windows:
+        done, value = step_through_windows(
+            (done, n_windows), walk.spans, problem.lattice, moving, below, averages, walk.room
+        )
+        total += value
+        if done < n_windows:
+            moving, value = _in_log_space(walk, moving, done)
+            total += value if np.isfinite(value) else 0.0
+            lost += [] if np.isfinite(value) else [cut.sequence[done]]
+            done += 1
+    return Inferred(_counts_of(moving), total, np.unique(np.array(lost, np.intp)))
+
+
+def _laid_out(problem: Problem, cut: Cut, steps: Any) -> tuple[Spans, Room]:
+    """Windows with their borders and steps, and buffers for any of them."""
+    starts, n, lattice = problem.corpus.starts, problem.cells.n_states, problem.lattice
+    before, after = starts[cut.sequence], starts[cut.sequence + 1]
+    first = np.maximum(cut.begin - BORDER, before)
+    last = np.minimum(cut.end + BORDER, after)
+    each = np.broadcast_to(np.asarray(steps.running), cut.begin.shape)
+    spans = Spans(
+        cut.begin, cut.end, first, last, first == before, each.copy(), np.array(steps.batch)
+    )
+    longest = int((last - first).max(initial=1))
+    entries = np.empty((3, longest * int(lattice.count.max(initial=1))))
+    tables = np.empty(n), *np.empty((2, n, n)), np.empty(n)
+    room = Room(entries[0], entries[1], entries[2], np.empty(longest), *tables)
+    return spans, room
+
+
+def _moving(counts: HMMCounts, problem: Problem) -> Moving:
+    start, transition, emission = (np.array(table) for table in counts)
+    totals = transition.sum(axis=1), problem.cells.row_totals(emission)
+    return Moving(start, transition, totals[0], emission, totals[1].astype(float), np.ones(1))
+
+
+def _counts_of(moving: Moving) -> HMMCounts:
+    unit = moving.unit[0]
+    return HMMCounts(*(unit * t for t in (moving.start, moving.transition, moving.emission)))
+
+
+def _in_log_space(walk: Walk, moving: Moving, i: int) -> tuple[Moving, float]:
+    """The step of a window that float64 loses; nothing, and -inf, where no path explains it."""
+    (problem, prior, spans, room, averages), counts = walk, _counts_of(moving)
+    cells, first, last = problem.cells, spans.first[i], spans.last[i]
+    begin, end = spans.begin[i], spans.end[i]
+    logs = expected_log(counts, prior, cells)
+    if not averages:
+        logs = log_weights(posterior_mean(counts, prior, cells))
+    lattice, work = problem.lattice, Passes(*room[:4])
+    tokens = Lattice(lattice.first[first:last], lattice.count[first:last], *lattice[2:])
+    states, cell, place = (
+        entry_states(tokens),
+        entry_cells(tokens),
+        np.repeat(np.arange(first, last), tokens.count),
+    )
+    weights = np.where(cell < 0, 0.0, logs.emission[cell])
+    start = logs.start if spans.is_start[i] else np.zeros(cells.n_states)
+    tables = logs.transition[None]
+    value = 0.0
+    for sign, stop in ((-1, begin), (1, end)):
+        if stop > first:
+            work.emission[: len(weights)] = weights
+            value += sign * forward_pass_log(start, tables, None, lattice, first, stop, work)
+    work.emission[: len(weights)] = weights
+    log_z = forward_backward_log(start, tables, None, lattice, first, last, len(weights), work)
+    if log_z == -np.inf:
+        return moving, log_z
+    pairs, own = np.zeros((2, *logs.transition.shape)), (place >= begin) & (place < end)
+    is_own = np.arange(first, last)
+    is_own = ((is_own >= begin) & (is_own < end)).astype(np.int64)
+    add_pairs_log(tables, None, is_own, lattice, first, last, work, pairs)
+    q = work.posterior[: len(weights)] * own
+    at_start = place == (first if begin == first else -1)
+    found = HMMCounts(
+        np.bincount(states[at_start], q[at_start], cells.n_states),
+        pairs[1],
+        np.bincount(cell + 1, q, len(cells.state) + 1)[1:],
+    )
+    kept, added = spans.kept[i], spans.added[i]
+    return _moving(mixed(counts, kept, found, added), problem), float(value)
