@@ -2,16 +2,30 @@
 
 from sklearn_cvb.emissions.categorical import Bernoulli, Categorical
 from sklearn_cvb.emissions.columns import Columns
+from sklearn_cvb.emissions.counts import Multinomial, NegativeBinomial
 from sklearn_cvb.emissions.emission import Emission
+from sklearn_cvb.emissions.gamma import Exponential, Gamma
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.poisson import Poisson
 from sklearn_cvb.settings import Symbols
 
-__all__ = ["Bernoulli", "Categorical", "Columns", "Gaussian", "Poisson", "Symbols"]
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "Columns",
+    "Exponential",
+    "Gamma",
+    "Gaussian",
+    "Multinomial",
+    "NegativeBinomial",
+    "Poisson",
+    "Symbols",
+]
 
 # The words that the parameter `emission` takes, beside "categorical" for symbols.
 NAMED: dict[str, type[Emission]] = {
     "gaussian": Gaussian,
     "bernoulli": Bernoulli,
     "poisson": Poisson,
+    "exponential": Exponential,
 }

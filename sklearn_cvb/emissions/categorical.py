@@ -17,6 +17,7 @@ from sklearn_cvb.emissions.emission import (
     LinearScores,
     Observations,
     OutsideSupport,
+    Scores,
     as_units,
     positive,
     refuse_outside,
@@ -144,15 +145,25 @@ class CategoricalFamily(Family):
         """The same, spread over the categories, (..., F, K)."""
         return np.repeat(self._by_column(counts), self.sizes, axis=-2)
 
+    def _counts(self, statistics: np.ndarray) -> np.ndarray:
+        return np.maximum(statistics, 0.0)
+
+    def _base(self, statistics: np.ndarray) -> float:
+        """What all states have alike of the log probability of all steps."""
+        return 0.0
+
+    def _linear(self, logs: np.ndarray) -> LinearScores:
+        return LinearScores(logs[None])
+
     def _posterior(self, statistics: np.ndarray) -> np.ndarray:
-        return np.maximum(statistics, 0.0) + self.prior
+        return self._counts(statistics) + self.prior
 
     def _floored(self, point: np.ndarray) -> np.ndarray:
         point = np.maximum(point, self.floor)
         return point / self._totals(point)
 
     def most_likely(self, statistics: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
-        counts = self._posterior(statistics) if self.is_given else np.maximum(statistics, 0.0)
+        counts = self._posterior(statistics) if self.is_given else self._counts(statistics)
         totals = self._totals(counts)
         if kept is None:
             kept = 1.0 / self._totals(np.ones_like(counts))
@@ -168,13 +179,13 @@ class CategoricalFamily(Family):
         return drawn / self._totals(drawn)
 
     def at(self, point: np.ndarray) -> LinearScores:
-        return LinearScores(np.log(point)[None])
+        return self._linear(np.log(point))
 
     def expected(self, statistics: np.ndarray) -> LinearScores:
         counts = self._posterior(statistics)
-        return LinearScores((digamma(counts) - digamma(self._totals(counts)))[None])
+        return self._linear(digamma(counts) - digamma(self._totals(counts)))
 
-    def predictive(self, statistics: np.ndarray) -> LinearScores:
+    def predictive(self, statistics: np.ndarray) -> Scores:
         counts = self._posterior(as_units(statistics))
         return LinearScores(np.log(counts) - np.log(self._totals(counts)))
 
@@ -182,7 +193,8 @@ class CategoricalFamily(Family):
         counts = self._posterior(statistics)
         prior = np.broadcast_to(self.prior, counts.shape)
         of_totals = gammaln(self._by_column(counts)) - gammaln(self._by_column(prior))
-        return float((gammaln(counts) - gammaln(prior)).sum() - of_totals.sum())
+        value = (gammaln(counts) - gammaln(prior)).sum() - of_totals.sum()
+        return float(value) + self._base(statistics)
 
     def log_prior(self, point: np.ndarray) -> float:
         return float(xlogy(self.prior, point).sum()) if self.is_given else 0.0

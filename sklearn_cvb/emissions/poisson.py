@@ -1,26 +1,22 @@
 """Poisson emissions: columns of counts, independent given the state."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gammaln, xlogy
+from scipy.special import gammaln, xlogy
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
     Emission,
-    Family,
     LinearScores,
     Observations,
     Scores,
     as_units,
-    positive,
-    refuse_outside,
     refuse_where,
     spread,
-    table_of,
     with_zeros,
 )
+from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
 
 # EM's smallest rate, as a share of the column's mean.
 _SMALLEST_RATE = 1e-6
@@ -62,16 +58,9 @@ class Poisson(Emission):
 
     def bind(self, table: np.ndarray, n_states: int) -> "PoissonFamily":
         """The family, with the mean of each column as the prior's where none is given."""
-        observed = ~np.isnan(table)
-        total = np.where(observed, table, 0.0).sum(axis=0)
-        means = total / np.maximum(observed.sum(axis=0), 1)
-        means = np.where(means > 0, means, 1.0)
-        shape = 1.0 if self.shape_prior is None else positive("shape_prior", self.shape_prior)
-        rates = shape / means
-        if self.rate_prior is not None:
-            rates = np.full_like(means, positive("rate_prior", self.rate_prior))
-        is_given = self.shape_prior is not None or self.rate_prior is not None
-        return PoissonFamily(shape, rates, means * _SMALLEST_RATE, n_states, is_given)
+        means = means_of(table)
+        prior = rate_prior(self.shape_prior, self.rate_prior, means)
+        return PoissonFamily(prior._replace(smallest=means * _SMALLEST_RATE), n_states)
 
 
 def _stirling_rest(x: np.ndarray) -> np.ndarray:
@@ -152,20 +141,12 @@ class PoissonScores(NamedTuple):
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
 
 
-class PoissonFamily(Family):
-    """A point is an array of rates, (D, K)."""
+class PoissonFamily(RateFamily):
+    """Statistics are sums and numbers of steps of each column, and what all states have alike."""
 
-    def __init__(
-        self, shape: float, rates: np.ndarray, floor: np.ndarray, n_states: int, is_given: bool
-    ) -> None:
-        self.shape = shape
-        self.rates: np.ndarray = rates[:, None]
-        self.floor: np.ndarray = floor[:, None]
-        self.n_states = n_states
-        self.n_columns: int = len(rates)
-        self.n_statistics: int = 2 * len(rates) + 1
-        self.n_parameters: int = n_states * len(rates)
-        self.is_given = is_given
+    def __init__(self, prior: RatePrior, n_states: int) -> None:
+        super().__init__(prior, n_states)
+        self.n_statistics: int = 2 * self.n_columns + 1
 
     def read(self, table: np.ndarray) -> Observations:
         wrong = (table < 0) | (table != np.floor(table))
@@ -176,33 +157,13 @@ class PoissonFamily(Family):
         base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
         return Observations(values, observed, np.hstack([values, there, base]))
 
-    def _parts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sums and numbers of steps, (..., D, K) each."""
+    def _sums(self, statistics: np.ndarray) -> Sums:
         counts, n = np.maximum(statistics, 0.0), self.n_columns
-        return counts[..., :n, :], counts[..., n : 2 * n, :]
+        total, steps = counts[..., :n, :], counts[..., n : 2 * n, :]
+        return Sums(total, steps, steps)
 
-    def _posterior(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Shapes and rates of the Gamma distributions."""
-        total, count = self._parts(statistics)
-        return total + self.shape, count + self.rates
-
-    def most_likely(self, statistics: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
-        if self.is_given:
-            shape, rate = self._posterior(statistics)
-            return np.maximum(shape / rate, self.floor)
-        total, count = self._parts(statistics)
-        if kept is None:
-            kept = np.broadcast_to(self.shape / self.rates, total.shape)
-        found = np.where(count > FEWEST, total / np.maximum(count, FEWEST), kept)
-        return np.maximum(found, self.floor)
-
-    def mean(self, statistics: np.ndarray) -> np.ndarray:
-        shape, rate = self._posterior(statistics)
-        return shape / rate
-
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        shape, rate = self._posterior(statistics)
-        return np.maximum(rng.standard_gamma(shape) / rate, 1e-300)
+    def _base(self, statistics: np.ndarray) -> float:
+        return float(statistics[..., -1, :].sum())
 
     def _linear(self, log_rates: np.ndarray, rates: np.ndarray) -> LinearScores:
         base = np.ones((1, log_rates.shape[-1]))
@@ -213,43 +174,11 @@ class PoissonFamily(Family):
             return PoissonScores(point)
         return self.linear_at(point)
 
-    def linear_at(self, point: np.ndarray) -> LinearScores:
-        return self._linear(np.log(point), point)
-
-    def expected(self, statistics: np.ndarray) -> LinearScores:
-        shape, rate = self._posterior(statistics)
-        return self._linear(digamma(shape) - np.log(rate), shape / rate)
-
     def predictive(self, statistics: np.ndarray) -> Scores:
         return NegativeBinomialScores(*self._posterior(as_units(statistics)))
-
-    def log_evidence(self, statistics: np.ndarray) -> float:
-        shape, rate = self._posterior(statistics)
-        value = self.shape * np.log(self.rates) - shape * np.log(rate)
-        value = value + gammaln(shape) - gammaln(self.shape)
-        return float(value.sum() + statistics[..., -1, :].sum())
-
-    def log_prior(self, point: np.ndarray) -> float:
-        if not self.is_given:
-            return 0.0
-        return float((self.shape * np.log(point) - self.rates * point).sum())
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(point.T[states]).astype(np.float64)
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return point.T, point.T
-
-    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
-        from scipy.stats import gamma
-
-        shape, rate = self._posterior(statistics)
-        return {"rates": gamma(shape.T, scale=1.0 / rate.T)}
-
-    def point_of(self, given: dict[str, Any]) -> np.ndarray:
-        rates = table_of(given, "rates", (self.n_states, self.n_columns))
-        refuse_outside("rates", rates, rates > 0, "must be positive")
-        return np.ascontiguousarray(rates.T)
-
-    def attributes(self, point: np.ndarray) -> dict[str, Any]:
-        return {"rates_": np.ascontiguousarray(point.T)}

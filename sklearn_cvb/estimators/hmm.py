@@ -103,7 +103,7 @@ class Emissions(Parameters):
     ----------
     emission : str or object of `sklearn_cvb.emissions`
         What a state emits: symbols ("categorical", or ``Symbols(vocabulary=...)``), or numbers:
-        "gaussian", "bernoulli", "poisson", or an object that says more, such as
+        "gaussian", "bernoulli", "poisson", "exponential", or an object that says more, such as
         ``Gaussian(covariance_type="diag")``. With numbers a sequence is an array of shape (length,
         n_columns), or (length,) for a single column, with NaN where values are missing; `init` is
         "kmeans" (the default), "token", arrays or a fitted model; `beta` is for symbols alone. CVB
@@ -118,7 +118,8 @@ class Emissions(Parameters):
         Of normal emissions, in the shapes of scikit-learn's mixtures: means (n_components,
         n_columns), the others by `covariance_type`. In a posterior, expected means and precisions.
     rates_, probabilities_ : ndarray of shape (n_components, n_columns)
-        Of Poisson and Bernoulli emissions.
+        Of Poisson, exponential and Gamma, and of Bernoulli, negative binomial and multinomial
+        emissions.
     category_probabilities_ : list of ndarray of shape (n_components, n_categories)
         Of `Categorical` emissions, for each column.
     parts_ : list of dict

@@ -10,7 +10,17 @@ import numpy as np
 from scipy import stats
 from sklearn.base import clone
 
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions import (
+    Bernoulli,
+    Categorical,
+    Columns,
+    Exponential,
+    Gamma,
+    Gaussian,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+)
 
 MEAN, STRENGTH, DEGREES = np.array([1.0, 90.0, -2.5]), 0.4, 4.5
 MATRIX = np.array([[0.8, 1.0, 0.01], [1.0, 90.0, 0.2], [0.01, 0.2, 0.02]])
@@ -113,6 +123,35 @@ def poisson_predictive(x, k, table, posterior):
     return total
 
 
+def gamma_predictive(of_values):
+    def predictive(x, k, table, posterior):
+        total = 0.0
+        for d in np.flatnonzero(~np.isnan(x)):
+            n, average, _ = counted(table[:, d], posterior[:, k])
+            shape, rate = 1.3 + of_values * n, 0.6 + n * average
+            total += stats.betaprime.logpdf(x[d], of_values, shape, scale=rate)
+        return total
+
+    return predictive
+
+
+def negative_binomial_predictive(x, k, table, posterior):
+    total = 0.0
+    for d in np.flatnonzero(~np.isnan(x)):
+        n, average, _ = counted(table[:, d], posterior[:, k])
+        # scipy counts failures before `size` successes by their probability, which has a Beta.
+        total += stats.betanbinom.logpmf(x[d], 4, 0.7 + 4 * n, 1.6 + n * average)
+    return total
+
+
+def multinomial_predictive(x, k, table, posterior):
+    if np.isnan(x).any():
+        return 0.0
+    seen = ~np.isnan(table).any(axis=1)
+    counts = 0.45 + posterior[seen, k] @ table[seen]
+    return stats.dirichlet_multinomial.logpmf(x.astype(int), counts, int(x.sum()))
+
+
 def categorical_predictive(x, k, table, posterior):
     total = 0.0
     for d in np.flatnonzero(~np.isnan(x)):
@@ -173,6 +212,26 @@ def bernoulli_density(x, k, shown):
 def poisson_density(x, k, shown):
     seen = ~np.isnan(x)
     return stats.poisson.logpmf(x[seen], shown["rates_"][k][seen]).sum()
+
+
+def gamma_density(of_values):
+    def density(x, k, shown):
+        seen = ~np.isnan(x)
+        rates = shown["rates_"][k][seen]
+        return stats.gamma.logpdf(x[seen], of_values, scale=1 / rates).sum()
+
+    return density
+
+
+def negative_binomial_density(x, k, shown):
+    seen = ~np.isnan(x)
+    return stats.nbinom.logpmf(x[seen], 4, shown["probabilities_"][k][seen]).sum()
+
+
+def multinomial_density(x, k, shown):
+    if np.isnan(x).any():
+        return 0.0
+    return stats.multinomial.logpmf(x, int(x.sum()), shown["probabilities_"][k])
 
 
 def categorical_density(x, k, shown):
@@ -241,6 +300,17 @@ def poisson_log_prior(shown):
     return (stats.gamma.logpdf(rates, 1.3, scale=1 / 0.6) + np.log(rates)).sum()
 
 
+def negative_binomial_log_prior(shown):
+    p = shown["probabilities_"]
+    return (stats.beta.logpdf(p, 0.7, 1.6) + np.log(p) + np.log1p(-p)).sum()
+
+
+def multinomial_log_prior(shown):
+    """In the softmax basis."""
+    rows = shown["probabilities_"]
+    return sum(stats.dirichlet.logpdf(row, np.full(3, 0.45)) + np.log(row).sum() for row in rows)
+
+
 def categorical_log_prior(shown):
     """In the softmax basis."""
     rows = [row for table in shown["category_probabilities_"] for row in table]
@@ -260,6 +330,9 @@ def make_cases():
     bits = rng.integers(0, 2, (n, 2)).astype(float)
     counts = rng.poisson([3.0, 40.0], (n, 2)).astype(float)
     codes = rng.integers(0, 4, (n, 2)).astype(float)
+    own = np.random.default_rng(8)
+    waits = own.gamma(2.5, [0.5, 40.0], (n, 2))
+    trials = own.multinomial(12, [0.2, 0.5, 0.3], n).astype(float)
     mixed = np.column_stack([bits[:, 0], counts[:, 0], rng.normal(1.0, 0.8, n)])
     prior = {
         "mean_prior": MEAN,
@@ -306,6 +379,34 @@ def make_cases():
             bernoulli, bits, bernoulli_predictive, bernoulli_density, bernoulli_log_prior
         ),
         "poisson": Case(poisson, counts, poisson_predictive, poisson_density, poisson_log_prior),
+        "gamma": Case(
+            Gamma(shape=2.5, shape_prior=1.3, rate_prior=0.6),
+            waits,
+            gamma_predictive(2.5),
+            gamma_density(2.5),
+            poisson_log_prior,
+        ),
+        "exponential": Case(
+            Exponential(shape_prior=1.3, rate_prior=0.6),
+            waits,
+            gamma_predictive(1.0),
+            gamma_density(1.0),
+            poisson_log_prior,
+        ),
+        "negative binomial": Case(
+            NegativeBinomial(size=4, size_prior=0.7, count_prior=1.6),
+            counts,
+            negative_binomial_predictive,
+            negative_binomial_density,
+            negative_binomial_log_prior,
+        ),
+        "multinomial": Case(
+            Multinomial(concentration_prior=0.45),
+            trials,
+            multinomial_predictive,
+            multinomial_density,
+            multinomial_log_prior,
+        ),
         "categorical": Case(
             Categorical(concentration_prior=0.45, n_categories=4),
             codes,
@@ -317,7 +418,7 @@ def make_cases():
     }
     for name in list(cases):
         table = cases[name].table.copy()
-        if name in ("full", "tied"):
+        if name in ("full", "tied", "multinomial"):
             table[[2, 5]] = np.nan
         else:
             table[rng.random(table.shape) < 0.3] = np.nan

@@ -7,8 +7,22 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions, Windows
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions import (
+    Bernoulli,
+    Categorical,
+    Columns,
+    Exponential,
+    Gamma,
+    Gaussian,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+)
 
+_KINDS = [
+    *("full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical", "mixed"),
+    *("gamma", "exponential", "negative binomial", "multinomial"),
+]
 _UPDATES = ["sequence", "sequence", Windows(1), Windows(3), Windows(50)]
 
 
@@ -20,9 +34,7 @@ class Draw(NamedTuple):
 def draw(index):
     """The draw of this number: an unfitted model and its series."""
     rng = np.random.default_rng([20, index])
-    kind = rng.choice(
-        ["full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical", "mixed"]
-    )
+    kind = rng.choice(_KINDS)
     n_columns = int(rng.choice([1, 1, 2, 3, 7]))
     if kind == "mixed":
         n_columns = 4
@@ -67,7 +79,12 @@ def _series(kind, length, n_columns, rng):
     shape = (length, n_columns)
     if kind == "bernoulli":
         return (rng.random(shape) < 0.2 + 0.6 * state).astype(float)
-    if kind == "poisson":
+    if kind in ("gamma", "exponential"):
+        return rng.gamma(1.0, 0.1 + 9 * state, shape) + (1e-3 if kind == "gamma" else 0.0)
+    if kind == "multinomial":
+        shares = rng.dirichlet(np.ones(n_columns), 2)
+        return rng.multinomial(rng.integers(0, 9, length), shares[state[:, 0]]).astype(float)
+    if kind in ("poisson", "negative binomial"):
         return rng.poisson(1 + 9 * state + np.zeros(n_columns)).astype(float)
     if kind == "categorical":
         return rng.integers(0, 3, shape).astype(float)
@@ -98,7 +115,7 @@ def _strain(kind, series, rng):
             x[:] = x[rng.integers(0, min(2, len(x)), len(x))]
     if way == 6 and is_real:
         series[0][0, 0] = rng.choice([1e150, -1e150, 1e30])
-    if way == 7 and kind == "poisson":
+    if way == 7 and kind in ("poisson", "gamma", "exponential", "negative binomial"):
         series[0][0, 0] = rng.choice([1e15, 1e6])
     if way == 8 and is_real:
         for i, x in enumerate(series):
@@ -111,9 +128,11 @@ def _lose(kind, series, rng):
     for x in series:
         if way == 0:
             x[rng.random(len(x)) < 0.4] = np.nan
-        if way == 1:
+        if way == 1 and kind == "multinomial":
+            x[rng.random(len(x)) < 0.4] = np.nan
+        elif way == 1:
             x[rng.random(x.shape) < 0.4] = np.nan
-        elif way == 2 and x.shape[1] > 1:
+        elif way == 2 and x.shape[1] > 1 and kind != "multinomial":
             x[:, -1] = np.nan
     if way == 3 and len(series) > 1:
         series[1][:] = np.nan
@@ -138,6 +157,16 @@ def _emission(kind, rng):
         return Bernoulli(ones_prior=0.3 if is_given else None)
     if kind == "poisson":
         return Poisson(shape_prior=0.3 if is_given else None)
+    if kind == "gamma":
+        return Gamma(
+            shape=float(rng.choice([0.3, 2.0, 50.0])), shape_prior=0.3 if is_given else None
+        )
+    if kind == "exponential":
+        return Exponential(rate_prior=0.3 if is_given else None)
+    if kind == "negative binomial":
+        return NegativeBinomial(size=rng.choice([0.2, 3.0]), size_prior=0.3 if is_given else None)
+    if kind == "multinomial":
+        return Multinomial(concentration_prior=0.3 if is_given else None)
     if kind == "categorical":
         return Categorical(n_categories=3, concentration_prior=0.5 if is_given else None)
     if kind == "mixed":

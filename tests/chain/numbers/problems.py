@@ -2,7 +2,16 @@
 
 import numpy as np
 
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions import (
+    Bernoulli,
+    Categorical,
+    Columns,
+    Gamma,
+    Gaussian,
+    Multinomial,
+    NegativeBinomial,
+    Poisson,
+)
 
 EMISSIONS = {
     "full": Gaussian("full"),
@@ -11,6 +20,9 @@ EMISSIONS = {
     "spherical": Gaussian("spherical"),
     "bernoulli": Bernoulli(),
     "poisson": Poisson(),
+    "gamma": Gamma(shape=2.0),
+    "negative binomial": NegativeBinomial(size=3),
+    "multinomial": Multinomial(),
     "categorical": Categorical(n_categories=3),
     "columns": Columns([(Gaussian("diag"), [1]), (Bernoulli(), [0]), (Poisson(), [2])]),
 }
@@ -34,7 +46,12 @@ def numbers(kind, lengths, missing="", seed=0):
             x = x + state[:, None] * [2.0, -1.0]
         elif kind == "bernoulli":
             x = (rng.random((length, 2)) < 0.2 + 0.5 * state[:, None]).astype(float)
-        elif kind == "poisson":
+        elif kind == "gamma":
+            x = rng.gamma(2.0, 1.0 + 3.0 * state[:, None], (length, 2))
+        elif kind == "multinomial":
+            shares = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
+            x = rng.multinomial(5, shares[state]).astype(float)
+        elif kind in ("poisson", "negative binomial"):
             x = rng.poisson(2.0 + 6.0 * state[:, None] + np.zeros(2)).astype(float)
         elif kind == "categorical":
             x = np.minimum(rng.integers(0, 2, (length, 2)) + state[:, None], 2).astype(float)
@@ -43,7 +60,7 @@ def numbers(kind, lengths, missing="", seed=0):
                 [rng.random(length) < 0.5, rng.normal(3 * state), rng.poisson(2 + 3 * state)]
             ).astype(float)
         series.append(x)
-    if missing == "steps":
+    if missing == "steps" or (missing and kind == "multinomial"):
         for x in series:
             x[rng.random(len(x)) < 0.25] = np.nan
     elif missing == "values":

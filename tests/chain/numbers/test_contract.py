@@ -11,10 +11,11 @@ from sklearn_cvb.emissions import Gaussian
 
 KINDS = (EMHMM, VBHMM, CVBHMM, GibbsHMM)
 LENGTHS = (9, 30, 1, 12)
+VALUES = ("bernoulli", "columns", "poisson", "gamma", "negative binomial")
 SETTINGS = [
     (name, "full", True, "steps")
     if index % 2
-    else (name, "full", False, "values" if name in ("bernoulli", "columns", "poisson") else "")
+    else (name, "full", False, "values" if name in VALUES else "")
     for index, name in enumerate(EMISSIONS)
 ] + [("diag", topology, False, "") for topology in ("left-right", "independent", "constant")]
 SETTINGS += [("full", "full", False, "values"), ("tied", "full", True, "values")]
