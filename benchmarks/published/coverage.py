@@ -80,7 +80,7 @@ def _inside(model, truth, levels):
     """Mean coverage and width of transitions and emissions by level: (2, 2, n_levels)."""
     result = np.empty((2, 2, len(levels)))
     for column, level in enumerate(levels):
-        intervals = model.credible_intervals(level)
+        intervals = model.credible_intervals(level=level)
         for row, (name, true) in enumerate(zip(("transition", "emission"), truth, strict=True)):
             lower, upper = getattr(intervals, name)
             result[0, row, column] = np.mean((lower <= true) & (true <= upper))

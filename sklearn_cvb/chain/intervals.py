@@ -37,19 +37,27 @@ class CredibleIntervals(NamedTuple):
     emission : ndarray of shape (2, n_components, n_symbols)
         Of the emission probabilities; the unknown item, where there is one, is the last symbol.
         Of numbers a dict of arrays of shape (2, n_components, n_columns), or a list of such dicts.
+    draws : Draws or None
+        Draws from the posterior that the ends are quantiles of, where it is sampled.
     """
 
     start: np.ndarray
     transition: np.ndarray
     emission: Any
+    draws: Any = None
+
+
+def check_level(level: float) -> None:
+    """Raise unless the level is a probability."""
+    if not (isinstance(level, Real) and 0.0 < level < 1.0):
+        raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
 
 
 def mixture_intervals(
     posteriors: Iterable[tuple[HMMCounts, Prior]], cells: Cells, level: float
 ) -> CredibleIntervals:
     """Equal-tailed intervals under a mixture of equally probable Dirichlet posteriors."""
-    if not (isinstance(level, Real) and 0.0 < level < 1.0):
-        raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
+    check_level(level)
     tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
     components = [_dirichlets(counts, prior, cells) for counts, prior in posteriors]
     return CredibleIntervals(

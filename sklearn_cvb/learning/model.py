@@ -235,6 +235,30 @@ class Model:
         """What is kept of each kept sample itself; None for nothing."""
         return None
 
+    # Parameters and structures drawn in turn (see `calibrated`)
+
+    def free_rows(self, counts: Any, prior: Any) -> Any:
+        """The Dirichlet posteriors of all rows, cell after cell as flat counts have them."""
+        raise NotImplementedError
+
+    def weights_at(
+        self, theta: np.ndarray, counts: Any = None, rng: np.random.Generator | None = None
+    ) -> Any:
+        """Weights with these probabilities; what is no probability is its mean, or drawn."""
+        raise NotImplementedError
+
+    def draw_structures(self, weights: Any, rng: np.random.Generator) -> Drawn:
+        """The hidden structure of all units anew, given weights."""
+        raise NotImplementedError
+
+    def draw_parameters(self, counts: Any, prior: Any, rng: np.random.Generator) -> Any:
+        """Weights given the counts of whole structures."""
+        raise NotImplementedError
+
+    def counts_by_unit(self, sample: Any) -> Any:
+        """How often each unit of a sample uses each cell that it may leave: a sparse table."""
+        raise NotImplementedError
+
     # Stepwise EM
 
     def units(self) -> np.ndarray:
