@@ -38,7 +38,7 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
-from sklearn_cvb.estimators.uncertainty import Uncertainty
+from sklearn_cvb.estimators.uncertainty import Confidence, Uncertainty
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
@@ -860,7 +860,7 @@ def _holds_states(y: Any) -> bool:
     return any(reading.as_list(states) is not None for states in reading.as_list(y) or ())
 
 
-class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
+class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and
@@ -903,7 +903,10 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
     max_iter = 1000
     tol = 1e-7
 
-    _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
+    _no_posterior = (
+        "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior, or see "
+        "confidence_intervals"
+    )
 
     partial_fit = partial_fit
     _algorithm = EM

@@ -10,9 +10,10 @@ from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import mean_likelihoods
 from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.validation import Seed, check_choice, tell
+from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, tell
 
 if TYPE_CHECKING:
+    from sklearn_cvb.chain.confidence import ConfidenceIntervals
     from sklearn_cvb.chain.posterior_draws import Draws
 
 _UNNAMED = (
@@ -51,8 +52,8 @@ class Uncertainty:
 
         "calibrated" ones put it back. States are drawn at the mean parameters; the covariance of
         their counts is the information that is missing (Louis 1982). Parameters are drawn with the
-        inverse of the information that is left as covariance, and from each of 25 such draws 4
-        sweeps of Gibbs sampling are made, the last two of which stay: 120 sweeps in all.
+        inverse of the information that is left as covariance, and from each of 25 such draws 5
+        sweeps of Gibbs sampling are made, the last two of which stay: 145 sweeps in all.
 
         `GibbsHMM` has "samples": the mixture over those that its chain kept. States may change
         their names during a chain (label switching): intervals then cover all of a state's roles.
@@ -174,3 +175,87 @@ class Uncertainty:
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
         """Counts and priors of the posteriors whose mixture stands for the posterior."""
         return [self._observed.posterior(learned)]
+
+
+class Confidence:
+    """Intervals of estimates that have no posterior."""
+
+    _observed: Any
+
+    def confidence_intervals(
+        self,
+        X: Any = None,
+        y: Any = None,
+        level: float = 0.95,
+        *,
+        method: str | None = None,
+        n_bootstrap: int = 200,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> "ConfidenceIntervals":
+        """Confidence intervals and standard errors of all parameters.
+
+        "louis": the inverse of the observed information, which is that of complete data minus what
+        is missing as long as states are not seen: the covariance of counts over the paths (Louis
+        1982). Exact with up to 300 cells, and from 40 drawn paths of each sequence with more.
+        Normal intervals of log odds; what is estimated as 0 or 1 has none, and its interval has no
+        width.
+
+        "bootstrap": data are drawn from the model, as many and as long and with labels where `y`
+        has some, and it is fitted to them from where it is; the intervals are quantiles of these
+        fits (Efron and Tibshirani 1993, chapter 6).
+
+        Parameters
+        ----------
+        X, y : as in `fit`, default=None
+            What the model was fitted to, unless it was fitted with ``warm_start=True``.
+        level : float, default=0.95
+            How often such intervals hold the truth.
+        method : {"louis", "bootstrap"} or None, default=None
+            None is "louis" for symbols, "bootstrap" for numbers, which have no other.
+        n_bootstrap : int, default=200
+            How many fits.
+        n_jobs : int or None, default=None
+            Threads that fit; the result does not depend on it.
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        ConfidenceIntervals
+            `start`, `transition`, `emission`, and `standard_errors`.
+
+        Raises
+        ------
+        ValueError
+            If X is not what the model was fitted to, or for "louis" of numbers.
+
+        References
+        ----------
+        Louis (1982), "Finding the observed information matrix when using the EM algorithm",
+        Journal of the Royal Statistical Society B 44.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "a", "b"], ["b", "b", "a"]] * 5
+        >>> y = [[0, 1, -1, -1], [1, -1, 1], [0, 1, -1], [1, -1, 0]] * 5
+        >>> model = EMHMM(2, supervision="y", random_state=0).fit(X, y)
+        >>> found = model.confidence_intervals(X, y)
+        >>> lower, upper = found.transition
+        >>> bool(((lower <= model.transmat_) & (model.transmat_ <= upper)).all())
+        True
+        >>> found.standard_errors["emission"].shape
+        (2, 3)
+        """
+        from sklearn_cvb.chain.confidence import by_bootstrap, by_information
+        from sklearn_cvb.chain.posterior_draws import training
+
+        methods = ("louis", "bootstrap") if self._observed.has_vocabulary else ("bootstrap",)
+        method = methods[0] if method is None else method
+        check_choice("method", method, methods)
+        check_level(level)
+        check_counts(n_bootstrap=n_bootstrap)
+        read = training(self, learned_of(self), X, y)
+        if method == "louis":
+            return by_information(self, read, level, random_state)
+        return by_bootstrap(self, read, y, (level, n_bootstrap), n_jobs, random_state)

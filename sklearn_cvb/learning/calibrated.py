@@ -19,13 +19,15 @@ from sklearn_cvb.learning.dirichlet import FreeRows, draw_rows
 from sklearn_cvb.learning.model import Model
 
 # Structures drawn at the mean parameters; runs, sweeps of each, and how many of these are kept.
-N_STRUCTURES, N_RUNS, N_SWEEPS, N_KEPT = 20, 25, 4, 2
+N_STRUCTURES, N_RUNS, N_SWEEPS, N_KEPT = 20, 25, 5, 2
 # A direction of which less than this share is known is as if so much were.
 _LEAST_KNOWN = 0.02
 # Above so many cells and drawn counts only the directions that miss most are sought, so many.
 _DENSE, _N_DIRECTIONS = 1500, 200
 # Relative steps of numerical derivatives, and a share of what is missing that is rounding.
 _STEP, _ROUNDING = 1e-4, 1e-12
+# So many cells have exact derivatives.
+_FEW_CELLS = 300
 
 
 def standardised(counts: csr_array, rows: FreeRows) -> csr_array:
@@ -199,3 +201,23 @@ def short_runs(
         delayed(run)(number, rng) for number, rng in enumerate(generators[1:])
     )
     return [one for kept in found for one in kept]
+
+
+def observed_errors(
+    model: Model, counts: Any, prior: Any, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean probabilities, and standard errors of their logs by the observed information.
+
+    What is missing is exact where there are few cells, and drawn where there are many.
+    """
+    listed = model.free_rows(counts, prior)
+    rows, size = listed.whole(), len(listed.u)
+    if size <= _FEW_CELLS:
+        scale = np.where(rows.u > 0, rows.u, np.inf) ** -0.5
+        across = np.zeros((len(scale), len(scale)))
+        across[:size, :size] = exact_covariance(model, listed)
+        missing = missing_of(scale[:, None] * across * scale, roots_of(rows))
+    else:
+        weights = model.weights_at(listed.mean, counts, None)
+        missing = missing_in(drawn_deviations(model, weights, 2 * N_STRUCTURES, rng), rows, rng)
+    return listed.mean, standard_errors(rows, missing)[:size]

@@ -237,7 +237,7 @@ def split(model, cells):
 
 
 def test_runs_begin_and_end_where_they_are_told():
-    """Twenty-five runs, the last two of four sweeps, and the same for any number of threads."""
+    """Twenty-five runs, the last two of five sweeps, and the same for any number of threads."""
     _, model, counts, prior = bound("labels")
 
     def runs(n_jobs):
