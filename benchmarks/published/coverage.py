@@ -13,12 +13,15 @@ from scipy.optimize import linear_sum_assignment
 
 from benchmarks.published.tables import Table
 from sklearn_cvb import (
+    CVBDMV,
     CVBHMM,
+    CVBPCFG,
     EMHMM,
     VBHMM,
     CVBHMMTagger,
     GibbsHMM,
     GibbsHMMTagger,
+    Grammar,
     Samples,
     Symbols,
     VBHMMTagger,
@@ -257,6 +260,100 @@ def forecasts(n_replications, length, level=0.9):
     return {"inside": inside.tolist(), "width": width.tolist(), "n": n_replications}
 
 
+# Trees
+
+_RULES = """
+S -> A S [{}] | B S [{}] | A [{}] | B [{}]
+A -> 'a' [{}] | 'b' [{}] | 'c' [{}]
+B -> 'a' [{}] | 'b' [{}] | 'd' [{}]
+"""
+_LONGEST = 15
+
+
+def sentence_of_grammar(rng, rules):
+    """Words of the right-branching grammar; None where there are too many."""
+    words = []
+    while len(words) < _LONGEST:
+        rule = rng.choice(4, p=rules[0])
+        words.append(["abc", "abd"][rule % 2][rng.choice(3, p=rules[1 + rule % 2])])
+        if rule >= 2:
+            return words
+    return None
+
+
+def sentence_of_tags(rng, root, attach, stop):
+    """Tags of a dependency tree with valence; None where there are too many."""
+    left = iter(range(_LONGEST))
+
+    def grown(head):
+        next(left)
+        sides = [[], []]
+        for side, found in enumerate(sides):
+            while rng.random() > stop[head, side, min(len(found), 1)]:
+                found.append(grown(int(rng.choice(len(root), p=attach[head, side]))))
+        before, after = ([tag for child in found for tag in child] for found in sides)
+        return [*before, head, *after]
+
+    try:
+        return grown(int(rng.choice(len(root), p=root)))
+    except StopIteration:
+        return None
+
+
+def drawn_sentences(n, draw):
+    """So many sentences, None where more than one in fifty is too long."""
+    found = [draw() for _ in range(n)]
+    kept = [one for one in found if one is not None]
+    return kept if len(kept) > 0.98 * n else None
+
+
+def grammar_case(rng, seed):
+    """A fitted grammar, its sentences and its true probabilities."""
+    rules = [rng.dirichlet(np.full(n, PRIOR)) for n in (4, 3, 3)]
+    X = drawn_sentences(60, lambda: sentence_of_grammar(rng, rules))
+    if X is None:
+        return None
+    even = _RULES.format(*[0.25] * 4, *[1 / 3] * 6)
+    model = CVBPCFG(Grammar.from_text(even), alpha=PRIOR, random_state=seed).fit(X)
+    return model, X, np.concatenate(rules)
+
+
+def dependency_case(rng, seed):
+    """A fitted dependency model, its sentences and its true probabilities."""
+    n = 2
+    root, attach = rng.dirichlet(np.full(n, PRIOR)), rng.dirichlet(np.full(n, PRIOR), (n, 2))
+    stop = rng.random((n, 2, 2))
+    X = drawn_sentences(100, lambda: sentence_of_tags(rng, root, attach, stop))
+    if X is None or len({tag for row in X for tag in row}) < n:
+        return None
+    settings = {"alpha": PRIOR, "handle_unknown": "error", "random_state": seed}
+    model = CVBDMV(**settings).fit(X)
+    decisions = np.stack([stop, 1.0 - stop], axis=-1)
+    return model, X, np.concatenate([attach.ravel(), root, decisions.ravel()])
+
+
+def trees(n_replications, case, levels=LEVELS):
+    """Coverage of calibrated intervals of all probabilities of a grammar, by level."""
+    rng, rows = np.random.default_rng(0), []
+    while len(rows) < n_replications:
+        found = case(rng, len(rows))
+        if found is None:
+            continue
+        model, X, truth = found
+        draws = [model.credible_intervals(X, level=one, random_state=len(rows)) for one in levels]
+        ends = [(_in_line(one.lower), _in_line(one.upper)) for one in draws]
+        rows.append([np.mean((low <= truth) & (truth <= high)) for low, high in ends])
+    error = np.std(rows, axis=0, ddof=1) / np.sqrt(n_replications)
+    return {"inside": np.mean(rows, axis=0).tolist(), "error": error.tolist()}
+
+
+def _in_line(ends):
+    """Ends of all cells one after the other, the root behind attachments."""
+    if isinstance(ends, np.ndarray):
+        return ends
+    return np.concatenate([ends.attach.ravel(), ends.root, ends.stop.ravel()])
+
+
 # Estimates of EM
 
 
@@ -312,10 +409,17 @@ def _estimates(settings):
     return {"n": n, "found": estimates(n, CELLS["labels_3"])}
 
 
+def _trees(settings):
+    n = _replications(settings)
+    cases = {"context-free grammar": grammar_case, "dependency model": dependency_case}
+    return {"n": n, "found": {name: trees(n, case) for name, case in cases.items()}}
+
+
 PARTS = {
     **{name: partial(_of_cell, name) for name in CELLS},
     "numbers": _numbers,
     "forecasts": _forecasts,
+    "trees": _trees,
     "estimates": _estimates,
 }
 
@@ -367,6 +471,14 @@ def tables(results):
         ]
         header = ["steps", "series", "fitted parameters", "draws", "width", "width of draws"]
         found["forecasts"] = Table(header, rows, "Next values inside their 90 % forecast, per cent")
+    if "trees" in results:
+        part = results["trees"]
+        rows = [
+            [name, *map(shown, one["inside"], one["error"])] for name, one in part["found"].items()
+        ]
+        header = ["model", *(f"{100 * level:.0f} %" for level in LEVELS)]
+        title = f"Probabilities of grammars inside calibrated intervals; {part['n']} data sets"
+        found["trees"] = Table(header, rows, title)
     if "estimates" in results:
         part = results["estimates"]
         row = list(map(shown, part["found"]["inside"], part["found"]["error"]))

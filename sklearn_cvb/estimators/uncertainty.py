@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_cvb.chain.intervals import CredibleIntervals, check_level
+from sklearn_cvb.chain.intervals import CredibleIntervals
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import mean_likelihoods
 from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, tell
+from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.confidence import ConfidenceIntervals

@@ -15,7 +15,8 @@ from joblib import Parallel, delayed
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import LinearOperator, svds
 
-from sklearn_cvb.learning.dirichlet import FreeRows, draw_rows
+from sklearn_cvb.learning.dirichlet import FIXED_MASS, FreeRows, draw_rows
+from sklearn_cvb.learning.mixtures import mixture_quantile
 from sklearn_cvb.learning.model import Model
 
 # Structures drawn at the mean parameters; runs, sweeps of each, and how many of these are kept.
@@ -201,6 +202,38 @@ def short_runs(
         delayed(run)(number, rng) for number, rng in enumerate(generators[1:])
     )
     return [one for kept in found for one in kept]
+
+
+class RowIntervals(NamedTuple):
+    """Credible intervals of the probabilities of a grammar, and draws from their posterior.
+
+    Attributes
+    ----------
+    lower, upper : ndarray of shape (n_rules,) or DMVCounts
+        Ends. Of grammars in the order of `rules_`; of dependency models tables in the shapes of
+        `counts_`: with back-off those of own tables, of mixtures and of coarse tables.
+    draws : ndarray of shape (n_draws, n_cells)
+        Probabilities drawn from the posterior; of dependency models attachments, the root, stops,
+        mixtures and coarse tables, one after the other.
+    """
+
+    lower: Any
+    upper: Any
+    draws: np.ndarray
+
+
+def row_intervals(model: Model, prior: Any, level: float, kept: list[Kept]) -> RowIntervals:
+    """Quantiles of the mixture of the Dirichlets of kept samples, of models with flat counts."""
+    each = [model.free_rows(one.counts, prior) for one in kept]
+    own = np.array([rows.u for rows in each])
+    totals = np.array([rows.totals[rows.row] for rows in each])
+    ends = [each[0].mean, each[0].mean]
+    # What is fixed has a mass that no quantile is needed of.
+    free = np.flatnonzero((own.max(axis=0) > 0) & (totals[0] < FIXED_MASS / 2))
+    other = np.maximum(totals[:, free] - own[:, free], 0.0)
+    for end, tail in zip(ends, (0.5 - 0.5 * level, 0.5 + 0.5 * level), strict=True):
+        end[free] = mixture_quantile(own[:, free], other, tail)
+    return RowIntervals(ends[0], ends[1], np.array([one.weights for one in kept]))
 
 
 def observed_errors(

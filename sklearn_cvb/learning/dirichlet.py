@@ -59,6 +59,12 @@ class FreeRows(NamedTuple):
         """Posterior means of the cells; 0 in a row without count and prior."""
         return self.u / np.where(self.totals > 0, self.totals, 1.0)[self.row]
 
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """Probabilities from the Dirichlet of each row; what is not listed is left out of them."""
+        whole = self.whole()
+        found = draw_rows(whole.u, whole.row, np.zeros(len(self.totals)), 1.0, rng)
+        return found[: len(self.u)]
+
     def whole(self) -> "FreeRows":
         """With one more cell of each row for what it does not list, at the end."""
         rest = self.totals - np.bincount(self.row, self.u, len(self.totals))

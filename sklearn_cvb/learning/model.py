@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.learning.dirichlet import FreeRows
+
 NOBODY = np.empty(0, np.intp)
 
 
@@ -338,6 +340,22 @@ class RowModel(Model):
     ) -> tuple[np.ndarray, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
         return self.problem.layout.rows(counts, prior).averages()
+
+    def free_rows(self, counts: np.ndarray, prior: np.ndarray) -> FreeRows:
+        """The rows of the layout."""
+        rows = self.problem.layout.rows(counts, prior)
+        cells, totals = rows.posterior
+        return FreeRows(cells, rows.row, totals)
+
+    def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> np.ndarray:
+        """The probabilities themselves."""
+        return theta
+
+    def draw_parameters(
+        self, counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """All rows given the trees of all sentences."""
+        return self.free_rows(counts, prior).drawn(rng)
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Any) -> float:
         """log p(tokens, trees | prior)."""

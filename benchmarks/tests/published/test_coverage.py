@@ -28,7 +28,7 @@ def test_dictionaries_rule_out_what_is_never_emitted():
 
 
 @pytest.mark.parametrize(
-    "part", ["dictionary_3", "unlabelled_3", "numbers", "forecasts", "estimates"]
+    "part", ["dictionary_3", "unlabelled_3", "numbers", "forecasts", "trees", "estimates"]
 )
 def test_parts_give_tables(part):
     found = coverage.PARTS[part](Settings(quick=True))
