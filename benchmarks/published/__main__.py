@@ -32,7 +32,7 @@ def main(arguments=None):
     """Run experiments."""
     known = experiments()
     options = command_line(known).parse_args(arguments)
-    settings = Settings(options.data_home, options.quick, options.jobs)
+    settings = Settings(options.data_home, options.quick, options.jobs, options.replications)
     folder = Path(options.output)
     for name in known if options.name == "all" else [options.name]:
         if options.figures:
@@ -55,6 +55,7 @@ def command_line(known):
     parser.add_argument("--doc", help="folder of the documentation, to put table and pictures in")
     parser.add_argument("--from", dest="figures", metavar="JSON", help="do not run, read figures")
     parser.add_argument("--jobs", type=int, default=1, help="threads for restarts (default: 1)")
+    parser.add_argument("--replications", type=int, help="data sets of a simulation")
     parser.add_argument(
         "--parts",
         type=lambda value: value.split(","),

@@ -10,6 +10,7 @@ class Settings(NamedTuple):
     data_home: str | None = None  # folder of the corpora, as the functions ``fetch_*`` take it
     quick: bool = False  # a small version of the same experiment, for tests
     n_jobs: int = 1  # threads for restarts; figures do not depend on it, seconds do
+    replications: int | None = None  # data sets of a simulation; None for its usual number
 
 
 def run_parts(parts, settings):

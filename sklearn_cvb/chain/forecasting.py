@@ -1,13 +1,11 @@
 """Forecasts of hidden Markov models of numbers: what comes next, with intervals."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.numbers.model import drawn_columns
-from sklearn_cvb.chain.prediction import steps_of
-from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import Seed, check_counts
 
 
@@ -40,30 +38,50 @@ def check_forecast(n_steps: int, n_draws: int, level: float) -> None:
 
 
 def forecast(
-    learned: Learned, last: np.ndarray, n_steps: int, level: float, n_draws: int, random_state: Seed
+    family: Any,
+    last: list[np.ndarray],
+    at: list[tuple[np.ndarray, Any]],
+    n_steps: int,
+    level: float,
+    n_draws: int,
+    random_state: Seed,
 ) -> Forecast:
-    """What follows sequences whose last steps have these probabilities of the states."""
-    first, *moves = moves_ahead(steps_of(learned), n_steps)
-    ahead = [last @ first]
+    """What follows sequences whose last steps have these probabilities of the states.
+
+    One of `last` for each of some parameters (transitions, and a point of what states emit),
+    among which continuations are shared out.
+    """
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    means, probabilities, samples = [], [], []
+    for number, (now, (transition, point)) in enumerate(zip(last, at, strict=True)):
+        n_own = max(1, len(range(number, n_draws, len(at))))
+        proba, states = _states_ahead(now, moves_ahead(transition, n_steps), n_own, rng)
+        drawn = family.sample(point, states.ravel(), rng)
+        means.append(proba @ family.moments(point)[0])
+        probabilities.append(proba)
+        samples.append(drawn.reshape(*states.shape, -1))
+    every, tails = np.concatenate(samples, axis=1), [0.5 - 0.5 * level, 0.5 + 0.5 * level]
+    lower, upper = np.quantile(every, tails, axis=1)
+    return Forecast(np.mean(means, axis=0), lower, upper, np.mean(probabilities, axis=0), every)
+
+
+def _states_ahead(
+    last: np.ndarray, moves: list[np.ndarray], n_draws: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the states of the next steps, and drawn ones, (n_samples, n_draws, n)."""
+    ahead = [last @ moves[0]]
     goes_on = ahead[0].sum(axis=1, keepdims=True)
     if not goes_on.all():
         raise ValueError(
-            f"sequence {int(goes_on.argmin())} cannot go on for {n_steps} steps: by this model "
+            f"sequence {int(goes_on.argmin())} cannot go on for {len(moves)} steps: by this model "
             "it surely ends before"
         )
     ahead[0] /= goes_on
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    family, point = learned.more.numeric.family, learned.more.numeric.point
-    states = drawn_columns(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)
-    paths = [states]
-    for transition in moves:
+    paths = [drawn_columns(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)]
+    for transition in moves[1:]:
         ahead.append(ahead[-1] @ transition)
         paths.append(drawn_columns(transition[paths[-1]], rng))
-    proba, drawn = np.stack(ahead, axis=1), np.stack(paths, axis=2)
-    samples = family.sample(point, drawn.ravel(), rng).reshape(*drawn.shape, -1)
-    tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
-    lower, upper = np.quantile(samples, tails, axis=1)
-    return Forecast(proba @ family.moments(point)[0], lower, upper, proba, samples)
+    return np.stack(ahead, axis=1), np.stack(paths, axis=2)
 
 
 def moves_ahead(transition: np.ndarray, n_steps: int) -> list[np.ndarray]:

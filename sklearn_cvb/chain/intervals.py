@@ -5,21 +5,18 @@ sum.
 """
 
 from collections.abc import Iterable
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaincinv, expit, logit
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, rows_of
 from sklearn_cvb.learning.dirichlet import FIXED_MASS, Dirichlets
+from sklearn_cvb.learning.mixtures import mixture_quantile
+from sklearn_cvb.reading.validation import check_level
 
-# Halvings of the bracket around the quantile of a mixture: its width shrinks a billionfold.
-_HALVINGS, _HALVINGS_OF_NUMBERS = 32, 50
-
-# Probabilities whose log odds are finite.
-_SMALLEST, _LARGEST = 1e-300, 1.0 - 2.0**-53
+# Halvings of the bracket around the quantile of a mixture.
+_HALVINGS_OF_NUMBERS = 50
 
 # (cell, sample) entries whose quantiles are sought together.
 _CHUNK = 1 << 18
@@ -37,19 +34,21 @@ class CredibleIntervals(NamedTuple):
     emission : ndarray of shape (2, n_components, n_symbols)
         Of the emission probabilities; the unknown item, where there is one, is the last symbol.
         Of numbers a dict of arrays of shape (2, n_components, n_columns), or a list of such dicts.
+    draws : Draws or None
+        Draws from the posterior that the ends are quantiles of, where it is sampled.
     """
 
     start: np.ndarray
     transition: np.ndarray
     emission: Any
+    draws: Any = None
 
 
 def mixture_intervals(
     posteriors: Iterable[tuple[HMMCounts, Prior]], cells: Cells, level: float
 ) -> CredibleIntervals:
     """Equal-tailed intervals under a mixture of equally probable Dirichlet posteriors."""
-    if not (isinstance(level, Real) and 0.0 < level < 1.0):
-        raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
+    check_level(level)
     tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
     components = [_dirichlets(counts, prior, cells) for counts, prior in posteriors]
     return CredibleIntervals(
@@ -106,32 +105,8 @@ def _quantiles(components: list[Dirichlets], tails: tuple[float, float]) -> np.n
             totals = np.array([rows.totals[k] for rows in components])
             other = np.maximum(totals[:, None] - own, 0.0)
             for table, tail in zip(result, tails, strict=True):
-                table[block] = _mixture_quantile(own, other, tail)[place.ravel()]
+                table[block] = mixture_quantile(own, other, tail)[place.ravel()]
     return result
-
-
-def _mixture_quantile(own: np.ndarray, other: np.ndarray, tail: float) -> np.ndarray:
-    """Where the mean distribution function of each column's components reaches `tail`."""
-    # A parameter of 0 leaves all mass at one end.
-    with np.errstate(invalid="ignore"):
-        inside = betaincinv(own, other, tail)
-    each = np.where(own <= 0.0, 0.0, np.where(other <= 0.0, 1.0, inside))
-    low, high = each.min(axis=0), each.max(axis=0)
-    between = np.flatnonzero(high > low)
-    own, other = own[:, between], other[:, between]
-    # Sparse components reach down to 1e-300: halve log odds.
-    below, above = (logit(np.clip(ends[between], _SMALLEST, _LARGEST)) for ends in (low, high))
-    for _ in range(_HALVINGS):
-        middle = 0.5 * (below + above)
-        value = expit(middle)
-        with np.errstate(invalid="ignore"):
-            inside = betainc(own, other, value)
-        share = np.where(own <= 0.0, 1.0, np.where(other <= 0.0, value >= 1.0, inside))
-        reached = share.mean(axis=0) >= tail
-        above = np.where(reached, middle, above)
-        below = np.where(reached, below, middle)
-    low[between] = expit(0.5 * (below + above))
-    return low
 
 
 # Of what states emit, where it is numbers: quantiles of the posterior of each parameter alone

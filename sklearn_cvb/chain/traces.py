@@ -182,9 +182,8 @@ def traced(estimator: Any, sampled: Sampled, name: str) -> dict[str, np.ndarray]
     return chains
 
 
-def exported(chains: dict[str, np.ndarray]) -> Any:
-    """Traces as ArviZ has them, which must be installed."""
-    groups = {"sample_stats": {"lp": chains.pop("log_joint")}, "posterior": chains}
+def exported(groups: dict[str, dict[str, np.ndarray]]) -> Any:
+    """Groups of draws, (n_chains, n_draws, ...), as ArviZ has them, which must be installed."""
     try:
         import arviz
     except ImportError as error:

@@ -19,6 +19,7 @@ from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
 from sklearn_cvb.dependency.parameters import (
     DependencyLayout,
     DMVCounts,
+    cells_from,
     counts_from,
     rare_counts,
     seen_once,
@@ -45,6 +46,7 @@ from sklearn_cvb.estimators.parameters import (
     UnknownWords,
     chain_of,
 )
+from sklearn_cvb.estimators.tree_uncertainty import TreeUncertainty
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.gibbs import mean_means
@@ -255,6 +257,14 @@ class BaseDMV(BaseModel):
         }
         return Left(learned, attributes)
 
+    def _flat_counts(self, learned: Learned) -> np.ndarray:
+        """The counts of all cells."""
+        return cells_from(learned.counts)
+
+    def _in_tables(self, learned: Learned, cells: np.ndarray) -> DMVCounts:
+        """Values of all cells as tables."""
+        return counts_from(cells, learned.layout)
+
     # Predictions
 
     @property
@@ -439,7 +449,7 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):
             )
 
 
-class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
+class VBDMV(TreeUncertainty, Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
     """Dependencies of raw tags, by a model with valence and variational Bayes.
 
     Not without a look at `CVBDMV`: which of them finds more heads depends on the language. No model
@@ -483,7 +493,7 @@ class VBDMV(Dependencies, BoundedSweeps, TaggedSentences, BaseDMV):
     _algorithm = VB
 
 
-class CVBDMV(Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
+class CVBDMV(TreeUncertainty, Dependencies, LeaveOneOutSweeps, TaggedSentences, BaseDMV):
     """Dependencies of raw tags, by a model with valence and collapsed variational Bayes.
 
     Not without a look at `VBDMV`: which of them finds more heads depends on the language. No model

@@ -23,6 +23,7 @@ from sklearn_cvb.estimators.parameters import (
     UnknownWords,
     chain_of,
 )
+from sklearn_cvb.estimators.tree_uncertainty import TreeUncertainty
 from sklearn_cvb.grammar.grammar import Grammar, grammar_from, written_out
 from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
 from sklearn_cvb.grammar.layout import GrammarLayout, laid_out_over, lay_out, problem_of, unseen
@@ -348,6 +349,15 @@ class BasePCFG(BaseModel):
             attributes["n_batches_seen_"] = 0
         return Left(learned, attributes)
 
+    def _flat_counts(self, learned: Learned) -> np.ndarray:
+        """The counts of all rules."""
+        counts: np.ndarray = learned.counts
+        return counts
+
+    def _in_tables(self, learned: Learned, cells: np.ndarray) -> np.ndarray:
+        """Values of all rules."""
+        return cells
+
     def _batch_of(self, read: Reading, state: State) -> Batch:
         """The sentences that have a tree, and all words."""
         if getattr(read.problem, "is_in_parts", False):
@@ -651,7 +661,7 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
         return EM()
 
 
-class VBPCFG(Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
+class VBPCFG(TreeUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
     """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
 
     Not for sparse priors, where `CVBPCFG` leaves more probability for new sentences. Where
@@ -684,7 +694,9 @@ class VBPCFG(Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, BasePCFG)
     _algorithm = VB
 
 
-class CVBPCFG(Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
+class CVBPCFG(
+    TreeUncertainty, Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, BasePCFG
+):
     """Context-free grammar learned by collapsed variational Bayes: where to begin.
 
     Not for trees of real text from `n_components` alone, which are hardly better than

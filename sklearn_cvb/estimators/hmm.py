@@ -10,7 +10,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.intervals import CredibleIntervals
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
@@ -39,6 +38,7 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
+from sklearn_cvb.estimators.uncertainty import Confidence, Uncertainty
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
@@ -60,6 +60,7 @@ from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, a
 if TYPE_CHECKING:
     from sklearn_cvb.chain.filtering import Filter
     from sklearn_cvb.chain.forecasting import Forecast
+    from sklearn_cvb.chain.posterior_draws import Draws
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
@@ -273,7 +274,7 @@ class Start(Parameters):
     fixed: Annotated[dict[str, Any] | None, dict, None] = None
 
 
-class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
+class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     """What is read, what a fit leaves, and what it predicts; an estimator adds its algorithm.
 
     Attributes
@@ -284,8 +285,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Indices of training sequences that no path explains; they are left out of the counts.
     """
 
-    # Why an algorithm's counts are no posterior, where they are not.
-    _no_posterior = ""
     _takes_dask = _takes_bulk = True
     _module_of_parts = "sklearn_cvb.chain.symbols.parts"
     # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
@@ -453,8 +452,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             from sklearn_cvb.chain.symbols.stored_sequences import log_likelihoods_of_store
 
             return log_likelihoods_of_store(self, learned, X)
-        found, observed = self._observed.log_likelihoods(self, learned, X, samples)
-        return prediction.mean_likelihoods(found), observed
+        reads, observed = self._observed.reads_under(self, learned, X, samples)
+        return prediction.mean_likelihoods([read.log_z() for read in reads]), observed
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: low is good.
@@ -612,7 +611,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         prediction.tell_unexplained(log_p)
         return self._arranged_states(learned.words, read.corpus, path)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: Any, draws: "Draws | None" = None) -> np.ndarray:
         """p(z_t | x_1..T) of every token.
 
         Of VB under the exponentials of expected logs, of all others under means, as `score`.
@@ -620,6 +619,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Parameters
         ----------
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        draws : Draws or None, default=None
+            Of `credible_intervals`: the mean over what each of them says.
 
         Returns
         -------
@@ -629,8 +630,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         if is_dask(X):
             return over_partitions(self, "predict_proba", X)
-        read = self._observed.read_again(self, learned_of(self), X)
-        return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
+        if draws is None:
+            read = self._observed.read_again(self, learned_of(self), X)
+            return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
+        reads = list(self._observed.reads_under(self, learned_of(self), X, draws.posteriors)[0])
+        table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
+        return reading.arrange(reads[0].corpus, table, np.nan)
 
     def filter_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..t) of every token: what is known as the sequence unfolds.
@@ -698,12 +703,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         level: float = 0.95,
         n_draws: int = 1000,
         random_state: Seed = None,
+        draws: "Draws | None" = None,
     ) -> "Forecast":
         """Forecast the next observations after each sequence, where they are numbers.
 
         States go on from their probabilities after the last step; where ends are events, given that
-        no sequence ends before the last step asked for. Parameters are the fitted ones: that they
-        are uncertain is left out of the intervals.
+        no sequence ends before the last step asked for. Parameters are the fitted ones, whose
+        uncertainty intervals leave out, unless there are `draws`.
 
         Parameters
         ----------
@@ -715,6 +721,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         n_draws : int, default=1000
             How many continuations are drawn for the intervals.
         random_state : int, RandomState or None, default=None
+        draws : Draws or None, default=None
+            Of `credible_intervals(X)`: each continuation goes on under drawn parameters. Intervals
+            then hold on short series, too.
 
         Returns
         -------
@@ -742,9 +751,17 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
         check_forecast(n_steps, n_draws, level)
         learned = learned_of(self)
-        read = self._observed.read_again(self, learned, X, means=True)
-        table = prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
-        return forecast(learned, table, n_steps, level, n_draws, random_state)
+        reads = [self._observed.read_again(self, learned, X, means=True)]
+        at = [(prediction.steps_of(learned), learned.more.numeric.point)]
+        if draws is not None:
+            reads = self._observed.reads_at(self, learned, X, draws.weights)
+            at = draws.steps_and_points()
+        last = [
+            prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
+            for read in reads
+        ]
+        family = learned.more.numeric.family
+        return forecast(family, last, at, n_steps, level, n_draws, random_state)
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
@@ -838,71 +855,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         table = self._observed.posteriors(self, best.state, read)
         return reading.arrange(read.problem.given, table, np.nan)
 
-    def credible_intervals(self, level: float = 0.95) -> CredibleIntervals:
-        """Equal-tailed credible intervals of all probabilities, and of what states emit.
-
-        Rows of probabilities have the Dirichlet distributions with parameters counts + prior; means
-        of numbers have Student's t distributions, variances inverse Gamma, rates Gamma and
-        probabilities of ones Beta distributions. These are q(theta) of variational Bayes; collapsed
-        variational Bayes treats expected counts as if they had been observed. Both leave out how
-        far the parameters and the states depend on each other, and are too narrow where the states
-        are uncertain: `GibbsHMM` gives wider ones, from the mixture over its kept samples. States
-        may change their names during its chain (label switching): the intervals then cover all of a
-        state's roles.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Posterior probability inside each interval.
-
-        Returns
-        -------
-        CredibleIntervals
-            `start`, `transition` and `emission`: arrays of shape (2, n_components),
-            (2, n_components, n_components) and (2, n_components, n_symbols), lower ends first. Of
-            numbers `emission` is a dict of arrays of shape (2, n_components, n_columns): "means"
-            and "variances", "rates" or "probabilities"; for `Columns` a list of such dicts.
-
-        Raises
-        ------
-        AttributeError
-            For models learned by expectation-maximisation, which have no posterior.
-        ValueError
-            If a sampler has kept no sample, or was annealed.
-
-        References
-        ----------
-        Beal (2003), "Variational algorithms for approximate Bayesian inference", chapter 3.
-
-        Examples
-        --------
-        >>> from sklearn_cvb import VBHMM
-        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-        >>> model = VBHMM(n_components=2, random_state=0).fit(X)
-        >>> lower, upper = model.credible_intervals(level=0.9).transition
-        >>> bool((lower < model.transmat_).all() and (model.transmat_ < upper).all())
-        True
-        >>> model = VBHMM(2, emission="poisson", random_state=0).fit([[1, 0, 2, 9, 8, 11, 1, 0]])
-        >>> lower, upper = model.credible_intervals().emission["rates"]
-        >>> bool((lower < model.rates_).all() and (model.rates_ < upper).all())
-        True
-        """
-        if self._no_posterior:
-            raise AttributeError(f"credible_intervals: {self._no_posterior}")
-        learned = learned_of(self)
-        return self._observed.intervals(learned, self._posteriors(learned), level)
-
-    def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
-        """Counts and priors of the posteriors whose mixture stands for the posterior."""
-        return [self._observed.posterior(learned)]
-
 
 def _holds_states(y: Any) -> bool:
     """Whether `y` has states of steps, and not a label for each sequence."""
     return any(reading.as_list(states) is not None for states in reading.as_list(y) or ())
 
 
-class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
+class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and
@@ -944,7 +903,10 @@ class EMHMM(PointEstimates, Sweeps, Start, Batches, BaseHMM):
     # States that differ little are told apart late.
     max_iter = 1000
 
-    _no_posterior = "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior"
+    _no_posterior = (
+        "EM finds point estimates, fit VBHMM, CVBHMM or GibbsHMM for a posterior, or see "
+        "confidence_intervals"
+    )
 
     partial_fit = partial_fit
     _algorithm = EM
@@ -1199,6 +1161,8 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
 
     # What a chain leaves
 
+    _interval_methods = ("samples",)
+
     def _left(self, result: FitResult) -> Left:
         left, (best, fits, _, algorithm, model, counts) = super()._left(result), result
         sampled, rate = model.sampled(best.state, counts)
@@ -1233,26 +1197,6 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
         sampled: Sampled = learned.more.sampled
         refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
         return sampled.posteriors()
-
-    def score_samples(self, X: Any, per: str = "sequence") -> np.ndarray:
-        """Log-likelihood (nats) of each whole sequence, or per token of it; `score` is per token.
-
-        Averaged over samples (paper eq. 28). With annealing there are no samples of the posterior,
-        and posterior-mean parameters are used instead (eq. 27).
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        per : {"sequence", "token"}, default="sequence"
-            "token" divides by the observed tokens of each sequence. The mean of these counts all
-            sequences alike, `score` all tokens.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            log p(x) in nats.
-        """
-        return super().score_samples(X, per)
 
     def perplexity(self, X: Any, per: str = "token") -> float:
         """exp of minus the mean log-likelihood averaged over samples (paper eqs. 26 and 28).
@@ -1337,4 +1281,5 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
         ValueError
             With annealing.
         """
-        return exported(traced(self, learned_of(self).more.sampled, "to_inference_data"))
+        chains = traced(self, learned_of(self).more.sampled, "to_inference_data")
+        return exported({"sample_stats": {"lp": chains.pop("log_joint")}, "posterior": chains})

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from sklearn_cvb.grammar.inference import (
     counts_of,
@@ -283,10 +284,20 @@ class GrammarModel(RowModel):
 
     def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> Drawn:
         """Trees drawn under the first weights."""
+        return self.draw_structures(self.seed(prior, rng), rng)
+
+    def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> Drawn:
+        """A tree of each sentence under these weights."""
         layout = self.problem.layout
-        tally = frozen_tally(layout, self.seed(prior, rng))
-        trees, log_z, _ = draw_sweep(self.problem, tally, rng)
+        trees, log_z, _ = draw_sweep(self.problem, frozen_tally(layout, weights), rng)
         return Drawn(used_rules(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
+
+    def counts_by_unit(self, sample: Trees) -> csr_array:
+        """How often each sentence uses each rule."""
+        used, n = sample.rule >= 0, len(sample.starts) - 1
+        sentence = np.repeat(np.arange(n), np.diff(sample.starts))[used]
+        entries = np.ones(len(sentence)), (sentence, sample.rule[used])
+        return csr_array(entries, shape=(n, len(self.problem.layout.lhs)))
 
     def resample(
         self,

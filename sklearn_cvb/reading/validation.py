@@ -262,3 +262,9 @@ __all__ = [
     "with_callbacks",
     "without_lengths",
 ]
+
+
+def check_level(level: float) -> None:
+    """Raise unless the level is a probability."""
+    if not (isinstance(level, Real) and 0.0 < level < 1.0):
+        raise ValueError(f"level must be a number between 0 and 1, got {level!r}")

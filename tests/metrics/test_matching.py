@@ -272,8 +272,8 @@ def test_intervals_of_a_renumbered_sampler_go_with_its_states():
     }
     model = GibbsHMM(3, **settings).fit([list("abcabca"), list("bcabc"), list("cab"), list("aab")])
     order = [2, 0, 1]
-    before = model.credible_intervals(0.8)
-    after = relabel(model, order).credible_intervals(0.8)
+    before = model.credible_intervals(level=0.8)
+    after = relabel(model, order).credible_intervals(level=0.8)
     np.testing.assert_allclose(after.start[:, order], before.start, rtol=1e-6)
     there = after.transition[:, order][:, :, order]
     np.testing.assert_allclose(there, before.transition, rtol=1e-6)

@@ -19,7 +19,7 @@ from sklearn_cvb.kernels.chain.log_space import (
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
-from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.model import Drawn, Inferred
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.corpus import Corpus
 
@@ -510,3 +510,33 @@ def drawn_path(
     path, chance = np.empty(len(logs), np.int32), np.empty(n_states)
     draw_paths(moves, lattice, starts, rng, logs.ravel(), chance, path)
     return path.astype(np.int64)
+
+
+def counts_of_path(path: np.ndarray, problem: NumericProblem, observations: Any) -> HMMCounts:
+    """Counts of a path, ends among the transitions, and statistics of observations."""
+    starts, n = problem.corpus.starts, problem.cells.n_emitting
+    size = problem.cells.n_states
+    start = np.bincount(path[starts[:-1]], minlength=size).astype(float)
+    inside = np.ones(len(path), bool)
+    inside[starts[:-1]] = False
+    right = np.flatnonzero(inside)
+    pairs = np.bincount(path[right - 1] * size + path[right], minlength=size * size)
+    transition = pairs.reshape(size, size).astype(float)
+    if problem.cells.has_end:
+        transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
+    posterior = np.zeros((len(path), n))
+    posterior[np.arange(len(path)), path] = 1.0
+    whole = np.array([0, len(path)])
+    statistics = problem.family.statistics(observations, posterior, whole)[0]
+    return HMMCounts(start, transition, statistics)
+
+
+def drawn_structures(
+    problem: NumericProblem, weights: Weights, scores: Any, rng: np.random.Generator
+) -> Drawn:
+    """The states of all steps given parameters, and their counts; values that are missing, too."""
+    n_steps = len(problem.corpus.tokens)
+    scored = problem.scored(scores, 0, n_steps, np.array([0, n_steps]))
+    path = drawn_path(weights, scored, problem.corpus.starts, rng)
+    completed = problem.family.completed(problem.observations, scores, path, rng)
+    return Drawn(counts_of_path(path, problem, completed), path)

@@ -4,14 +4,17 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from sklearn_cvb.chain.calibration import counts_by_unit, free_rows, weights_at
 from sklearn_cvb.chain.concentrations import draw_hyper, learn
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     chain_of,
     counts_of,
-    drawn_path,
+    counts_of_path,
+    drawn_structures,
     expectation,
     independent,
     infer,
@@ -45,6 +48,7 @@ from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning.dirichlet import FreeRows
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 from sklearn_cvb.reading.corpus import Corpus
@@ -189,25 +193,6 @@ def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) 
     drawn = np.where((counts + prior > 0) & (drawn == 0), 1e-300, drawn)
     total = drawn.sum(axis=-1, keepdims=True)
     return drawn / np.where(total > 0, total, 1.0)
-
-
-def counts_of_path(path: np.ndarray, problem: NumericProblem, observations: Any) -> HMMCounts:
-    """Counts of a path, ends among the transitions, and statistics of observations."""
-    starts, n = problem.corpus.starts, problem.cells.n_emitting
-    size = problem.cells.n_states
-    start = np.bincount(path[starts[:-1]], minlength=size).astype(float)
-    inside = np.ones(len(path), bool)
-    inside[starts[:-1]] = False
-    right = np.flatnonzero(inside)
-    pairs = np.bincount(path[right - 1] * size + path[right], minlength=size * size)
-    transition = pairs.reshape(size, size).astype(float)
-    if problem.cells.has_end:
-        transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
-    posterior = np.zeros((len(path), n))
-    posterior[np.arange(len(path)), path] = 1.0
-    whole = np.array([0, len(path)])
-    statistics = problem.family.statistics(observations, posterior, whole)[0]
-    return HMMCounts(start, transition, statistics)
 
 
 def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -418,15 +403,39 @@ class NumberChain(Model):
         temperature: float,
     ) -> Drawn:
         """Parameters given all states, then all states given them (Gao and Johnson 2008)."""
-        problem, family = self.problem, self.problem.family
+        weights = self.draw_parameters(counts, prior, rng)
+        return drawn_structures(self.problem, weights.chain, weights.scores, rng)
+
+    def draw_parameters(
+        self, counts: HMMCounts, prior: Prior, rng: np.random.Generator
+    ) -> NumberWeights:
+        """Those of the chain, and of what states emit."""
         start = drawn_rows(counts.start, prior.start, rng)
         transition = drawn_rows(counts.transition, prior.transition, rng)
         weights = tied(Weights(start, transition, np.empty(0)), self.cells)
-        scores = family.at(family.draw(counts.emission, rng))
-        scored = problem.scored(scores, 0, len(sample), np.array([0, len(sample)]))
-        path = drawn_path(weights, scored, problem.corpus.starts, rng)
-        completed = family.completed(problem.observations, scores, path, rng)
-        return Drawn(counts_of_path(path, problem, completed), path)
+        family = self.problem.family
+        point = family.draw(counts.emission, rng)
+        return NumberWeights(weights, family.at(point), point)
+
+    def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> Drawn:
+        """The states of all steps, and values that are missing where statistics need them."""
+        return drawn_structures(self.problem, weights.chain, weights.scores, rng)
+
+    def free_rows(self, counts: HMMCounts, prior: Prior) -> FreeRows:
+        """Of start and transitions: what states emit has no rows."""
+        return free_rows(without_emission(counts), prior, self.cells)
+
+    def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> NumberWeights:
+        """Weights with these probabilities, emissions at their mean or drawn."""
+        family = self.problem.family
+        point = family.mean(counts.emission) if rng is None else family.draw(counts.emission, rng)
+        return NumberWeights(weights_at(theta, self.cells), family.at(point), point)
+
+    def counts_by_unit(self, sample: np.ndarray) -> csr_array:
+        """Starts and steps of each sequence."""
+        known, none = self.problem.known, np.full(len(sample), -1)
+        is_open = np.ones(len(sample), bool) if known is None else known < 0
+        return counts_by_unit(sample, none, is_open, self.problem.corpus.starts, self.cells)
 
     draw_hyper = draw_hyper
     noted = noted

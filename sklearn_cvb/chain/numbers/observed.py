@@ -26,6 +26,7 @@ from sklearn_cvb.chain.numbers.e_step import (
 from sklearn_cvb.chain.numbers.model import (
     Fitted,
     NumberChain,
+    NumberWeights,
     densities,
     model_posterior,
     without_emission,
@@ -49,7 +50,7 @@ from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predi
 from sklearn_cvb.chain.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.emissions import NAMED
-from sklearn_cvb.emissions.emission import Emission, Scores
+from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
@@ -323,26 +324,49 @@ def one_step(learned: Learned, observation: Any) -> list[Any]:
     return [[[values] * n_columns if is_missing(values) else np.atleast_1d(values)]]
 
 
-def log_likelihoods(
+def reads_under(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Under the mean weights, or under each sample; and how many steps were observed."""
+) -> tuple[Iterable[ReadNumbers], np.ndarray]:
+    """Under the mean weights, or those of each sample; and how many steps were observed."""
     new, numeric, cells = _given(hmm, learned, X), learned.more.numeric, learned.layout
     if samples is None:
-        each = [(mean_and_log(learned), numeric.scoring)]
+        each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
     else:
-        each = []
-        for counts, prior in samples:
-            weights = posterior_mean(without_emission(counts), prior, cells)
-            scores = numeric.family.predictive(counts.emission)
-            each.append(((weights, log_weights(weights)), scores))
-    found = [_read_under(new, chain, scores, cells).log_z() for chain, scores in each]
+        each = (_predictive(numeric.family, *sample, cells) for sample in samples)
+    found = (_read_under(new, chain, scores, cells) for chain, scores in each)
     return found, new[0].observed_lengths
+
+
+def reads_at(
+    hmm: Any, learned: Learned, X: Any, weights: Iterable[NumberWeights]
+) -> list[ReadNumbers]:
+    """Sequences under each of some parameters."""
+    new, cells, family = _given(hmm, learned, X), learned.layout, learned.more.numeric.family
+    at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
+    return [_read_under(new, (own, logs), family.at(point), cells) for own, logs, point in at]
+
+
+def _predictive(
+    family: Family, counts: HMMCounts, prior: Prior, cells: Cells
+) -> tuple[tuple[Weights, Weights], Scores]:
+    """Mean weights and their logs, and predictive log densities, given the counts of a sample."""
+    weights = posterior_mean(without_emission(counts), prior, cells)
+    return (weights, log_weights(weights)), family.predictive(counts.emission)
+
+
+def are_named(problem: NumericProblem) -> bool:
+    """Whether the states of some steps are known."""
+    return problem.known is not None and bool((problem.known >= 0).any())
+
+
+def counts_of_fit(learned: Learned) -> HMMCounts:
+    """The counts and statistics that a fit left, laid out as its model has them."""
+    return chain_counts(learned)._replace(emission=learned.counts.emission.T)
 
 
 def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:
     """Counts, statistics and prior that make up the posterior."""
-    return chain_counts(learned)._replace(emission=learned.counts.emission.T), learned.prior
+    return counts_of_fit(learned), learned.prior
 
 
 def intervals(

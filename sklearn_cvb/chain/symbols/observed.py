@@ -424,19 +424,31 @@ def one_step(learned: Learned, observation: Any) -> list[Any]:
     return [[observation]]
 
 
-def log_likelihoods(
+def reads_under(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """Under the mean weights, or under each sample; and how many tokens were observed."""
+) -> tuple[Iterable[prediction.Read], np.ndarray]:
+    """Under the mean weights, or those of each sample; and how many tokens were observed."""
     corpus = reading.encoded_again(hmm, learned.words.index, X)
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
     if samples is None:
         each: Iterable[tuple[Weights, Weights]] = [prediction.mean_and_log(learned)]
     else:
-        means = (posterior_mean(counts, learned.prior, cells) for counts, _ in samples)
+        means = (posterior_mean(counts, prior, cells) for counts, prior in samples)
         each = ((weights, log_weights(weights)) for weights in means)
-    found = [prediction.Read(corpus, lattice, *weights, cells).log_z() for weights in each]
+    found = (prediction.Read(corpus, lattice, *weights, cells) for weights in each)
     return found, corpus.observed_lengths
+
+
+def are_named(problem: Problem) -> bool:
+    """Whether states differ beforehand: by known ones, a dictionary, or where a path begins."""
+    topology = problem.cells.topology
+    begins_anywhere = topology is None or bool(topology.start.all())
+    return problem.any_told or not (problem.cells.is_full and begins_anywhere)
+
+
+def counts_of_fit(learned: Learned) -> HMMCounts:
+    """The counts that a fit left, laid out as its model has them."""
+    return prediction.running_counts(learned)
 
 
 def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:

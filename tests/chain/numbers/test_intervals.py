@@ -22,7 +22,7 @@ def fitted(emission, X, kind=VBHMM, **keywords):
 def test_gaussian_intervals_hold_what_draws_hold(covariance_type):
     """The marginals are those of the posterior that Gibbs draws from."""
     model = fitted(Gaussian(covariance_type), SERIES)
-    found = model.credible_intervals(LEVEL).emission
+    found = model.credible_intervals(level=LEVEL).emission
     family, rng = model._learned.more.numeric.family, np.random.default_rng(1)
     statistics = model.counts_.emission.T
     drawn = [family.moments(family.draw(statistics, rng)) for _ in range(4000)]
@@ -50,7 +50,7 @@ def test_one_state_is_the_textbook():
     squares = 5.0 + ((x - mean) ** 2).sum() + 2.0 * n / (n + 2.0) * (mean - 1.0) ** 2
     width = np.sqrt(squares / ((n + 3.0) * (n + 2.0)))
     expected = stats.t.ppf(TAILS, n + 3.0, (n * mean + 2.0) / (n + 2.0), width)
-    found = model.credible_intervals(LEVEL).emission
+    found = model.credible_intervals(level=LEVEL).emission
     np.testing.assert_allclose(found["means"], expected)
     variances = 0.5 * squares / stats.gamma.ppf(1.0 - TAILS, 0.5 * (n + 3.0))
     np.testing.assert_allclose(found["variances"], variances)
@@ -62,22 +62,22 @@ def test_counts_and_ones(kind):
     model = fitted(Poisson(shape_prior=2.0, rate_prior=0.5), X, kind)
     total, steps = model.counts_.emission[:, 0], model.counts_.emission[:, 1]
     expected = stats.gamma.ppf(TAILS[..., 0], total + 2.0, scale=1.0 / (steps + 0.5))
-    found = model.credible_intervals(LEVEL).emission["rates"]
+    found = model.credible_intervals(level=LEVEL).emission["rates"]
     np.testing.assert_allclose(found[..., 0], expected)
     X = [(RNG.random(100) < 0.1 + 0.8 * STATE).astype(int)]
     model = fitted(Bernoulli(ones_prior=2.0), X, kind)
     ones, zeros = model.counts_.emission.T
     expected = stats.beta.ppf(TAILS[..., 0], ones + 2.0, zeros + 1.0)
-    found = model.credible_intervals(LEVEL).emission["probabilities"]
+    found = model.credible_intervals(level=LEVEL).emission["probabilities"]
     np.testing.assert_allclose(found[..., 0], expected)
 
 
 def test_mixed_columns_come_in_order():
     X = [np.column_stack([SERIES[0], RNG.integers(3, size=100)])]
     model = fitted(Columns([(Categorical(), [2]), (Gaussian(), [0, 1])]), X)
-    first, second = model.credible_intervals(LEVEL).emission
+    first, second = model.credible_intervals(level=LEVEL).emission
     assert [table.shape for table in first["category_probabilities"]] == [(2, 2, 3)]
-    alone = fitted(Gaussian(), SERIES).credible_intervals(LEVEL).emission
+    alone = fitted(Gaussian(), SERIES).credible_intervals(level=LEVEL).emission
     assert second["means"].shape == alone["means"].shape == (2, 2, 2)
     lower, upper = second["means"]
     assert ((lower < model.parts_[1]["means_"]) & (model.parts_[1]["means_"] < upper)).all()
@@ -86,7 +86,7 @@ def test_mixed_columns_come_in_order():
 def test_chain_gives_the_mixture_of_its_samples():
     X = [RNG.poisson(1.0 + 2.0 * STATE)]
     model = fitted("poisson", X, GibbsHMM, max_iter=300, samples=Samples(thin=10))
-    lower, upper = model.credible_intervals(LEVEL).emission["rates"]
+    lower, upper = model.credible_intervals(level=LEVEL).emission["rates"]
     assert len(model._learned.more.sampled.kept) == len(model.samples_) == 15
     family = model._learned.more.numeric.family
     each = [
@@ -95,7 +95,7 @@ def test_chain_gives_the_mixture_of_its_samples():
     for ends, tail in ((lower, 0.05), (upper, 0.95)):
         share = np.mean([own.cdf(ends) for own in each], axis=0)
         np.testing.assert_allclose(share, tail, atol=1e-6)
-    start = model.credible_intervals(LEVEL).start
+    start = model.credible_intervals(level=LEVEL).start
     assert start.shape == (2, 2)
     assert (start[0] < model.startprob_).all()
 
@@ -107,4 +107,4 @@ def test_no_posterior_and_no_sample():
     with pytest.raises(ValueError, match="no sample was kept"):
         model.credible_intervals()
     with pytest.raises(ValueError, match="level must be"):
-        fitted("gaussian", SERIES).credible_intervals(1.5)
+        fitted("gaussian", SERIES).credible_intervals(level=1.5)

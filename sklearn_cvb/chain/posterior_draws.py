@@ -1,0 +1,146 @@
+"""Draws from the posterior of a chain, which intervals and predictions are made of."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, rare_in, with_rare, word_major
+from sklearn_cvb.chain.traces import exported
+from sklearn_cvb.learning.calibrated import N_RUNS, Kept, short_runs
+from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.loop import spawn_generators
+from sklearn_cvb.reading.corpus import place_of
+from sklearn_cvb.reading.validation import Seed
+
+
+class Draws(NamedTuple):
+    """Draws from the posterior of all parameters, and what each was drawn given.
+
+    `predict_proba`, `predict_next`, `score_samples` and `score` take them: what they say is then
+    averaged over the draws, or drawn from them.
+
+    Attributes
+    ----------
+    posteriors : tuple of (HMMCounts, prior)
+        Counts of drawn states, and the prior: given each of them rows of probabilities are
+        Dirichlet, and their mixture is the posterior.
+    weights : tuple
+        Parameters drawn given each of them.
+    layout : object
+        Where the cells of counts and weights are.
+    """
+
+    posteriors: tuple[tuple[HMMCounts, Prior], ...]
+    weights: tuple[Any, ...]
+    layout: Cells
+    family: Any = None
+
+    def _chains(self) -> Iterable[Any]:
+        return self.weights if self.family is None else (one.chain for one in self.weights)
+
+    @property
+    def startprob(self) -> np.ndarray:
+        """Drawn start probabilities, (n_draws, n_components)."""
+        return np.array([one.start[: self.layout.n_emitting] for one in self._chains()])
+
+    @property
+    def transmat(self) -> np.ndarray:
+        """Drawn transition probabilities, (n_draws, n_components, n_components)."""
+        n = self.layout.n_emitting
+        return np.array([one.transition[:n, :n] for one in self._chains()])
+
+    def steps_and_points(self) -> list[tuple[np.ndarray, Any]]:
+        """Drawn transitions, and what states emit where that is numbers."""
+        return list(zip(self.transmat, (one.point for one in self.weights), strict=True))
+
+    @property
+    def emission(self) -> dict[str, Any]:
+        """What states emit, by the names of fitted attributes without underscore.
+
+        Symbols have "emissionprob", (n_draws, n_components, n_symbols), 0 where a dictionary rules
+        states out.
+        """
+        if self.family is None:
+            tables: list[Any] = [word_major(self.layout, one.emission) for one in self.weights]
+            dense = [table.toarray() if hasattr(table, "toarray") else table for table in tables]
+            return {"emissionprob": np.array([table.T for table in dense])}
+        found = [self.family.attributes(one.point) for one in self.weights]
+        return {name[:-1]: np.array([one[name] for one in found]) for name in found[0]}
+
+    def to_inference_data(self) -> Any:
+        """The draws for ArviZ, which must be installed: group ``posterior``, a single chain.
+
+        Returns
+        -------
+        arviz.InferenceData
+            From ArviZ 1.0 on an ``xarray.DataTree`` with the same group.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        """
+        found = {"startprob": self.startprob, "transmat": self.transmat, **self.emission}
+        return exported({"posterior": {name: table[None] for name, table in found.items()}})
+
+
+def calibrated_draws(
+    hmm: Any, learned: Learned, X: Any, y: Any, n_jobs: int | None, random_state: Seed
+) -> tuple[Draws, bool]:
+    """Draws that know of the missing information, and whether anything names the states.
+
+    Raises ValueError where X is not what the model has learned from.
+    """
+    read = training(hmm, learned, X, y)
+    model: Any = hmm._model(read)
+    generators = spawn_generators(check_random_state(random_state), 1 + N_RUNS)
+
+    def tell(number: int) -> None:
+        if hmm.verbose:
+            print(f"short run {number + 1} of {N_RUNS}")
+
+    counts = hmm._observed.counts_of_fit(learned)
+    kept = short_runs(model, counts, learned.prior, generators, n_jobs, tell)
+    family = getattr(read.problem, "family", None)
+    posteriors = tuple((_with_rare(one, model), learned.prior) for one in kept)
+    weights = [one.weights for one in kept]
+    if family is not None:
+        # Scores are made anew from the point.
+        weights = [one._replace(scores=None) for one in weights]
+    draws = Draws(posteriors, tuple(weights), learned.layout, family)
+    return draws, hmm._observed.are_named(read.problem)
+
+
+def _with_rare(kept: Kept, model: Any) -> HMMCounts:
+    """Counts where unknown words have those of words seen once, as predictions have it."""
+    counts: HMMCounts = kept.counts
+    if not getattr(getattr(model, "settings", None), "counts_rare", False):
+        return counts
+    return with_rare(counts, rare_in(model.problem, counts), model.cells)
+
+
+def training(hmm: Any, learned: Learned, X: Any, y: Any) -> Reading:
+    """What the model was fitted to, read once more."""
+    if X is None and learned.resume is not None:
+        return learned.resume[0]
+    if X is None or place_of(X) != "memory":
+        raise ValueError(
+            "calibrated intervals draw the states of the training sequences: give them as X, in "
+            "memory (and y as in fit), or fit with warm_start=True"
+        )
+    read: Reading = hmm._read(X, y)
+    cells, before = read.problem.cells, learned.layout
+    given = read.problem.corpus
+    counted = float(np.sum(hmm._observed.counts_of_fit(learned).start))
+    same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
+    same = same and np.array_equal(cells.state, before.state)
+    if not same or abs(counted - given.n_sequences) > 1e-6 * given.n_sequences:
+        raise ValueError(
+            f"X must hold the {counted:.0f} sequences that the model was fitted to, all of which "
+            f"it explains; {given.n_sequences} sequences with "
+            f"{'the same' if same else 'other'} symbols were given"
+        )
+    return read

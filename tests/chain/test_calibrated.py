@@ -1,0 +1,405 @@
+"""Calibrated intervals: missing information against enumeration, short runs, and their face."""
+
+import itertools
+import sys
+import types
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    CVBHMMTagger,
+    GibbsHMM,
+    Symbols,
+    Transitions,
+)
+from sklearn_cvb.chain.calibration import counts_by_unit
+from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.learning import calibrated
+from sklearn_cvb.learning.calibrated import (
+    drawn_deviations,
+    exact_covariance,
+    flat,
+    missing_in,
+    missing_of,
+    roots_of,
+    short_runs,
+    standardised,
+    widened,
+)
+from sklearn_cvb.learning.dirichlet import FreeRows
+
+X = [["a", "b", "c", "b"], ["b", "a", None], ["c", "c", "a", "b"], ["a"]]
+Y = [[0, -1, -1, -1], [-1, 1, -1], [-1, -1, -1, 0], [-1]]
+LISTED = {"a": ["N", "V"], "b": ["N"], "c": ["D", "V"]}
+KINDS = {
+    "plain": CVBHMM(2, max_iter=20, random_state=0),
+    "labels": VBHMM(2, supervision="y", max_iter=20, random_state=0),
+    "left-right": CVBHMM(3, transitions="left-right", max_iter=20, random_state=0),
+    "independent": VBHMM(2, transitions="independent", max_iter=20, random_state=0),
+    "end": CVBHMM(2, transitions=Transitions(end_state=True), max_iter=20, random_state=0),
+    "dictionary": CVBHMMTagger(LISTED, max_iter=20, random_state=0),
+}
+
+
+def bound(name):
+    """A fitted model of each kind, bound to its data again, with its counts and prior."""
+    estimator = KINDS[name].fit(X, Y if name == "labels" else None)
+    learned = estimator._learned
+    model = estimator._model(estimator._read(X, Y if name == "labels" else None))
+    return estimator, model, estimator._observed.counts_of_fit(learned), learned.prior
+
+
+def all_paths(model, weights):
+    """Counts of every path of each sequence with its probability, by plain multiplication."""
+    lattice, starts, n = model.problem.lattice, model.problem.corpus.starts, model.cells.n_states
+    for begin, end in itertools.pairwise(starts.tolist()):
+        slots = [range(int(f), int(f + c)) for f, c in zip(*lattice[:2], strict=True)][begin:end]
+        counts, chances = [], []
+        for path in itertools.product(*slots):
+            own, chance, before = np.zeros(n + n * n + len(weights.emission)), 1.0, None
+            for slot in path:
+                state, cell = int(lattice.state[slot]), int(lattice.cell[slot])
+                place = state if before is None else n + before * n + state
+                own[place] += 1
+                chance *= (
+                    weights.start[state] if before is None else weights.transition[before, state]
+                )
+                if cell >= 0:
+                    own[n + n * n + cell] += 1
+                    chance *= weights.emission[cell]
+                before = state
+            counts.append(own)
+            chances.append(chance)
+        yield np.array(counts), np.array(chances)
+
+
+def enumerated(model, weights):
+    """Sum over sequences of the covariance of counts, by enumeration of all paths."""
+    total = 0.0
+    for counts, chances in all_paths(model, weights):
+        q = chances / chances.sum()
+        mean = q @ counts
+        total = total + (counts - mean).T @ (q[:, None] * (counts - mean))
+    return total
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_missing_information_is_that_of_all_paths(name):
+    _, model, counts, prior = bound(name)
+    rows = model.free_rows(counts, prior)
+    weights = model.weights_at(rows.mean)
+    expected = enumerated(model, weights)
+    scale = np.abs(expected).max()
+    assert scale > 0.05
+    if name != "independent":
+        # There transitions are no cells of their own: the start row moves them, too.
+        np.testing.assert_allclose(exact_covariance(model, rows), expected, atol=1e-7 * scale)
+    found = drawn_deviations(model, weights, 4000, np.random.default_rng(0))
+    drawn = (found.T @ found).toarray()
+    np.testing.assert_allclose(drawn, expected, atol=0.08 * scale)
+
+
+@pytest.mark.parametrize("name", ["plain", "labels", "left-right", "end", "dictionary"])
+def test_information_is_the_curvature_of_the_likelihood(name):
+    """Louis' (1982) observed information in the softmax basis against second differences."""
+    _, model, counts, prior = bound(name)
+    rows = model.free_rows(counts, prior)
+    # Expected counts at the mean: what is complete, without a prior.
+    expected = flat(model.infer(model.weights_at(rows.mean)).counts)
+    totals = np.bincount(rows.row, expected, len(rows.totals))
+    used = np.flatnonzero((rows.mean > 0) & (totals[rows.row] > 0))
+    own = FreeRows(rows.mean * totals[rows.row], rows.row, totals)
+    # Only rows that list all of their cells have a softmax basis of these cells.
+    whole = np.bincount(rows.row, rows.mean, len(totals)) > 1 - 1e-9
+    used = used[whole[rows.row[used]]]
+    roots = roots_of(FreeRows(np.where(np.isin(np.arange(len(own.u)), used), own.u, 0.0), *own[1:]))
+    scale = np.zeros(len(own.u))
+    scale[used] = np.sqrt(own.u[used])
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    across = inverse[:, None] * exact_covariance(model, rows) * inverse
+    projection = np.diag(scale > 0) - (roots @ roots.T).toarray()
+    louis = scale[:, None] * (projection - projection @ across @ projection) * scale
+
+    def likelihood(moves):
+        theta = rows.mean * np.exp(moves)
+        sums = np.bincount(rows.row, theta, len(rows.totals))
+        rest = 1.0 - np.bincount(rows.row, rows.mean, len(rows.totals))
+        theta = theta / np.where(whole, sums, sums + rest)[rows.row]
+        return model.infer(model.weights_at(theta)).total
+
+    step, rng = 1e-3, np.random.default_rng(0)
+    for _ in range(6):
+        line = np.zeros(len(own.u))
+        line[used] = rng.standard_normal(len(used))
+        f = [likelihood(k * step * line) for k in (-2, -1, 0, 1, 2)]
+        second = (-f[0] + 16 * f[1] - 30 * f[2] + 16 * f[3] - f[4]) / (12 * step**2)
+        assert -second == pytest.approx(line @ louis @ line, rel=1e-6, abs=1e-7)
+
+
+def rows_and_deviations(n_units=30):
+    rng = np.random.default_rng(1)
+    row = np.repeat([0, 1, 2, 3], [2, 3, 5, 4])
+    u = rng.gamma(2.0, 5.0, len(row))
+    totals = np.bincount(row, u) * [1, 1, 1, 1.5]
+    deviations = rng.normal(size=(n_units, len(u))) * np.sqrt(u) * 0.11
+    return FreeRows(u, row, totals).whole(), csr_array(deviations)
+
+
+def shown(missing):
+    return (missing.directions * missing.shares) @ missing.directions.T
+
+
+def test_low_rank_and_dense_agree(monkeypatch):
+    rows, deviations = rows_and_deviations(9)
+    each = standardised(deviations, rows)
+    dense = missing_of((each.T @ each).toarray(), roots_of(rows))
+    rng = np.random.default_rng(0)
+    thin = missing_in(deviations, rows, rng)
+    monkeypatch.setattr(calibrated, "_DENSE", 0)
+    monkeypatch.setattr(calibrated, "_N_DIRECTIONS", 8)
+    largest = missing_in(deviations, rows, rng)
+    assert len(thin.shares) == len(dense.shares) == 9
+    np.testing.assert_allclose(thin.shares, dense.shares, atol=1e-10)
+    np.testing.assert_allclose(shown(thin), shown(dense), atol=1e-10)
+    np.testing.assert_allclose(largest.shares, dense.shares[:8], atol=1e-10)
+    eight = missing_of((each.T @ each).toarray(), roots_of(rows))
+    eight = eight._replace(shares=eight.shares[:8], directions=eight.directions[:, :8])
+    np.testing.assert_allclose(shown(largest), shown(eight), atol=1e-10)
+    # No row can move as a whole.
+    assert abs(roots_of(rows)[:, [0]].T @ dense.directions).max() < 1e-8
+
+
+def test_draws_have_the_inverse_of_the_observed_information():
+    """Slowly: a basis of each row, the complete information minus the missing one, inverted."""
+    rows, deviations = rows_and_deviations()
+    # Three rows list all of their cells, the last one has a rest, which comes after them.
+    assert rows.u[-4:].astype(bool).tolist() == [False, False, False, True]
+    rows = FreeRows(400 * rows.u, rows.row, 400 * rows.totals)
+    deviations = deviations * 20
+    rng = np.random.default_rng(3)
+    missing = missing_in(deviations, rows, rng)
+    assert 0.2 < missing.shares.max() < 0.95
+    with np.errstate(divide="ignore"):
+        drawn = np.log([widened(rows, missing, rng) for _ in range(20_000)])
+    used = np.flatnonzero(rows.u)
+    complete, centred = np.diag(rows.u), np.pad(deviations.toarray(), ((0, 0), (0, 4)))
+    for r in range(4):
+        own = rows.row == r
+        complete[np.ix_(own, own)] -= np.outer(rows.u[own], rows.mean[own])
+        centred[:, own] -= centred[:, own].sum(axis=1, keepdims=True) * rows.mean[own]
+    observed = (complete - centred.T @ centred)[np.ix_(used, used)]
+    # Log probabilities are known up to a constant of each row: take differences within rows.
+    first = np.array([np.flatnonzero(rows.row == r)[0] for r in range(4)])
+    free = np.setdiff1d(used, first)
+    basis = np.isin(used[:, None], free[None, :]) & (used[:, None] == free[None, :])
+    expected = np.linalg.inv(basis.T @ observed @ basis)
+    contrast = drawn[:, free] - drawn[:, first[rows.row[free]]]
+    np.testing.assert_allclose(np.cov(contrast.T), expected, atol=0.06 * np.abs(expected).max())
+    np.testing.assert_allclose(np.bincount(rows.row, widened(rows, missing, rng)), 1.0)
+
+
+@pytest.mark.parametrize("name", ["labels", "end", "dictionary"])
+def test_sweeps_of_short_runs_leave_the_posterior_as_it_is(name):
+    """Against the collapsed probability of all joint paths."""
+    _, model, _, prior = bound(name)
+    size = prior.start.size + prior.transition.size + prior.emission.size
+    ones = model.weights_at(np.ones(size))
+    exact, paths = {}, [counts for counts, _ in all_paths(model, ones)]
+    for joint in itertools.product(*paths):
+        total = sum(joint)
+        chance = np.exp(model.log_evidence(split(model, total), prior, None))
+        key = tuple(total.astype(int).tolist())
+        exact[key] = exact.get(key, 0.0) + chance
+    mass = sum(exact.values())
+    rng, seen, n_sweeps = np.random.default_rng(0), {}, 30_000
+    counts = split(model, sum(one[0] for one in paths))
+    for _ in range(n_sweeps):
+        drawn = model.draw_structures(model.draw_parameters(counts, prior, rng), rng)
+        counts = drawn.counts
+        key = tuple(flat(counts).astype(int).tolist())
+        seen[key] = seen.get(key, 0) + 1
+    assert seen.keys() <= exact.keys()
+    apart = sum(abs(p / mass - seen.get(key, 0) / n_sweeps) for key, p in exact.items()) / 2
+    # Successive samples depend on each other: three times what independent ones would be.
+    noise = sum(np.sqrt(2 * p / mass / np.pi / n_sweeps) for p in exact.values()) / 2
+    assert apart < 3 * noise
+
+
+def split(model, cells):
+    n = model.cells.n_states
+    return HMMCounts(cells[:n], cells[n : n + n * n].reshape(n, n), cells[n + n * n :])
+
+
+def test_runs_begin_and_end_where_they_are_told():
+    """Twenty-five runs, the last two of five sweeps, and the same for any number of threads."""
+    _, model, counts, prior = bound("labels")
+
+    def runs(n_jobs):
+        generators = np.random.default_rng(5).spawn(26)
+        told = []
+        return short_runs(model, counts, prior, generators, n_jobs, told.append), told
+
+    (kept, told), (again, _) = runs(1), runs(2)
+    assert told == list(range(25))
+    assert len(kept) == 50
+    for one, other in zip(kept, again, strict=True):
+        np.testing.assert_array_equal(flat(one.counts), flat(other.counts))
+        np.testing.assert_array_equal(flat(one.weights), flat(other.weights))
+        # Whole tokens, each of which is somewhere.
+        assert one.counts.start.sum() == len(X)
+        assert one.counts.transition.sum() == sum(map(len, X)) - len(X)
+
+
+def test_long_sequences_are_cut_in_windows():
+    states, starts = np.arange(120) % 2, np.array([0, 110, 120])
+    _, model, *_ = bound("plain")
+    found = counts_by_unit(states, np.full(120, -1), states == 1, starts, model.cells)
+    assert found.shape[0] == 4
+    # Even tokens are certain, but no step between them and odd ones is; 1 -> 0 crosses borders.
+    assert found.sum(axis=1).tolist() == [49, 50, 10, 9]
+    assert found[:, :2].sum() == 0
+
+
+# What users see
+
+
+def simulated(n_sequences=40, length=15, labelled=0.2, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = HMMCounts(
+        np.full(2, 0.5),
+        np.array([[0.8, 0.2], [0.3, 0.7]]),
+        np.array([[0.5, 0.3, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]]),
+    )
+    states = [[int(rng.integers(2))] for _ in range(n_sequences)]
+    for row in states:
+        while len(row) < length:
+            row.append(int(rng.choice(2, p=truth.transition[row[-1]])))
+    symbols = [[int(rng.choice(4, p=truth.emission[z])) for z in row] for row in states]
+    y = [[z if rng.random() < labelled else -1 for z in row] for row in states]
+    return truth, symbols, y
+
+
+def fitted(kind=CVBHMM, **settings):
+    truth, symbols, y = simulated()
+    emission = Symbols(range(4), handle_unknown="error")
+    common = {"emission": emission, "alpha": 1.0, "beta": 1.0, "random_state": 0}
+    model = kind(2, supervision="y", **(common | settings))
+    return truth, symbols, y, model.fit(symbols, y)
+
+
+@pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
+def test_calibrated_intervals_are_those_of_a_long_chain(kind):
+    """Ends as by 4,000 sweeps of Gibbs sampling; mean-field intervals are half as wide."""
+    _, symbols, y, model = fitted(kind)
+    *_, chain = fitted(GibbsHMM, max_iter=4000, update="parameter")
+    expected = chain.credible_intervals()
+    narrow = model.credible_intervals()
+    ends = [model.credible_intervals(symbols, y, random_state=seed) for seed in range(4)]
+    for name in ("transition", "emission"):
+        wanted = np.diff(getattr(expected, name), axis=0).mean()
+        widths = [np.diff(getattr(one, name), axis=0).mean() for one in ends]
+        assert 0.85 < np.mean(widths) / wanted < 1.15
+        middle = np.mean([getattr(one, name).mean(axis=0) for one in ends], axis=0)
+        assert np.abs(middle - getattr(expected, name).mean(axis=0)).max() < 0.05
+    wanted = np.diff(expected.transition, axis=0).mean()
+    assert np.diff(narrow.transition, axis=0).mean() < 0.8 * wanted
+
+
+def test_seeds_and_threads():
+    _, symbols, y, model = fitted()
+    first = model.credible_intervals(symbols, y, random_state=1)
+    again = model.credible_intervals(symbols, y, random_state=1, n_jobs=2)
+    other = model.credible_intervals(symbols, y, random_state=2)
+    np.testing.assert_array_equal(first.transition, again.transition)
+    np.testing.assert_array_equal(first.draws.transmat, again.draws.transmat)
+    assert np.abs(first.transition - other.transition).max() > 1e-4
+    # What a warm start keeps need not be given again.
+    warm = model.set_params(warm_start=True).fit(symbols, y)
+    kept = warm.credible_intervals(method="calibrated", random_state=1)
+    given = warm.credible_intervals(symbols, y, random_state=1)
+    np.testing.assert_array_equal(kept.transition, given.transition)
+
+
+def test_all_that_a_chain_may_be_has_calibrated_intervals():
+    for name, estimator in KINDS.items():
+        y = Y if name == "labels" else None
+        model = estimator.fit(X, y)
+        named = name in ("labels", "dictionary", "left-right")
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            found = model.credible_intervals(X, y, random_state=0)
+        assert any("nothing names" in str(one.message) for one in seen) != named, name
+        for table in found[:3]:
+            assert np.isfinite(table).all()
+            assert (table[0] <= table[1]).all()
+        np.testing.assert_allclose(found.draws.startprob.sum(axis=1), 1.0)
+        steps = found.draws.transmat.sum(axis=2)
+        assert steps.mean() < 0.9 if name == "end" else np.allclose(steps, 1.0)
+    # What a topology rules out stays ruled out.
+    model = KINDS["left-right"].fit(X)
+    _, upper = model.credible_intervals(X, random_state=0).transition
+    assert upper[1, 0] == upper[2, 1] == 0.0
+
+
+def test_wrong_calls_are_told():
+    _, symbols, y, model = fitted()
+    with pytest.raises(ValueError, match="give them as X, in memory"):
+        model.credible_intervals(method="calibrated")
+    with pytest.raises(ValueError, match="must hold the 40 sequences"):
+        model.credible_intervals(symbols[:10], y[:10])
+    with pytest.raises(ValueError, match="level must be"):
+        model.credible_intervals(symbols, y, level=2.0)
+    with pytest.raises(ValueError, match="method"):
+        model.credible_intervals(method="samples")
+    *_, chain = fitted(GibbsHMM, max_iter=20)
+    assert chain.credible_intervals(symbols).transition.shape == (2, 2, 2)
+    with pytest.raises(ValueError, match="method"):
+        chain.credible_intervals(method="calibrated")
+
+
+def test_predictions_and_scores_take_draws():
+    """Each is the mean of what the posterior mean given each draw says."""
+    _, symbols, y, model = fitted()
+    draws = model.credible_intervals(symbols, y, random_state=0).draws
+    tables, likelihoods = [], []
+    for counts, prior in draws.posteriors:
+        start, steps, emission = (
+            (own + u) / (own + u).sum(axis=axis, keepdims=True)
+            for own, u, axis in (
+                (counts.start, prior.start, 0),
+                (counts.transition, prior.transition, 1),
+                (counts.emission.reshape(4, 2).T, prior.emission.reshape(4, 2).T, 1),
+            )
+        )
+        one = EMHMM.from_parameters(
+            startprob=start, transmat=steps, emissionprob=emission, vocabulary=list(range(4))
+        )
+        tables.append(one.predict_proba(symbols[:3]))
+        likelihoods.append(np.exp(one.score_samples(symbols[:3])))
+    found = model.predict_proba(symbols[:3], draws=draws)
+    np.testing.assert_allclose(
+        np.stack(found), np.mean([np.stack(one) for one in tables], axis=0), atol=1e-12
+    )
+    scores = model.score_samples(symbols[:3], draws=draws)
+    np.testing.assert_allclose(scores, np.log(np.mean(likelihoods, axis=0)), atol=1e-12)
+    per_token = model.score_samples(symbols[:3], per="token", draws=draws)
+    np.testing.assert_allclose(per_token, scores / 15)
+
+
+def test_draws_go_to_arviz(monkeypatch):
+    _, symbols, y, model = fitted()
+    draws = model.credible_intervals(symbols, y, random_state=0).draws
+    arviz = types.ModuleType("arviz")
+    arviz.from_dict = lambda groups: groups
+    monkeypatch.setitem(sys.modules, "arviz", arviz)
+    posterior = draws.to_inference_data()["posterior"]
+    assert posterior["transmat"].shape == (1, 50, 2, 2)
+    assert posterior["emissionprob"].shape == (1, 50, 2, 4)
+    np.testing.assert_allclose(posterior["emissionprob"].sum(axis=-1), 1.0)
+    np.testing.assert_array_equal(posterior["startprob"][0], draws.startprob)
