@@ -211,10 +211,9 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
     calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
     given; tags and symbols are those of the first call, and so is what the forms of words say.
 
-    Hidden Markov models that find their states without a dictionary or labels, and all of them
-    where sequences are long, go through a batch in steps: a sequence, or a window of 100 tokens of
-    a long one between borders of 10, is inferred from the counts of all before it. No sequence is
-    too long, but for memory.
+    Hidden Markov models that find their states without a dictionary or labels go through a batch in
+    steps: a sequence, or a window of 100 tokens of a long one between borders of 10, is inferred
+    from the counts of all before it.
 
     `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
     more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.

@@ -414,7 +414,7 @@ class SymbolChain(Model):
         return prior, Start(None, posterior_mean(nothing, prior, self.cells))
 
     def pieces(self) -> Pieces:
-        """Windows of long sequences, short ones, or all that is named at once."""
+        """Windows of long sequences and short ones, or all where states are named."""
         from sklearn_cvb.chain.symbols import steps
 
         return steps.pieces_of(self.problem, self.settings.in_steps)

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 # Tokens of a border.
 BORDER = 10
-# How fast steps get smaller where a dictionary or labels name states: nothing is to be forgotten.
-_NAMED = 1.0
 
 
 class Cut(NamedTuple):
@@ -47,17 +45,17 @@ class Cut(NamedTuple):
 def pieces_of(problem: Problem, in_steps: "InSteps") -> Pieces:
     """In how many steps a batch is gone through, and how fast these get smaller.
 
-    Sequences whose states are named, by a dictionary or labels, are one step together unless they
-    are long: what a sentence alone says of a tag is in the dictionary already.
+    Where a dictionary or labels name states a batch is one step, and nothing is to be forgotten:
+    from the few counts of a first window states would drift away from their names.
     """
-    starts, cells, length = problem.corpus.starts, problem.cells, in_steps.length
-    is_named = in_steps.is_named or problem.any_told or not cells.is_full
-    is_long = starts[-1] >= length * problem.corpus.n_sequences
-    if (is_named and not is_long) or (cells.topology is not None and cells.topology.tied):
-        return Pieces(None, _NAMED)
-    begin, end, _ = cut_of(problem, length)
+    starts, cells = problem.corpus.starts, problem.cells
+    is_tied = cells.topology is not None and cells.topology.tied
+    if in_steps.is_named or problem.any_told or not cells.is_full or is_tied:
+        return Pieces(None, 1.0)
+    begin, end, _ = cut_of(problem, in_steps.length)
     sizes = _given_before(problem, end) - _given_before(problem, begin)
-    return Pieces(sizes, _NAMED if is_named else in_steps.decays[0 if is_long else 1])
+    is_long = starts[-1] >= in_steps.length * problem.corpus.n_sequences
+    return Pieces(sizes, in_steps.decays[0 if is_long else 1])
 
 
 def cut_of(problem: Problem, length: int) -> Cut:
