@@ -403,3 +403,58 @@ def test_draws_go_to_arviz(monkeypatch):
     assert posterior["emissionprob"].shape == (1, 50, 2, 4)
     np.testing.assert_allclose(posterior["emissionprob"].sum(axis=-1), 1.0)
     np.testing.assert_array_equal(posterior["startprob"][0], draws.startprob)
+
+
+# Numbers
+
+
+def series(length=60):
+    rng = np.random.default_rng(0)
+    states = np.arange(length) // 6 % 2
+    return rng.normal([0.0, 3.0], [1.0, 2.0], (length, 2))[np.arange(length), states]
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "poisson", "bernoulli"])
+def test_numbers_have_calibrated_intervals(emission):
+    x = {"gaussian": series(), "poisson": np.abs(series()).round(), "bernoulli": series() > 1.0}
+    x = x[emission].astype(float)
+    model = CVBHMM(2, emission=emission, random_state=0).fit([x])
+    found = model.credible_intervals([x], random_state=0)
+    again = model.credible_intervals([x], random_state=0, n_jobs=2)
+    narrow = model.credible_intervals()
+    for name, (lower, upper) in found.emission.items():
+        np.testing.assert_array_equal(again.emission[name], found.emission[name])
+        assert (lower < upper).all()
+        assert (upper - lower).mean() > np.diff(narrow.emission[name], axis=0).mean()
+    assert found.draws.transmat.shape == (50, 2, 2)
+    assert all(len(table) == 50 for table in found.draws.emission.values())
+
+
+def test_forecasts_take_draws():
+    """Each continuation goes on from what its own parameters say of the last state."""
+    x = series()
+    model = CVBHMM(2, emission="gaussian", random_state=0).fit([x])
+    draws = model.credible_intervals([x], random_state=0).draws
+    found = model.predict_next([x], 2, n_draws=1000, random_state=1, draws=draws)
+    assert found.samples.shape == (1, 1000, 2, 1)
+    means, ahead = [], []
+    emitted = draws.emission
+    tables = draws.startprob, draws.transmat, emitted["means"], emitted["covariances"]
+    for start, transmat, mean, covariance in zip(*tables, strict=True):
+        one = EMHMM.from_parameters(
+            startprob=start,
+            transmat=transmat,
+            means=mean,
+            covariances=covariance,
+            emission="gaussian",
+        )
+        alone = one.predict_next([x], 2, random_state=0)
+        means.append(alone.mean)
+        ahead.append(alone.proba)
+    np.testing.assert_allclose(found.mean, np.mean(means, axis=0), atol=1e-10)
+    np.testing.assert_allclose(found.proba, np.mean(ahead, axis=0), atol=1e-10)
+    plain = model.predict_next([x], 2, n_draws=1000, random_state=1)
+    assert (found.upper - found.lower).mean() > (plain.upper - plain.lower).mean()
+    scores = model.score_samples([x], draws=draws)
+    assert np.isfinite(scores).all()
+    assert abs(scores[0] - model.score_samples([x])[0]) < 10.0
