@@ -236,7 +236,7 @@ def split(model, cells):
     return HMMCounts(cells[:n], cells[n : n + n * n].reshape(n, n), cells[n + n * n :])
 
 
-def test_runs_begin_and_end_where_they_are_told():
+def test_runs_begin_and_end_where_they_are_told(monkeypatch):
     """Twenty-five runs, the last two of five sweeps, and the same for any number of threads."""
     _, model, counts, prior = bound("labels")
 
@@ -254,6 +254,11 @@ def test_runs_begin_and_end_where_they_are_told():
         # Whole tokens, each of which is somewhere.
         assert one.counts.start.sum() == len(X)
         assert one.counts.transition.sum() == sum(map(len, X)) - len(X)
+    monkeypatch.setattr(calibrated, "N_KEPT", 5)
+    every = runs(1)[0]
+    last = [every[5 * run + sweep] for run in range(25) for sweep in (3, 4)]
+    for one, other in zip(kept, last, strict=True):
+        np.testing.assert_array_equal(flat(one.counts), flat(other.counts))
 
 
 def test_long_sequences_are_cut_in_windows():
