@@ -148,6 +148,7 @@ FROM_SCIKIT_LEARN = {
     "set_callbacks",
     "set_output",
     "set_params",
+    "set_predict_proba_request",
     "set_predict_request",
     "set_score_request",
 }
@@ -170,7 +171,10 @@ _PUBLIC_NAMES = {
     r"sklearn\.utils\._bunch\.Bunch": "sklearn.utils.Bunch",
     r"(?<![.\w])ArrayLike\b": "~numpy.typing.ArrayLike",
     r"(?<![.\w])Axes\b": "~matplotlib.axes.Axes",
+    r"(?<![.\w])ConfidenceIntervals\b": "~sklearn_cvb.chain.confidence.ConfidenceIntervals",
+    r"(?<![.\w])Draws\b": "~sklearn_cvb.chain.posterior_draws.Draws",
     r"(?<![.\w])Forecast\b": "~sklearn_cvb.chain.forecasting.Forecast",
+    r"(?<![.\w])RowIntervals\b": "~sklearn_cvb.learning.calibrated.RowIntervals",
     r"(?<![.\w])np\.ndarray\b": "~numpy.ndarray",
     # Decorated methods of all estimators return the one they are called on.
     r"sklearn_cvb\.learning\.online\._Estimator": "typing.Self",

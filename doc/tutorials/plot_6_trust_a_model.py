@@ -74,7 +74,7 @@ for name, found in sampler.convergence().items():
 #
 # ``credible_intervals`` gives both ends for each probability. States are named alike first. Those
 # of VB are too narrow: it takes states and parameters to be independent. Those of the sampler can
-# be trusted.
+# be trusted; given the data, as ``credible_intervals(X)``, VB's can, too (:doc:`/uncertainty`).
 
 named = {
     "VB": relabel(model, match_states(Z, model.labels_)),

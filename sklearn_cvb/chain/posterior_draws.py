@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, rare_in, with_rare, word_major
+from sklearn_cvb.chain.parameters import HMMCounts, rare_in, with_rare, word_major
 from sklearn_cvb.chain.traces import exported
 from sklearn_cvb.learning.calibrated import N_RUNS, Kept, short_runs
 from sklearn_cvb.learning.learned import Learned, Reading
@@ -33,9 +32,9 @@ class Draws(NamedTuple):
         Where the cells of counts and weights are.
     """
 
-    posteriors: tuple[tuple[HMMCounts, Prior], ...]
+    posteriors: tuple[tuple[HMMCounts, Any], ...]
     weights: tuple[Any, ...]
-    layout: Cells
+    layout: Any
     family: Any = None
 
     def _chains(self) -> Iterable[Any]:

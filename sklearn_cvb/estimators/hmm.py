@@ -993,7 +993,7 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
 
     Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too
-    narrow; `GibbsHMM` has exact ones.
+    narrow unless they are given the data.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class TreeUncertainty:
 
     def credible_intervals(
         self,
-        X: Any,
+        X: Any = None,
         y: Any = None,
         level: float = 0.95,
         *,
@@ -43,8 +43,8 @@ class TreeUncertainty:
 
         Parameters
         ----------
-        X, y : as in `fit`
-            What the model was fitted to, in memory.
+        X, y : as in `fit`, default=None
+            What the model was fitted to, in memory; X must be given.
         level : float, default=0.95
             Posterior probability inside each interval.
         n_jobs : int or None, default=None
@@ -59,7 +59,7 @@ class TreeUncertainty:
         Raises
         ------
         ValueError
-            If X is not what the model was fitted to.
+            If X is missing, or not what the model was fitted to.
 
         References
         ----------
@@ -71,8 +71,10 @@ class TreeUncertainty:
 
         check_level(level)
         learned = learned_of(self)
-        if place_of(X) != "memory":
-            raise ValueError("intervals draw trees of the training sentences: give X in memory")
+        if X is None or place_of(X) != "memory":
+            raise ValueError(
+                "intervals draw the trees of the training sentences: give them as X, in memory"
+            )
         read = self._read(X, y)
         model, counts = self._model(read), self._flat_counts(learned)
         n_before = len(vars(self)["labels_"])

@@ -236,7 +236,7 @@ def split(model, cells):
     return HMMCounts(cells[:n], cells[n : n + n * n].reshape(n, n), cells[n + n * n :])
 
 
-def test_runs_begin_and_end_where_they_are_told():
+def test_runs_begin_and_end_where_they_are_told(monkeypatch):
     """Twenty-five runs, the last two of five sweeps, and the same for any number of threads."""
     _, model, counts, prior = bound("labels")
 
@@ -254,6 +254,11 @@ def test_runs_begin_and_end_where_they_are_told():
         # Whole tokens, each of which is somewhere.
         assert one.counts.start.sum() == len(X)
         assert one.counts.transition.sum() == sum(map(len, X)) - len(X)
+    monkeypatch.setattr(calibrated, "N_KEPT", 5)
+    every = runs(1)[0]
+    last = [every[5 * run + sweep] for run in range(25) for sweep in (3, 4)]
+    for one, other in zip(kept, last, strict=True):
+        np.testing.assert_array_equal(flat(one.counts), flat(other.counts))
 
 
 def test_long_sequences_are_cut_in_windows():
@@ -403,3 +408,58 @@ def test_draws_go_to_arviz(monkeypatch):
     assert posterior["emissionprob"].shape == (1, 50, 2, 4)
     np.testing.assert_allclose(posterior["emissionprob"].sum(axis=-1), 1.0)
     np.testing.assert_array_equal(posterior["startprob"][0], draws.startprob)
+
+
+# Numbers
+
+
+def series(length=60):
+    rng = np.random.default_rng(0)
+    states = np.arange(length) // 6 % 2
+    return rng.normal([0.0, 3.0], [1.0, 2.0], (length, 2))[np.arange(length), states]
+
+
+@pytest.mark.parametrize("emission", ["gaussian", "poisson", "bernoulli"])
+def test_numbers_have_calibrated_intervals(emission):
+    x = {"gaussian": series(), "poisson": np.abs(series()).round(), "bernoulli": series() > 1.0}
+    x = x[emission].astype(float)
+    model = CVBHMM(2, emission=emission, random_state=0).fit([x])
+    found = model.credible_intervals([x], random_state=0)
+    again = model.credible_intervals([x], random_state=0, n_jobs=2)
+    narrow = model.credible_intervals()
+    for name, (lower, upper) in found.emission.items():
+        np.testing.assert_array_equal(again.emission[name], found.emission[name])
+        assert (lower < upper).all()
+        assert (upper - lower).mean() > np.diff(narrow.emission[name], axis=0).mean()
+    assert found.draws.transmat.shape == (50, 2, 2)
+    assert all(len(table) == 50 for table in found.draws.emission.values())
+
+
+def test_forecasts_take_draws():
+    """Each continuation goes on from what its own parameters say of the last state."""
+    x = series()
+    model = CVBHMM(2, emission="gaussian", random_state=0).fit([x])
+    draws = model.credible_intervals([x], random_state=0).draws
+    found = model.predict_next([x], 2, n_draws=1000, random_state=1, draws=draws)
+    assert found.samples.shape == (1, 1000, 2, 1)
+    means, ahead = [], []
+    emitted = draws.emission
+    tables = draws.startprob, draws.transmat, emitted["means"], emitted["covariances"]
+    for start, transmat, mean, covariance in zip(*tables, strict=True):
+        one = EMHMM.from_parameters(
+            startprob=start,
+            transmat=transmat,
+            means=mean,
+            covariances=covariance,
+            emission="gaussian",
+        )
+        alone = one.predict_next([x], 2, random_state=0)
+        means.append(alone.mean)
+        ahead.append(alone.proba)
+    np.testing.assert_allclose(found.mean, np.mean(means, axis=0), atol=1e-10)
+    np.testing.assert_allclose(found.proba, np.mean(ahead, axis=0), atol=1e-10)
+    plain = model.predict_next([x], 2, n_draws=1000, random_state=1)
+    assert (found.upper - found.lower).mean() > (plain.upper - plain.lower).mean()
+    scores = model.score_samples([x], draws=draws)
+    assert np.isfinite(scores).all()
+    assert abs(scores[0] - model.score_samples([x])[0]) < 10.0

@@ -100,6 +100,8 @@ def test_intervals_are_wider_than_mean_fields_and_can_be_repeated(name):
     assert 0.9 < inside.mean() < 0.99
     with pytest.raises(ValueError, match="that the model was fitted to"):
         estimator.credible_intervals([["Z"], ["D", "N"]])
+    with pytest.raises(ValueError, match="give them as X"):
+        estimator.credible_intervals()
     with pytest.raises(ValueError, match="level"):
         estimator.credible_intervals(sentences, level=1.0)
 
