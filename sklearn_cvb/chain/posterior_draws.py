@@ -18,8 +18,8 @@ from sklearn_cvb.reading.validation import Seed
 class Draws(NamedTuple):
     """Draws from the posterior of all parameters, and what each was drawn given.
 
-    `predict_proba`, `predict_next`, `score_samples` and `score` take them: what they say is then
-    averaged over the draws, or drawn from them.
+    `predict_proba`, `predict_next` and `score_samples` take them: what they say is then averaged
+    over the draws, or drawn from them.
 
     Attributes
     ----------
