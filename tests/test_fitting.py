@@ -25,7 +25,10 @@ SHARES = {(1, 1): 1, (1, 4): 4, (2, 4): 2, (3, 4): 1, (5, 2): 1, (1, None): 1}
 def follow(values, max_iter, record=lambda fit: False):
     """Run sweeps that report these values in turn; the state counts sweeps."""
     begun = Fit(0, [], False)
-    sweep = lambda state: (state + 1, values[state])  # noqa: E731
+
+    def sweep(state):
+        return state + 1, values[state]
+
     return sweep_until(begun, sweep, max_iter, Rule(0.0, Model()), record)
 
 

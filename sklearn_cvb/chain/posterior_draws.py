@@ -11,7 +11,7 @@ from sklearn_cvb.chain.traces import exported
 from sklearn_cvb.learning.calibrated import N_RUNS, Kept, short_runs
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.loop import spawn_generators
-from sklearn_cvb.reading.corpus import place_of
+from sklearn_cvb.reading.corpus import place_of, short_repr
 from sklearn_cvb.reading.validation import Seed
 
 
@@ -84,6 +84,17 @@ class Draws(NamedTuple):
         """
         found = {"startprob": self.startprob, "transmat": self.transmat, **self.emission}
         return exported({"posterior": {name: table[None] for name, table in found.items()}})
+
+
+def check_draws(draws: Any, learned: Learned) -> None:
+    """Raise unless these are draws, and of a model with the same cells."""
+    if not isinstance(draws, Draws):
+        raise TypeError(
+            f"draws is {short_repr(draws)}: pass the `draws` of what credible_intervals(X) returns"
+        )
+    own, theirs = learned.layout, draws.layout
+    if own.n_states != theirs.n_states or not np.array_equal(own.indptr, theirs.indptr):
+        raise ValueError("draws are of another model: it has other states or symbols")
 
 
 def calibrated_draws(

@@ -96,11 +96,11 @@ class Categorical(Emission):
             sizes = (np.maximum(largest, 0) + 1).astype(np.int64)
         else:
             sizes = np.full(table.shape[1], int(positive("n_categories", self.n_categories)))
-        floor = _floor_of(self.floor)
+        floor = floor_of(self.floor)
         return CategoricalFamily(np.full(sizes.sum(), prior), is_given, floor, n_states, sizes)
 
 
-def _floor_of(value: Any) -> float:
+def floor_of(value: Any) -> float:
     """A smallest probability, which leaves room for two."""
     floor = positive("floor", value)
     if floor >= 0.5:
@@ -275,7 +275,7 @@ class Bernoulli(Emission):
         given = {"ones_prior": self.ones_prior, "zeros_prior": self.zeros_prior}
         prior = [1.0 if value is None else positive(name, value) for name, value in given.items()]
         is_given = any(value is not None for value in given.values())
-        floor, sizes = _floor_of(self.floor), np.full(table.shape[1], 2)
+        floor, sizes = floor_of(self.floor), np.full(table.shape[1], 2)
         return BernoulliFamily(np.repeat(prior, len(sizes)), is_given, floor, n_states, sizes)
 
 

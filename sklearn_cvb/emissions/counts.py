@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from sklearn_cvb.emissions.categorical import BernoulliFamily, CategoricalFamily
+from sklearn_cvb.emissions.categorical import BernoulliFamily, CategoricalFamily, floor_of
 from sklearn_cvb.emissions.emission import (
     Emission,
     LinearScores,
@@ -192,7 +192,7 @@ class Multinomial(Emission):
         is_given, n_columns = self.concentration_prior is not None, table.shape[1]
         trials = np.nan_to_num(table).sum(axis=1)[~np.isnan(table).any(axis=1)]
         n_trials = max(1, round(float(trials.mean()))) if len(trials) else 1
-        floor = positive("floor", self.floor)
+        floor = floor_of(self.floor)
         return MultinomialFamily(n_trials, np.full(n_columns, prior), is_given, floor, n_states)
 
 

@@ -633,7 +633,11 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         if draws is None:
             read = self._observed.read_again(self, learned_of(self), X)
             return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
-        reads = list(self._observed.reads_under(self, learned_of(self), X, draws.posteriors)[0])
+        from sklearn_cvb.chain.posterior_draws import check_draws
+
+        learned = learned_of(self)
+        check_draws(draws, learned)
+        reads = list(self._observed.reads_under(self, learned, X, draws.posteriors)[0])
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return reading.arrange(reads[0].corpus, table, np.nan)
 
@@ -754,6 +758,9 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         reads = [self._observed.read_again(self, learned, X, means=True)]
         at = [(prediction.steps_of(learned), learned.more.numeric.point)]
         if draws is not None:
+            from sklearn_cvb.chain.posterior_draws import check_draws
+
+            check_draws(draws, learned)
             reads = self._observed.reads_at(self, learned, X, draws.weights)
             at = draws.steps_and_points()
         last = [

@@ -160,8 +160,12 @@ class Uncertainty:
         if draws is None:
             plain: np.ndarray = super().score_samples(X, per)  # type: ignore[misc]
             return plain
+        from sklearn_cvb.chain.posterior_draws import check_draws
+
         check_choice("per", per, ("sequence", "token"))
-        reads, observed = self._observed.reads_under(self, learned_of(self), X, draws.posteriors)
+        learned = learned_of(self)
+        check_draws(draws, learned)
+        reads, observed = self._observed.reads_under(self, learned, X, draws.posteriors)
         log_z = mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 

@@ -463,3 +463,18 @@ def test_forecasts_take_draws():
     scores = model.score_samples([x], draws=draws)
     assert np.isfinite(scores).all()
     assert abs(scores[0] - model.score_samples([x])[0]) < 10.0
+
+
+def test_draws_of_another_kind_or_model_are_refused():
+    X = [list("abab"), list("bba")] * 4
+    model = VBHMM(2, random_state=0).fit(X)
+    found = model.credible_intervals(X, random_state=0)
+    for method in (model.score_samples, model.predict_proba):
+        with pytest.raises(TypeError, match=r"pass the `draws` of what credible_intervals\(X\)"):
+            method(X, draws=found)
+        with pytest.raises(ValueError, match="draws are of another model"):
+            getattr(VBHMM(3, random_state=0).fit(X), method.__name__)(X, draws=found.draws)
+    series = [np.array([0.1, 0.2, 5.0, 5.1, 0.3])]
+    numbers = VBHMM(2, emission="gaussian", random_state=0).fit(series)
+    with pytest.raises(TypeError, match="pass the `draws`"):
+        numbers.predict_next(series, draws=3)

@@ -7,7 +7,7 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.display import ModelSummary
-from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian
+from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian, Multinomial
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 
@@ -66,7 +66,9 @@ def test_one_column_with_a_common_variance_is_shown():
     assert "±" in model._repr_html_()
 
 
-@pytest.mark.parametrize("emission", [Bernoulli(floor=2), Categorical(floor=0.5)])
+@pytest.mark.parametrize(
+    "emission", [Bernoulli(floor=2), Categorical(floor=0.5), Multinomial(floor=5)]
+)
 def test_a_floor_that_is_no_small_probability_is_refused(emission):
     with pytest.raises(InvalidParameterError) as error:
         EMHMM(2, emission=emission).fit([np.array([[0.0], [1.0], [1.0]])] * 3)
