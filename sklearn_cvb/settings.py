@@ -227,7 +227,17 @@ class Transitions(Setting):
         return HDP() if self.prior == "hdp" else None
 
 
-_NUMERIC = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
+NUMERIC = (
+    "means",
+    "covariances",
+    "rates",
+    "shapes",
+    "directions",
+    "concentrations",
+    "probabilities",
+    "category_probabilities",
+    "parts",
+)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -250,7 +260,8 @@ class HMMParameters(Setting):
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
         The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
-    means, covariances, rates, probabilities : array-like or None, default=None
+    means, covariances, rates, shapes, directions, concentrations, probabilities : array-like or \
+            None, default=None
         What states emit where it is numbers, in the units of the data and the shapes of the
         attributes of these names.
     category_probabilities, parts : list or None, default=None
@@ -271,19 +282,22 @@ class HMMParameters(Setting):
     means: ArrayLike | None = None
     covariances: ArrayLike | None = None
     rates: ArrayLike | None = None
+    shapes: ArrayLike | None = None
+    directions: ArrayLike | None = None
+    concentrations: ArrayLike | None = None
     probabilities: ArrayLike | None = None
     category_probabilities: Sequence[ArrayLike] | None = None
     parts: Sequence[dict[str, Any]] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: ["array-like", None]
-        for name in ("startprob", "transmat", "emissionprob", "vocabulary", *_NUMERIC)
+        for name in ("startprob", "transmat", "emissionprob", "vocabulary", *NUMERIC)
     }
 
     @property
     def numeric(self) -> dict[str, Any]:
         """What states emit where it is numbers, by name."""
-        return {name: value for name in _NUMERIC if (value := getattr(self, name)) is not None}
+        return {name: value for name in NUMERIC if (value := getattr(self, name)) is not None}
 
     @property
     def is_whole(self) -> bool:

@@ -41,7 +41,7 @@ from sklearn_cvb import (
     Windows,
 )
 from sklearn_cvb.learning.compile_cases import SITUATIONS
-from sklearn_cvb.settings import Setting
+from sklearn_cvb.settings import NUMERIC, Setting
 
 X = [list("abab"), list("ba"), list("aab"), list("bbab"), list("ab"), list("abb")]
 LEGAL = {"a": ["X"], "b": ["X", "Y"]}
@@ -83,8 +83,7 @@ OTHERS = {
     Symbols: {"vocabulary": ["a", "b"], "handle_unknown": "rare"},
     ArcWeights: {"weights": {("VERB", "NOUN"): 2.0}, "tag_classes": {"V": "VERB"}},
 }
-_NUMBERS = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
-_TABLES = ("startprob", "transmat", "emissionprob", "vocabulary", *_NUMBERS)
+_TABLES = ("startprob", "transmat", "emissionprob", "vocabulary", *NUMERIC)
 OTHERS[HMMParameters] = {name: [0.5, 0.5] for name in _TABLES}
 # What no field may be.
 BAD = {

@@ -102,7 +102,7 @@ from sklearn_cvb.plotting import plot_ellipses
 model = VBHMM(3, **settings).fit([series])
 ax = plot_ellipses(model, [series])
 ax.set(xlabel="temperature", ylabel="vibration")
-lower, upper = model.credible_intervals(level=0.95).emission["means"]
+lower, upper = model.credible_intervals([series], level=0.95, random_state=0).emission["means"]
 for state in np.argsort(model.means_[:, 0]):
     low, high = lower[state, 0], upper[state, 0]
     stay = 1 / (1 - model.transmat_[state, state])

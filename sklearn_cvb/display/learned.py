@@ -119,6 +119,10 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
                 for pair in zip(means[:, :MOST_THINGS], widths[:, :MOST_THINGS], strict=True)
             ]
         ]
+    if "directions_" in attributes:
+        tables = np.stack([attributes["directions_"], attributes["concentrations_"]], axis=-1)
+        rows = tables[:, :MOST_THINGS].tolist()
+        return [[", ".join(f"angle {a:.3g} (concentration {k:.3g})" for a, k in r) for r in rows]]
     for name, word in (("rates_", "rate"), ("probabilities_", "p(1)")):
         if name in attributes:
             table = np.asarray(attributes[name])[:, :MOST_THINGS]

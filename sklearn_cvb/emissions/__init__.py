@@ -1,5 +1,6 @@
 """What states of a hidden Markov model emit: symbols, or numbers, with a file for each family."""
 
+from sklearn_cvb.emissions.angles import VonMises
 from sklearn_cvb.emissions.categorical import Bernoulli, Categorical
 from sklearn_cvb.emissions.columns import Columns
 from sklearn_cvb.emissions.counts import Multinomial, NegativeBinomial
@@ -20,6 +21,7 @@ __all__ = [
     "NegativeBinomial",
     "Poisson",
     "Symbols",
+    "VonMises",
 ]
 
 # The words that the parameter `emission` takes, beside "categorical" for symbols.

@@ -1,25 +1,33 @@
 """Gamma and exponential emissions: columns of positive numbers, such as waiting times."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 from sklearn_cvb.emissions.emission import (
+    FEWEST,
     Emission,
     LinearScores,
     Observations,
     as_units,
     positive,
+    refuse_outside,
     refuse_where,
     spread,
+    table_of,
     with_zeros,
 )
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 # How far EM's rates may be from that of the column's mean, as a factor.
 _FARTHEST = 1e6
+# Shapes that EM learns: a state with a single value would have an infinite one.
+_SHAPES = 1e-3, 1e4
+# Newton's steps of a shape, each of which doubles the digits.
+_STEPS = 12
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -28,9 +36,11 @@ class Gamma(Emission):
 
     Parameters
     ----------
-    shape : float, default=1.0
+    shape : float or None, default=1.0
         Shape of all Gamma distributions: 1 are exponential ones, k sums of k such waiting times;
-        the coefficient of variation is 1 / sqrt(shape).
+        the coefficient of variation is 1 / sqrt(shape). With None EM learns one for each state and
+        column, `shapes_`, by maximum likelihood, 0.001 to 10,000; no other algorithm can, as a
+        shape has no conjugate prior.
     shape_prior : float or None, default=None
         Shape of the Gamma prior of each rate; None for 1.
     rate_prior : float or None, default=None
@@ -52,12 +62,19 @@ class Gamma(Emission):
     [1.0, 10.0]
     """
 
-    shape: float = 1.0
+    shape: float | None = 1.0
     shape_prior: float | None = None
     rate_prior: float | None = None
 
     def bind(self, table: np.ndarray, n_states: int) -> "GammaFamily":
         """The family, with the mean of each column as the prior's where none is given."""
+        if self.shape is None:
+            if self.shape_prior is not None or self.rate_prior is not None:
+                raise InvalidParameterError(
+                    "shape=None is learned by maximum likelihood: shape_prior and rate_prior are "
+                    "for a shape that is given"
+                )
+            return LearnedShapeFamily(1.0, rate_prior(None, None, means_of(table)), n_states)
         shape = positive("shape", self.shape)
         usual = shape / means_of(table)
         prior = rate_prior(self.shape_prior, self.rate_prior, usual)
@@ -164,3 +181,83 @@ class GammaFamily(RateFamily):
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.of_values / point.T, self.of_values / point.T**2
+
+
+# Shapes that are learned
+
+
+class Point(NamedTuple):
+    """Shapes and rates, (D, K) each."""
+
+    shapes: np.ndarray
+    rates: np.ndarray
+
+
+def shape_of(gap: np.ndarray) -> np.ndarray:
+    """The most likely shape where log mean - mean log of values is `gap` (Minka 2002, eq. 9)."""
+    gap = np.maximum(gap, 1e-300)
+    root = np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)
+    shape = np.clip((3.0 - gap + root) / (12.0 * gap), *_SHAPES)
+    for _ in range(_STEPS):
+        slope = shape**2 * (1.0 / shape - polygamma(1, shape))
+        inverse = 1.0 / shape + (np.log(shape) - digamma(shape) - gap) / slope
+        shape = np.clip(1.0 / np.maximum(inverse, 1e-300), *_SHAPES)
+    return shape
+
+
+class LearnedShapeFamily(GammaFamily):
+    """EM alone: a shape has no conjugate prior."""
+
+    def __init__(self, of_values: float, prior: RatePrior, n_states: int) -> None:
+        super().__init__(of_values, prior, n_states)
+        self.n_parameters: int = 2 * n_states * self.n_columns
+
+    def read(self, table: np.ndarray) -> Observations:
+        refuse_where(table <= 0, table, "Gamma emissions are above 0")
+        return super().read(table)
+
+    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
+        n = self.n_columns
+        count, total, logs = np.split(statistics, [n, 2 * n], axis=-2)
+        seen = count > FEWEST
+        mean = np.where(seen, total, 1.0) / np.where(seen, count, 1.0)
+        shapes = shape_of(np.log(mean) - np.where(seen, logs, 0.0) / np.where(seen, count, 1.0))
+        if kept is None:
+            kept = Point(np.ones_like(mean), np.broadcast_to(self.rates, mean.shape))
+        rates = np.where(seen, shapes / mean, kept.rates)
+        return Point(np.where(seen, shapes, kept.shapes), rates)
+
+    mean: Any = most_likely
+
+    def linear_at(self, point: Any) -> LinearScores:
+        shapes, rates = point
+        steps = shapes * np.log(rates) - gammaln(shapes)
+        return LinearScores(np.concatenate([steps, -rates, shapes - 1.0])[None])
+
+    at: Any = linear_at
+
+    def _refuse(self, *_: Any) -> Any:
+        raise InvalidParameterError(
+            "Gamma(shape=None) is learned by EM alone, as a shape has no conjugate prior: give VB, "
+            "CVB and Gibbs sampling a number, such as one of EM's shapes_"
+        )
+
+    expected: Any = _refuse
+    predictive: Any = _refuse
+    draw: Any = _refuse
+    log_evidence: Any = _refuse
+
+    def sample(self, point: Any, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.standard_gamma(point.shapes.T[states]) / point.rates.T[states]
+
+    def moments(self, point: Any) -> tuple[np.ndarray, np.ndarray]:
+        means = (point.shapes / point.rates).T
+        return means, means / point.rates.T
+
+    def point_of(self, given: dict[str, Any]) -> Any:
+        shapes = table_of(given, "shapes", (self.n_states, self.n_columns))
+        refuse_outside("shapes", shapes, shapes > 0, "must be positive")
+        return Point(np.ascontiguousarray(shapes.T), super().point_of(given))
+
+    def attributes(self, point: Any) -> dict[str, Any]:
+        return {"shapes_": np.ascontiguousarray(point.shapes.T), **super().attributes(point.rates)}

@@ -121,6 +121,8 @@ class Emissions(Parameters):
     rates_, probabilities_ : ndarray of shape (n_components, n_columns)
         Of Poisson, exponential and Gamma, and of Bernoulli, negative binomial and multinomial
         emissions.
+    shapes_, directions_, concentrations_ : ndarray of shape (n_components, n_columns)
+        Of Gamma emissions whose shapes are learned, and of von Mises ones.
     category_probabilities_ : list of ndarray of shape (n_components, n_categories)
         Of `Categorical` emissions, for each column.
     parts_ : list of dict

@@ -38,8 +38,8 @@ class TreeUncertainty:
 
         Trees are drawn at the mean parameters; the covariance of their counts is the information
         that is missing as long as trees are not seen (Louis 1982). Parameters are drawn with the
-        inverse of the information that is left as covariance, and from each of 25 such draws 5
-        sweeps of Gibbs sampling are made, the last two of which stay: 145 sweeps in all.
+        inverse of the information that is left as covariance, and from each of 40 such draws 3
+        sweeps of Gibbs sampling are made, the last of which stays: 140 sweeps in all.
 
         Parameters
         ----------

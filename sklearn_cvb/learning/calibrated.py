@@ -20,7 +20,7 @@ from sklearn_cvb.learning.mixtures import mixture_quantile
 from sklearn_cvb.learning.model import Model
 
 # Structures drawn at the mean parameters; runs, sweeps of each, and how many of these are kept.
-N_STRUCTURES, N_RUNS, N_SWEEPS, N_KEPT = 20, 25, 5, 2
+N_STRUCTURES, N_RUNS, N_SWEEPS, N_KEPT = 20, 40, 3, 1
 # A direction of which less than this share is known is as if so much were.
 _LEAST_KNOWN = 0.02
 # Above so many cells and drawn counts only the directions that miss most are sought, so many.

@@ -237,26 +237,25 @@ def split(model, cells):
 
 
 def test_runs_begin_and_end_where_they_are_told(monkeypatch):
-    """Twenty-five runs, the last two of five sweeps, and the same for any number of threads."""
+    """Forty runs, the last of three sweeps, and the same for any number of threads."""
     _, model, counts, prior = bound("labels")
 
     def runs(n_jobs):
-        generators = np.random.default_rng(5).spawn(26)
+        generators = np.random.default_rng(5).spawn(41)
         told = []
         return short_runs(model, counts, prior, generators, n_jobs, told.append), told
 
     (kept, told), (again, _) = runs(1), runs(2)
-    assert told == list(range(25))
-    assert len(kept) == 50
+    assert told == list(range(40))
+    assert len(kept) == 40
     for one, other in zip(kept, again, strict=True):
         np.testing.assert_array_equal(flat(one.counts), flat(other.counts))
         np.testing.assert_array_equal(flat(one.weights), flat(other.weights))
         # Whole tokens, each of which is somewhere.
         assert one.counts.start.sum() == len(X)
         assert one.counts.transition.sum() == sum(map(len, X)) - len(X)
-    monkeypatch.setattr(calibrated, "N_KEPT", 5)
-    every = runs(1)[0]
-    last = [every[5 * run + sweep] for run in range(25) for sweep in (3, 4)]
+    monkeypatch.setattr(calibrated, "N_KEPT", 3)
+    last = runs(1)[0][2::3]
     for one, other in zip(kept, last, strict=True):
         np.testing.assert_array_equal(flat(one.counts), flat(other.counts))
 
@@ -326,7 +325,7 @@ def test_seeds_and_threads():
     assert np.abs(first.transition - other.transition).max() > 1e-4
     # What a warm start keeps need not be given again.
     warm = model.set_params(warm_start=True).fit(symbols, y)
-    kept = warm.credible_intervals(method="calibrated", random_state=1)
+    kept = warm.credible_intervals(random_state=1)
     given = warm.credible_intervals(symbols, y, random_state=1)
     np.testing.assert_array_equal(kept.transition, given.transition)
 
@@ -364,6 +363,13 @@ def test_wrong_calls_are_told():
         model.credible_intervals(method="samples")
     *_, chain = fitted(GibbsHMM, max_iter=20)
     assert chain.credible_intervals(symbols).transition.shape == (2, 2, 2)
+    with pytest.warns(UserWarning, match="without X these are mean-field intervals"):
+        narrow = model.credible_intervals()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        named = model.credible_intervals(method="mean field")
+        chain.credible_intervals()
+    np.testing.assert_array_equal(narrow.transition, named.transition)
     with pytest.raises(ValueError, match="method"):
         chain.credible_intervals(method="calibrated")
 
@@ -404,8 +410,8 @@ def test_draws_go_to_arviz(monkeypatch):
     arviz.from_dict = lambda groups: groups
     monkeypatch.setitem(sys.modules, "arviz", arviz)
     posterior = draws.to_inference_data()["posterior"]
-    assert posterior["transmat"].shape == (1, 50, 2, 2)
-    assert posterior["emissionprob"].shape == (1, 50, 2, 4)
+    assert posterior["transmat"].shape == (1, 40, 2, 2)
+    assert posterior["emissionprob"].shape == (1, 40, 2, 4)
     np.testing.assert_allclose(posterior["emissionprob"].sum(axis=-1), 1.0)
     np.testing.assert_array_equal(posterior["startprob"][0], draws.startprob)
 
@@ -431,8 +437,8 @@ def test_numbers_have_calibrated_intervals(emission):
         np.testing.assert_array_equal(again.emission[name], found.emission[name])
         assert (lower < upper).all()
         assert (upper - lower).mean() > np.diff(narrow.emission[name], axis=0).mean()
-    assert found.draws.transmat.shape == (50, 2, 2)
-    assert all(len(table) == 50 for table in found.draws.emission.values())
+    assert found.draws.transmat.shape == (40, 2, 2)
+    assert all(len(table) == 40 for table in found.draws.emission.values())
 
 
 def test_forecasts_take_draws():

@@ -21,7 +21,8 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson, VonMises
+from sklearn_cvb.settings import NUMERIC as ATTRIBUTES
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
 START = [0.7, 0.3]
@@ -38,10 +39,10 @@ EMISSIONS = {
     "spherical": (Gaussian("spherical"), NUMBERS),
     "poisson": (Poisson(), np.abs(NUMBERS * 3).round()),
     "bernoulli": (Bernoulli(), (NUMBERS > 2).astype(float)),
+    "angles": (VonMises(), NUMBERS / 2),
     "categories": (Categorical(), np.clip(NUMBERS.round(), 0, 3)),
     "columns": (Columns([(Gaussian("diag"), [0]), (Poisson(), [1])]), np.abs(NUMBERS.round())),
 }
-ATTRIBUTES = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
 
 
 def log_likelihoods(X, start, steps, words, names="abc"):

@@ -20,7 +20,16 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions import (
+    Bernoulli,
+    Categorical,
+    Columns,
+    Gamma,
+    Gaussian,
+    Poisson,
+    VonMises,
+)
+from sklearn_cvb.settings import NUMERIC as ATTRIBUTES
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
 START = np.array([0.7, 0.3])
@@ -36,10 +45,11 @@ EMISSIONS = {
     "spherical": (Gaussian("spherical"), NUMBERS),
     "poisson": (Poisson(), np.abs(NUMBERS * 3).round()),
     "bernoulli": (Bernoulli(), (NUMBERS > 2).astype(float)),
+    "waits": (Gamma(shape=None), np.abs(NUMBERS)),
+    "angles": (VonMises(), NUMBERS / 2),
     "categories": (Categorical(), np.clip(NUMBERS.round(), 0, 3)),
     "columns": (Columns([(Gaussian("diag"), [1]), (Poisson(), [0])]), np.abs(NUMBERS.round())),
 }
-ATTRIBUTES = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
 
 
 def all_paths(sequence):

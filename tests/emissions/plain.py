@@ -7,7 +7,7 @@ chapter 2. Missing values are NaN.
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 from sklearn.base import clone
 
 from sklearn_cvb.emissions import (
@@ -20,6 +20,7 @@ from sklearn_cvb.emissions import (
     Multinomial,
     NegativeBinomial,
     Poisson,
+    VonMises,
 )
 
 MEAN, STRENGTH, DEGREES = np.array([1.0, 90.0, -2.5]), 0.4, 4.5
@@ -142,6 +143,41 @@ def negative_binomial_predictive(x, k, table, posterior):
         # scipy counts failures before `size` successes by their probability, which has a Beta.
         total += stats.betanbinom.logpmf(x[d], 4, 0.7 + 4 * n, 1.6 + n * average)
     return total
+
+
+GRID = np.geomspace(0.2, 300.0, 200)
+
+
+def angle_evidence(angles, weights):
+    """By quadrature over directions, given each concentration of the grid (log)."""
+    directions = np.linspace(-np.pi, np.pi, 20_000, endpoint=False)
+    sums = weights @ np.cos(angles), weights @ np.sin(angles)
+    along = sums[0] * np.cos(directions) + sums[1] * np.sin(directions)
+    total = [
+        special.logsumexp(k * along) - np.log(len(along)) + weights.sum() * angle_constant(k)
+        for k in GRID
+    ]
+    return special.logsumexp(total) - np.log(len(GRID))
+
+
+def angle_constant(k):
+    return stats.vonmises.logpdf(np.pi / 2, k)
+
+
+def angle_predictive(x, k, table, posterior):
+    total = 0.0
+    for d in np.flatnonzero(~np.isnan(x)):
+        seen = ~np.isnan(table[:, d])
+        angles, weights = table[seen, d], posterior[seen, k]
+        more = np.append(angles, x[d]), np.append(weights, 1.0)
+        total += angle_evidence(*more) - angle_evidence(angles, weights)
+    return total
+
+
+def angle_density(x, k, shown):
+    seen = ~np.isnan(x)
+    of_state = shown["concentrations_"][k][seen], shown["directions_"][k][seen]
+    return stats.vonmises.logpdf(x[seen], *of_state).sum()
 
 
 def multinomial_predictive(x, k, table, posterior):
@@ -332,6 +368,7 @@ def make_cases():
     codes = rng.integers(0, 4, (n, 2)).astype(float)
     own = np.random.default_rng(8)
     waits = own.gamma(2.5, [0.5, 40.0], (n, 2))
+    angles = own.vonmises([0.5, 3.0], [2.0, 30.0], (n, 2))
     trials = own.multinomial(12, [0.2, 0.5, 0.3], n).astype(float)
     mixed = np.column_stack([bits[:, 0], counts[:, 0], rng.normal(1.0, 0.8, n)])
     prior = {
@@ -399,6 +436,13 @@ def make_cases():
             negative_binomial_predictive,
             negative_binomial_density,
             negative_binomial_log_prior,
+        ),
+        "von mises": Case(
+            VonMises(concentration_range=(0.2, 300.0)),
+            angles,
+            angle_predictive,
+            angle_density,
+            lambda shown: 0.0,
         ),
         "multinomial": Case(
             Multinomial(concentration_prior=0.45),

@@ -152,6 +152,10 @@ def perturbed(family, point, rng, size):
         noise[:] = noise[:1] if is_spherical and len(noise) > 1 else noise
         means = point.means + size * rng.standard_normal(point.means.shape)
         return point._replace(means=means, variances=point.variances * np.exp(noise))
+    if hasattr(point, "directions"):
+        noise = size * rng.standard_normal((2, *point.directions.shape))
+        moved = np.clip(point.concentrations * np.exp(noise[0]), family.grid[0], family.grid[-1])
+        return point._replace(directions=point.directions + noise[1], concentrations=moved)
     moved = point * np.exp(size * rng.standard_normal(point.shape))
     return moved / family._totals(moved) if isinstance(family, CategoricalFamily) else moved
 

@@ -43,7 +43,9 @@ for replication in range(20):
     for name, model in models.items():
         model.fit(X, y)
         for i, level in enumerate(levels):
-            given = {"X": X, "y": y, "random_state": 0} if "calibrated" in name else {}
+            given = {"method": "mean field"}
+            if "calibrated" in name:
+                given = {"X": X, "y": y, "random_state": 0}
             lower, upper = model.credible_intervals(level=level, **given).transition
             inside[name][replication, i] = ((lower < transitions) & (transitions < upper)).mean()
 

@@ -17,11 +17,12 @@ from sklearn_cvb.emissions import (
     Multinomial,
     NegativeBinomial,
     Poisson,
+    VonMises,
 )
 
 _KINDS = [
     *("full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical", "mixed"),
-    *("gamma", "exponential", "negative binomial", "multinomial"),
+    *("gamma", "exponential", "negative binomial", "multinomial", "von mises", "gamma shapes"),
 ]
 _UPDATES = ["sequence", "sequence", Windows(1), Windows(3), Windows(50)]
 
@@ -45,6 +46,8 @@ def draw(index):
     n_states = int(rng.choice([1, 2, 2, 3, 6]))
     topology = _topology(n_states, rng)
     model_kind = [EMHMM, VBHMM, CVBHMM, GibbsHMM][rng.integers(4)]
+    if kind == "gamma shapes":
+        model_kind = EMHMM
     settings = {
         "emission": _emission(kind, rng),
         "transitions": Transitions(
@@ -79,8 +82,10 @@ def _series(kind, length, n_columns, rng):
     shape = (length, n_columns)
     if kind == "bernoulli":
         return (rng.random(shape) < 0.2 + 0.6 * state).astype(float)
-    if kind in ("gamma", "exponential"):
-        return rng.gamma(1.0, 0.1 + 9 * state, shape) + (1e-3 if kind == "gamma" else 0.0)
+    if kind in ("gamma", "exponential", "gamma shapes"):
+        return rng.gamma(1.0, 0.1 + 9 * state, shape) + (0.0 if kind == "exponential" else 1e-3)
+    if kind == "von mises":
+        return rng.vonmises(3.0 * state + np.zeros(n_columns), rng.choice([0.1, 3.0, 1e4]))
     if kind == "multinomial":
         shares = rng.dirichlet(np.ones(n_columns), 2)
         return rng.multinomial(rng.integers(0, 9, length), shares[state[:, 0]]).astype(float)
@@ -115,7 +120,8 @@ def _strain(kind, series, rng):
             x[:] = x[rng.integers(0, min(2, len(x)), len(x))]
     if way == 6 and is_real:
         series[0][0, 0] = rng.choice([1e150, -1e150, 1e30])
-    if way == 7 and kind in ("poisson", "gamma", "exponential", "negative binomial"):
+    of_counts = "poisson", "negative binomial"
+    if way == 7 and kind in (*of_counts, "gamma", "exponential", "gamma shapes"):
         series[0][0, 0] = rng.choice([1e15, 1e6])
     if way == 8 and is_real:
         for i, x in enumerate(series):
@@ -161,6 +167,10 @@ def _emission(kind, rng):
         return Gamma(
             shape=float(rng.choice([0.3, 2.0, 50.0])), shape_prior=0.3 if is_given else None
         )
+    if kind == "gamma shapes":
+        return Gamma(shape=None)
+    if kind == "von mises":
+        return VonMises(concentration_range=(0.1, 1e5)) if is_given else VonMises()
     if kind == "exponential":
         return Exponential(rate_prior=0.3 if is_given else None)
     if kind == "negative binomial":

@@ -11,6 +11,7 @@ from sklearn_cvb.emissions import (
     Multinomial,
     NegativeBinomial,
     Poisson,
+    VonMises,
 )
 
 EMISSIONS = {
@@ -22,6 +23,7 @@ EMISSIONS = {
     "poisson": Poisson(),
     "gamma": Gamma(shape=2.0),
     "negative binomial": NegativeBinomial(size=3),
+    "von mises": VonMises(concentration_range=(0.1, 100.0)),
     "multinomial": Multinomial(),
     "categorical": Categorical(n_categories=3),
     "columns": Columns([(Gaussian("diag"), [1]), (Bernoulli(), [0]), (Poisson(), [2])]),
@@ -48,6 +50,8 @@ def numbers(kind, lengths, missing="", seed=0):
             x = (rng.random((length, 2)) < 0.2 + 0.5 * state[:, None]).astype(float)
         elif kind == "gamma":
             x = rng.gamma(2.0, 1.0 + 3.0 * state[:, None], (length, 2))
+        elif kind == "von mises":
+            x = rng.vonmises(2.5 * state[:, None] + np.array([0.5, -1.0]), 3.0)
         elif kind == "multinomial":
             shares = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
             x = rng.multinomial(5, shares[state]).astype(float)

@@ -1,0 +1,318 @@
+"""Von Mises emissions: columns of angles.
+
+log p(x | m, k) = k cos(x - m) - log(2 pi I0(k)): a mean direction m and a concentration k. Given k
+the direction has a conjugate prior, here an even one, whose integral is closed; k itself has values
+on a grid, evenly spaced in its logarithm (Mardia and Jupp 2000, "Directional statistics", sections
+3.5.4 and 10.6).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import i0e, i1e, ive, logsumexp
+
+from sklearn_cvb.emissions.emission import (
+    FEWEST,
+    Emission,
+    Family,
+    LinearScores,
+    Observations,
+    as_units,
+    refuse_outside,
+    refuse_where,
+    shaped,
+    spread,
+    table_of,
+    with_zeros,
+)
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+# Concentrations that posteriors tell apart: each is 5 % above the one before by default.
+_GRID = 200
+# A concentration whose part of a density is below this share of the largest leaves no digit.
+_NO_DIGIT = 1e-17
+# Newton's steps for the most likely concentration; halvings of a quantile's bracket.
+_STEPS, _HALVINGS = 30, 60
+# Harmonics of an angle's mean and variance as a number.
+_HARMONICS = np.arange(1, 400)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class VonMises(Emission):
+    """Columns of angles in radians with von Mises distributions, independent given the state.
+
+    Parameters
+    ----------
+    concentration_range : tuple (lowest, highest), default=(0.01, 1000.0)
+        Concentrations there may be: 0.01 is any direction, 1000 has a standard deviation of 0.03.
+
+    Notes
+    -----
+    All mean directions are equally probable a priori. Logarithms of concentrations are, too: EM
+    finds the most likely one inside the range, VB, CVB and Gibbs sampling a posterior over 200
+    values in it. Angles may be in any turn; what is drawn is between -pi and pi. Missing values are
+    left out of a step exactly. Forecasts take angles as numbers between -pi and pi.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import VBHMM
+    >>> from sklearn_cvb.emissions import VonMises
+    >>> X = [[0.1, -0.2, 0.0, 3.1, -3.0, 3.0], [-3.1, 2.9, 0.1, 0.2, -0.1]]
+    >>> model = VBHMM(2, emission=VonMises(), random_state=0).fit(X)
+    >>> sorted(abs(model.directions_).ravel().round().tolist())
+    [0.0, 3.0]
+    """
+
+    concentration_range: tuple[float, float] = (0.01, 1000.0)
+
+    def bind(self, table: np.ndarray, n_states: int) -> "VonMisesFamily":
+        """The family; the data do not change the prior."""
+        ends = shaped("concentration_range", self.concentration_range, (2,))
+        if not 0 < ends[0] < ends[1] <= 1e6:
+            raise InvalidParameterError(
+                "concentration_range must be two rising numbers, 0 < lowest < highest <= 1e6, got "
+                f"{self.concentration_range!r}"
+            )
+        return VonMisesFamily(np.geomspace(ends[0], ends[1], _GRID), n_states, table.shape[1])
+
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """As many columns as directions have."""
+        if "directions" not in given:
+            return super().example(given)
+        return np.zeros((2, np.shape(given["directions"])[-1]))
+
+
+class Point(NamedTuple):
+    """Mean directions and concentrations, (D, K) each."""
+
+    directions: np.ndarray
+    concentrations: np.ndarray
+
+
+class Sums(NamedTuple):
+    """Numbers of angles, and length and direction of the sum of their unit vectors."""
+
+    counts: np.ndarray
+    length: np.ndarray
+    direction: np.ndarray
+
+
+def _log_i0(x: np.ndarray) -> np.ndarray:
+    """The logarithm of the modified Bessel function of order 0."""
+    return np.log(i0e(x)) + x
+
+
+def mean_length(concentrations: np.ndarray) -> np.ndarray:
+    """A(k) = I1(k) / I0(k), the length of the mean of unit vectors with this concentration."""
+    return i1e(concentrations) / i0e(concentrations)
+
+
+def concentration_of(length: np.ndarray, lowest: float, highest: float) -> np.ndarray:
+    """The most likely concentration in a range where unit vectors have a mean of this length."""
+    length = np.clip(length, 0.0, 1.0 - 1e-15)
+    # Banerjee et al. (2005), eq. 4.4; then Newton's steps on A(k) = length.
+    found = np.clip(length * (2.0 - length**2) / (1.0 - length**2), lowest, highest)
+    for _ in range(_STEPS):
+        ratio = mean_length(found)
+        slope = np.maximum(1.0 - ratio**2 - ratio / found, 1e-300)
+        found = np.clip(found - (ratio - length) / slope, 0.5 * found, 2.0 * found)
+        found = np.clip(found, lowest, highest)
+    return found
+
+
+class AngleScores(NamedTuple):
+    """What is to come under posteriors over directions and concentrations.
+
+    The evidence of what is known and one angle more, divided by that of what is known.
+    """
+
+    sums: Sums  # (n_units, D, K) each
+    evidence: np.ndarray  # (n_units, D, K), log
+    grid: np.ndarray
+    grid_prior: np.ndarray  # log
+
+    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K)."""
+        observed, n_columns = observations.observed, self.evidence.shape[1]
+        out[:] = 0.0
+        for d in range(n_columns):
+            cosine, sine = observations.values[:, [d]], observations.values[:, [n_columns + d]]
+            count, length, direction = (spread(table[:, d], units) for table in self.sums)
+            along, across = length * np.cos(direction), length * np.sin(direction)
+            total = np.hypot(along + cosine, across + sine)
+            used = self._used(d)
+            more = self.grid_prior[used] - np.log(2.0 * np.pi) * (count + 1.0)[..., None]
+            score = more - (count + 1.0)[..., None] * _log_i0(self.grid[used])
+            score = logsumexp(score + _log_i0(total[..., None] * self.grid[used]), axis=-1)
+            score = score - spread(self.evidence[:, d], units)
+            out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
+
+    def _used(self, d: int) -> slice:
+        """The concentrations that leave a digit, for an angle at the mean or opposite to it."""
+        parts = []
+        for end in (1.0, -1.0):
+            count, length = self.sums.counts[:, d, :, None] + 1.0, self.sums.length[:, d, :, None]
+            logs = self.grid_prior - count * _log_i0(self.grid)
+            logs = logs + _log_i0(np.abs(length + end) * self.grid)
+            parts.append(logs > logs.max(axis=-1, keepdims=True) + math.log(_NO_DIGIT))
+        # Between the two the weight of one concentration against another moves steadily.
+        found = np.flatnonzero(np.any(parts, axis=(0, 1, 2)))
+        return slice(int(found[0]), int(found[-1]) + 1)
+
+
+class VonMisesFamily(Family):
+    """Statistics are numbers of angles, and sums of their cosines and sines, of each column.
+
+    The values of observations are unit vectors: cosines of all columns, then sines.
+    """
+
+    def __init__(self, grid: np.ndarray, n_states: int, n_columns: int) -> None:
+        self.grid = grid
+        self.grid_prior: np.ndarray = np.full(len(grid), -math.log(len(grid)))
+        self.n_states, self.n_columns = n_states, n_columns
+        self.n_statistics: int = 3 * n_columns
+        self.n_parameters: int = 2 * n_states * n_columns
+
+    def read(self, table: np.ndarray) -> Observations:
+        # Farther away the turns have no digits left.
+        refuse_where(np.abs(table) > 1e6, table, "von Mises emissions are angles in radians")
+        angles, observed = with_zeros(table)
+        there = np.ones_like(angles) if observed is None else observed.astype(np.float64)
+        # A little more than half a turn is near a little less.
+        vectors = np.hstack([there * np.cos(angles), there * np.sin(angles)])
+        return Observations(vectors, observed, np.hstack([there, vectors]))
+
+    def _sums(self, statistics: np.ndarray) -> Sums:
+        count, cosines, sines = np.split(statistics, 3, axis=-2)
+        count = np.maximum(count, 0.0)
+        length = np.minimum(np.hypot(cosines, sines), count)
+        return Sums(count, length, np.arctan2(sines, cosines))
+
+    def _logs(self, sums: Sums) -> np.ndarray:
+        """Log of prior times likelihood of each concentration, (..., D, K, n_grid)."""
+        count = sums.counts[..., None]
+        logs = self.grid_prior - count * (math.log(2.0 * math.pi) + _log_i0(self.grid))
+        return logs + _log_i0(sums.length[..., None] * self.grid)
+
+    def _chances(self, sums: Sums) -> np.ndarray:
+        logs = self._logs(sums)
+        return np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
+
+    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+        count, length, direction = self._sums(statistics)
+        found = concentration_of(length / np.maximum(count, FEWEST), self.grid[0], self.grid[-1])
+        if kept is None:
+            kept = Point(np.zeros_like(count), np.full_like(count, self.grid[0]))
+        seen = count > FEWEST
+        return Point(
+            np.where(seen, direction, kept.directions), np.where(seen, found, kept.concentrations)
+        )
+
+    def mean(self, statistics: np.ndarray) -> Point:
+        sums = self._sums(statistics)
+        return Point(sums.direction, self._chances(sums) @ self.grid)
+
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+        sums = self._sums(statistics)
+        levels = np.cumsum(self._chances(sums), axis=-1)
+        drawn = rng.random((*sums.counts.shape, 1)) * levels[..., -1:]
+        concentrations = self.grid[np.minimum((levels <= drawn).sum(axis=-1), len(self.grid) - 1)]
+        return Point(rng.vonmises(sums.direction, concentrations * sums.length), concentrations)
+
+    def at(self, point: Point) -> LinearScores:
+        directions, concentrations = point
+        return self._linear(
+            concentrations * np.cos(directions),
+            concentrations * np.sin(directions),
+            _log_i0(concentrations),
+        )
+
+    def _linear(self, cosines: np.ndarray, sines: np.ndarray, logs: np.ndarray) -> LinearScores:
+        return LinearScores(np.concatenate([-logs - math.log(2 * math.pi), cosines, sines])[None])
+
+    def expected(self, statistics: np.ndarray) -> LinearScores:
+        sums = self._sums(statistics)
+        chances = self._chances(sums)
+        lengths = mean_length(sums.length[..., None] * self.grid)
+        along = (chances * lengths * self.grid).sum(axis=-1)
+        turned = along * np.cos(sums.direction), along * np.sin(sums.direction)
+        return self._linear(*turned, chances @ _log_i0(self.grid))
+
+    def predictive(self, statistics: np.ndarray) -> AngleScores:
+        sums = self._sums(as_units(statistics))
+        evidence = logsumexp(self._logs(sums), axis=-1)
+        return AngleScores(sums, evidence, self.grid, self.grid_prior)
+
+    def log_evidence(self, statistics: np.ndarray) -> float:
+        return float(logsumexp(self._logs(self._sums(statistics)), axis=-1).sum())
+
+    def log_prior(self, point: Point) -> float:
+        return 0.0
+
+    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return rng.vonmises(point.directions.T[states], point.concentrations.T[states])
+
+    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        """From the Fourier series of x and of its square between -pi and pi."""
+        directions, concentrations = (table.T[..., None] for table in point)
+        lengths = ive(_HARMONICS, concentrations) / i0e(concentrations)
+        signs = np.where(_HARMONICS % 2, 1.0, -1.0)
+        means = 2.0 * (signs * lengths * np.sin(_HARMONICS * directions) / _HARMONICS).sum(axis=-1)
+        waves = signs * lengths * np.cos(_HARMONICS * directions) / _HARMONICS**2
+        return means, math.pi**2 / 3.0 - 4.0 * waves.sum(axis=-1) - means**2
+
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import vonmises
+
+        sums = Sums(*(table.T for table in self._sums(statistics)))
+        chances = self._chances(sums)
+        known = np.maximum(sums.length[..., None] * self.grid, 1e-300)
+        levels = np.cumsum(chances, axis=-1)
+
+        def directions(x: np.ndarray) -> np.ndarray:
+            each = vonmises.cdf((x - sums.direction)[..., None], known)
+            return np.asarray((chances * each).sum(axis=-1))
+
+        def concentrations(x: np.ndarray) -> np.ndarray:
+            below = np.searchsorted(self.grid, x, side="right")
+            padded = np.concatenate([np.zeros_like(levels[..., :1]), levels], axis=-1)
+            return np.take_along_axis(padded, below[..., None], axis=-1)[..., 0]
+
+        lowest, highest = (np.full_like(sums.counts, end) for end in (0.0, self.grid[-1]))
+        turn = sums.direction - math.pi, sums.direction + math.pi
+        return {
+            "directions": Distribution(directions, *turn),
+            "concentrations": Distribution(concentrations, lowest, highest),
+        }
+
+    def point_of(self, given: dict[str, Any]) -> Point:
+        shape = self.n_states, self.n_columns
+        concentrations = table_of(given, "concentrations", shape)
+        refuse_outside("concentrations", concentrations, concentrations > 0, "must be positive")
+        directions = table_of(given, "directions", shape)
+        return Point(*(np.ascontiguousarray(table.T) for table in (directions, concentrations)))
+
+    def attributes(self, point: Point) -> dict[str, Any]:
+        names = "directions_", "concentrations_"
+        tables = (np.ascontiguousarray(table.T) for table in point)
+        return dict(zip(names, tables, strict=True))
+
+
+class Distribution(NamedTuple):
+    """Distributions (K, D) of single parameters: what quantiles of mixtures ask of them."""
+
+    cdf: Callable[[np.ndarray], np.ndarray]
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    def ppf(self, tail: float) -> np.ndarray:
+        """Where the distribution functions reach `tail`."""
+        low, high = self.lowest, self.highest
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            reached = self.cdf(middle) >= tail
+            low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+        return high
