@@ -60,7 +60,7 @@ class VonMises(Emission):
     --------
     >>> from sklearn_cvb import VBHMM
     >>> from sklearn_cvb.emissions import VonMises
-    >>> X = [[0.1, -0.2, 0.0, 3.1, -3.0, 3.0], [-3.1, 2.9, 0.1, 0.2, -0.1]]
+    >>> X = [[0.1, -0.2, 0.0, 3.1, -3.0, 3.0], [-3.1, 2.9, 0.1, 0.2, -0.1]] * 5
     >>> model = VBHMM(2, emission=VonMises(), random_state=0).fit(X)
     >>> sorted(abs(model.directions_).ravel().round().tolist())
     [0.0, 3.0]
