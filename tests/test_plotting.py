@@ -3,6 +3,7 @@
 import matplotlib
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.exceptions import NotFittedError
 
 from sklearn_cvb import CVBHMM, VBHMM, VBHMMTagger
@@ -12,6 +13,7 @@ from sklearn_cvb.plotting import (
     plot_components,
     plot_confusion,
     plot_history,
+    plot_residuals,
     plot_restarts,
     plot_transitions,
 )
@@ -188,3 +190,28 @@ def test_criteria_are_drawn_with_a_star_at_the_best():
         np.testing.assert_array_equal(curve.get_ydata(), criterion.values)
         assert star.get_xydata().tolist() == [list(best)]
         assert criterion.unit in ax.get_ylabel()
+
+
+def test_residuals_are_drawn_over_time_by_quantile_and_lag():
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(300, 2))
+    table[:, 1] = np.convolve(table[:, 1], [1.0, 0.8], "same")
+    table[::7, 0] = np.nan
+    axes = plot_residuals(table, n_lags=5, names=["first", "second"])
+    assert axes.shape == (2, 3)
+    assert [row[0].get_ylabel() for row in axes] == ["first", "second"]
+    for row, column in zip(axes, table.T, strict=True):
+        there = column[np.isfinite(column)]
+        np.testing.assert_array_equal(row[0].lines[0].get_ydata(), column)
+        expected = stats.norm.ppf((np.arange(len(there)) + 0.5) / len(there))
+        np.testing.assert_allclose(row[1].lines[1].get_xdata(), expected)
+        np.testing.assert_allclose(row[1].lines[1].get_ydata(), np.sort(there))
+        stems = np.array([segment[1, 1] for segment in row[2].collections[0].get_segments()])
+        off = column - np.nanmean(column)
+        plain = [np.nanmean(off[k:] * off[:-k]) / np.nanvar(column) for k in range(1, 6)]
+        np.testing.assert_allclose(stems, plain, atol=1e-12)
+    assert abs(stems[0] - 0.8 / 1.64) < 0.1
+    with pytest.raises(ValueError, match="two or more in each column"):
+        plot_residuals([np.nan, 0.3])
+    with pytest.raises(ValueError, match="n_lags"):
+        plot_residuals(table, n_lags=0)

@@ -78,6 +78,19 @@ legend = ax.legend()
 print(f"{one_to_one_accuracy([truth[1:]], [states]):.1%} of the hours are right")
 
 # %%
+# Does it fit?
+# ------------
+#
+# Pseudo-residuals are standard normal where the model is right. Given the past alone they are also
+# independent. A wrong family bends the second picture, behaviour that lasts in another way than a
+# chain's leaves autocorrelation in the third.
+
+from sklearn_cvb.plotting import plot_residuals
+
+residuals = model.pseudo_residuals([steps], given="past")[0]
+axes = plot_residuals(residuals, names=list(steps.columns))
+
+# %%
 # How sure is it?
 # ---------------
 #

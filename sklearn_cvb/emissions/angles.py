@@ -20,6 +20,7 @@ from sklearn_cvb.emissions.emission import (
     Family,
     LinearScores,
     Observations,
+    Tails,
     as_units,
     refuse_outside,
     refuse_where,
@@ -254,6 +255,15 @@ class VonMisesFamily(Family):
 
     def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.vonmises(point.directions.T[states], point.concentrations.T[states])
+
+    def tails(self, point: Point, observations: Observations) -> Tails:
+        """From -pi on, the other half turn."""
+        from scipy.stats import vonmises
+
+        cosines, sines = np.split(observations.values[:, None, :], 2, axis=-1)
+        found = vonmises(point.concentrations.T, point.directions.T)
+        up_to = np.clip(found.cdf(np.arctan2(sines, cosines)) - found.cdf(-math.pi), 0.0, 1.0)
+        return Tails(up_to, up_to, 1.0 - up_to, 1.0 - up_to)
 
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         """From the Fourier series of x and of its square between -pi and pi."""

@@ -18,6 +18,7 @@ from sklearn_cvb.emissions.emission import (
     Observations,
     OutsideSupport,
     Scores,
+    Tails,
     as_units,
     positive,
     refuse_outside,
@@ -207,6 +208,11 @@ class CategoricalFamily(Family):
             drawn[:, column] = (uniform >= levels[:, :-1]).sum(axis=1)
         return drawn
 
+    def tails(self, point: np.ndarray, observations: Any) -> Tails:
+        # Codes have no order.
+        shape = len(self.observed(observations)), self.n_states, self.n_columns
+        return Tails(*(np.full(shape, np.nan) for _ in Tails._fields))
+
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         codes = np.arange(len(point)) - np.repeat(self.begins, self.sizes)
         means = self._by_column(point * codes[:, None])
@@ -307,6 +313,13 @@ class BernoulliFamily(CategoricalFamily):
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         probabilities = point[: self.n_columns].T[states]
         return (rng.random(probabilities.shape) < probabilities).astype(np.float64)
+
+    tails = Family.tails
+
+    def distributions(self, point: np.ndarray, observations: Any) -> Any:
+        from scipy.stats import bernoulli
+
+        return bernoulli(point[: self.n_columns].T)
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         ones, zeros = np.split(point, 2)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
+from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores, Tails
 from sklearn_cvb.reading.validation import InvalidParameterError, nearest
 
 
@@ -191,6 +191,15 @@ class MixedFamily(Family):
         return MixedObservations(
             tuple(family.completed(own, one, states, rng) for family, own, one in parts)
         )
+
+    def tails(self, point: tuple[Any, ...], observations: MixedObservations) -> Tails:
+        parts = zip(self.families, point, observations.parts, strict=True)
+        each = [family.tails(one, own) for family, one, own in parts]
+        return Tails(*(self._in_order(tables) for tables in zip(*each, strict=True)))
+
+    def observed(self, observations: MixedObservations) -> np.ndarray:
+        parts = zip(self.families, observations.parts, strict=True)
+        return self._in_order(tuple(family.observed(own) for family, own in parts)).astype(bool)
 
     def _split(self, statistics: np.ndarray) -> list[np.ndarray]:
         """The statistics of each part."""

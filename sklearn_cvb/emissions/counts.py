@@ -9,6 +9,7 @@ from scipy.special import betaln, gammaln
 from sklearn_cvb.emissions.categorical import BernoulliFamily, CategoricalFamily, floor_of
 from sklearn_cvb.emissions.emission import (
     Emission,
+    Family,
     LinearScores,
     Observations,
     OutsideSupport,
@@ -24,6 +25,7 @@ from sklearn_cvb.emissions.rates import means_of
 
 # EM keeps probabilities of a negative binomial distribution this far from 0 and 1.
 _FLOOR = 1e-12
+_LARGEST_COUNT = 1e10
 
 
 class _WithBase(CategoricalFamily):
@@ -120,6 +122,8 @@ class NegativeBinomialFamily(_WithBase, BernoulliFamily):
     def read(self, table: np.ndarray) -> Observations:
         wrong = (table < 0) | (table != np.floor(table))
         refuse_where(wrong, table, "negative binomial emissions are counts (0, 1, 2, ...)")
+        lost = "negative binomial counts above 1e10 lose all digits of their log probability"
+        refuse_where(table > _LARGEST_COUNT, table, f"{lost}: take Gamma(shape=size)")
         values, observed = with_zeros(table)
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         base = gammaln(values + self.size) - gammaln(self.size) - gammaln(values + 1.0)
@@ -132,6 +136,11 @@ class NegativeBinomialFamily(_WithBase, BernoulliFamily):
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         odds = np.divide(*np.split(point, 2)).T[states]
         return rng.poisson(odds * rng.standard_gamma(self.size, odds.shape)).astype(np.float64)
+
+    def distributions(self, point: np.ndarray, observations: Any) -> Any:
+        from scipy.stats import nbinom
+
+        return nbinom(self.size, point[self.n_columns :].T)
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         odds = np.divide(*np.split(point, 2)).T
@@ -240,6 +249,14 @@ class MultinomialFamily(_WithBase):
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.multinomial(self.n_trials, point.T[states]).astype(np.float64)
+
+    tails = Family.tails
+
+    def distributions(self, point: np.ndarray, observations: Observations) -> Any:
+        from scipy.stats import binom
+
+        trials = observations.values.sum(axis=1)
+        return binom(trials[:, None, None], point.T)
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         means = self.n_trials * point.T

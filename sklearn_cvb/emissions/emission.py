@@ -83,6 +83,15 @@ class LinearScores(NamedTuple):
         linear_scores(observations.features, units, self.weights, out)
 
 
+class Tails(NamedTuple):
+    """P(X < x), P(X <= x), P(X > x) and P(X >= x) of each value in each state, (n_steps, K, D)."""
+
+    before: np.ndarray
+    up_to: np.ndarray
+    beyond: np.ndarray
+    at_least: np.ndarray
+
+
 class Family:
     """An emission whose prior is in numbers.
 
@@ -120,6 +129,9 @@ class Family:
     # The posterior distribution of each parameter alone: a dict of distributions of scipy.stats
     # for tables (K, D), by name; dicts and lists of such.
     marginals: Callable[[np.ndarray], Any]
+    # Distributions of scipy.stats of what observations hold as values, each column alone: tables
+    # (K, D), or (n_steps, K, D) where steps differ.
+    distributions: Callable[[Any, Any], Any]  # (point, observations)
     # The point that has these attributes, without the underscore (`attributes` turned round).
     point_of: Callable[[dict[str, Any]], Any]
 
@@ -141,6 +153,20 @@ class Family:
     ) -> Any:
         """Observations whose missing values are drawn, where statistics need them (Gibbs)."""
         return observations
+
+    def tails(self, point: Any, observations: Any) -> Tails:
+        """How probable values on either side of each one are, each column alone."""
+        found, values = self.distributions(point, observations), observations.values[:, None, :]
+        # Counts: the next one below.
+        below = values - 1.0 if hasattr(found.dist, "pmf") else values
+        return Tails(found.cdf(below), found.cdf(values), found.sf(values), found.sf(below))
+
+    def observed(self, observations: Any) -> np.ndarray:
+        """Where values are not missing, (n_steps, D)."""
+        if observations.observed is None:
+            return np.ones((len(observations.values), self.n_columns), bool)
+        found: np.ndarray = observations.observed
+        return found
 
     def divergence(self, statistics: np.ndarray) -> float:
         """KL divergence of the posterior from the prior (nats).

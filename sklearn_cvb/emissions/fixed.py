@@ -36,7 +36,8 @@ class FixedFamily(Family):
             if not hasattr(type(self), name):
                 setattr(self, name, getattr(family, name))
         self.statistics: Any = family.statistics
-        self.completed: Any = family.completed
+        for name in ("completed", "tails", "observed"):
+            setattr(self, name, getattr(family, name))
         self.reordered: Any = family.reordered
 
     def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:

@@ -179,6 +179,11 @@ class GammaFamily(RateFamily):
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_gamma(self.of_values, (len(states), self.n_columns)) / point.T[states]
 
+    def distributions(self, point: Any, observations: Any) -> Any:
+        from scipy.stats import gamma
+
+        return gamma(self.of_values, scale=1.0 / point.T)
+
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self.of_values / point.T, self.of_values / point.T**2
 
@@ -249,6 +254,11 @@ class LearnedShapeFamily(GammaFamily):
 
     def sample(self, point: Any, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.standard_gamma(point.shapes.T[states]) / point.rates.T[states]
+
+    def distributions(self, point: Any, observations: Any) -> Any:
+        from scipy.stats import gamma
+
+        return gamma(point.shapes.T, scale=1.0 / point.rates.T)
 
     def moments(self, point: Any) -> tuple[np.ndarray, np.ndarray]:
         means = (point.shapes / point.rates).T

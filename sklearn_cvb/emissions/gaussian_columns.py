@@ -380,6 +380,11 @@ class GaussianColumns(GaussianFamily):
         means, deviations = point.means.T[states], np.sqrt(point.variances.T[states])
         return self.units.data(means + deviations * rng.standard_normal(means.shape))
 
+    def distributions(self, point: Point, observations: Any) -> Any:
+        from scipy.stats import norm
+
+        return norm(point.means.T, np.sqrt(point.variances.T))
+
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         return self.units.data(point.means.T), point.variances.T * self.units.scale**2
 

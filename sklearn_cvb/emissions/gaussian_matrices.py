@@ -400,6 +400,11 @@ class GaussianMatrices(GaussianFamily):
         off = np.einsum("tij,tj->ti", factors[states], noise)
         return self.units.data(point.means[states] + off)
 
+    def distributions(self, point: Point, observations: Any) -> Any:
+        from scipy.stats import norm
+
+        return norm(point.means, np.sqrt(np.diagonal(point.covariances, axis1=-2, axis2=-1)))
+
     def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
         variances = np.diagonal(point.covariances, axis1=-2, axis2=-1)
         return self.units.data(point.means), variances * self.units.scale**2

@@ -1,7 +1,7 @@
 """Poisson emissions: columns of counts, independent given the state."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -179,6 +179,11 @@ class PoissonFamily(RateFamily):
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(point.T[states]).astype(np.float64)
+
+    def distributions(self, point: np.ndarray, observations: Any) -> Any:
+        from scipy.stats import poisson
+
+        return poisson(point.T)
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return point.T, point.T

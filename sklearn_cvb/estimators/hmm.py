@@ -772,6 +772,60 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         family = learned.more.numeric.family
         return forecast(family, last, at, n_steps, level, n_draws, random_state)
 
+    def pseudo_residuals(
+        self, X: Any, given: str = "others", random_state: Seed = None
+    ) -> np.ndarray:
+        """Where each number stands in its distribution: standard normal where the model is right.
+
+        The normal quantile of P(X_t <= x_t), each column alone, under the fitted parameters. Large
+        ones are outliers; many of them, or a pattern over time, say what the model misses:
+        `plotting.plot_residuals` shows both.
+
+        Parameters
+        ----------
+        X : list of arrays of shape (length, n_columns), or as in `fit`
+        given : {"others", "past"}, default="others"
+            What else of its sequence is known: all other steps ("ordinary" pseudo-residuals), or
+            those before ("forecast" ones, which are also independent of each other).
+        random_state : int, RandomState or None, default=None
+            Of counts, zeros and ones, each of which covers a range of quantiles: one is drawn.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length, n_columns) for an X with one length, else an object array of
+            arrays of shape (length, n_columns); without the last axis for a 2-D X. NaN where values
+            are missing or have no order (categories), and in sequences that nothing explains.
+
+        References
+        ----------
+        Zucchini, MacDonald and Langrock (2016), "Hidden Markov models for time series", chapter 6.
+
+        Dunn and Smyth (1996), "Randomized quantile residuals", Journal of Computational and
+        Graphical Statistics 5.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_cvb import EMHMM
+        >>> rng = np.random.default_rng(0)
+        >>> series = np.tile(np.repeat([0.0, 9.0], 20), 5) + rng.normal(size=200)
+        >>> model = EMHMM(2, emission="gaussian", random_state=0).fit([series])
+        >>> found = model.pseudo_residuals([series])[0]
+        >>> found.shape, bool(abs(found.std() - 1) < 0.1)
+        ((200, 1), True)
+        """
+        if self._observed.has_vocabulary:
+            raise AttributeError("pseudo_residuals are for numbers: symbols have no order")
+        check_choice("given", given, ("others", "past"))
+        from sklearn_cvb.chain.residuals import pseudo_residuals
+
+        learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
+        rng, all_others = np.random.default_rng(seed), given == "others"
+        corpus, found = pseudo_residuals(self, learned, X, all_others, rng)
+        values = found[:, 0] if learned.more.numeric.is_table else found
+        return reading.arrange(corpus, values, np.nan)
+
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
 

@@ -2,6 +2,7 @@
 
 from sklearn_cvb.plotting.curves import plot_accuracy, plot_components, plot_history, plot_restarts
 from sklearn_cvb.plotting.matrices import hinton, plot_confusion, plot_transitions
+from sklearn_cvb.plotting.residuals import plot_residuals
 from sklearn_cvb.plotting.sentences import plot_alignment, plot_dependency_tree, plot_phrase_tree
 from sklearn_cvb.plotting.series import plot_ellipses, plot_forecast, plot_states
 
@@ -16,6 +17,7 @@ __all__ = [
     "plot_forecast",
     "plot_history",
     "plot_phrase_tree",
+    "plot_residuals",
     "plot_restarts",
     "plot_states",
     "plot_transitions",

@@ -7,7 +7,8 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.display import ModelSummary
-from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian, Multinomial
+from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian, Multinomial, NegativeBinomial
+from sklearn_cvb.emissions.emission import OutsideSupport
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 
@@ -81,3 +82,10 @@ def test_a_perplexity_beyond_float64_is_infinite_without_more_ado():
     X = [np.array([[0.0], [1.0], [0.1], [0.3]])] * 3
     model = EMHMM(2, emission="gaussian", max_iter=3, random_state=0).fit(X)
     assert model.perplexity([np.array([[1e5]])]) == np.inf
+
+
+def test_counts_whose_log_probability_has_no_digits_are_refused():
+    family = NegativeBinomial(size=0.2).bind(np.ones((1, 1)), 2)
+    family.read(np.array([[1e10]]))
+    with pytest.raises(OutsideSupport, match="counts above 1e10 lose all digits"):
+        family.read(np.array([[1.0], [2e10]]))

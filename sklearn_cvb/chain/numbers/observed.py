@@ -159,7 +159,7 @@ class ReadNumbers(Read):
         return self.entries()[1] + self.lacking()
 
 
-def _read_under(
+def read_at(
     problem: tuple[Corpus, Any, np.ndarray | None],
     chain: tuple[Weights, Weights],
     scores: Scores,
@@ -297,7 +297,7 @@ def _training(hmm: Any, state: Any, read: Reading) -> ReadNumbers:
     weights = weights_under(final, state.prior, cells, kept, averages=algorithm.averages)
     scores = model(hmm, read).emissions(state, counts).predicting
     training = problem.given, problem.observations, problem.known
-    return _read_under(training, weights, scores, cells)
+    return read_at(training, weights, scores, cells)
 
 
 # Reading a fitted model
@@ -305,16 +305,16 @@ def _training(hmm: Any, state: Any, read: Reading) -> ReadNumbers:
 
 def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> ReadNumbers:
     """Sequences under a model's weights."""
-    new, numeric = _given(hmm, learned, X), learned.more.numeric
+    new, numeric = given_again(hmm, learned, X), learned.more.numeric
     if means:
-        return _read_under(new, mean_and_log(learned), numeric.scoring, learned.layout)
-    return _read_under(new, predicting_weights(learned), numeric.predicting, learned.layout)
+        return read_at(new, mean_and_log(learned), numeric.scoring, learned.layout)
+    return read_at(new, predicting_weights(learned), numeric.predicting, learned.layout)
 
 
 def read_under(hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights]) -> ReadNumbers:
     """Sequences under weights, which predictions are made under, and their logs."""
-    new = _given(hmm, learned, X)
-    return _read_under(new, chain, learned.more.numeric.predicting, learned.layout)
+    new = given_again(hmm, learned, X)
+    return read_at(new, chain, learned.more.numeric.predicting, learned.layout)
 
 
 def one_step(learned: Learned, observation: Any) -> list[Any]:
@@ -328,12 +328,12 @@ def reads_under(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
 ) -> tuple[Iterable[ReadNumbers], np.ndarray]:
     """Under the mean weights, or those of each sample; and how many steps were observed."""
-    new, numeric, cells = _given(hmm, learned, X), learned.more.numeric, learned.layout
+    new, numeric, cells = given_again(hmm, learned, X), learned.more.numeric, learned.layout
     if samples is None:
         each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
     else:
         each = (_predictive(numeric.family, *sample, cells) for sample in samples)
-    found = (_read_under(new, chain, scores, cells) for chain, scores in each)
+    found = (read_at(new, chain, scores, cells) for chain, scores in each)
     return found, new[0].observed_lengths
 
 
@@ -341,9 +341,9 @@ def reads_at(
     hmm: Any, learned: Learned, X: Any, weights: Iterable[NumberWeights]
 ) -> list[ReadNumbers]:
     """Sequences under each of some parameters."""
-    new, cells, family = _given(hmm, learned, X), learned.layout, learned.more.numeric.family
+    new, cells, family = given_again(hmm, learned, X), learned.layout, learned.more.numeric.family
     at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
-    return [_read_under(new, (own, logs), family.at(point), cells) for own, logs, point in at]
+    return [read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at]
 
 
 def _predictive(
@@ -405,7 +405,7 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
     return fields, family.attributes(point)
 
 
-def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
+def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
     """New sequences with the columns that were fitted; no state of theirs is known."""
     numeric: Fitted = learned.more.numeric
 
