@@ -25,7 +25,7 @@ from sklearn_cvb.emissions.rates import means_of
 
 # EM keeps probabilities of a negative binomial distribution this far from 0 and 1.
 _FLOOR = 1e-12
-_LARGEST_COUNT = 1e10
+_LARGEST_COUNT = 1e8
 
 
 class _WithBase(CategoricalFamily):
@@ -122,7 +122,7 @@ class NegativeBinomialFamily(_WithBase, BernoulliFamily):
     def read(self, table: np.ndarray) -> Observations:
         wrong = (table < 0) | (table != np.floor(table))
         refuse_where(wrong, table, "negative binomial emissions are counts (0, 1, 2, ...)")
-        lost = "negative binomial counts above 1e10 lose all digits of their log probability"
+        lost = "negative binomial counts above 1e8 lose all digits of their log probability"
         refuse_where(table > _LARGEST_COUNT, table, f"{lost}: take Gamma(shape=size)")
         values, observed = with_zeros(table)
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)

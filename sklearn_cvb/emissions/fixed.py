@@ -33,7 +33,7 @@ class FixedFamily(Family):
         self.family = family
         self.point = point
         for name in Family.__annotations__:
-            if not hasattr(type(self), name):
+            if not hasattr(type(self), name) and hasattr(family, name):
                 setattr(self, name, getattr(family, name))
         self.statistics: Any = family.statistics
         for name in ("completed", "tails", "observed"):

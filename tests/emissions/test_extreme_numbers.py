@@ -86,6 +86,6 @@ def test_a_perplexity_beyond_float64_is_infinite_without_more_ado():
 
 def test_counts_whose_log_probability_has_no_digits_are_refused():
     family = NegativeBinomial(size=0.2).bind(np.ones((1, 1)), 2)
-    family.read(np.array([[1e10]]))
-    with pytest.raises(OutsideSupport, match="counts above 1e10 lose all digits"):
-        family.read(np.array([[1.0], [2e10]]))
+    family.read(np.array([[1e8]]))
+    with pytest.raises(OutsideSupport, match="counts above 1e8 lose all digits"):
+        family.read(np.array([[1.0], [2e8]]))

@@ -122,7 +122,7 @@ def _strain(kind, series, rng):
         series[0][0, 0] = rng.choice([1e150, -1e150, 1e30])
     of_counts = "poisson", "negative binomial"
     if way == 7 and kind in (*of_counts, "gamma", "exponential", "gamma shapes"):
-        series[0][0, 0] = rng.choice([1e10 if kind == "negative binomial" else 1e15, 1e6])
+        series[0][0, 0] = rng.choice([1e8 if kind == "negative binomial" else 1e15, 1e6])
     if way == 8 and is_real:
         for i, x in enumerate(series):
             x += 1e4 * i
