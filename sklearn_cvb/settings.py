@@ -237,6 +237,8 @@ NUMERIC = (
     "probabilities",
     "category_probabilities",
     "parts",
+    "weights",
+    "mixture",
 )
 
 
@@ -264,9 +266,11 @@ class HMMParameters(Setting):
             None, default=None
         What states emit where it is numbers, in the units of the data and the shapes of the
         attributes of these names.
-    category_probabilities, parts : list or None, default=None
-        The same of `Categorical` emissions, a table for each column, and of `Columns`, a dict for
-        each part.
+    weights : array-like or None, default=None
+        Of `Mixture` and `ZeroInflated` emissions.
+    category_probabilities, parts, mixture : list or None, default=None
+        The same of `Categorical` emissions, a table for each column, of `Columns`, a dict for each
+        part, and of `Mixture`, a dict for each component.
 
     Examples
     --------
@@ -288,6 +292,8 @@ class HMMParameters(Setting):
     probabilities: ArrayLike | None = None
     category_probabilities: Sequence[ArrayLike] | None = None
     parts: Sequence[dict[str, Any]] | None = None
+    weights: ArrayLike | None = None
+    mixture: Sequence[dict[str, Any]] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         name: ["array-like", None]

@@ -99,6 +99,13 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
     """For each parameter of what states emit a text for each state; empty for symbols."""
     if "parts_" in attributes:
         return [texts for part in attributes["parts_"] for texts in _numbers_of(part)]
+    if "mixture_" in attributes:
+        weights = np.asarray(attributes["weights_"])
+        shares = [[f"{100 * w:.0f} %" for w in column] for column in weights.T]
+        own = [text for part in attributes["mixture_"] for text in _numbers_of(part)]
+        # A component of zeros has nothing but its share.
+        rest = shares[: len(shares) - len(attributes["mixture_"])]
+        return [*rest, *own, *shares[len(rest) :]]
     if "means_" in attributes:
         means = np.asarray(attributes["means_"])
         variances = np.asarray(attributes["covariances_"])

@@ -7,6 +7,7 @@ from sklearn_cvb.emissions.counts import Multinomial, NegativeBinomial
 from sklearn_cvb.emissions.emission import Emission
 from sklearn_cvb.emissions.gamma import Exponential, Gamma
 from sklearn_cvb.emissions.gaussian import Gaussian
+from sklearn_cvb.emissions.mixtures import Mixture, ZeroInflated
 from sklearn_cvb.emissions.poisson import Poisson
 from sklearn_cvb.settings import Symbols
 
@@ -17,11 +18,13 @@ __all__ = [
     "Exponential",
     "Gamma",
     "Gaussian",
+    "Mixture",
     "Multinomial",
     "NegativeBinomial",
     "Poisson",
     "Symbols",
     "VonMises",
+    "ZeroInflated",
 ]
 
 # The words that the parameter `emission` takes, beside "categorical" for symbols.

@@ -112,6 +112,8 @@ def floor_of(value: Any) -> float:
 class CategoricalFamily(Family):
     """A point is an array of probabilities, (F, K): the categories of all columns in a row."""
 
+    is_discrete = True
+
     def __init__(
         self, prior: np.ndarray, is_given: bool, floor: float, n_states: int, sizes: np.ndarray
     ) -> None:

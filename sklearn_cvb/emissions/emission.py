@@ -103,6 +103,7 @@ class Family:
     n_statistics: int  # S, the numbers that each state learns from
     n_parameters: int  # free ones, of all states
     states_axis = -1  # of the tables of a point
+    is_discrete = False  # whether a single value has a probability
 
     # What each family defines. Of numbers (n_steps, D), NaN where missing, its observations:
     read: Callable[[np.ndarray], Any]

@@ -80,7 +80,11 @@ def _known(family: Any, point: Any) -> Any:
     found = family.attributes(point)
     if "means_" in found:
         found = dict(zip(("means", "variances"), family.moments(point), strict=True))
-    return {
-        name.removesuffix("_"): list(map(Known, own)) if isinstance(own, list) else Known(own)
-        for name, own in found.items()
-    }
+    return _as_known(found)
+
+
+def _as_known(value: Any) -> Any:
+    """Tables in dicts and lists."""
+    if isinstance(value, dict):
+        return {name.removesuffix("_"): _as_known(own) for name, own in value.items()}
+    return list(map(_as_known, value)) if isinstance(value, list) else Known(value)

@@ -144,6 +144,8 @@ class PoissonScores(NamedTuple):
 class PoissonFamily(RateFamily):
     """Statistics are sums and numbers of steps of each column, and what all states have alike."""
 
+    is_discrete = True
+
     def __init__(self, prior: RatePrior, n_states: int) -> None:
         super().__init__(prior, n_states)
         self.n_statistics: int = 2 * self.n_columns + 1

@@ -123,6 +123,9 @@ class Emissions(Parameters):
         emissions.
     shapes_, directions_, concentrations_ : ndarray of shape (n_components, n_columns)
         Of Gamma emissions whose shapes are learned, and of von Mises ones.
+    weights_ : ndarray of shape (n_components, number of components of a state)
+        Of `Mixture` and `ZeroInflated` emissions, with `mixture_`, a list of dicts: what each
+        component leaves, by these names.
     category_probabilities_ : list of ndarray of shape (n_components, n_categories)
         Of `Categorical` emissions, for each column.
     parts_ : list of dict

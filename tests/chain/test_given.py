@@ -21,7 +21,16 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson, VonMises
+from sklearn_cvb.emissions import (
+    Bernoulli,
+    Categorical,
+    Columns,
+    Gaussian,
+    Mixture,
+    Poisson,
+    VonMises,
+    ZeroInflated,
+)
 from sklearn_cvb.settings import NUMERIC as ATTRIBUTES
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
@@ -39,6 +48,8 @@ EMISSIONS = {
     "spherical": (Gaussian("spherical"), NUMBERS),
     "poisson": (Poisson(), np.abs(NUMBERS * 3).round()),
     "bernoulli": (Bernoulli(), (NUMBERS > 2).astype(float)),
+    "mixture": (Mixture(Gaussian("diag")), NUMBERS),
+    "zeros": (ZeroInflated(Poisson()), np.abs(NUMBERS[:, :1]).round()),
     "angles": (VonMises(), NUMBERS / 2),
     "categories": (Categorical(), np.clip(NUMBERS.round(), 0, 3)),
     "columns": (Columns([(Gaussian("diag"), [0]), (Poisson(), [1])]), np.abs(NUMBERS.round())),

@@ -26,6 +26,7 @@ from sklearn_cvb.emissions import (
     Columns,
     Gamma,
     Gaussian,
+    Mixture,
     Poisson,
     VonMises,
 )
@@ -46,6 +47,7 @@ EMISSIONS = {
     "poisson": (Poisson(), np.abs(NUMBERS * 3).round()),
     "bernoulli": (Bernoulli(), (NUMBERS > 2).astype(float)),
     "waits": (Gamma(shape=None), np.abs(NUMBERS)),
+    "mixture": (Mixture(Gaussian("diag")), NUMBERS),
     "angles": (VonMises(), NUMBERS / 2),
     "categories": (Categorical(), np.clip(NUMBERS.round(), 0, 3)),
     "columns": (Columns([(Gaussian("diag"), [1]), (Poisson(), [0])]), np.abs(NUMBERS.round())),

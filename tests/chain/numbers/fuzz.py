@@ -14,15 +14,18 @@ from sklearn_cvb.emissions import (
     Exponential,
     Gamma,
     Gaussian,
+    Mixture,
     Multinomial,
     NegativeBinomial,
     Poisson,
     VonMises,
+    ZeroInflated,
 )
 
 _KINDS = [
     *("full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical", "mixed"),
     *("gamma", "exponential", "negative binomial", "multinomial", "von mises", "gamma shapes"),
+    *("mixture", "zero inflated"),
 ]
 _UPDATES = ["sequence", "sequence", Windows(1), Windows(3), Windows(50)]
 
@@ -37,8 +40,7 @@ def draw(index):
     rng = np.random.default_rng([20, index])
     kind = rng.choice(_KINDS)
     n_columns = int(rng.choice([1, 1, 2, 3, 7]))
-    if kind == "mixed":
-        n_columns = 4
+    n_columns = {"mixed": 4, "zero inflated": 1}.get(kind, n_columns)
     lengths = _lengths(rng)
     series = [_series(kind, length, n_columns, rng) for length in lengths]
     _strain(kind, series, rng)
@@ -91,6 +93,8 @@ def _series(kind, length, n_columns, rng):
         return rng.multinomial(rng.integers(0, 9, length), shares[state[:, 0]]).astype(float)
     if kind in ("poisson", "negative binomial"):
         return rng.poisson(1 + 9 * state + np.zeros(n_columns)).astype(float)
+    if kind == "zero inflated":
+        return rng.poisson(1 + 9 * state).astype(float) * (rng.random(shape) < 0.5)
     if kind == "categorical":
         return rng.integers(0, 3, shape).astype(float)
     x = rng.normal(3 * state, 1.0, shape)
@@ -103,7 +107,7 @@ def _series(kind, length, n_columns, rng):
 def _strain(kind, series, rng):
     """Constant and doubled columns, scales, offsets, outliers, rows that come again, in place."""
     way = rng.integers(10)
-    is_real = kind in ("full", "tied", "diag", "spherical")
+    is_real = kind in ("full", "tied", "diag", "spherical", "mixture")
     offset, factor = rng.choice([0.0, 1e6]), rng.choice([1e-8, 1.0, 1e8])
     for x in series:
         if way == 0:
@@ -169,6 +173,12 @@ def _emission(kind, rng):
         )
     if kind == "gamma shapes":
         return Gamma(shape=None)
+    if kind == "mixture":
+        inner = Gaussian(str(rng.choice(["full", "diag", "spherical"])))
+        return Mixture(inner, int(rng.integers(1, 4)), weight_prior=0.4 if is_given else None)
+    if kind == "zero inflated":
+        inner = Poisson() if rng.integers(2) else Gamma(shape=2.0)
+        return ZeroInflated(inner, weight_prior=2.0 if is_given else None)
     if kind == "von mises":
         return VonMises(concentration_range=(0.1, 1e5)) if is_given else VonMises()
     if kind == "exponential":

@@ -8,10 +8,12 @@ from sklearn_cvb.emissions import (
     Columns,
     Gamma,
     Gaussian,
+    Mixture,
     Multinomial,
     NegativeBinomial,
     Poisson,
     VonMises,
+    ZeroInflated,
 )
 
 EMISSIONS = {
@@ -24,6 +26,8 @@ EMISSIONS = {
     "gamma": Gamma(shape=2.0),
     "negative binomial": NegativeBinomial(size=3),
     "von mises": VonMises(concentration_range=(0.1, 100.0)),
+    "mixture": Mixture(Gaussian("diag")),
+    "zeros": ZeroInflated(Poisson()),
     "multinomial": Multinomial(),
     "categorical": Categorical(n_categories=3),
     "columns": Columns([(Gaussian("diag"), [1]), (Bernoulli(), [0]), (Poisson(), [2])]),
@@ -43,7 +47,7 @@ def numbers(kind, lengths, missing="", seed=0):
     series = []
     for length in lengths:
         state = (np.arange(length) + rng.integers(4)) // 2 % 2
-        if kind in ("full", "tied", "diag", "spherical"):
+        if kind in ("full", "tied", "diag", "spherical", "mixture"):
             x = rng.normal(size=(length, 2)) @ np.array([[1.0, 0.4], [0.0, 0.7]])
             x = x + state[:, None] * [2.0, -1.0]
         elif kind == "bernoulli":
@@ -52,6 +56,8 @@ def numbers(kind, lengths, missing="", seed=0):
             x = rng.gamma(2.0, 1.0 + 3.0 * state[:, None], (length, 2))
         elif kind == "von mises":
             x = rng.vonmises(2.5 * state[:, None] + np.array([0.5, -1.0]), 3.0)
+        elif kind == "zeros":
+            x = (rng.poisson(2.0 + 6.0 * state) * (rng.random(length) < 0.6)).astype(float)[:, None]
         elif kind == "multinomial":
             shares = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
             x = rng.multinomial(5, shares[state]).astype(float)

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, logsumexp
 
 from sklearn_cvb import Transitions
+from sklearn_cvb.emissions.mixtures import MixtureFamily
 
 
 class Setting(NamedTuple):
@@ -140,8 +141,19 @@ def counts_of(setting, posteriors, pairs, scores=None):
             transition[:, :n] += joint.sum(axis=0)
             if setting.has_end:
                 transition[:, n] += q[-1]
-        statistics = statistics + statistics_of(setting.family, x, q, scores)
+        if scores is not None:
+            statistics = statistics + statistics_of(setting.family, x, q, scores)
+    if scores is None:
+        # Where a fit starts, components of mixtures are told by all series together.
+        statistics = first_statistics(setting, posteriors, [sum(map(len, setting.series))])[0]
     return Counts(start, transition, statistics)
+
+
+def first_statistics(setting, posteriors, lengths):
+    """Statistics of units with these lengths, under no scores yet."""
+    family, table = setting.family, np.concatenate(setting.series)
+    bounds = np.concatenate([[0], np.cumsum(lengths)])
+    return family.statistics(family.read(table), np.concatenate(posteriors), bounds)
 
 
 # EM and VB
@@ -285,11 +297,8 @@ def cvb_sweeps(setting, init, n_sweeps, block_length=None):
     posteriors = first_posteriors(setting, init)
     pairs = first_pairs(setting, posteriors)
     units = units_of(setting, block_length)
-    statistics = {}
-    for unit in units:
-        own = slice(unit.begin, unit.end)
-        x, q = setting.series[unit.series][own], posteriors[unit.series][own]
-        statistics[unit] = statistics_of(setting.family, x, q)
+    first = first_statistics(setting, posteriors, [unit.end - unit.begin for unit in units])
+    statistics = dict(zip(units, first, strict=True))
     history = []
     for _ in range(n_sweeps):
         total = 0.0
@@ -392,9 +401,24 @@ def log_joints(setting):
         value = log_polya(start[setting.start], setting.start_alpha)
         for k in range(n):
             value += log_polya(moves[k][allowed[k]], setting.alpha)
-        statistics = statistics_of(setting.family, table, np.eye(n)[path])
-        found.append(value + setting.family.log_evidence(statistics))
+        found.append(value + log_evidence_given(setting.family, table, np.eye(n)[path]))
     return paths, np.array(found)
+
+
+def log_evidence_given(family, table, posterior):
+    """log p(x | z), parameters integrated out, and components summed over where there are some."""
+    if not isinstance(family, MixtureFamily):
+        return family.log_evidence(statistics_of(family, table, posterior))
+    observations, whole, logs = family.read(table), np.array([0, len(table)]), []
+    seen = np.flatnonzero(family.observed(observations).any(axis=1))
+    for components in itertools.product(range(len(family.families)), repeat=len(seen)):
+        drawn = np.zeros(len(table), int)
+        drawn[seen] = components
+        if family.has_zeros and (table[seen, 0][drawn[seen] == 0] != 0).any():
+            continue
+        own = observations._replace(drawn=drawn)
+        logs.append(family.log_evidence(family.statistics(own, posterior, whole)[0]))
+    return logsumexp(logs)
 
 
 def log_polya(counts, prior):

@@ -1,0 +1,523 @@
+"""Mixtures as emissions: in each state a step comes from one of several components.
+
+The component is hidden, too: p(x | z) is the sum over c of p(c | z) p(x | z, c). Probabilities of
+components have a Dirichlet prior in each state, components the priors of their own families, and
+statistics are expected counts of both.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma, gammaln, logsumexp, xlogy
+
+from sklearn_cvb.emissions.emission import (
+    FEWEST,
+    Emission,
+    Family,
+    Observations,
+    Scores,
+    Tails,
+    as_units,
+    positive,
+    refuse_outside,
+    spread,
+    table_of,
+    with_zeros,
+)
+from sklearn_cvb.reading.validation import InvalidParameterError, check_counts
+
+# A fit begins with this share of each step in the component of its place, the rest in all.
+_OWN_SHARE = 0.8
+
+
+@dataclass(eq=False, repr=False)
+class Mixture(Emission):
+    """Several components of one kind in each state.
+
+    Parameters
+    ----------
+    emission : Emission
+        What each component is, such as ``Gaussian("diag")``.
+    n_components : int, default=2
+        Components of each state.
+    weight_prior : float or None, default=None
+        Dirichlet prior of the components' probabilities, as if so many steps had been seen in each;
+        None for 1, and no prior in EM.
+
+    Notes
+    -----
+    All that a fitted model shows is in `weights_`, (n_components, number of components), and
+    `mixture_`, a list with the attributes of each component. Which component is which differs from
+    state to state and from fit to fit. EM may find a component of a single step: the floors of its
+    family hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb import EMHMM
+    >>> from sklearn_cvb.emissions import Gaussian, Mixture
+    >>> rng = np.random.default_rng(0)
+    >>> near, far = rng.choice([-1.0, 1.0], 200), rng.choice([6.0, 9.0], 200)
+    >>> X = [np.concatenate([near, far]) + 0.2 * rng.normal(size=400)]
+    >>> model = EMHMM(2, emission=Mixture(Gaussian("diag")), random_state=0).fit(X)
+    >>> sorted(np.ravel([own["means_"] for own in model.mixture_]).round().tolist())
+    [-1.0, 1.0, 6.0, 9.0]
+    """
+
+    emission: Any
+    n_components: int = 2
+    weight_prior: float | None = None
+
+    def bind(self, table: np.ndarray, n_states: int) -> "MixtureFamily":
+        """A family for each component."""
+        check_counts(n_components=self.n_components)
+        if not isinstance(self.emission, Emission):
+            raise InvalidParameterError(
+                f"emission must be an emission, such as Gaussian(), got {self.emission!r}"
+            )
+        families = [self.emission.bind(table, n_states) for _ in range(self.n_components)]
+        return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
+
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """Of the first component."""
+        return self.emission.example(_of_first(given))
+
+
+@dataclass(eq=False, repr=False)
+class ZeroInflated(Emission):
+    """A column of numbers with more zeros than its kind has: some come from elsewhere.
+
+    Of several columns each may be so: ``Columns([(ZeroInflated(Poisson()), [0]), ...])``.
+
+    Parameters
+    ----------
+    emission : Emission
+        What the column is besides, such as ``Poisson()``. Where that is no count, as with
+        ``Gamma(shape=2.0)``, all zeros come from elsewhere.
+    weight_prior : float or None, default=None
+        Beta prior of the probability of a zero from elsewhere, as if so many steps of either kind
+        had been seen; None for 1, and no prior in EM.
+
+    Notes
+    -----
+    `weights_`, (n_components, 2), has that probability first; `mixture_` holds the attributes of
+    the second component.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb import VBHMM
+    >>> from sklearn_cvb.emissions import Poisson, ZeroInflated
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(np.repeat([3.0, 20.0], 100)) * (rng.random(200) < 0.7)
+    >>> model = VBHMM(2, emission=ZeroInflated(Poisson()), random_state=0).fit([counts])
+    >>> bool((abs(model.weights_[:, 0] - 0.3) < 0.1).all())
+    True
+    """
+
+    emission: Any
+    weight_prior: float | None = None
+
+    def bind(self, table: np.ndarray, n_states: int) -> "MixtureFamily":
+        """A family of zeros, and the other."""
+        if not isinstance(self.emission, Emission):
+            raise InvalidParameterError(
+                f"emission must be an emission, such as Poisson(), got {self.emission!r}"
+            )
+        if table.shape[1] != 1:
+            raise InvalidParameterError(
+                f"ZeroInflated is for one column, but there are {table.shape[1]}: name those that "
+                "have too many zeros, each alone, in Columns([(ZeroInflated(...), [0]), ...])"
+            )
+        other = self.emission.bind(table, n_states)
+        families = [ZerosFamily(n_states), other]
+        return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
+
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """Of the other component."""
+        return self.emission.example(_of_first(given))
+
+
+class WeightPrior(NamedTuple):
+    """The concentration of the components' probabilities, and whether EM has a prior, too."""
+
+    concentration: float
+    is_given: bool
+
+
+def _prior_of(weight_prior: float | None) -> WeightPrior:
+    if weight_prior is None:
+        return WeightPrior(1.0, False)
+    return WeightPrior(positive("weight_prior", weight_prior), True)
+
+
+def _of_first(given: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of the first component that has some, by name."""
+    if not given.get("mixture"):
+        raise InvalidParameterError("mixture is missing: parameters of each component")
+    return {name.removesuffix("_"): value for name, value in given["mixture"][0].items()}
+
+
+class Point(NamedTuple):
+    """Probabilities of components in each state, (C, K), and a point of each component."""
+
+    weights: np.ndarray
+    components: tuple[Any, ...]
+
+
+class ComponentObservations(NamedTuple):
+    """What each component reads of the steps, and which one was drawn for each step, if any."""
+
+    values: np.ndarray  # (n_steps, D), as the first component has them
+    parts: tuple[Any, ...]
+    observed: np.ndarray  # (n_steps, D)
+    drawn: np.ndarray | None = None  # (n_steps,), int
+
+    def part(self, begin: int, end: int) -> "ComponentObservations":
+        """Some of the steps."""
+        parts = tuple(own.part(begin, end) for own in self.parts)
+        drawn = None if self.drawn is None else self.drawn[begin:end]
+        values, observed = self.values[begin:end], self.observed[begin:end]
+        return ComponentObservations(values, parts, observed, drawn)
+
+
+class ComponentScores(NamedTuple):
+    """Log densities of mixtures: of weights (n_units, C, K), log, and components."""
+
+    weights: np.ndarray
+    components: tuple[Scores, ...]
+    are_apart: bool  # whether no zero is of the second component
+
+    def of_each(self, observations: ComponentObservations, units: np.ndarray) -> np.ndarray:
+        """Log p(c) p(x | c) of all steps: (C, n_steps, K)."""
+        shape = len(observations.values), self.weights.shape[-1]
+        found = np.empty((len(self.components), *shape))
+        each = zip(self.components, observations.parts, strict=True)
+        for c, (scores, own) in enumerate(each):
+            scores.fill(own, units, found[c])
+            found[c] += spread(self.weights[:, c], units)
+        if self.are_apart:
+            found[1][are_zero(observations.parts[0])] = -np.inf
+        return found
+
+    def fill(self, observations: ComponentObservations, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K)."""
+        out[:] = logsumexp(self.of_each(observations, units), axis=0)
+        # A step without any value tells nothing of its component.
+        out[~observations.observed.any(axis=1)] = 0.0
+
+
+class MixtureFamily(Family):
+    """Statistics of the components one after the other, then how many steps each has."""
+
+    def __init__(self, families: list[Any], prior: WeightPrior, n_states: int) -> None:
+        self.families = families
+        self.prior = prior
+        self.concentration, self.is_given = prior
+        self.n_states = n_states
+        self.n_columns: int = families[-1].n_columns
+        self.has_zeros = isinstance(families[0], ZerosFamily)
+        self.are_apart: bool = self.has_zeros and not families[1].is_discrete
+        sizes = [family.n_statistics for family in families]
+        self.ends = np.cumsum(sizes)
+        self.n_statistics: int = sum(sizes) + len(families)
+        of_weights = n_states * (len(families) - 1)
+        self.n_parameters: int = sum(own.n_parameters for own in families) + of_weights
+        self.is_discrete = all(family.is_discrete for family in families)
+
+    # Steps and components
+
+    def read(self, table: np.ndarray) -> ComponentObservations:
+        tables = [table] * len(self.families)
+        if self.are_apart:
+            tables[1] = np.where(table == 0.0, np.nan, table)
+        each = zip(self.families, tables, strict=True)
+        parts = tuple(family.read(own) for family, own in each)
+        return ComponentObservations(parts[0].values, parts, self.families[0].observed(parts[0]))
+
+    def observed(self, observations: ComponentObservations) -> np.ndarray:
+        return observations.observed
+
+    def statistics(
+        self,
+        observations: ComponentObservations,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
+    ) -> np.ndarray:
+        if scores is None and observations.drawn is None:
+            found = self._first_shares(observations, posterior)
+        else:
+            found = self._shares(observations, units, scores)
+        # Kernels take rows.
+        shares = np.ascontiguousarray(found * posterior)
+        of_parts = [None] * len(self.families) if scores is None else scores.components
+        each = zip(self.families, observations.parts, shares, of_parts, strict=True)
+        parts = [family.statistics(own, share, units, one) for family, own, share, one in each]
+        seen = np.asarray(observations.observed.any(axis=1))[:, None]
+        counts = np.add.reduceat(shares * seen, units[:-1], axis=1)
+        return np.concatenate([*parts, np.moveaxis(counts, 0, 1)], axis=1)
+
+    def _shares(
+        self, observations: ComponentObservations, units: np.ndarray, scores: Any
+    ) -> np.ndarray:
+        """Chances of the components given the state of each step, (C, n_steps, K)."""
+        if observations.drawn is not None:
+            return np.eye(len(self.families))[observations.drawn].T[..., None]
+        logs = scores.of_each(observations, units)
+        largest = logs.max(axis=0)
+        logs -= np.where(np.isfinite(largest), largest, 0.0)
+        chances = np.exp(logs)
+        totals = chances.sum(axis=0)
+        return np.where(totals > 0, chances / np.where(totals > 0, totals, 1.0), 1 / len(logs))
+
+    def _first_shares(
+        self, observations: ComponentObservations, posterior: np.ndarray
+    ) -> np.ndarray:
+        """Where a fit starts, (C, n_steps, K): each state is cut across its widest direction.
+
+        Most of a step is in the component of its part. Of zeros half is in either.
+        """
+        n_components = len(self.families)
+        if self.has_zeros:
+            share = 1.0 if self.are_apart else 0.5
+            zero = np.where(are_zero(observations.parts[0]), share, 0.0)
+            return np.stack([zero, 1.0 - zero])[..., None]
+        shares = np.full((n_components, *posterior.shape), (1.0 - _OWN_SHARE) / n_components)
+        for k, weights in enumerate(posterior.T):
+            total = max(weights.sum(), FEWEST)
+            off = observations.values - weights @ observations.values / total
+            widest = np.linalg.eigh((off * weights[:, None]).T @ off)[1][:, -1]
+            order = np.argsort(off @ widest, kind="stable")
+            below = (np.cumsum(weights[order]) - 0.5 * weights[order]) / total
+            own = np.clip((below * n_components).astype(np.int64), 0, n_components - 1)
+            shares[own, order, k] += _OWN_SHARE
+        return shares
+
+    def completed(
+        self,
+        observations: ComponentObservations,
+        scores: ComponentScores,
+        states: np.ndarray,
+        rng: np.random.Generator,
+    ) -> ComponentObservations:
+        n_steps = len(states)
+        whole = np.array([0, n_steps])
+        shares = self._shares(observations, whole, scores)[:, np.arange(n_steps), states]
+        levels = np.cumsum(shares, axis=0)
+        drawn = (levels <= rng.random(n_steps) * levels[-1]).sum(axis=0)
+        drawn = np.minimum(drawn, len(self.families) - 1)
+        each = zip(self.families, observations.parts, scores.components, strict=True)
+        parts = tuple(family.completed(own, one, states, rng) for family, own, one in each)
+        return observations._replace(parts=parts, drawn=drawn)
+
+    # Parameters
+
+    def _split(self, statistics: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """Statistics of each component, and counts of steps (..., C, K)."""
+        *parts, counts = np.split(statistics, self.ends, axis=-2)
+        return parts, np.maximum(counts, 0.0)
+
+    def _points(self, method: str, statistics: np.ndarray, *more: Any) -> tuple[Any, ...]:
+        """What each component makes of its statistics."""
+        pairs = zip(self.families, self._split(statistics)[0], strict=True)
+        return tuple(getattr(family, method)(own, *more) for family, own in pairs)
+
+    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+        parts, counts = self._split(statistics)
+        if self.is_given:
+            counts = counts + self.concentration
+        totals = counts.sum(axis=-2, keepdims=True)
+        before = np.full_like(counts, 1.0 / len(parts)) if kept is None else kept.weights
+        weights = np.where(totals > FEWEST, counts / np.maximum(totals, FEWEST), before)
+        olds = [None] * len(parts) if kept is None else kept.components
+        each = zip(self.families, parts, olds, strict=True)
+        return Point(weights, tuple(family.most_likely(own, old) for family, own, old in each))
+
+    def mean(self, statistics: np.ndarray) -> Point:
+        counts = self._split(statistics)[1] + self.concentration
+        return Point(counts / counts.sum(axis=-2, keepdims=True), self._points("mean", statistics))
+
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+        counts = self._split(statistics)[1] + self.concentration
+        drawn = np.maximum(rng.standard_gamma(counts), 1e-300)
+        return Point(
+            drawn / drawn.sum(axis=-2, keepdims=True), self._points("draw", statistics, rng)
+        )
+
+    def at(self, point: Point) -> ComponentScores:
+        each = zip(self.families, point.components, strict=True)
+        with np.errstate(divide="ignore"):
+            logs = np.log(point.weights)
+        parts = tuple(family.at(own) for family, own in each)
+        return ComponentScores(logs[None], parts, self.are_apart)
+
+    def expected(self, statistics: np.ndarray) -> ComponentScores:
+        counts = self._split(statistics)[1] + self.concentration
+        logs = digamma(counts) - digamma(counts.sum(axis=-2, keepdims=True))
+        return ComponentScores(logs[None], self._points("expected", statistics), self.are_apart)
+
+    def predictive(self, statistics: np.ndarray) -> ComponentScores:
+        statistics = as_units(statistics)
+        counts = self._split(statistics)[1] + self.concentration
+        logs = np.log(counts) - np.log(counts.sum(axis=-2, keepdims=True))
+        return ComponentScores(logs, self._points("predictive", statistics), self.are_apart)
+
+    def _evidence_of_counts(self, counts: np.ndarray) -> float:
+        """Log marginal likelihood of components whose numbers these are."""
+        prior = np.full_like(counts, self.concentration)
+        found = (gammaln(counts + prior) - gammaln(prior)).sum()
+        totals = counts.sum(axis=-2), prior.sum(axis=-2)
+        return float(found - (gammaln(totals[0] + totals[1]) - gammaln(totals[1])).sum())
+
+    def log_evidence(self, statistics: np.ndarray) -> float:
+        of_counts = self._evidence_of_counts(self._split(statistics)[1])
+        return of_counts + sum(self._points("log_evidence", statistics))
+
+    def divergence(self, statistics: np.ndarray) -> float:
+        counts = self._split(statistics)[1]
+        posterior = counts + self.concentration
+        logs = digamma(posterior) - digamma(posterior.sum(axis=-2, keepdims=True))
+        of_counts = float((counts * logs).sum()) - self._evidence_of_counts(counts)
+        return of_counts + sum(self._points("divergence", statistics))
+
+    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+        parts, counts = self._split(statistics)
+        each = zip(self.families, parts, point.components, strict=True)
+        found = sum(family.log_likelihood(own, one) for family, own, one in each)
+        return float(found + xlogy(counts, point.weights).sum())
+
+    def log_prior(self, point: Point) -> float:
+        each = zip(self.families, point.components, strict=True)
+        found = sum(family.log_prior(own) for family, own in each)
+        if self.is_given:
+            found += self.concentration * float(np.log(point.weights).sum())
+        return found
+
+    # What a fitted model shows
+
+    def in_order(self, order: np.ndarray) -> "MixtureFamily":
+        families = [family.in_order(order) for family in self.families]
+        return MixtureFamily(families, self.prior, self.n_states)
+
+    def reordered(self, point: Point, order: np.ndarray) -> Point:
+        each = zip(self.families, point.components, strict=True)
+        parts = tuple(family.reordered(own, order) for family, own in each)
+        return Point(np.take(point.weights, order, axis=-1), parts)
+
+    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        levels = np.cumsum(point.weights, axis=0)[:, states]
+        place = (levels[:-1] <= rng.random(len(states)) * levels[-1]).sum(axis=0)
+        drawn = np.empty((len(states), self.n_columns))
+        for c, (family, own) in enumerate(zip(self.families, point.components, strict=True)):
+            drawn[place == c] = family.sample(own, states[place == c], rng)
+        return drawn
+
+    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        each = zip(self.families, point.components, strict=True)
+        means, variances = zip(*(family.moments(own) for family, own in each), strict=True)
+        weights, table = point.weights[..., None], np.array(means)
+        mean = (weights * table).sum(axis=0)
+        return mean, (weights * (np.array(variances) + (table - mean) ** 2)).sum(axis=0)
+
+    def tails(self, point: Point, observations: ComponentObservations) -> Tails:
+        each = zip(self.families, point.components, observations.parts, strict=True)
+        found = [family.tails(one, own) for family, one, own in each]
+        weights = point.weights[:, None, :, None]
+        return Tails(*((weights * np.array(own)).sum(axis=0) for own in zip(*found, strict=True)))
+
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import beta
+
+        counts = (self._split(statistics)[1] + self.concentration).T
+        rest = counts.sum(axis=1, keepdims=True) - counts
+        parts = [own for own in self._points("marginals", statistics) if own]
+        return {"weights": beta(counts, rest), "mixture": parts}
+
+    def attributes(self, point: Point) -> dict[str, Any]:
+        each = zip(self.families, point.components, strict=True)
+        parts = [family.attributes(own) for family, own in each]
+        weights = np.ascontiguousarray(point.weights.T)
+        return {"weights_": weights, "mixture_": [own for own in parts if own]}
+
+    def point_of(self, given: dict[str, Any]) -> Point:
+        weights = table_of(given, "weights", (self.n_states, len(self.families)))
+        good = (weights >= 0) & (np.abs(weights.sum(axis=1, keepdims=True) - 1.0) < 1e-6)
+        refuse_outside("weights", weights, good, "must sum to 1")
+        rest = list(given.get("mixture", ()))
+        n_shown = sum(family.n_statistics > 0 for family in self.families)
+        if len(rest) != n_shown:
+            raise InvalidParameterError(f"mixture must hold {n_shown} dicts, one a component")
+        parts = tuple(
+            family.point_of({name.removesuffix("_"): v for name, v in rest.pop(0).items()})
+            if family.n_statistics
+            else None
+            for family in self.families
+        )
+        return Point(np.ascontiguousarray(weights.T), parts)
+
+
+# Zeros
+
+
+def are_zero(observations: Observations) -> np.ndarray:
+    """Which steps (n_steps,) of one column are 0, and not missing."""
+    found: np.ndarray = observations.values[:, 0] == 0.0
+    return found if observations.observed is None else found & observations.observed[:, 0]
+
+
+class ZeroScores(NamedTuple):
+    """0 where a value is 0 or missing, else minus infinity."""
+
+    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
+        """Fill `out` (n_steps, K)."""
+        out[:] = np.where(observations.values == 0.0, 0.0, -np.inf)
+
+
+class ZerosFamily(Family):
+    """A column of zeros: nothing is learned, and points are None."""
+
+    is_discrete = True
+    n_columns, n_statistics, n_parameters = 1, 0, 0
+
+    def __init__(self, n_states: int) -> None:
+        self.n_states = n_states
+
+    def read(self, table: np.ndarray) -> Observations:
+        values, observed = with_zeros(table)
+        return Observations(values, observed, np.empty((len(table), 0)))
+
+    def _nothing(self, *_: Any) -> None:
+        return None
+
+    most_likely = mean = draw = point_of = _nothing
+    reordered: Any = _nothing
+
+    def at(self, _: Any) -> ZeroScores:
+        return ZeroScores()
+
+    expected = predictive = at
+
+    def log_evidence(self, *_: Any) -> float:
+        return 0.0
+
+    log_prior = log_evidence
+    divergence: Any = log_evidence
+    log_likelihood: Any = log_evidence
+
+    def attributes(self, _: Any) -> dict[str, Any]:
+        return {}
+
+    marginals = attributes
+
+    def sample(self, _: None, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        return np.zeros((len(states), 1))
+
+    def moments(self, _: None) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros((self.n_states, 1)), np.zeros((self.n_states, 1))
+
+    def tails(self, _: None, observations: Observations) -> Tails:
+        values = np.repeat(observations.values[:, None, :], self.n_states, axis=1)
+        found = values > 0, values >= 0, values < 0, values <= 0
+        return Tails(*(own.astype(np.float64) for own in found))
