@@ -1,6 +1,6 @@
 """
-Several kinds of values in one state
-====================================
+Does a state hold more than one kind of value?
+==============================================
 
 A state may hold more than one kind of value. ``Mixture`` gives each state several components, and
 ``ZeroInflated`` adds zeros that come from elsewhere, such as hours in which a counter was off.
