@@ -227,7 +227,10 @@ class Transitions(Setting):
         return HDP() if self.prior == "hdp" else None
 
 
-_NUMERIC = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
+_NUMERIC = (
+    *("means", "covariances", "rates", "probabilities", "intercepts", "coefficients"),
+    *("category_probabilities", "parts"),
+)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -250,7 +253,8 @@ class HMMParameters(Setting):
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
         The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
-    means, covariances, rates, probabilities : array-like or None, default=None
+    means, covariances, rates, probabilities, intercepts, coefficients : array-like or None, \
+            default=None
         What states emit where it is numbers, in the units of the data and the shapes of the
         attributes of these names.
     category_probabilities, parts : list or None, default=None
@@ -272,6 +276,8 @@ class HMMParameters(Setting):
     covariances: ArrayLike | None = None
     rates: ArrayLike | None = None
     probabilities: ArrayLike | None = None
+    intercepts: ArrayLike | None = None
+    coefficients: ArrayLike | None = None
     category_probabilities: Sequence[ArrayLike] | None = None
     parts: Sequence[dict[str, Any]] | None = None
 

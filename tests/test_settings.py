@@ -83,7 +83,10 @@ OTHERS = {
     Symbols: {"vocabulary": ["a", "b"], "handle_unknown": "rare"},
     ArcWeights: {"weights": {("VERB", "NOUN"): 2.0}, "tag_classes": {"V": "VERB"}},
 }
-_NUMBERS = ("means", "covariances", "rates", "probabilities", "category_probabilities", "parts")
+_NUMBERS = (
+    *("means", "covariances", "rates", "probabilities", "intercepts", "coefficients"),
+    *("category_probabilities", "parts"),
+)
 _TABLES = ("startprob", "transmat", "emissionprob", "vocabulary", *_NUMBERS)
 OTHERS[HMMParameters] = {name: [0.5, 0.5] for name in _TABLES}
 # What no field may be.

@@ -7,9 +7,11 @@ from sklearn_cvb.emissions.emission import Emission
 from sklearn_cvb.emissions.gamma import Exponential, Gamma
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.poisson import Poisson
+from sklearn_cvb.emissions.regression import AutoRegressive, Regression
 from sklearn_cvb.settings import Symbols
 
 __all__ = [
+    "AutoRegressive",
     "Bernoulli",
     "Categorical",
     "Columns",
@@ -19,6 +21,7 @@ __all__ = [
     "Multinomial",
     "NegativeBinomial",
     "Poisson",
+    "Regression",
     "Symbols",
 ]
 

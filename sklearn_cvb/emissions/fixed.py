@@ -35,6 +35,11 @@ class FixedFamily(Family):
         for name in Family.__annotations__:
             if not hasattr(type(self), name):
                 setattr(self, name, getattr(family, name))
+        self.order: int = family.order
+        self.given_columns: np.ndarray = family.given_columns
+        self.read_sequences: Any = family.read_sequences
+        self.drawn_ahead: Any = family.drawn_ahead
+        self.means_ahead: Any = family.means_ahead
         self.statistics: Any = family.statistics
         self.completed: Any = family.completed
         self.reordered: Any = family.reordered
@@ -79,6 +84,8 @@ def _known(family: Any, point: Any) -> Any:
     found = family.attributes(point)
     if "means_" in found:
         found = dict(zip(("means", "variances"), family.moments(point), strict=True))
+    if "coefficients_" in found:
+        found["variances"] = np.diagonal(found.pop("covariances_"), axis1=1, axis2=2)
     return {
         name.removesuffix("_"): list(map(Known, own)) if isinstance(own, list) else Known(own)
         for name, own in found.items()
