@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from emissions.plain import CASES, bound, scores_of, soft
+from scipy import stats
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters
 from sklearn_cvb.display import ModelSummary
@@ -181,6 +182,56 @@ def test_nothing_planted_is_nothing_seen():
 def test_planted_errors_are_seen(error, monkeypatch):
     error(monkeypatch)
     assert predictive_error() > 1e-3
+
+
+def last_values_are_of_another_series(monkeypatch):
+    before = linear.AutoRegressiveFamily.read_sequences
+
+    def read(self, table, starts):
+        return before(self, table, starts[[0, -1]])
+
+    monkeypatch.setattr(linear.AutoRegressiveFamily, "read_sequences", read)
+
+
+def the_latest_comes_last(monkeypatch):
+    before = linear.AutoRegressiveFamily._read_joint
+
+    def read(self, table):
+        order = [*range(self.n_inputs)[::-1], *range(self.n_inputs, table.shape[1])]
+        return before(self, table[:, order])
+
+    monkeypatch.setattr(linear.AutoRegressiveFamily, "_read_joint", read)
+
+
+def likelihood_error():
+    """Of two short series, against a loop over their steps."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=n).cumsum() for n in (6, 4)]
+    slopes, level, noise = np.array([0.7, -0.4]), 0.2, 0.5
+    model = EMHMM.from_parameters(
+        startprob=[1.0],
+        transmat=[[1.0]],
+        intercepts=[[level]],
+        coefficients=[slopes[:, None]],
+        covariances=[[[noise]]],
+        emission=AutoRegressive(2),
+    )
+    plain = 0.0
+    for x in X:
+        for t in range(2, len(x)):
+            mean = level + slopes[0] * x[t - 1] + slopes[1] * x[t - 2]
+            plain += stats.norm.logpdf(x[t], mean, np.sqrt(noise))
+    return abs(model.score_samples(X).sum() - plain)
+
+
+def test_likelihoods_of_autoregression_are_those_of_a_loop():
+    assert likelihood_error() < 1e-10
+
+
+@pytest.mark.parametrize("error", [last_values_are_of_another_series, the_latest_comes_last])
+def test_planted_errors_of_autoregression_are_seen(error, monkeypatch):
+    error(monkeypatch)
+    assert likelihood_error() > 1e-3
 
 
 # Starts
