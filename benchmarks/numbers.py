@@ -96,13 +96,13 @@ def against_hmmlearn(covariance_type, shape):
     return measure
 
 
-def against_dynamax(shape):
-    """A row that compares a sweep of EM with one of dynamax, columns independent."""
+def against_dynamax(emission, iteration, shape):
+    """A row that compares a sweep of EM with one of dynamax."""
 
     def measure(settings):
         X = series(_sized(shape, settings))
-        peer = peers.dynamax_gaussian_iteration(np.array(X), N_STATES)
-        found = _compared(_sweep("EM", "diag", X), peer, sum(map(len, X)), settings, True)
+        peer = iteration(np.array(X), N_STATES)
+        found = _compared(_sweep("EM", emission, X), peer, sum(map(len, X)), settings, True)
         return found._replace(note=f"{found.note}; dynamax in float32, its default")
 
     return measure
@@ -152,10 +152,18 @@ def rows():
     }
     found["gaussian-dynamax"] = Row(
         f"EM, {N_STATES} Gaussian states, diag, {words['sentences']}, against dynamax",
-        against_dynamax(SENTENCES),
+        against_dynamax("diag", peers.dynamax_gaussian_iteration, SENTENCES),
         True,
         6,
         10,
+        needs="dynamax",
+    )
+    found["autoregression-dynamax"] = Row(
+        f"EM, {N_STATES} states, autoregression of order 1, {words['sentences']}, against dynamax",
+        against_dynamax(AutoRegressive(1), peers.dynamax_autoregressive_iteration, SENTENCES),
+        True,
+        None,
+        None,
         needs="dynamax",
     )
     for kind, emission in _OTHERS.items():
