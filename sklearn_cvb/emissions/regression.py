@@ -79,13 +79,16 @@ class Regression(LinearEmission):
     -----
     EM without a prior finds maximum likelihood; where any of the three is given, the maximum a
     posteriori. VB, CVB and Gibbs always have the prior. A step that lacks an input or an output
-    tells nothing of its state. Log-likelihoods are those of outputs given inputs. Models do not
-    say what inputs come next: `predict_next` takes them, and `sample` is refused.
+    tells nothing of its state. Log-likelihoods are those of outputs given inputs; a score a step is
+    their sum by all steps that have any value. Models do not say what inputs come next:
+    `predict_next` takes them, and `sample` is refused. Clusters that ``init="kmeans"`` begins with
+    are those of the line that each step is nearest to.
 
     References
     ----------
     Rossi, Allenby and McCulloch (2005), "Bayesian statistics and marketing", section 2.8; Fridman
-    (1994), "Hidden Markov model regression".
+    (1994), "Hidden Markov model regression"; Spaeth (1979), "Clusterwise linear regression",
+    Computing 22, for the start.
 
     Examples
     --------
@@ -184,11 +187,12 @@ class AutoRegressive(LinearEmission):
     Notes
     -----
     Likelihoods are those of a sequence given its first `order` steps, which tell nothing of their
-    states; nor does a step that lacks a value, or that comes less than `order` steps after one.
-    The rows of `coefficients_` are the last step's columns, then those of the step before, and so
-    on. Forecasts go on from the last steps of each sequence, and their means are exact; `sample`
-    begins as if all values before were the columns' means. EM without a prior finds maximum
-    likelihood; where any of the three is given, the maximum a posteriori.
+    states; nor does a step that lacks a value, or that comes within `order` steps after one. A
+    score a step is their sum by all steps that have any value. The rows of `coefficients_` are the
+    last step's columns, then those of the step before, and so on. Forecasts go on from the last
+    steps of each sequence, and their means are exact; `sample` begins as if all values before were
+    the columns' means. EM without a prior finds maximum likelihood; where any of the three is
+    given, the maximum a posteriori.
 
     References
     ----------

@@ -777,7 +777,9 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
             for read in reads
         ]
-        before = self._observed.before_forecasts(self, learned, X)
+        before = np.empty((len(last[0]), 0, family.n_columns))
+        if family.order:
+            before = self._observed.before_forecasts(self, learned, X)
         known = known_steps(family, before, n_steps, inputs)
         return forecast(family, known, last, at, level, n_draws, random_state)
 

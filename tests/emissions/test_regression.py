@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from emissions.plain import CASES, bound, scores_of, soft
 from scipy import stats
+from sklearn.base import clone
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters
 from sklearn_cvb.display import ModelSummary
@@ -92,6 +93,23 @@ def test_autoregression_is_regression_on_last_values(kind, order):
         np.testing.assert_allclose(model.history_, other.history_, rtol=1e-9)
         np.testing.assert_allclose(model.coefficients_, other.coefficients_, rtol=1e-6)
         np.testing.assert_allclose(model.intercepts_, other.intercepts_, rtol=1e-6, atol=1e-9)
+
+
+def test_default_priors_are_those_of_the_docstrings():
+    table, posterior = lines(n_inputs=2)[1] * [1.0, 5.0, 20.0], soft(200, 3)
+    values, whole = [], np.array([0, 200])
+    for emission, n in ((Regression([0]), 2), (AutoRegressive(2), 3)):
+        given = {
+            "coefficient_precision_prior": 0.01,
+            "degrees_of_freedom_prior": n + 2.0,
+            "covariance_prior": np.diag(table[:, 3 - n :].var(axis=0)) * 3 ** (-2 / n),
+        }
+        for one in (emission, clone(emission).set_params(**given)):
+            family = one.bind(table, 3)
+            statistics = family.statistics(family.read(table), posterior, whole)[0]
+            values.append(family.log_evidence(statistics))
+    assert values[0] == pytest.approx(values[1], rel=1e-12)
+    assert values[2] == pytest.approx(values[3], rel=1e-12)
 
 
 def test_one_state_is_least_squares():
