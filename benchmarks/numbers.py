@@ -9,7 +9,7 @@ from benchmarks.measurement import Measurement, Row
 from benchmarks.models import Sweep
 from benchmarks.timing import interleaved
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM
-from sklearn_cvb.emissions import Gaussian
+from sklearn_cvb.emissions import AutoRegressive, Gaussian, Regression
 
 N_STATES, _N_COLUMNS = 8, 4
 # Sequences and their length: 100,000 steps each.
@@ -18,6 +18,11 @@ _QUICK = 50
 # A state stays with this probability.
 _STAYS = 0.8
 _ALGORITHMS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
+# What is measured beside Gaussians with independent columns.
+_OTHERS = {
+    "regression of two columns on two": Regression([0, 1]),
+    "autoregression of order 1": AutoRegressive(1),
+}
 
 
 def series(shape, seed=0):
@@ -41,8 +46,10 @@ def _sized(shape, settings):
     return (max(1, n_sequences // _QUICK), min(length, 2000)) if settings.quick else shape
 
 
-def _sweep(algorithm, covariance_type, X):
-    return Sweep(_ALGORITHMS[algorithm](N_STATES, emission=Gaussian(covariance_type)), X)
+def _sweep(algorithm, emission, X):
+    if isinstance(emission, str):
+        emission = Gaussian(emission)
+    return Sweep(_ALGORITHMS[algorithm](N_STATES, emission=emission), X)
 
 
 def _hmmlearn(covariance_type, X):
@@ -89,13 +96,13 @@ def against_hmmlearn(covariance_type, shape):
     return measure
 
 
-def against_dynamax(shape):
-    """A row that compares a sweep of EM with one of dynamax, columns independent."""
+def against_dynamax(emission, iteration, shape):
+    """A row that compares a sweep of EM with one of dynamax."""
 
     def measure(settings):
         X = series(_sized(shape, settings))
-        peer = peers.dynamax_gaussian_iteration(np.array(X), N_STATES)
-        found = _compared(_sweep("EM", "diag", X), peer, sum(map(len, X)), settings, True)
+        peer = iteration(np.array(X), N_STATES)
+        found = _compared(_sweep("EM", emission, X), peer, sum(map(len, X)), settings, True)
         return found._replace(note=f"{found.note}; dynamax in float32, its default")
 
     return measure
@@ -107,6 +114,17 @@ def against_em(algorithm, covariance_type, shape):
     def measure(settings):
         X = series(_sized(shape, settings))
         sides = [_sweep(name, covariance_type, X) for name in (algorithm, "EM")]
+        return _compared(*sides, sum(map(len, X)), settings, False)
+
+    return measure
+
+
+def against_gaussians(algorithm, emission, shape):
+    """A row that compares a sweep with one of Gaussian states, columns independent."""
+
+    def measure(settings):
+        X = series(_sized(shape, settings))
+        sides = [_sweep(algorithm, own, X) for own in (emission, "diag")]
         return _compared(*sides, sum(map(len, X)), settings, False)
 
     return measure
@@ -134,12 +152,29 @@ def rows():
     }
     found["gaussian-dynamax"] = Row(
         f"EM, {N_STATES} Gaussian states, diag, {words['sentences']}, against dynamax",
-        against_dynamax(SENTENCES),
+        against_dynamax("diag", peers.dynamax_gaussian_iteration, SENTENCES),
         True,
         6,
         10,
         needs="dynamax",
     )
+    found["autoregression-dynamax"] = Row(
+        f"EM, {N_STATES} states, autoregression of order 1, {words['sentences']}, against dynamax",
+        against_dynamax(AutoRegressive(1), peers.dynamax_autoregressive_iteration, SENTENCES),
+        True,
+        None,
+        None,
+        needs="dynamax",
+    )
+    for kind, emission in _OTHERS.items():
+        for algorithm in _ALGORITHMS:
+            found[f"{kind.split()[0]}-{algorithm.lower()}"] = Row(
+                f"{algorithm}, {N_STATES} states, {kind}, {words['series']}, against Gaussian diag",
+                against_gaussians(algorithm, emission, ONE_SERIES),
+                False,
+                None,
+                None,
+            )
     for kind in ("diag", "full"):
         for name, shape in shapes.items():
             found[f"gaussian-cvb-{kind}-{name}"] = Row(

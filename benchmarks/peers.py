@@ -98,16 +98,25 @@ def dynamax_gaussian_iteration(table, n_states):
     return _dynamax_step(DiagonalGaussianHMM(n_states, table.shape[2]), table)
 
 
-def _dynamax_step(model, table):
+def dynamax_autoregressive_iteration(table, n_states):
+    """One EM iteration of dynamax with autoregression of order 1, in float32, as a function."""
+    import jax
+    from dynamax.hidden_markov_model import LinearAutoregressiveHMM
+
+    model = LinearAutoregressiveHMM(n_states, table.shape[2], num_lags=1)
+    return _dynamax_step(model, table, jax.vmap(model.compute_inputs)(jax.numpy.asarray(table)))
+
+
+def _dynamax_step(model, table, *inputs):
     """One EM iteration of a model on sequences of equal length, compiled."""
     import jax
 
     parameters, properties = model.initialize(jax.random.PRNGKey(0))
-    emissions = jax.numpy.asarray(table)
+    given = jax.numpy.asarray(table), *inputs
 
     @jax.jit
     def step(parameters, state):
-        statistics, _ = jax.vmap(lambda sequence: model.e_step(parameters, sequence))(emissions)
+        statistics, _ = jax.vmap(lambda *sequence: model.e_step(parameters, *sequence))(*given)
         return model.m_step(parameters, properties, statistics, state)
 
     kept = [parameters, model.initialize_m_step_state(parameters, properties)]

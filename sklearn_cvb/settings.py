@@ -228,17 +228,8 @@ class Transitions(Setting):
 
 
 NUMERIC = (
-    "means",
-    "covariances",
-    "rates",
-    "shapes",
-    "directions",
-    "concentrations",
-    "probabilities",
-    "category_probabilities",
-    "parts",
-    "weights",
-    "mixture",
+    *("means", "covariances", "rates", "shapes", "directions", "concentrations", "probabilities"),
+    *("intercepts", "coefficients", "category_probabilities", "parts", "weights", "mixture"),
 )
 
 
@@ -262,8 +253,8 @@ class HMMParameters(Setting):
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
         The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
-    means, covariances, rates, shapes, directions, concentrations, probabilities : array-like or \
-            None, default=None
+    means, covariances, rates, shapes, directions, concentrations, probabilities, intercepts, \
+            coefficients : array-like or None, default=None
         What states emit where it is numbers, in the units of the data and the shapes of the
         attributes of these names.
     weights : array-like or None, default=None
@@ -290,6 +281,8 @@ class HMMParameters(Setting):
     directions: ArrayLike | None = None
     concentrations: ArrayLike | None = None
     probabilities: ArrayLike | None = None
+    intercepts: ArrayLike | None = None
+    coefficients: ArrayLike | None = None
     category_probabilities: Sequence[ArrayLike] | None = None
     parts: Sequence[dict[str, Any]] | None = None
     weights: ArrayLike | None = None

@@ -43,6 +43,7 @@ class Filter:
         self._learned = learned._replace(resume=None, seen=None)
         self._chain = predicting_weights(learned)
         self._log_proba: np.ndarray | None = None
+        self._steps: Any = None
         self.state: Any = None
         self.log_likelihood, self.total_log_likelihood, self.n_observations = 0.0, 0.0, 0
 
@@ -99,8 +100,8 @@ class Filter:
         """
         learned, (_, logs) = self._learned, self._chain
         observed, n = self._model._observed, learned.layout.n_emitting
-        one = observed.one_step(learned, observation)
-        read = observed.read_under(self._model, learned, one, self._chain)
+        steps = observed.steps_after(learned, self._steps, observation)
+        read = observed.read_under(self._model, learned, steps, self._chain)
         emission = read.log_emission()
         if self._log_proba is None:
             ahead = logs.start[:n]
@@ -115,6 +116,7 @@ class Filter:
         self.log_likelihood = value
         self.total_log_likelihood += value
         self.n_observations += 1
-        best = np.array([joint.argmax()], np.int32)
-        self.state = self._model._arranged_states(learned.words, read.corpus, best)[0][0]
+        self._steps = steps
+        best = np.full(len(read.corpus.tokens), joint.argmax(), np.int32)
+        self.state = self._model._arranged_states(learned.words, read.corpus, best)[0][-1]
         return np.exp(self._log_proba)

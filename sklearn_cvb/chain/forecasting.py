@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.numbers.model import drawn_columns
+from sklearn_cvb.emissions.emission import shaped
 from sklearn_cvb.reading.validation import Seed, check_counts
 
 
@@ -37,11 +38,27 @@ def check_forecast(n_steps: int, n_draws: int, level: float) -> None:
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
 
 
+def known_steps(family: Any, before: np.ndarray, n_steps: int, inputs: Any) -> np.ndarray:
+    """Steps before (n_samples, order, D), and those ahead, NaN but for the `inputs` of these."""
+    columns, n_samples = family.given_columns, len(before)
+    ahead = np.full((n_samples, n_steps, before.shape[2]), np.nan)
+    if not len(columns) and inputs is not None:
+        raise ValueError("inputs are for Regression emissions; this model has none")
+    if len(columns):
+        if inputs is None:
+            raise ValueError(
+                "Regression says what outputs follow from inputs: give those of the next steps, "
+                f"inputs of shape {(n_samples, n_steps, len(columns))}"
+            )
+        ahead[:, :, columns] = shaped("inputs", inputs, (n_samples, n_steps, len(columns)))
+    return np.concatenate([before, ahead], axis=1)
+
+
 def forecast(
     family: Any,
+    known: np.ndarray,
     last: list[np.ndarray],
     at: list[tuple[np.ndarray, Any]],
-    n_steps: int,
     level: float,
     n_draws: int,
     random_state: Seed,
@@ -49,15 +66,18 @@ def forecast(
     """What follows sequences whose last steps have these probabilities of the states.
 
     One of `last` for each of some parameters (transitions, and a point of what states emit),
-    among which continuations are shared out.
+    among which continuations are shared out. `known` holds steps before and ahead.
     """
+    n_steps = known.shape[1] - family.order
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     means, probabilities, samples = [], [], []
     for number, (now, (transition, point)) in enumerate(zip(last, at, strict=True)):
         n_own = max(1, len(range(number, n_draws, len(at))))
-        proba, states = _states_ahead(now, moves_ahead(transition, n_steps), n_own, rng)
-        drawn = family.sample(point, states.ravel(), rng)
-        means.append(proba @ family.moments(point)[0])
+        moves = moves_ahead(transition, n_steps)
+        proba, states = _states_ahead(now, moves, n_own, rng)
+        paths = states.reshape(-1, n_steps)
+        drawn = family.drawn_ahead(point, paths, np.repeat(known, n_own, axis=0), rng)
+        means.append(family.means_ahead(point, proba, moves, known))
         probabilities.append(proba)
         samples.append(drawn.reshape(*states.shape, -1))
     every, tails = np.concatenate(samples, axis=1), [0.5 - 0.5 * level, 0.5 + 0.5 * level]

@@ -130,6 +130,11 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
         tables = np.stack([attributes["directions_"], attributes["concentrations_"]], axis=-1)
         rows = tables[:, :MOST_THINGS].tolist()
         return [[", ".join(f"angle {a:.3g} (concentration {k:.3g})" for a, k in r) for r in rows]]
+    if "coefficients_" in attributes:
+        # Of the first output: the intercept, and slopes.
+        lines = zip(attributes["intercepts_"], attributes["coefficients_"], strict=True)
+        rows = [[own[0], *slopes[:MOST_THINGS, 0]] for own, slopes in lines]
+        return [[f"line {', '.join(f'{x:.3g}' for x in row)}" for row in rows]]
     for name, word in (("rates_", "rate"), ("probabilities_", "p(1)")):
         if name in attributes:
             table = np.asarray(attributes[name])[:, :MOST_THINGS]

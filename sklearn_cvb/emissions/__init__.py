@@ -9,9 +9,11 @@ from sklearn_cvb.emissions.gamma import Exponential, Gamma
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.mixtures import Mixture, ZeroInflated
 from sklearn_cvb.emissions.poisson import Poisson
+from sklearn_cvb.emissions.regression import AutoRegressive, Regression
 from sklearn_cvb.settings import Symbols
 
 __all__ = [
+    "AutoRegressive",
     "Bernoulli",
     "Categorical",
     "Columns",
@@ -22,6 +24,7 @@ __all__ = [
     "Multinomial",
     "NegativeBinomial",
     "Poisson",
+    "Regression",
     "Symbols",
     "VonMises",
     "ZeroInflated",

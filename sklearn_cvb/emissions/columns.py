@@ -55,12 +55,17 @@ class Columns(Emission):
                 f"parts names the column {name!r}{nearest(name, known)}, but X has columns "
                 f"{known!r}" + " without names: pass a list of frames" * (not known)
             )
-        return Columns(
-            [
-                (emission, [known.index(c) if isinstance(c, str) else c for c in own.tolist()])
-                for emission, own in self._pairs()
-            ]
-        )
+        numbered = [
+            [known.index(c) if isinstance(c, str) else c for c in own.tolist()]
+            for _, own in self._pairs()
+        ]
+        parts = []
+        for (emission, _), own in zip(self._pairs(), numbered, strict=True):
+            if isinstance(emission, Emission):
+                # Parts that name columns, too, name their own.
+                emission = emission.numbered(names and [known[c] for c in own if c < len(known)])
+            parts.append((emission, own))
+        return Columns(parts)
 
     def bind(self, table: np.ndarray, n_states: int) -> "MixedFamily":
         """The families of all parts."""
@@ -158,12 +163,18 @@ class MixedFamily(Family):
         self.n_columns: int = sum(map(len, columns))
         self.n_statistics: int = sum(family.n_statistics for family in families)
         self.n_parameters: int = sum(family.n_parameters for family in families)
+        self.order: int = max(family.order for family in families)
+        pairs = zip(families, columns, strict=True)
+        self.given_columns = np.concatenate([own[one.given_columns] for one, own in pairs])
 
     def read(self, table: np.ndarray) -> MixedObservations:
+        return self.read_sequences(table, np.array([0, len(table)]))
+
+    def read_sequences(self, table: np.ndarray, starts: np.ndarray) -> MixedObservations:
         parts = []
         for family, own in zip(self.families, self.columns, strict=True):
             with named_among_all(own):
-                parts.append(family.read(table[:, own]))
+                parts.append(family.read_sequences(table[:, own], starts))
         return MixedObservations(tuple(parts))
 
     def statistics(
@@ -240,6 +251,35 @@ class MixedFamily(Family):
         self, point: tuple[Any, ...], states: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         return self._in_order(self._samples(point, states, rng))
+
+    def _ahead(self, point: tuple[Any, ...], table: np.ndarray) -> Iterator[tuple[Any, Any, Any]]:
+        """Each part, its point, and its columns of what is known, as far back as it asks."""
+        for family, own, one in zip(self.families, self.columns, point, strict=True):
+            yield family, one, table[:, self.order - family.order :, own]
+
+    def drawn_ahead(
+        self,
+        point: tuple[Any, ...],
+        states: np.ndarray,
+        table: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        parts = self._ahead(point, table)
+        return self._in_order(
+            tuple(family.drawn_ahead(one, states, own, rng) for family, one, own in parts)
+        )
+
+    def means_ahead(
+        self,
+        point: tuple[Any, ...],
+        proba: np.ndarray,
+        moves: list[np.ndarray],
+        table: np.ndarray,
+    ) -> np.ndarray:
+        parts = self._ahead(point, table)
+        return self._in_order(
+            tuple(family.means_ahead(one, proba, moves, own) for family, one, own in parts)
+        )
 
     def moments(self, point: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
         means, variances = zip(*self._moments(point), strict=True)

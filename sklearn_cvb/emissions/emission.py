@@ -104,6 +104,12 @@ class Family:
     n_parameters: int  # free ones, of all states
     states_axis = -1  # of the tables of a point
     is_discrete = False  # whether a single value has a probability
+    order = 0  # how many steps before a step tell what it emits
+    given_columns = np.empty(0, np.intp)  # columns that no state says anything of
+
+    # (observations, known states or None, rng) -> shares (n_steps, K) of clusters to start from;
+    # None for k-means around values.
+    clusters: Any = None
 
     # What each family defines. Of numbers (n_steps, D), NaN where missing, its observations:
     read: Callable[[np.ndarray], Any]
@@ -135,6 +141,10 @@ class Family:
     distributions: Callable[[Any, Any], Any]  # (point, observations)
     # The point that has these attributes, without the underscore (`attributes` turned round).
     point_of: Callable[[dict[str, Any]], Any]
+
+    def read_sequences(self, table: np.ndarray, starts: np.ndarray) -> Any:
+        """Observations of sequences that begin at `starts`."""
+        return self.read(table)
 
     def statistics(
         self, observations: Any, posterior: np.ndarray, units: np.ndarray, scores: Any = None
@@ -189,6 +199,24 @@ class Family:
     def linear_at(self, point: Any) -> Any:
         """Scores under a point, as sums of features times weights where there are such."""
         return self.at(point)
+
+    def drawn_ahead(
+        self, point: Any, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Observations of paths (n_paths, n_steps): (n_paths, n_steps, D).
+
+        `table` (n_paths, order + n_steps, D) holds the steps before, and what is known ahead.
+        """
+        return self.sample(point, states.ravel(), rng).reshape(*states.shape, -1)
+
+    def means_ahead(
+        self, point: Any, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
+    ) -> np.ndarray:
+        """Means of the next steps of sequences with these probabilities of states (n, n_steps, K).
+
+        Transitions from the first of these steps on are `moves[1:]`.
+        """
+        return proba @ self.moments(point)[0]
 
     def in_order(self, order: np.ndarray) -> "Family":
         """The family whose state k is state ``order[k]`` of this one."""

@@ -35,6 +35,11 @@ class FixedFamily(Family):
         for name in Family.__annotations__:
             if not hasattr(type(self), name) and hasattr(family, name):
                 setattr(self, name, getattr(family, name))
+        self.order: int = family.order
+        self.given_columns: np.ndarray = family.given_columns
+        self.read_sequences: Any = family.read_sequences
+        self.drawn_ahead: Any = family.drawn_ahead
+        self.means_ahead: Any = family.means_ahead
         self.statistics: Any = family.statistics
         for name in ("completed", "tails", "observed"):
             setattr(self, name, getattr(family, name))
@@ -80,6 +85,8 @@ def _known(family: Any, point: Any) -> Any:
     found = family.attributes(point)
     if "means_" in found:
         found = dict(zip(("means", "variances"), family.moments(point), strict=True))
+    if "coefficients_" in found:
+        found["variances"] = np.diagonal(found.pop("covariances_"), axis1=1, axis2=2)
     return _as_known(found)
 
 

@@ -88,14 +88,8 @@ class Gaussian(Emission):
                 f"covariance_type must be one of {', '.join(map(repr, _TYPES))}, got "
                 f"{self.covariance_type!r}"
             )
-        units = _units_of(table)
-        wrong = (units.scale > _LARGEST_SCALE) | (units.scale < 1.0 / _LARGEST_SCALE)
-        if wrong.any():
-            column = int(wrong.argmax())
-            step = int(np.nanargmax(np.abs(table[:, column])))
-            why = f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
-            near = "multiply the column by a number that brings it near 1"
-            raise OutsideSupport(step, column, why + near)
+        units = units_of(table)
+        refuse_too_wide(table, units)
         if self.covariance_type == "spherical":
             # The same in all columns, or a sphere would be none in the data.
             largest = units.scale.max()
@@ -157,13 +151,29 @@ class Gaussian(Emission):
                 )
             return scale / units.scale**2
         scale = shaped("covariance_prior", self.covariance_prior, (n_columns, n_columns))
-        scale = scale / np.outer(units.scale, units.scale)
-        if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
-            raise InvalidParameterError("covariance_prior must be symmetric and positive definite")
-        return scale
+        return positive_definite(scale, units.scale)
 
 
-def _units_of(table: np.ndarray) -> StandardUnits:
+def positive_definite(scale: np.ndarray, widths: np.ndarray) -> np.ndarray:
+    """A scale matrix (D, D) that a user gives, in units of `widths`."""
+    scale = scale / np.outer(widths, widths)
+    if not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale)[0] <= 0:
+        raise InvalidParameterError("covariance_prior must be symmetric and positive definite")
+    return scale
+
+
+def refuse_too_wide(table: np.ndarray, units: StandardUnits) -> None:
+    """Raise for a column whose variances float64 cannot hold."""
+    wrong = (units.scale > _LARGEST_SCALE) | (units.scale < 1.0 / _LARGEST_SCALE)
+    if wrong.any():
+        column = int(wrong.argmax())
+        step = int(np.nanargmax(np.abs(table[:, column])))
+        why = f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
+        near = "multiply the column by a number that brings it near 1"
+        raise OutsideSupport(step, column, why + near)
+
+
+def units_of(table: np.ndarray) -> StandardUnits:
     """Mean and standard deviation of each column; 1 for the deviation of a constant one."""
     observed = ~np.isnan(table)
     n_observed = np.maximum(observed.sum(axis=0), 1)

@@ -22,13 +22,12 @@ from scipy.special import digamma, gammaln, multigammaln
 from sklearn_cvb.emissions.emission import (
     FEWEST,
     Observations,
-    as_units,
     refuse_outside,
     spread,
     table_of,
     with_zeros,
 )
-from sklearn_cvb.emissions.gaussian_columns import GaussianFamily
+from sklearn_cvb.emissions.gaussian_columns import GaussianFamily, NormalPrior
 from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
 from sklearn_cvb.kernels.special import log_of, room_for_bits
 
@@ -84,7 +83,7 @@ def _states_last(table: np.ndarray, n_axes: int) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(table, 1, -1))
 
 
-def _cholesky(matrices: np.ndarray) -> np.ndarray:
+def cholesky(matrices: np.ndarray) -> np.ndarray:
     """Lower triangular factors; rounding that leaves a matrix singular gets a small ridge."""
     try:
         return np.linalg.cholesky(matrices)
@@ -96,9 +95,86 @@ def _cholesky(matrices: np.ndarray) -> np.ndarray:
         return np.linalg.cholesky(repaired + 1e-14 * size * np.eye(matrices.shape[-1]))
 
 
-def _log_determinants(factors: np.ndarray) -> np.ndarray:
+def log_determinants(factors: np.ndarray) -> np.ndarray:
     """Log determinants of matrices with these Cholesky factors."""
     return 2.0 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1)
+
+
+# Wishart distributions of precision matrices, by degrees of freedom nu and scale matrix inv(Psi)
+
+
+def drawn_covariances(
+    degrees: np.ndarray, scale: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """Covariances (K, D, D) whose inverses are drawn from Wishart distributions."""
+    covariances, n = np.empty_like(scale), scale.shape[-1]
+    for k in range(len(scale)):
+        # Bartlett: Lambda = inv(C).T A A.T inv(C) for Psi = C C.T, so inv(Lambda) = B B.T.
+        bartlett = np.tril(rng.standard_normal((n, n)), -1)
+        squares = rng.chisquare(degrees[k] - np.arange(n))
+        bartlett[np.diag_indices(n)] = np.sqrt(squares)
+        factor = np.linalg.solve(bartlett, cholesky(scale[k]).T)
+        covariances[k] = factor.T @ factor
+    return covariances
+
+
+def expected_log_determinant(degrees: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """E[log |Lambda|] for factors of Psi (Beal 2003, appendix A)."""
+    n = factors.shape[-1]
+    halves = 0.5 * (degrees[..., None] - np.arange(n))
+    return digamma(halves).sum(axis=-1) + n * math.log(2.0) - log_determinants(factors)
+
+
+def wishart_divergence(nu: np.ndarray, scale: np.ndarray, prior: NormalPrior) -> np.ndarray:
+    """KL divergence of posteriors from the prior's Wishart distribution, (..., K)."""
+    n, nu_0 = scale.shape[-1], prior.degrees_of_freedom
+    factors, factors_0 = cholesky(scale), cholesky(prior.scale)
+    inverse = np.linalg.inv(factors)
+    trace = nu * np.einsum("...ij,...ij->...", inverse @ prior.scale, inverse)
+    found: np.ndarray = (
+        0.5 * (nu - nu_0) * expected_log_determinant(nu, factors)
+        + 0.5 * (trace - n * nu)
+        + 0.5 * (nu * log_determinants(factors) - nu_0 * log_determinants(factors_0))
+        - 0.5 * (nu - nu_0) * n * math.log(2.0)
+        - multigammaln(0.5 * nu, n)
+        + multigammaln(0.5 * nu_0, n)
+    )
+    return found
+
+
+def wishart_evidence(nu: np.ndarray, scale: np.ndarray, prior: NormalPrior) -> np.ndarray:
+    """What precisions add to the log evidence, (..., K)."""
+    n, nu_0 = scale.shape[-1], prior.degrees_of_freedom
+    found: np.ndarray = (
+        multigammaln(0.5 * nu, n)
+        - multigammaln(0.5 * nu_0, n)
+        + 0.5 * nu_0 * log_determinants(cholesky(prior.scale))
+        - 0.5 * nu * log_determinants(cholesky(scale))
+    )
+    return found
+
+
+def floored(covariances: np.ndarray, floor: float) -> np.ndarray:
+    """No variance in any direction below the floor: maximum likelihood under that bound."""
+    covariances = 0.5 * (covariances + np.swapaxes(covariances, -1, -2))
+    values, vectors = np.linalg.eigh(covariances)
+    if (values >= floor).all():
+        return covariances
+    values = np.maximum(values, floor)
+    return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
+
+
+def given_covariances(given: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
+    """Covariance matrices that a user gives, one axis of states in front."""
+    tables = table_of(given, "covariances", shape)
+    tables = tables.reshape(-1, *shape[-2:])
+    # Whatever the columns' units: rounding of large variances says nothing of small ones.
+    widths = np.sqrt(np.abs(np.diagonal(tables, axis1=1, axis2=2)))
+    widths = np.where(widths > 0, widths, 1.0)
+    good = np.linalg.eigvalsh(tables / widths[:, :, None] / widths[:, None, :])[:, 0] > 0
+    good &= np.isclose(tables, np.swapaxes(tables, 1, 2)).all(axis=(1, 2))
+    refuse_outside("covariances", tables, good, "must be symmetric and positive definite")
+    return tables
 
 
 class GaussianMatrices(GaussianFamily):
@@ -152,7 +228,7 @@ class GaussianMatrices(GaussianFamily):
 
     # From statistics to distributions
 
-    def _scatter(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def scatter(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Number of steps (..., K), their average (..., K, D) and sums of products around it."""
         n = self.n_columns
         states_first = np.moveaxis(statistics, -1, -2)
@@ -165,7 +241,7 @@ class GaussianMatrices(GaussianFamily):
 
     def posterior(self, statistics: np.ndarray) -> Posterior:
         prior = self.prior
-        count, average, scatter = self._scatter(statistics)
+        count, average, scatter = self.scatter(statistics)
         precision = prior.mean_precision + count
         weight = count[..., None]
         mean = (prior.mean_precision * prior.mean + weight * average) / precision[..., None]
@@ -195,13 +271,14 @@ class GaussianMatrices(GaussianFamily):
             # The density of means and precisions has its peak here; a tied precision has K means.
             degrees = found.degrees - n - 1.0 + (self.n_states if self.is_shared else 1.0)
             degrees = np.maximum(degrees, FEWEST)[..., None, None]
-            return Point(found.mean, self._floored(found.scale / degrees))
-        count, means, scatter = self._scatter(statistics)
+            return Point(found.mean, floored(found.scale / degrees, self.prior.floor))
+        count, means, scatter = self.scatter(statistics)
         n_seen = count
         if self.is_shared:
             scatter = np.broadcast_to(scatter.sum(axis=0), scatter.shape)
             n_seen = np.full_like(count, count.sum())
-        covariances = self._floored(scatter / np.maximum(n_seen, FEWEST)[:, None, None])
+        covariances = scatter / np.maximum(n_seen, FEWEST)[:, None, None]
+        covariances = floored(covariances, self.prior.floor)
         if kept is None:
             kept = Point(np.zeros_like(means), np.tile(np.eye(n), (self.n_states, 1, 1)))
         seen = count > FEWEST
@@ -210,34 +287,17 @@ class GaussianMatrices(GaussianFamily):
             np.where((seen | self.is_shared)[:, None, None], covariances, kept.covariances),
         )
 
-    def _floored(self, covariances: np.ndarray) -> np.ndarray:
-        """No variance in any direction below the floor: maximum likelihood under that bound."""
-        covariances = 0.5 * (covariances + np.swapaxes(covariances, -1, -2))
-        values, vectors = np.linalg.eigh(covariances)
-        if (values >= self.prior.floor).all():
-            return covariances
-        values = np.maximum(values, self.prior.floor)
-        return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-
     def mean(self, statistics: np.ndarray) -> Point:
         found = self.posterior(statistics)
         return Point(found.mean, found.scale / found.degrees[..., None, None])
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
         found, n = self.posterior(statistics), self.n_columns
-        covariances = np.empty_like(found.scale)
-        for k in range(self.n_states):
-            if k and self.is_shared:
-                covariances[k] = covariances[0]
-                continue
-            # Bartlett: Lambda = inv(C).T A A.T inv(C) for Psi = C C.T, so inv(Lambda) = B B.T.
-            bartlett = np.tril(rng.standard_normal((n, n)), -1)
-            squares = rng.chisquare(found.degrees[k] - np.arange(n))
-            bartlett[np.diag_indices(n)] = np.sqrt(squares)
-            factor = np.linalg.solve(bartlett, _cholesky(found.scale[k]).T)
-            covariances[k] = factor.T @ factor
+        own = slice(1) if self.is_shared else slice(None)
+        covariances = drawn_covariances(found.degrees[own], found.scale[own], rng)
+        covariances = np.broadcast_to(covariances, found.scale.shape)
         noise = rng.standard_normal((self.n_states, n, 1))
-        off = (_cholesky(covariances) @ noise)[..., 0] / np.sqrt(found.precision)[:, None]
+        off = (cholesky(covariances) @ noise)[..., 0] / np.sqrt(found.precision)[:, None]
         return Point(found.mean + off, covariances)
 
     # Scores
@@ -253,44 +313,39 @@ class GaussianMatrices(GaussianFamily):
         )
 
     def at(self, point: Point) -> MatrixScores:
-        factors = _cholesky(point.covariances)
-        constants = -0.5 * (_log_determinants(factors) + self.n_columns * math.log(2.0 * math.pi))
+        factors = cholesky(point.covariances)
+        constants = -0.5 * (log_determinants(factors) + self.n_columns * math.log(2.0 * math.pi))
         return self._scores(constants, point.means, np.linalg.inv(factors))
 
     def expected_under(self, found: Posterior) -> MatrixScores:
         """E[log p(x | theta)] under a posterior."""
         n = self.n_columns
-        factors = _cholesky(found.scale)
+        factors = cholesky(found.scale)
         constants = 0.5 * (
-            self._expected_log_determinant(found, factors)
+            expected_log_determinant(found.degrees, factors)
             - n * math.log(2.0 * math.pi)
             - n / found.precision
         )
         root = np.sqrt(found.degrees)[..., None, None]
         return self._scores(constants, found.mean, root * np.linalg.inv(factors))
 
-    def _expected_log_determinant(self, found: Posterior, factors: np.ndarray) -> np.ndarray:
-        """E[log |Lambda|] (Beal 2003, appendix A)."""
-        halves = 0.5 * (found.degrees[..., None] - np.arange(self.n_columns))
-        return (
-            digamma(halves).sum(axis=-1)
-            + self.n_columns * math.log(2.0)
-            - _log_determinants(factors)
-        )
-
-    def predictive(self, statistics: np.ndarray) -> MatrixScores:
-        statistics = np.ascontiguousarray(as_units(statistics))
+    def factors(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of units means (n_units, D, K), inv(L) (n_units, D, D, K) for Psi = L L', log |Psi|."""
         if self.is_shared:
             found = self.posterior(statistics)
-            cholesky = _cholesky(found.scale)
-            factors, log_det = _states_last(np.linalg.inv(cholesky), 2), _log_determinants(cholesky)
-            mean = _states_last(found.mean, 1)
-        else:
-            shape = len(statistics), self.n_columns, self.n_columns, self.n_states
-            mean, factors = np.empty((shape[0], *shape[2:])), np.empty(shape)
-            log_det = np.empty((shape[0], self.n_states))
-            of_prior = self.prior.mean, self.prior.mean_precision, self.prior.scale
-            normal_wishart(statistics, *of_prior, mean, factors, log_det)
+            lower = cholesky(found.scale)
+            inverse = _states_last(np.linalg.inv(lower), 2)
+            return _states_last(found.mean, 1), inverse, log_determinants(lower)
+        shape = len(statistics), self.n_columns, self.n_columns, self.n_states
+        mean, factors = np.empty((shape[0], *shape[2:])), np.empty(shape)
+        log_det = np.empty((shape[0], self.n_states))
+        of_prior = self.prior.mean, self.prior.mean_precision, self.prior.scale
+        normal_wishart(statistics, *of_prior, mean, factors, log_det)
+        return mean, factors, log_det
+
+    def predictive(self, statistics: np.ndarray) -> MatrixScores:
+        statistics = np.ascontiguousarray(statistics.reshape(-1, *statistics.shape[-2:]))
+        mean, factors, log_det = self.factors(statistics)
         n, count = self.n_columns, np.maximum(statistics[:, 0], 0.0)
         widened = 1.0 + 1.0 / (self.prior.mean_precision + count)
         if self.is_shared:
@@ -311,23 +366,13 @@ class GaussianMatrices(GaussianFamily):
     def divergence_of(self, found: Posterior) -> float:
         """KL divergence of a posterior from the prior (nats)."""
         prior, n = self.prior, self.n_columns
-        factors = _cholesky(found.scale)
+        factors = cholesky(found.scale)
         inverse = np.linalg.inv(factors)
         ratio = prior.mean_precision / found.precision
         off = np.einsum("...ij,...j->...i", inverse, found.mean - prior.mean)
         distance = found.degrees * (off**2).sum(axis=-1)
         of_means = 0.5 * (n * (ratio - np.log(ratio) - 1.0) + prior.mean_precision * distance)
-        log_det = _log_determinants(factors)
-        log_det_0 = _log_determinants(_cholesky(prior.scale))
-        nu, nu_0 = found.degrees, prior.degrees_of_freedom
-        trace = nu * np.einsum("...ij,...ij->...", inverse @ prior.scale, inverse)
-        of_precisions = (
-            0.5 * (nu - nu_0) * self._expected_log_determinant(found, factors)
-            + 0.5 * (trace - n * nu)
-            + 0.5 * (nu * log_det - nu_0 * log_det_0 - (nu - nu_0) * n * math.log(2.0))
-            - multigammaln(0.5 * nu, n)
-            + multigammaln(0.5 * nu_0, n)
-        )
+        of_precisions = wishart_divergence(found.degrees, found.scale, prior)
         return self._sum(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
@@ -336,13 +381,7 @@ class GaussianMatrices(GaussianFamily):
         of_means = 0.5 * n * np.log(prior.mean_precision / found.precision) - count * (
             0.5 * n * math.log(math.pi) + self.log_scales.sum()
         )
-        nu, nu_0 = found.degrees, prior.degrees_of_freedom
-        of_precisions = (
-            multigammaln(0.5 * nu, n)
-            - multigammaln(0.5 * nu_0, n)
-            + 0.5 * nu_0 * _log_determinants(_cholesky(prior.scale))
-            - 0.5 * nu * _log_determinants(_cholesky(found.scale))
-        )
+        of_precisions = wishart_evidence(found.degrees, found.scale, prior)
         return self._sum(of_means, of_precisions)
 
     def log_prior(self, point: Point) -> float:
@@ -350,8 +389,8 @@ class GaussianMatrices(GaussianFamily):
         if not prior.is_given:
             return 0.0
         # By factors, which a matrix that rounding leaves singular has, too.
-        factors = _cholesky(point.covariances)
-        inverses, log_det = np.linalg.inv(factors), -_log_determinants(factors)
+        factors = cholesky(point.covariances)
+        inverses, log_det = np.linalg.inv(factors), -log_determinants(factors)
         precisions = np.swapaxes(inverses, -1, -2) @ inverses
         off = point.means - prior.mean
         distance = np.einsum("ki,kij,kj->k", off, precisions, off)
@@ -361,7 +400,7 @@ class GaussianMatrices(GaussianFamily):
         return self._sum(of_means, of_precisions)
 
     def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
-        count, average, scatter = self._scatter(statistics)
+        count, average, scatter = self.scatter(statistics)
         off = average - point.means
         scatter = scatter + count[:, None, None] * off[:, :, None] * off[:, None, :]
         distance = np.einsum("kij,kji->", np.linalg.inv(point.covariances), scatter)
@@ -375,15 +414,8 @@ class GaussianMatrices(GaussianFamily):
         covariances = np.tile(np.eye(n), (k, 1, 1))
         if "covariances" in given:
             shape = (n, n) if self.is_shared else (k, n, n)
-            tables = table_of(given, "covariances", shape).reshape(-1, n, n)
-            # Whatever the columns' units: rounding of large variances says nothing of small ones.
-            widths = np.sqrt(np.abs(np.diagonal(tables, axis1=1, axis2=2)))
-            widths = np.where(widths > 0, widths, 1.0)
-            good = np.linalg.eigvalsh(tables / widths[:, :, None] / widths[:, None, :])[:, 0] > 0
-            good &= np.isclose(tables, np.swapaxes(tables, 1, 2)).all(axis=(1, 2))
-            why = "must be symmetric and positive definite"
-            refuse_outside("covariances", tables, good, why)
-            covariances = np.broadcast_to(tables / np.outer(scale, scale), (k, n, n)).copy()
+            tables = given_covariances(given, shape) / np.outer(scale, scale)
+            covariances = np.broadcast_to(tables, (k, n, n)).copy()
         return Point(means, covariances)
 
     def shown(self, found: Posterior) -> Posterior:
@@ -395,7 +427,7 @@ class GaussianMatrices(GaussianFamily):
         return given._replace(mean=self.units.standard(given.mean), scale=given.scale / widths)
 
     def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        factors = _cholesky(point.covariances)
+        factors = cholesky(point.covariances)
         noise = rng.standard_normal((len(states), self.n_columns))
         off = np.einsum("tij,tj->ti", factors[states], noise)
         return self.units.data(point.means[states] + off)
@@ -421,15 +453,15 @@ class GaussianMatrices(GaussianFamily):
         scale = self.units.scale
         covariances = point.covariances * np.outer(scale, scale)
         # Precision = P P' for P = inv(L)', as in scikit-learn's mixtures.
-        cholesky = np.swapaxes(np.linalg.inv(_cholesky(point.covariances)), -1, -2)
-        cholesky = cholesky / scale[:, None]
+        factors = np.swapaxes(np.linalg.inv(cholesky(point.covariances)), -1, -2)
+        factors = factors / scale[:, None]
         if self.is_shared:
-            covariances, cholesky = covariances[0], cholesky[0]
+            covariances, factors = covariances[0], factors[0]
         return {
             "means_": self.units.data(point.means),
             "covariances_": covariances,
-            "precisions_": cholesky @ np.swapaxes(cholesky, -1, -2),
-            "precisions_cholesky_": cholesky,
+            "precisions_": factors @ np.swapaxes(factors, -1, -2),
+            "precisions_cholesky_": factors,
         }
 
 

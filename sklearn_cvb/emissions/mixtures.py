@@ -77,6 +77,8 @@ class Mixture(Emission):
                 f"emission must be an emission, such as Gaussian(), got {self.emission!r}"
             )
         families = [self.emission.bind(table, n_states) for _ in range(self.n_components)]
+        if families[0].order or len(families[0].given_columns):
+            raise InvalidParameterError("components of a Mixture cannot be regressions")
         return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
 
     def example(self, given: dict[str, Any]) -> np.ndarray:

@@ -126,6 +126,10 @@ class Emissions(Parameters):
     weights_ : ndarray of shape (n_components, number of components of a state)
         Of `Mixture` and `ZeroInflated` emissions, with `mixture_`, a list of dicts: what each
         component leaves, by these names.
+    intercepts_ : ndarray of shape (n_components, n_outputs)
+        Of `Regression` and `AutoRegressive` emissions, as the next.
+    coefficients_ : ndarray of shape (n_components, n_inputs, n_outputs)
+        `covariances_` (n_components, n_outputs, n_outputs) then are those of residuals.
     category_probabilities_ : list of ndarray of shape (n_components, n_categories)
         Of `Categorical` emissions, for each column.
     parts_ : list of dict
@@ -713,6 +717,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         n_draws: int = 1000,
         random_state: Seed = None,
         draws: "Draws | None" = None,
+        inputs: Any = None,
     ) -> "Forecast":
         """Forecast the next observations after each sequence, where they are numbers.
 
@@ -733,6 +738,9 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         draws : Draws or None, default=None
             Of `credible_intervals(X)`: each continuation goes on under drawn parameters. Intervals
             then hold on short series, too.
+        inputs : array-like of shape (n_samples, n_steps, n_inputs) or None, default=None
+            Of `Regression`: those of the next steps, in the order of its `inputs`; of `Columns`
+            those of one part after the other. They stand in the columns that they have in `X`.
 
         Returns
         -------
@@ -742,7 +750,8 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         Raises
         ------
         ValueError
-            If a sequence surely ends before that.
+            If a sequence surely ends before that; if it lacks values among the last steps that
+            `AutoRegressive` emissions go on from, or inputs of the next ones.
 
         Examples
         --------
@@ -756,10 +765,11 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         """
         if self._observed.has_vocabulary:
             raise AttributeError("predict_next is for numbers: use predict_next_proba for symbols")
-        from sklearn_cvb.chain.forecasting import check_forecast, forecast
+        from sklearn_cvb.chain.forecasting import check_forecast, forecast, known_steps
 
         check_forecast(n_steps, n_draws, level)
         learned = learned_of(self)
+        family = learned.more.numeric.family
         reads = [self._observed.read_again(self, learned, X, means=True)]
         at = [(prediction.steps_of(learned), learned.more.numeric.point)]
         if draws is not None:
@@ -772,8 +782,11 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
             for read in reads
         ]
-        family = learned.more.numeric.family
-        return forecast(family, last, at, n_steps, level, n_draws, random_state)
+        before = np.empty((len(last[0]), 0, family.n_columns))
+        if family.order:
+            before = self._observed.before_forecasts(self, learned, X)
+        known = known_steps(family, before, n_steps, inputs)
+        return forecast(family, known, last, at, level, n_draws, random_state)
 
     def pseudo_residuals(
         self, X: Any, given: str = "others", random_state: Seed = None
@@ -871,8 +884,8 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             raise TypeError(f"n_samples must be an integer, got a sequence: {observed.draws_ahead}")
         rng = check_random_state(random_state)
         states, lengths = prediction.drawn_states(learned, n_samples, length, rng)
-        values, nothing = observed.drawn(learned, states, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
+        values, nothing = observed.drawn(learned, states, starts, rng)
         width = int(lengths[0]) if length is not None and np.ndim(length) == 0 else None
         drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
         shown = self._arranged_states(learned.words, drawn, states)

@@ -83,7 +83,8 @@ class Uncertainty:
             `start`, `transition` and `emission`: arrays of shape (2, n_components),
             (2, n_components, n_components) and (2, n_components, n_symbols), lower ends first. Of
             numbers `emission` is a dict of arrays of shape (2, n_components, n_columns): "means"
-            and "variances", "rates" or "probabilities"; for `Columns` a list of such dicts.
+            and "variances", "rates" or "probabilities"; of regressions "intercepts",
+            "coefficients" and "variances" of residuals; for `Columns` a list of such dicts.
             `draws`, of "calibrated", are for `predict_next`, `predict_proba` and scores.
 
         Raises

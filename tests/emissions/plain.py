@@ -20,11 +20,13 @@ from sklearn_cvb.emissions import (
     Multinomial,
     NegativeBinomial,
     Poisson,
+    Regression,
     VonMises,
 )
 
 MEAN, STRENGTH, DEGREES = np.array([1.0, 90.0, -2.5]), 0.4, 4.5
 MATRIX = np.array([[0.8, 1.0, 0.01], [1.0, 90.0, 0.2], [0.01, 0.2, 0.02]])
+NOISE = np.array([[0.5, 0.2], [0.2, 3.0]])
 VARIANCES, SHARED = np.array([0.8, 90.0, 0.02]), 3.0
 
 
@@ -188,6 +190,34 @@ def multinomial_predictive(x, k, table, posterior):
     return stats.dirichlet_multinomial.logpmf(x.astype(int), counts, int(x.sum()))
 
 
+def in_standard_units(table):
+    """Inputs (1, x0, x2) and outputs (x1, x3) in units of the columns, and the outputs' widths."""
+    own = (table - np.nanmean(table, axis=0)) / np.nanstd(table, axis=0)
+    inputs = np.column_stack([np.ones(len(own)), own[:, [0, 2]]])
+    return inputs, own[:, [1, 3]], np.nanstd(table, axis=0)[[1, 3]]
+
+
+def regression_predictive(x, k, table, posterior):
+    """Matrix-normal-Wishart, as Rossi, Allenby and McCulloch (2005) have it."""
+    if np.isnan(x).any():
+        return 0.0
+    inputs, outputs, widths = in_standard_units(table)
+    whole = ~np.isnan(table).any(axis=1)
+    z, y, weights = inputs[whole], outputs[whole], posterior[whole, k]
+    centre, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
+    own = (x - centre) / spread
+    here = np.concatenate([[1.0], own[[0, 2]]])
+    precision = STRENGTH * np.eye(3) + (z * weights[:, None]).T @ z
+    b = np.linalg.solve(precision, (z * weights[:, None]).T @ y)
+    off = y - z @ b
+    psi = NOISE / np.outer(widths, widths) + (off * weights[:, None]).T @ off
+    psi = psi + STRENGTH * b.T @ b
+    df = DEGREES + weights.sum() - 1
+    wider = 1 + here @ np.linalg.solve(precision, here)
+    value = stats.multivariate_t.logpdf(own[[1, 3]], here @ b, psi * wider / df, df=df)
+    return value - np.log(widths).sum()
+
+
 def categorical_predictive(x, k, table, posterior):
     total = 0.0
     for d in np.flatnonzero(~np.isnan(x)):
@@ -270,6 +300,13 @@ def multinomial_density(x, k, shown):
     return stats.multinomial.logpmf(x, int(x.sum()), shown["probabilities_"][k])
 
 
+def regression_density(x, k, shown):
+    if np.isnan(x).any():
+        return 0.0
+    mean = shown["intercepts_"][k] + x[[0, 2]] @ shown["coefficients_"][k]
+    return stats.multivariate_normal.logpdf(x[[1, 3]], mean, shown["covariances_"][k])
+
+
 def categorical_density(x, k, shown):
     tables = shown["category_probabilities_"]
     seen = np.flatnonzero(~np.isnan(x))
@@ -347,6 +384,26 @@ def multinomial_log_prior(shown):
     return sum(stats.dirichlet.logpdf(row, np.full(3, 0.45)) + np.log(row).sum() for row in rows)
 
 
+def regression_log_prior(table):
+    """Coefficients given the covariance of each state, and precisions."""
+    centre, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
+    x, y = spread[[0, 2]], spread[[1, 3]]
+
+    def log_prior(shown):
+        total = 0.0
+        for k, covariance in enumerate(shown["covariances_"] / np.outer(y, y)):
+            slopes = shown["coefficients_"][k] * x[:, None] / y
+            at_centre = shown["intercepts_"][k] + centre[[0, 2]] @ shown["coefficients_"][k]
+            rows = np.vstack([(at_centre - centre[[1, 3]]) / y, slopes])
+            pairs = stats.matrix_normal(rowcov=np.eye(3) / STRENGTH, colcov=covariance)
+            scale = np.linalg.inv(NOISE / np.outer(y, y))
+            total += pairs.logpdf(rows)
+            total += stats.wishart.logpdf(np.linalg.inv(covariance), DEGREES, scale)
+        return total
+
+    return log_prior
+
+
 def categorical_log_prior(shown):
     """In the softmax basis."""
     rows = [row for table in shown["category_probabilities_"] for row in table]
@@ -370,6 +427,8 @@ def make_cases():
     waits = own.gamma(2.5, [0.5, 40.0], (n, 2))
     angles = own.vonmises([0.5, 3.0], [2.0, 30.0], (n, 2))
     trials = own.multinomial(12, [0.2, 0.5, 0.3], n).astype(float)
+    lines = own.normal([5.0, 0.0, -30.0, 100.0], [1.0, 1.0, 8.0, 2.0], (n, 4))
+    lines[:, [1, 3]] += lines[:, [0, 2]] @ [[1.0, -2.0], [0.1, 0.0]]
     mixed = np.column_stack([bits[:, 0], counts[:, 0], rng.normal(1.0, 0.8, n)])
     prior = {
         "mean_prior": MEAN,
@@ -451,6 +510,19 @@ def make_cases():
             multinomial_density,
             multinomial_log_prior,
         ),
+        "regression": Case(
+            Regression(
+                inputs=[0, 2],
+                outputs=[1, 3],
+                coefficient_precision_prior=STRENGTH,
+                degrees_of_freedom_prior=DEGREES,
+                covariance_prior=NOISE,
+            ),
+            lines,
+            regression_predictive,
+            regression_density,
+            regression_log_prior(lines),
+        ),
         "categorical": Case(
             Categorical(concentration_prior=0.45, n_categories=4),
             codes,
@@ -464,6 +536,9 @@ def make_cases():
         table = cases[name].table.copy()
         if name in ("full", "tied", "multinomial"):
             table[[2, 5]] = np.nan
+        elif name == "regression":
+            # One input, and one output.
+            table[2, 0] = table[5, 3] = np.nan
         else:
             table[rng.random(table.shape) < 0.3] = np.nan
         cases[f"{name}, missing"] = cases[name]._replace(table=table)

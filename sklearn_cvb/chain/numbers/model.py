@@ -135,7 +135,18 @@ def _posterior_under(problem: NumericProblem, weights: "NumberWeights") -> np.nd
 
 
 def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
-    """One cluster of steps for each state, by k-means on columns in standard units."""
+    """One cluster of steps for each state, by k-means on columns in standard units, or lines."""
+    n_states = problem.cells.n_emitting
+    if problem.family.clusters is None:
+        found = _clusters_of_values(problem, rng)
+    else:
+        found = problem.family.clusters(problem.observations, problem.known, rng)
+    # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
+    return 0.2 / n_states + 0.8 * found
+
+
+def _clusters_of_values(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
+    """Ones where each step's cluster is."""
     from sklearn.cluster import KMeans
 
     values = _as_table(problem.observations)
@@ -154,10 +165,7 @@ def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
         for state in np.unique(problem.known[problem.known >= 0]):
             begin[state] = values[problem.known == state].mean(axis=0)
     found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(sample)
-    # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
-    posterior = np.full((len(values), n_states), 0.2 / n_states)
-    posterior[np.arange(len(values)), found.predict(values)] += 0.8
-    return posterior
+    return np.eye(n_states)[found.predict(values)]
 
 
 def _as_table(observations: Any) -> np.ndarray:

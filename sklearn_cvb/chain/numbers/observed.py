@@ -32,6 +32,7 @@ from sklearn_cvb.chain.numbers.model import (
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
+    Series,
     cautions_of_shape,
     observations_of,
     read_series,
@@ -147,8 +148,9 @@ class ReadNumbers(Read):
         return posterior.ravel(), log_z
 
     def log_emission(self) -> np.ndarray:
-        """Log densities of the only step under all states."""
-        return super().log_emission() + self.taken_off
+        """Log densities of the last step under all states."""
+        last: np.ndarray = self.logs.emission[-self.cells.n_emitting :] + self.taken_off[-1]
+        return last
 
     def lacking(self) -> np.ndarray:
         """The largest log weights of its steps."""
@@ -317,11 +319,17 @@ def read_under(hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights
     return read_at(new, chain, learned.more.numeric.predicting, learned.layout)
 
 
-def one_step(learned: Learned, observation: Any) -> list[Any]:
-    """A single observation as X; one that is missing lacks all columns."""
-    n_columns = learned.more.numeric.family.n_columns
+def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
+    """The step of an observation as X, after those that tell what it is, where such are told.
+
+    `before` is what was made of the observation before, None for none. One that is missing lacks
+    all columns.
+    """
+    family = learned.more.numeric.family
     values = observation.to_numpy() if hasattr(observation, "to_numpy") else observation
-    return [[[values] * n_columns if is_missing(values) else np.atleast_1d(values)]]
+    step = [values] * family.n_columns if is_missing(values) else np.atleast_1d(values)
+    past = [] if before is None else before[0]
+    return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 
 
 def reads_under(
@@ -382,12 +390,18 @@ def intervals(
 
 
 def drawn(
-    learned: Learned, states: np.ndarray, rng: np.random.RandomState
+    learned: Learned, states: np.ndarray, starts: np.ndarray, rng: np.random.RandomState
 ) -> tuple[np.ndarray, Any]:
-    """What each state emits, and what stands for nothing."""
+    """What each state emits, in sequences that begin at `starts`, and what stands for nothing."""
     fitted: Fitted = learned.more.numeric
     numbers = np.random.default_rng(rng.randint(2**31 - 1))
-    values = fitted.family.sample(fitted.point, states, numbers)
+    family, point = fitted.family, fitted.point
+    if family.order:
+        # What was before a sequence tells of its first steps, and not what was in another one.
+        each = np.split(states, starts[1:-1])
+        values = np.concatenate([family.sample(point, own, numbers) for own in each])
+    else:
+        values = family.sample(point, states, numbers)
     return values[:, 0] if fitted.is_table else values, np.nan
 
 
@@ -405,8 +419,33 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
     return fields, family.attributes(point)
 
 
+def before_forecasts(hmm: Any, learned: Learned, X: Any) -> np.ndarray:
+    """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
+    series, order = _series(hmm, learned, X), learned.more.numeric.family.order
+    ends = series.corpus.starts[1:]
+    short = np.flatnonzero(np.diff(series.corpus.starts) < order)
+    if len(short):
+        raise ValueError(f"sequence {short[0]} has less than the {order} steps that forecasts need")
+    table = series.table[ends[:, None] + np.arange(-order, 0)]
+    lost = np.flatnonzero(np.isnan(table).any(axis=(1, 2)))
+    if len(lost):
+        raise ValueError(
+            f"sequence {lost[0]} has missing values among its last {order} steps, which forecasts "
+            "go on from"
+        )
+    return table
+
+
 def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
     """New sequences with the columns that were fitted; no state of theirs is known."""
+    series, numeric = _series(hmm, learned, X), learned.more.numeric
+    if not numeric.is_table:
+        tell(cautions_of_shape(hmm, X, series))
+    return series.corpus, observations_of(series, numeric.family), None
+
+
+def _series(hmm: Any, learned: Learned, X: Any) -> Series:
+    """New sequences, which must have the columns that were fitted."""
     numeric: Fitted = learned.more.numeric
 
     def checked(table: Any) -> np.ndarray:
@@ -425,11 +464,9 @@ def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
             f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
             f"{numeric.family.n_columns} as in fit{hint}"
         )
-    if not numeric.is_table:
-        tell(cautions_of_shape(hmm, X, series))
     if series.names is not None and numeric.names is not None and series.names != numeric.names:
         raise ValueError(
             f"X has columns {series.names!r}, but was fitted with {numeric.names!r}: columns must "
             "have the same names in the same order"
         )
-    return series.corpus, observations_of(series, numeric.family), None
+    return series

@@ -126,6 +126,8 @@ def series_to_fit(
 def observations_of(series: Series, family: Family) -> Any:
     """What a family reads; a value that it cannot have is named by its sequence and position."""
     try:
+        if family.order:
+            return family.read_sequences(series.table, series.corpus.starts)
         return family.read(series.table)
     except OutsideSupport as error:
         where = place(error.step, series.corpus.starts)

@@ -419,7 +419,7 @@ def read_under(
     return prediction.Read(corpus, lattice, weights, logs, learned.layout)
 
 
-def one_step(learned: Learned, observation: Any) -> list[Any]:
+def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
     """A single observation as X."""
     return [[observation]]
 
@@ -464,7 +464,7 @@ def intervals(
 
 
 def drawn(
-    learned: Learned, states: np.ndarray, rng: np.random.RandomState
+    learned: Learned, states: np.ndarray, starts: np.ndarray, rng: np.random.RandomState
 ) -> tuple[np.ndarray, Any]:
     """What each state emits, and what stands for nothing: None, also for no known symbol."""
     vocabulary = learned.words.types

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions, Windows
 from sklearn_cvb.emissions import (
+    AutoRegressive,
     Bernoulli,
     Categorical,
     Columns,
@@ -18,6 +19,7 @@ from sklearn_cvb.emissions import (
     Multinomial,
     NegativeBinomial,
     Poisson,
+    Regression,
     VonMises,
     ZeroInflated,
 )
@@ -25,8 +27,9 @@ from sklearn_cvb.emissions import (
 _KINDS = [
     *("full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical", "mixed"),
     *("gamma", "exponential", "negative binomial", "multinomial", "von mises", "gamma shapes"),
-    *("mixture", "zero inflated"),
+    *("mixture", "zero inflated", "regression", "autoregression"),
 ]
+_REAL = ("full", "tied", "diag", "spherical", "mixture", "regression", "autoregression")
 _UPDATES = ["sequence", "sequence", Windows(1), Windows(3), Windows(50)]
 
 
@@ -40,7 +43,7 @@ def draw(index):
     rng = np.random.default_rng([20, index])
     kind = rng.choice(_KINDS)
     n_columns = int(rng.choice([1, 1, 2, 3, 7]))
-    n_columns = {"mixed": 4, "zero inflated": 1}.get(kind, n_columns)
+    n_columns = {"mixed": 4, "zero inflated": 1}.get(kind, n_columns + (kind == "regression"))
     lengths = _lengths(rng)
     series = [_series(kind, length, n_columns, rng) for length in lengths]
     _strain(kind, series, rng)
@@ -51,7 +54,7 @@ def draw(index):
     if kind == "gamma shapes":
         model_kind = EMHMM
     settings = {
-        "emission": _emission(kind, rng),
+        "emission": _emission(kind, n_columns, rng),
         "transitions": Transitions(
             topology,
             end_state=bool(rng.integers(2))
@@ -107,7 +110,7 @@ def _series(kind, length, n_columns, rng):
 def _strain(kind, series, rng):
     """Constant and doubled columns, scales, offsets, outliers, rows that come again, in place."""
     way = rng.integers(10)
-    is_real = kind in ("full", "tied", "diag", "spherical", "mixture")
+    is_real = kind in _REAL
     offset, factor = rng.choice([0.0, 1e6]), rng.choice([1e-8, 1.0, 1e8])
     for x in series:
         if way == 0:
@@ -161,7 +164,7 @@ def _topology(n_states, rng):
     return table
 
 
-def _emission(kind, rng):
+def _emission(kind, n_columns, rng):
     is_given = bool(rng.integers(2))
     if kind == "bernoulli":
         return Bernoulli(ones_prior=0.3 if is_given else None)
@@ -189,6 +192,11 @@ def _emission(kind, rng):
         return Multinomial(concentration_prior=0.3 if is_given else None)
     if kind == "categorical":
         return Categorical(n_categories=3, concentration_prior=0.5 if is_given else None)
+    if kind == "regression":
+        return Regression([0], coefficient_precision_prior=0.5 if is_given else None)
+    if kind == "autoregression":
+        order = int(rng.choice([1, 1, 2, 5]))
+        return AutoRegressive(order, covariance_prior=None if not is_given else np.eye(n_columns))
     if kind == "mixed":
         parts = [(Gaussian("diag"), [0]), (Bernoulli(), [1]), (Poisson(), [2])]
         return Columns([*parts, (Gaussian(rng.choice(["spherical", "diag"])), [3])])
@@ -248,15 +256,24 @@ def _unread(model, series):
                 yield f"posteriors of {i} do not sum to 1"
     if [len(path) for path in model.predict(series)] != lengths:
         yield "paths have other lengths"
-    # With ends not every length may be possible; one that was seen is.
-    drawn, _ = model.sample(2, lengths[explained[0]], random_state=0)
-    if not np.isfinite(np.asarray(drawn, float)).all():
-        yield "samples are not finite"
-    kept = [series[i] for i in explained]
+    kept, inputs, order = [series[i] for i in explained], None, 0
+    if isinstance(model.emission, Regression):
+        inputs = np.nan_to_num([[x[:1], x[-1:]] for x in kept])[:, :, 0, :1]
+    else:
+        # With ends not every length may be possible; one that was seen is.
+        drawn, _ = model.sample(2, lengths[explained[0]], random_state=0)
+        if not np.isfinite(np.asarray(drawn, float)).all():
+            yield "samples are not finite"
+    if isinstance(model.emission, AutoRegressive):
+        order = model.emission.order
     try:
-        ahead = model.predict_next(kept, 2, n_draws=5, random_state=0)
+        ahead = model.predict_next(kept, 2, n_draws=5, random_state=0, inputs=inputs)
     except ValueError as error:
-        if "cannot go on" not in str(error) or not model.transitions.end_state:
+        needs = any(len(x) < order or np.isnan(x[-order:]).any() for x in kept) and order
+        if "cannot go on" in str(error) and model.transitions.end_state:
+            return
+        is_said = "that forecasts need" in str(error) or "go on from" in str(error)
+        if not (needs and is_said):
             yield str(error)
         return
     if not all(np.isfinite(table).all() for table in ahead):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_cvb.emissions import (
+    AutoRegressive,
     Bernoulli,
     Categorical,
     Columns,
@@ -12,6 +13,7 @@ from sklearn_cvb.emissions import (
     Multinomial,
     NegativeBinomial,
     Poisson,
+    Regression,
     VonMises,
     ZeroInflated,
 )
@@ -30,6 +32,8 @@ EMISSIONS = {
     "zeros": ZeroInflated(Poisson()),
     "multinomial": Multinomial(),
     "categorical": Categorical(n_categories=3),
+    "regression": Regression(inputs=[1], outputs=[0, 2]),
+    "autoregression": AutoRegressive(),
     "columns": Columns([(Gaussian("diag"), [1]), (Bernoulli(), [0]), (Poisson(), [2])]),
 }
 TOPOLOGIES = {
@@ -52,6 +56,13 @@ def numbers(kind, lengths, missing="", seed=0):
             x = x + state[:, None] * [2.0, -1.0]
         elif kind == "bernoulli":
             x = (rng.random((length, 2)) < 0.2 + 0.5 * state[:, None]).astype(float)
+        elif kind == "autoregression":
+            x = rng.normal(size=(length, 2))
+            for t in range(1, length):
+                x[t] += x[t - 1] @ [[0.8, 0.1], [-0.3, 0.2]] * (1 - 2 * state[t])
+        elif kind == "regression":
+            x = rng.normal(size=(length, 3))
+            x[:, [0, 2]] += (x[:, 1] * (1 - 2 * state) + state)[:, None] * [2.0, -0.5]
         elif kind == "gamma":
             x = rng.gamma(2.0, 1.0 + 3.0 * state[:, None], (length, 2))
         elif kind == "von mises":

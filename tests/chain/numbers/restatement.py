@@ -111,6 +111,13 @@ def statistics_of(family, x, posterior, scores=None):
     return family.statistics(family.read(x), posterior, np.array([0, len(x)]), scores)[0]
 
 
+def statistics_inside(family, x, posterior, inside, scores=None):
+    """Statistics of some steps of a series, which may depend on the values before them."""
+    own = np.zeros_like(posterior)
+    own[inside] = posterior[inside]
+    return statistics_of(family, x, own, scores)
+
+
 # What posteriors count
 
 
@@ -141,9 +148,8 @@ def counts_of(setting, posteriors, pairs, scores=None):
             transition[:, :n] += joint.sum(axis=0)
             if setting.has_end:
                 transition[:, n] += q[-1]
-        if scores is not None:
-            statistics = statistics + statistics_of(setting.family, x, q, scores)
-    if scores is None:
+        statistics = statistics + statistics_of(setting.family, x, q, scores)
+    if scores is None and isinstance(setting.family, MixtureFamily):
         # Where a fit starts, components of mixtures are told by all series together.
         statistics = first_statistics(setting, posteriors, [sum(map(len, setting.series))])[0]
     return Counts(start, transition, statistics)
@@ -297,8 +303,15 @@ def cvb_sweeps(setting, init, n_sweeps, block_length=None):
     posteriors = first_posteriors(setting, init)
     pairs = first_pairs(setting, posteriors)
     units = units_of(setting, block_length)
-    first = first_statistics(setting, posteriors, [unit.end - unit.begin for unit in units])
-    statistics = dict(zip(units, first, strict=True))
+    if isinstance(setting.family, MixtureFamily):
+        lengths = [unit.end - unit.begin for unit in units]
+        statistics = dict(zip(units, first_statistics(setting, posteriors, lengths), strict=True))
+    else:
+        statistics = {}
+        for unit in units:
+            x, q = setting.series[unit.series], posteriors[unit.series]
+            own = slice(unit.begin, unit.end)
+            statistics[unit] = statistics_inside(setting.family, x, q, own)
     history = []
     for _ in range(n_sweeps):
         total = 0.0
@@ -345,28 +358,30 @@ def series_by_units(setting, units, whole, state):
     Also the new statistics of each unit.
     """
     n, first = setting.n_states, units[0]
-    x = setting.series[first.series]
+    whole_series = setting.series[first.series]
+    offset, n_steps = 0, len(whole_series)
     if setting.is_tied:
-        x = x[first.begin : first.end]
-    offset = first.begin if setting.is_tied else 0
-    scores, steps, predictives = np.empty((len(x), n)), np.empty((len(x), n, n)), {}
+        offset, n_steps = first.begin, first.end - first.begin
+    scores, steps, predictives = np.empty((n_steps, n)), np.empty((n_steps, n, n)), {}
     log_start, log_end = None, np.zeros(n)
     for unit in units:
         own = unit_counts(setting, unit, *state)
         start, moves, statistics = means_without(setting, own, whole)
         inside = slice(unit.begin - offset, unit.end - offset)
         predictives[unit] = setting.family.predictive(statistics)
-        scores[inside] = scores_of(setting.family, predictives[unit], x[inside])
+        every = scores_of(setting.family, predictives[unit], whole_series)
+        scores[inside] = every[unit.begin : unit.end]
         steps[inside] = moves[:, :n]
         if inside.start == 0:
             log_start = start
-        if setting.has_end and inside.stop == len(x):
+        if setting.has_end and inside.stop == n_steps:
             log_end = moves[:, n]
     log_z, q, joint = infer(log_start, steps[1:], log_end, scores)
     new = {}
     for unit, predictive in predictives.items():
-        inside = slice(unit.begin - offset, unit.end - offset)
-        new[unit] = statistics_of(setting.family, x[inside], q[inside], predictive)
+        every_q, inside = np.zeros((len(whole_series), n)), slice(unit.begin, unit.end)
+        every_q[inside] = q[unit.begin - offset : unit.end - offset]
+        new[unit] = statistics_of(setting.family, whole_series, every_q, predictive)
     return log_z, q, joint, new
 
 
@@ -382,7 +397,7 @@ def all_paths(setting):
 def log_joints(setting):
     """log p(x, z) of every path, all parameters integrated out; -inf where none is allowed."""
     n, paths = setting.n_states, all_paths(setting)
-    table, ends = np.concatenate(setting.series), np.cumsum([len(x) for x in setting.series])
+    ends = np.cumsum([len(x) for x in setting.series])
     begins = np.concatenate([[0], ends[:-1]])
     allowed, found = allowed_table(setting), []
     for path in paths:
@@ -401,14 +416,18 @@ def log_joints(setting):
         value = log_polya(start[setting.start], setting.start_alpha)
         for k in range(n):
             value += log_polya(moves[k][allowed[k]], setting.alpha)
-        found.append(value + log_evidence_given(setting.family, table, np.eye(n)[path]))
+        cuts = np.split(np.eye(n)[path], begins[1:])
+        found.append(value + log_evidence_given(setting, cuts))
     return paths, np.array(found)
 
 
-def log_evidence_given(family, table, posterior):
+def log_evidence_given(setting, posteriors):
     """log p(x | z), parameters integrated out, and components summed over where there are some."""
+    family = setting.family
     if not isinstance(family, MixtureFamily):
-        return family.log_evidence(statistics_of(family, table, posterior))
+        each = zip(setting.series, posteriors, strict=True)
+        return family.log_evidence(sum(statistics_of(family, x, q) for x, q in each))
+    table, posterior = np.concatenate(setting.series), np.concatenate(posteriors)
     observations, whole, logs = family.read(table), np.array([0, len(table)]), []
     seen = np.flatnonzero(family.observed(observations).any(axis=1))
     for components in itertools.product(range(len(family.families)), repeat=len(seen)):

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
 from sklearn_cvb.chain.prediction import predicting_weights
-from sklearn_cvb.emissions import Categorical, Gaussian
+from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Regression
 
 SHORT = (4, 3, 1)
 # Paths times assignments of components.
@@ -209,6 +209,8 @@ FORGETFUL = {
     "categorical": Categorical(concentration_prior=1.0, n_categories=3),
     **{kind: Gaussian(kind, mean_precision_prior=1.0) for kind in ("full", "tied")},
     **{kind: Gaussian(kind, mean_precision_prior=1.0) for kind in ("diag", "spherical")},
+    "regression": Regression([1], coefficient_precision_prior=1.0),
+    "autoregression": AutoRegressive(coefficient_precision_prior=1.0),
 }
 
 

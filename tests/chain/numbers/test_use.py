@@ -14,7 +14,15 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions import (
+    AutoRegressive,
+    Bernoulli,
+    Categorical,
+    Columns,
+    Gaussian,
+    Poisson,
+    Regression,
+)
 
 KINDS = [EMHMM, VBHMM, CVBHMM, GibbsHMM]
 RNG = np.random.default_rng(0)
@@ -28,6 +36,8 @@ CASES = {
     "spherical": (Gaussian("spherical"), REAL),
     "poisson": ("poisson", COUNTS),
     "bernoulli": ("bernoulli", ONES),
+    "regression": (Regression([1]), REAL),
+    "autoregression": (AutoRegressive(), REAL),
     "columns": (Columns([(Gaussian("diag"), [0]), (Categorical(), [1])]), COUNTS),
 }
 ALL = pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +61,7 @@ def arrays_of(value):
 
 def learned(model):
     """Whatever the emissions have learned, and the chain."""
-    names = ("means_", "covariances_", "rates_", "probabilities_", "parts_")
+    names = ("means_", "covariances_", "rates_", "probabilities_", "coefficients_", "parts_")
     found = [vars(model)[name] for name in names if name in vars(model)]
     assert found
     return [model.startprob_, model.transmat_, model.history_, *arrays_of(found)]
@@ -64,7 +74,8 @@ def assert_same(one, other):
 
 @parametrize_with_checks(
     [kind(max_iter=8, emission="gaussian") for kind in KINDS]
-    + [CVBHMM(max_iter=8, emission=Gaussian("diag"))],
+    + [CVBHMM(max_iter=8, emission=Gaussian("diag"))]
+    + [VBHMM(max_iter=8, emission=AutoRegressive())],
     expected_failed_checks=None,
 )
 def test_scikit_learn_check(estimator, check):
@@ -87,8 +98,10 @@ def test_clone_pickle_and_seed(kind, name):
     proba = model.predict_proba(X)
     assert [table.shape for table in proba] == [(9, 2), (5, 2), (12, 2), (6, 2)]
     np.testing.assert_allclose(proba[0].sum(axis=1), 1.0)
-    assert model.sample(2, 3, 0)[0].shape == (2, 3, 2)
-    forecast = model.predict_next(X, 2, random_state=0)
+    inputs = np.ones((4, 2, 1)) if name == "regression" else None
+    if inputs is None:
+        assert model.sample(2, 3, 0)[0].shape == (2, 3, 2)
+    forecast = model.predict_next(X, 2, random_state=0, inputs=inputs)
     assert forecast.mean.shape == (4, 2, 2)
     assert (forecast.lower <= forecast.upper).all()
 

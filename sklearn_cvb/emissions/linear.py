@@ -1,0 +1,524 @@
+"""Linear regression in each state: outputs follow inputs that are given.
+
+Given z = (1, inputs) outputs are N(B' z, inv(Lambda)). The precision matrix Lambda of a state has a
+Wishart distribution with nu degrees of freedom and scale matrix inv(Psi), B given Lambda a
+matrix-normal one: its rows have the precision matrix K = diag(kappa, c, c, ...), its columns the
+covariance inv(Lambda). Inputs and outputs are in standard units.
+
+Statistics are those of a full Gaussian over inputs and outputs w = (x, y), and so are posteriors.
+Where the normal-Wishart posterior of w, under the prior scale diag(c, ..., Psi), has the sums of
+squares S = L L', whose blocks are S_xx, S_xy, S_yy,
+
+- B's slopes are expected to be inv(S_xx) S_xy, and Psi becomes S_yy - S_yx inv(S_xx) S_xy;
+- |inv(L) (w - m)|^2 is (x - m_x)' inv(S_xx) (x - m_x), the first rows, plus the residual's own
+  (y - B' z)' inv(Psi) (y - B' z): kernels of Gaussians score regressions.
+
+Rossi, Allenby and McCulloch (2005), "Bayesian statistics and marketing", section 2.8.
+"""
+
+import math
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from sklearn_cvb.emissions.emission import (
+    FEWEST,
+    Family,
+    Observations,
+    StandardUnits,
+    Tails,
+    as_units,
+    spread,
+    table_of,
+    with_zeros,
+)
+from sklearn_cvb.emissions.gaussian_columns import NormalPrior
+from sklearn_cvb.emissions.gaussian_matrices import (
+    GaussianMatrices,
+    cholesky,
+    drawn_covariances,
+    expected_log_determinant,
+    floored,
+    given_covariances,
+    log_determinants,
+    wishart_divergence,
+    wishart_evidence,
+)
+from sklearn_cvb.kernels.emission import parabolas, second_moments
+from sklearn_cvb.kernels.special import log_of, room_for_bits
+
+# A start tries so many random clusters, and sorts so many steps so many times.
+_TRIALS, _SAMPLE, _SWEEPS = 5, 20_000, 10
+# EM learns no slope along what varies less than this, in standard units.
+_CONSTANT = 1e-10
+
+
+class Point(NamedTuple):
+    """Intercepts (K, D), slopes (K, I, D) and covariances (K, D, D), in standard units."""
+
+    intercepts: np.ndarray
+    coefficients: np.ndarray
+    covariances: np.ndarray
+
+
+class Posterior(NamedTuple):
+    """Matrix-normal-Wishart distributions, a state a row."""
+
+    inputs: np.ndarray  # (K, I), m_x
+    outputs: np.ndarray  # (K, D), m_y, expected where inputs are m_x
+    precision: np.ndarray  # (K,), as if that had been seen so often
+    factors: np.ndarray  # (K, I + D, I + D), inv(L)
+    coefficients: np.ndarray  # (K, I, D), expected slopes
+    degrees: np.ndarray  # (K,)
+    scale: np.ndarray  # (K, D, D)
+
+
+class ParabolaScores(NamedTuple):
+    """constant - |L (w - mean)|^2 / 2 for w = (inputs, outputs)."""
+
+    constants: np.ndarray  # (n_units, K)
+    means: np.ndarray  # (n_units, I + D, K)
+    factors: np.ndarray  # (n_units, I + D, I + D, K), as `parabolas` takes them
+
+    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
+        parabolas(observations.values, units, tuple(self), -0.5, out)
+        if observations.observed is not None:
+            out[~observations.observed[:, 0]] = 0.0
+
+
+class StudentScores(NamedTuple):
+    """Student's t of outputs, which is wider the farther inputs are from those seen.
+
+    Log densities are constant + a log h - b log(h + r), where h and h + r are parabolas of the
+    inputs and of all columns, a is half the degrees of freedom, and b - a half the number of
+    outputs.
+    """
+
+    constants: np.ndarray  # (n_units, K)
+    least: np.ndarray  # (n_units, K), of h
+    means: np.ndarray
+    factors: np.ndarray
+    degrees: np.ndarray  # (n_units, K)
+
+    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
+        values, inputs, n = (
+            observations.values,
+            observations.features,
+            observations.features.shape[1],
+        )
+        of_inputs = np.empty_like(out)
+        own = np.ascontiguousarray(self.means[:, :n]), np.ascontiguousarray(self.factors[:, :n, :n])
+        parabolas(inputs, units, (self.least, *own), 1.0, of_inputs)
+        parabolas(values, units, (self.least, self.means, self.factors), 1.0, out)
+        for table in (of_inputs, out):
+            log_of(table.reshape(-1), room_for_bits())
+        half = 0.5 * self.degrees
+        out *= -spread(half + 0.5 * (values.shape[1] - n), units)
+        out += spread(half, units) * of_inputs + spread(self.constants, units)
+        # Both logs of a step that is too far for float64 are infinite.
+        out[np.isnan(out)] = -np.inf
+        if observations.observed is not None:
+            out[~observations.observed[:, 0]] = 0.0
+
+
+class RegressionFamily(Family):
+    """Outputs given inputs, which `columns` lists: first inputs, then outputs."""
+
+    states_axis = 0
+
+    def __init__(
+        self,
+        prior: NormalPrior,
+        units: StandardUnits,
+        columns: np.ndarray,
+        n_inputs: int,
+        n_states: int,
+    ) -> None:
+        self.joint = GaussianMatrices(prior, units, n_states, False)
+        self.columns = columns
+        self.n_inputs = n_inputs
+        n = len(units.scale) - n_inputs
+        self.n_outputs: int = n
+        # Of the outputs alone.
+        self.prior: NormalPrior = prior._replace(scale=prior.scale[n_inputs:, n_inputs:])
+        self.of_inputs = StandardUnits(*(table[:n_inputs] for table in units))
+        self.of_outputs = StandardUnits(*(table[n_inputs:] for table in units))
+        self.log_scale: float = float(np.log(self.of_outputs.scale).sum())
+        self.n_states = n_states
+        self.n_columns: int = len(columns)
+        self.given_columns: np.ndarray = columns[:n_inputs]
+        self.output_columns: np.ndarray = columns[n_inputs:]
+        self.n_statistics: int = self.joint.n_statistics
+        self.n_parameters: int = n_states * (n * (n_inputs + 1) + n * (n + 1) // 2)
+
+    def read(self, table: np.ndarray) -> Observations:
+        return self._read_joint(table[:, self.columns])
+
+    def _read_joint(self, table: np.ndarray) -> Observations:
+        """Steps of inputs and outputs, all of which are there or the step is missing."""
+        values, observed = with_zeros(self.joint.units.standard(table))
+        if observed is not None:
+            whole = observed.all(axis=1, keepdims=True)
+            values, observed = values * whole, np.repeat(whole, values.shape[1], axis=1)
+        return Observations(values, observed, np.ascontiguousarray(values[:, : self.n_inputs]))
+
+    def statistics(
+        self,
+        observations: Observations,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
+    ) -> np.ndarray:
+        sums = np.zeros((len(units) - 1, self.n_statistics, self.n_states))
+        if observations.observed is not None:
+            posterior = posterior * observations.observed[:, :1]
+        second_moments(observations.values, posterior, units, sums)
+        return sums
+
+    def clusters(
+        self, observations: Observations, known: np.ndarray | None, rng: np.random.Generator
+    ) -> np.ndarray:
+        """By the line that each step is nearest to: k-means around lines (Spaeth 1979)."""
+        n, identity = len(observations.values), np.eye(self.n_states)
+        rows = np.arange(n) if n <= _SAMPLE else np.sort(rng.choice(n, _SAMPLE, replace=False))
+        values, observed, inputs = observations
+        observed = None if observed is None else observed[rows]
+        sample = Observations(values[rows], observed, inputs[rows])
+        whole, scores = np.array([0, len(rows)]), np.empty((len(rows), self.n_states))
+        told = np.full(len(rows), -1) if known is None else known[rows]
+        tried = []
+        for _ in range(_TRIALS):
+            state = rng.integers(self.n_states, size=len(rows))
+            for _ in range(_SWEEPS):
+                state = np.where(told >= 0, told, state)
+                point = self.most_likely(self.statistics(sample, identity[state], whole)[0])
+                self.at(point).fill(sample, whole, scores)
+                state = scores.argmax(axis=1)
+            tried.append((float(scores.max(axis=1).sum()), point))
+        every, best = np.empty((n, self.n_states)), max(tried, key=itemgetter(0))[1]
+        self.at(best).fill(observations, np.array([0, n]), every)
+        # Nothing is nearer to a step that is missing.
+        nothing = (every == every[:, :1]).all(axis=1, keepdims=True)
+        return np.where(nothing, 1.0 / self.n_states, identity[every.argmax(axis=1)])
+
+    # From statistics to distributions
+
+    def posterior(self, statistics: np.ndarray) -> Posterior:
+        found, i = self.joint.posterior(statistics), self.n_inputs
+        lower = cholesky(found.scale)
+        inverse = np.linalg.inv(lower)
+        own, across = lower[..., i:, i:], lower[..., i:, :i]
+        slopes = np.swapaxes(across @ inverse[..., :i, :i], -1, -2)
+        scale = own @ np.swapaxes(own, -1, -2)
+        means = found.mean[..., :i], found.mean[..., i:]
+        return Posterior(*means, found.precision, inverse, slopes, found.degrees, scale)
+
+    def _at_zero(self, inputs: np.ndarray, outputs: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+        """Intercepts of lines through these inputs and outputs."""
+        return outputs - np.einsum("ki,kid->kd", inputs, slopes)
+
+    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+        n, i = self.n_outputs, self.n_inputs
+        if self.prior.is_given:
+            found = self.posterior(statistics)
+            # The density of coefficients and precisions has its peak here.
+            degrees = np.maximum(found.degrees - n + i, FEWEST)[:, None, None]
+            intercepts = self._at_zero(found.inputs, found.outputs, found.coefficients)
+            covariances = floored(found.scale / degrees, self.prior.floor)
+            return Point(intercepts, found.coefficients, covariances)
+        count, means, scatter = self.joint.scatter(statistics)
+        n_seen = np.maximum(count, FEWEST)[:, None, None]
+        values, vectors = np.linalg.eigh(scatter[:, :i, :i] / n_seen)
+        inverses = np.where(values > _CONSTANT, 1.0 / np.maximum(values, _CONSTANT), 0.0)
+        across = np.swapaxes(vectors, 1, 2) @ (scatter[:, :i, i:] / n_seen)
+        slopes = vectors @ (inverses[:, :, None] * across)
+        intercepts = self._at_zero(means[:, :i], means[:, i:], slopes)
+        identities = np.tile(np.eye(n), (self.n_states, 1, 1))
+        point = Point(intercepts, slopes, identities)
+        residuals = self._residuals(statistics, point) / n_seen
+        point = point._replace(covariances=floored(residuals, self.prior.floor))
+        if kept is None:
+            kept = Point(np.zeros_like(intercepts), np.zeros_like(slopes), identities)
+        seen = count > FEWEST
+        for own, before in zip(point, kept, strict=True):
+            own[~seen] = before[~seen]
+        return point
+
+    def _residuals(self, statistics: np.ndarray, point: Point) -> np.ndarray:
+        """Sums of products of residuals under a point, (K, D, D)."""
+        count, means, scatter = self.joint.scatter(statistics)
+        identities = np.tile(np.eye(self.n_outputs), (self.n_states, 1, 1))
+        contrast = np.concatenate([-np.swapaxes(point.coefficients, 1, 2), identities], axis=2)
+        off = np.einsum("kdw,kw->kd", contrast, means) - point.intercepts
+        found: np.ndarray = contrast @ scatter @ np.swapaxes(contrast, 1, 2)
+        return found + count[:, None, None] * off[:, :, None] * off[:, None, :]
+
+    def mean(self, statistics: np.ndarray) -> Point:
+        found = self.posterior(statistics)
+        intercepts = self._at_zero(found.inputs, found.outputs, found.coefficients)
+        return Point(intercepts, found.coefficients, found.scale / found.degrees[:, None, None])
+
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+        found, i = self.posterior(statistics), self.n_inputs
+        covariances = drawn_covariances(found.degrees, found.scale, rng)
+        across = np.swapaxes(cholesky(covariances), 1, 2)
+        noise = rng.standard_normal((self.n_states, i + 1, self.n_outputs))
+        along = np.swapaxes(found.factors[:, :i, :i], 1, 2)
+        slopes = found.coefficients + along @ noise[:, 1:] @ across
+        level = (noise[:, :1] @ across)[:, 0] / np.sqrt(found.precision)[:, None]
+        return Point(
+            self._at_zero(found.inputs, found.outputs + level, slopes), slopes, covariances
+        )
+
+    # Scores
+
+    def at(self, point: Point) -> ParabolaScores:
+        lower, i = cholesky(point.covariances), self.n_inputs
+        inverse = np.linalg.inv(lower)
+        factors = np.zeros((self.n_states, i + self.n_outputs, i + self.n_outputs))
+        factors[:, i:, i:] = inverse
+        factors[:, i:, :i] = -inverse @ np.swapaxes(point.coefficients, 1, 2)
+        means = np.pad(point.intercepts, ((0, 0), (i, 0)))
+        constants = -0.5 * (log_determinants(lower) + self.n_outputs * math.log(2.0 * math.pi))
+        return self._scores(constants, means, factors)
+
+    def _scores(
+        self, constants: np.ndarray, means: np.ndarray, factors: np.ndarray
+    ) -> ParabolaScores:
+        """Scores from constants, means and factors, a state a row."""
+        tables = means, factors
+        last = (np.ascontiguousarray(np.moveaxis(table, 0, -1))[None] for table in tables)
+        return ParabolaScores((constants - self.log_scale)[None], *last)
+
+    def expected(self, statistics: np.ndarray) -> ParabolaScores:
+        found, n, i = self.posterior(statistics), self.n_outputs, self.n_inputs
+        log_det = expected_log_determinant(found.degrees, cholesky(found.scale))
+        constants = 0.5 * (log_det - n * math.log(2.0 * math.pi) - n / found.precision)
+        # What is not known of slopes and intercepts costs the more the farther inputs are.
+        roots = np.full((self.n_states, i + n), math.sqrt(n))
+        roots[:, i:] = np.sqrt(found.degrees)[:, None]
+        means = np.concatenate([found.inputs, found.outputs], axis=1)
+        return self._scores(constants, means, roots[:, :, None] * found.factors)
+
+    def predictive(self, statistics: np.ndarray) -> StudentScores:
+        statistics = np.ascontiguousarray(as_units(statistics))
+        means, factors, _ = self.joint.factors(statistics)
+        n, count = self.n_outputs, np.maximum(statistics[:, 0], 0.0)
+        own = np.arange(self.n_inputs, self.n_inputs + n)
+        degrees = self.prior.degrees_of_freedom + count - n + 1.0
+        constants = (
+            gammaln(0.5 * (degrees + n))
+            - gammaln(0.5 * degrees)
+            + np.log(factors[:, own, own]).sum(axis=1)
+            - 0.5 * n * math.log(math.pi)
+            - self.log_scale
+        )
+        least = 1.0 + 1.0 / (self.prior.mean_precision + count)
+        return StudentScores(constants, least, means, factors, degrees)
+
+    # Objectives
+
+    def _log_precision(self, found: Posterior) -> np.ndarray:
+        """Half of how much more log |K| is than the prior's, by output, (K,)."""
+        i, own = self.n_inputs, self.prior.mean_precision
+        log_det = -log_determinants(found.factors[:, :i, :i]) + np.log(found.precision)
+        ratio: np.ndarray = 0.5 * (log_det - (i + 1) * math.log(own))
+        return ratio
+
+    def divergence(self, statistics: np.ndarray) -> float:
+        found, i, n = self.posterior(statistics), self.n_inputs, self.n_outputs
+        own = self.prior.mean_precision
+        along = found.factors[:, :i, :i]
+        at_centre = np.einsum("kij,kj->ki", along, found.inputs)
+        # The trace of the prior's K times the inverse of the posterior's.
+        trace = own * (1.0 / found.precision + (at_centre**2).sum(axis=1) + (along**2).sum((1, 2)))
+        intercepts = self._at_zero(found.inputs, found.outputs, found.coefficients)
+        every = np.concatenate([intercepts[:, None], found.coefficients], axis=1)
+        off = np.linalg.solve(cholesky(found.scale), np.swapaxes(every, 1, 2))
+        distance = found.degrees * own * (off**2).sum(axis=(1, 2))
+        of_coefficients = n * self._log_precision(found) + 0.5 * (n * (trace - i - 1) + distance)
+        of_precisions = wishart_divergence(found.degrees, found.scale, self.prior)
+        return float(of_coefficients.sum() + of_precisions.sum())
+
+    def log_evidence(self, statistics: np.ndarray) -> float:
+        found, n = self.posterior(statistics), self.n_outputs
+        count = np.maximum(statistics[0], 0.0)
+        of_steps = -count * (0.5 * n * math.log(math.pi) + self.log_scale)
+        of_precisions = wishart_evidence(found.degrees, found.scale, self.prior)
+        return float((of_steps - n * self._log_precision(found) + of_precisions).sum())
+
+    def log_prior(self, point: Point) -> float:
+        prior, n = self.prior, self.n_outputs
+        if not prior.is_given:
+            return 0.0
+        lower = cholesky(point.covariances)
+        inverses, log_det = np.linalg.inv(lower), -log_determinants(lower)
+        every = np.concatenate([point.intercepts[:, None], point.coefficients], axis=1)
+        squares = prior.mean_precision * np.swapaxes(every, 1, 2) @ every + prior.scale
+        distance = np.einsum("kji,kjl,kil->k", inverses, inverses, squares)
+        degrees = prior.degrees_of_freedom - n + self.n_inputs
+        return float(0.5 * (degrees * log_det - distance).sum())
+
+    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+        lower, count = cholesky(point.covariances), np.maximum(statistics[0], 0.0)
+        log_det = log_determinants(lower) + self.n_outputs * math.log(2.0 * math.pi)
+        residuals = self._residuals(statistics, point)
+        distance = np.einsum("kij,kji->", np.linalg.inv(point.covariances), residuals)
+        return float((-count * (0.5 * log_det + self.log_scale)).sum() - 0.5 * distance)
+
+    # In the units of the data
+
+    def point_of(self, given: dict[str, Any]) -> Point:
+        n, k, of = self.n_outputs, self.n_states, self.of_outputs
+        slopes = table_of(given, "coefficients", (k, self.n_inputs, n))
+        intercepts = table_of(given, "intercepts", (k, n))
+        at_centre = intercepts + np.einsum("i,kid->kd", self.of_inputs.centre, slopes)
+        slopes = slopes * self.of_inputs.scale[:, None] / of.scale
+        covariances = np.tile(np.eye(n), (k, 1, 1))
+        if "covariances" in given:
+            covariances = given_covariances(given, (k, n, n)) / np.outer(of.scale, of.scale)
+        return Point(of.standard(at_centre), slopes, covariances)
+
+    def attributes(self, point: Point) -> dict[str, Any]:
+        of = self.of_outputs
+        slopes = point.coefficients * of.scale / self.of_inputs.scale[:, None]
+        from_centre = np.einsum("i,kid->kd", self.of_inputs.centre, slopes)
+        return {
+            "intercepts_": of.data(point.intercepts) - from_centre,
+            "coefficients_": slopes,
+            "covariances_": point.covariances * np.outer(of.scale, of.scale),
+        }
+
+    def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
+        from scipy.stats import invgamma, t
+
+        found, i, of = self.posterior(statistics), self.n_inputs, self.of_outputs
+        shown = self.attributes(self.mean(statistics))
+        # What a Wishart and a matrix of Student's t say of one output.
+        degrees = found.degrees[:, None] - self.n_outputs + 1.0
+        squares = np.diagonal(found.scale, axis1=-2, axis2=-1)
+        variances = squares / degrees * of.scale**2
+        along = found.factors[:, :i, :i]
+        zero = np.einsum("kij,kj->ki", along, self.of_inputs.standard(np.zeros(i)) - found.inputs)
+        at_zero = 1.0 / found.precision + (zero**2).sum(axis=1)
+        of_slopes = (along**2).sum(axis=1) / self.of_inputs.scale**2
+        return {
+            "intercepts": t(degrees, shown["intercepts_"], np.sqrt(at_zero[:, None] * variances)),
+            "coefficients": t(
+                degrees[:, None],
+                shown["coefficients_"],
+                np.sqrt(of_slopes[:, :, None] * variances[:, None]),
+            ),
+            "variances": invgamma(0.5 * degrees, scale=0.5 * squares * of.scale**2),
+        }
+
+    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        raise ValueError(
+            "Regression says what outputs follow from inputs, and not what inputs there are: "
+            "nothing can be drawn but by predict_next(X, inputs=...)"
+        )
+
+    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+        raise ValueError("outputs have means given inputs alone: see `means_ahead`")
+
+    def observed(self, observations: Observations) -> np.ndarray:
+        shape = len(observations.values), self.n_columns
+        if observations.observed is None:
+            return np.ones(shape, bool)
+        return np.broadcast_to(observations.observed[:, :1], shape)
+
+    def tails(self, point: Point, observations: Observations) -> Tails:
+        """Of outputs given inputs; NaN of inputs."""
+        from scipy.stats import norm
+
+        values, n = observations.values, self.n_inputs
+        means = np.einsum("ti,kid->tkd", values[:, :n], point.coefficients) + point.intercepts
+        widths = np.sqrt(np.diagonal(point.covariances, axis1=1, axis2=2))
+        off = (values[:, None, n:] - means) / widths
+        tables = np.full((2, *off.shape[:2], self.n_columns), np.nan)
+        tables[..., self.output_columns] = norm.cdf(off), norm.sf(off)
+        return Tails(tables[0], tables[0], tables[1], tables[1])
+
+    def _drawn(
+        self, point: Point, states: np.ndarray, inputs: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Outputs (n_steps, D) given inputs (n_steps, I), in standard units."""
+        means = np.einsum("ti,tid->td", inputs, point.coefficients[states])
+        means += point.intercepts[states]
+        noise = rng.standard_normal(means.shape)
+        return means + np.einsum("tij,tj->ti", cholesky(point.covariances)[states], noise)
+
+    def drawn_ahead(
+        self, point: Point, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        found, inputs = table.copy(), self.of_inputs.standard(table[..., self.given_columns])
+        drawn = self._drawn(point, states.ravel(), inputs.reshape(-1, self.n_inputs), rng)
+        found[..., self.output_columns] = self.of_outputs.data(drawn).reshape(*states.shape, -1)
+        return found
+
+    def means_ahead(
+        self, point: Point, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
+    ) -> np.ndarray:
+        found, inputs = table.copy(), self.of_inputs.standard(table[..., self.given_columns])
+        means = point.intercepts + np.einsum("nti,kid->ntkd", inputs, point.coefficients)
+        outputs = np.einsum("ntk,ntkd->ntd", proba, means)
+        found[..., self.output_columns] = self.of_outputs.data(outputs)
+        return found
+
+
+class AutoRegressiveFamily(RegressionFamily):
+    """Steps given those before them: inputs are lag 1 of all columns, then lag 2, and so on."""
+
+    # Noise hides which line a single step is near.
+    clusters: Any = None
+
+    def __init__(self, prior: NormalPrior, units: StandardUnits, order: int, n_states: int) -> None:
+        n = len(units.scale)
+        every = StandardUnits(*(np.tile(table, order + 1) for table in units))
+        super().__init__(prior, every, np.arange(n * (order + 1)), n * order, n_states)
+        self.order: int = order
+        self.n_columns: int = n
+        self.given_columns, self.output_columns = np.empty(0, np.intp), np.arange(n)
+
+    def read(self, table: np.ndarray) -> Observations:
+        return self.read_sequences(table, np.array([0, len(table)]))
+
+    def read_sequences(self, table: np.ndarray, starts: np.ndarray) -> Observations:
+        position = np.arange(len(table)) - np.repeat(starts[:-1], np.diff(starts))
+        lags = []
+        for lag in range(1, self.order + 1):
+            before = np.roll(table, lag, axis=0)
+            before[position < lag] = np.nan
+            lags.append(before)
+        return self._read_joint(np.hstack([*lags, table]))
+
+    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        before = np.tile(self.of_outputs.centre, (1, self.order + len(states), 1))
+        return self.drawn_ahead(point, states[None], before, rng)[0]
+
+    def drawn_ahead(
+        self, point: Point, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        steps = self.of_outputs.standard(table)
+        for t in range(states.shape[1]):
+            last = steps[:, t : t + self.order][:, ::-1].reshape(len(steps), -1)
+            steps[:, self.order + t] = self._drawn(point, states[:, t], last, rng)
+        return self.of_outputs.data(steps[:, self.order :])
+
+    def means_ahead(
+        self, point: Point, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
+    ) -> np.ndarray:
+        """By the means of the last steps in each state, times its probability."""
+        past = self.of_outputs.standard(table[:, : self.order])[:, ::-1]
+        last = proba[:, 0, :, None] * past.reshape(len(past), 1, -1)
+        means = []
+        for t in range(proba.shape[1]):
+            if t:
+                last = np.einsum("nki,kj->nji", last, moves[t])
+            now = proba[:, t, :, None] * point.intercepts
+            now = now + np.einsum("nki,kid->nkd", last, point.coefficients)
+            means.append(now.sum(axis=1))
+            last = np.concatenate([now, last[..., : -self.n_columns]], axis=2)
+        return self.of_outputs.data(np.stack(means, axis=1))

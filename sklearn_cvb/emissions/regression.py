@@ -1,0 +1,242 @@
+"""Regression and autoregression in each state: their settings. `linear` has their family."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.emissions.emission import Emission, Family, StandardUnits, positive, shaped
+from sklearn_cvb.emissions.gaussian import positive_definite, refuse_too_wide, units_of
+from sklearn_cvb.emissions.gaussian_columns import NormalPrior
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, nearest
+
+# As if an intercept or a slope had been seen in one hundredth of a step.
+_PRECISION = 0.01
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearEmission(Emission):
+    """What regressions have in common: their prior."""
+
+    coefficient_precision_prior: float | None = None
+    degrees_of_freedom_prior: float | None = None
+    covariance_prior: Any = None
+    reg_covar: float = 1e-6
+
+    def _prior(self, units: StandardUnits, n_inputs: int, n_states: int) -> NormalPrior:
+        """The prior of inputs and outputs together, in their standard units."""
+        n = len(units.scale) - n_inputs
+        given = self.coefficient_precision_prior, self.degrees_of_freedom_prior
+        is_given = any(setting is not None for setting in (*given, self.covariance_prior))
+        precision, degrees, scale = _PRECISION, n + 2.0, np.eye(n) * n_states ** (-2.0 / n)
+        if self.coefficient_precision_prior is not None:
+            precision = positive("coefficient_precision_prior", self.coefficient_precision_prior)
+        if self.degrees_of_freedom_prior is not None:
+            degrees = positive("degrees_of_freedom_prior", self.degrees_of_freedom_prior)
+            if degrees <= n - 1:
+                raise InvalidParameterError(
+                    f"degrees_of_freedom_prior must be above {n - 1} for {n} outputs, got "
+                    f"{degrees:g}"
+                )
+        if self.covariance_prior is not None:
+            scale = positive_definite(
+                shaped("covariance_prior", self.covariance_prior, (n, n)), units.scale[n_inputs:]
+            )
+        joint = np.eye(n_inputs + n) * precision
+        joint[n_inputs:, n_inputs:] = scale
+        floor = positive("reg_covar", self.reg_covar)
+        return NormalPrior(np.zeros(n_inputs + n), precision, degrees, joint, is_given, floor)
+
+
+@dataclass(eq=False, repr=False)
+class Regression(LinearEmission):
+    """Outputs that depend on inputs by a linear regression in each state.
+
+    Inputs are given: only the outputs tell of the state.
+
+    Parameters
+    ----------
+    inputs : list of int or str
+        The columns that outputs depend on, by number, or by name in frames. Of a part of `Columns`
+        numbers count the part's own columns.
+    outputs : list of int or str, or None, default=None
+        The columns that depend on them; None for all others.
+    coefficient_precision_prior : float or None, default=None
+        As if each intercept and slope had been seen to be 0 so many times in each state, in units
+        of the columns' means and standard deviations; None for 0.01.
+    degrees_of_freedom_prior : float or None, default=None
+        Of the Wishart distribution of the outputs' precisions, above n_outputs - 1; None for
+        n_outputs + 2.
+    covariance_prior : array-like of shape (n_outputs, n_outputs) or None, default=None
+        Scale of the inverse Wishart distribution of the outputs' covariance, the prior's sum of
+        squares of residuals; None for the outputs' variances divided by
+        ``n_components ** (2 / n_outputs)``.
+    reg_covar : float, default=1e-6
+        EM's smallest variance of residuals in any direction, as a share of the outputs' variances.
+
+    Notes
+    -----
+    EM without a prior finds maximum likelihood; where any of the three is given, the maximum a
+    posteriori. VB, CVB and Gibbs always have the prior. A step that lacks an input or an output
+    tells nothing of its state. Log-likelihoods are those of outputs given inputs; a score a step is
+    their sum by all steps that have any value. Models do not say what inputs come next:
+    `predict_next` takes them, and `sample` is refused. Clusters that ``init="kmeans"`` begins with
+    are those of the line that each step is nearest to.
+
+    References
+    ----------
+    Rossi, Allenby and McCulloch (2005), "Bayesian statistics and marketing", section 2.8; Fridman
+    (1994), "Hidden Markov model regression"; Spaeth (1979), "Clusterwise linear regression",
+    Computing 22, for the start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb import VBHMM
+    >>> from sklearn_cvb.emissions import Regression
+    >>> rng = np.random.default_rng(0)
+    >>> state, x = np.repeat([0, 1, 0, 1], 50), rng.normal(size=200)
+    >>> y = np.where(state, 2.0 * x, -x) + 0.3 * rng.normal(size=200)
+    >>> model = VBHMM(2, emission=Regression(inputs=[0]), random_state=0)
+    >>> model = model.fit([np.column_stack([x, y])])
+    >>> sorted(model.coefficients_.ravel().round(1).tolist())
+    [-1.0, 2.0]
+    """
+
+    inputs: Sequence[int | str]
+    outputs: Sequence[int | str] | None = None
+
+    def numbered(self, names: list[Any] | None) -> "Regression":
+        known = names or []
+        found = {}
+        for setting, own in (("inputs", self.inputs), ("outputs", self.outputs)):
+            columns = None if own is None else np.atleast_1d(np.asarray(own, object)).tolist()
+            for name in columns or ():
+                if isinstance(name, str) and name not in known:
+                    raise InvalidParameterError(
+                        f"{setting} names the column {name!r}{nearest(name, known)}, but X has "
+                        f"columns {known!r}" + " without names: pass a list of frames" * (not known)
+                    )
+            found[setting] = columns and [
+                known.index(name) if isinstance(name, str) else name for name in columns
+            ]
+        return Regression(**{**self.get_params(deep=False), **found})
+
+    def bind(self, table: np.ndarray, n_states: int) -> Family:
+        """The family, with a prior in the standard units of the columns."""
+        columns, n_inputs = self._columns(table.shape[1])
+        units = units_of(table)
+        refuse_too_wide(table, units)
+        units = StandardUnits(units.centre[columns], units.scale[columns])
+        prior = self._prior(units, n_inputs, n_states)
+        # Loaded when asked for: it has kernels of its own.
+        from sklearn_cvb.emissions.linear import RegressionFamily
+
+        return RegressionFamily(prior, units, columns, n_inputs, n_states)
+
+    def _columns(self, n_columns: int) -> tuple[np.ndarray, int]:
+        """The columns of inputs, then those of outputs; how many are inputs."""
+        inputs, outputs = np.atleast_1d(self.inputs), self.outputs
+        if outputs is None:
+            outputs = [d for d in range(n_columns) if d not in inputs.tolist()]
+        found = np.concatenate([inputs, np.atleast_1d(outputs)])
+        if found.dtype.kind not in "iu" or not len(inputs) or len(found) == len(inputs):
+            raise InvalidParameterError(
+                f"inputs and outputs are lists of columns, some of the {n_columns} columns each, "
+                f"got inputs={self.inputs!r}, outputs={self.outputs!r}"
+            )
+        if sorted(found.tolist()) != list(range(n_columns)):
+            raise InvalidParameterError(
+                f"inputs and outputs must name each of the {n_columns} columns once, got "
+                f"{inputs.tolist()} and {np.atleast_1d(outputs).tolist()}"
+            )
+        return found.astype(np.intp), len(inputs)
+
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """Inputs around 0, outputs around the intercepts."""
+        outputs, n_inputs = example_outputs(given)
+        table = np.hstack([np.tile([[-1.0], [1.0]], n_inputs), outputs])
+        return table[:, np.argsort(self._columns(table.shape[1])[0])]
+
+
+@dataclass(eq=False, repr=False)
+class AutoRegressive(LinearEmission):
+    """Columns that depend on their last values by a linear regression in each state.
+
+    With several columns each depends on the last values of all: a vector autoregression. The
+    intercept switches with the state (MSI-VAR in the notation of Krolzig 1997), and not, as in
+    Hamilton's model, the mean that last values are compared with.
+
+    Parameters
+    ----------
+    order : int, default=1
+        How many steps back.
+    coefficient_precision_prior : float or None, default=None
+        As if each intercept and slope had been seen to be 0 so many times in each state, in units
+        of the columns' means and standard deviations; None for 0.01.
+    degrees_of_freedom_prior : float or None, default=None
+        Of the Wishart distribution of precisions, above n_columns - 1; None for n_columns + 2.
+    covariance_prior : array-like of shape (n_columns, n_columns) or None, default=None
+        Scale of the inverse Wishart distribution of a state's covariance, the prior's sum of
+        squares of residuals; None for the columns' variances divided by
+        ``n_components ** (2 / n_columns)``.
+    reg_covar : float, default=1e-6
+        EM's smallest variance of residuals in any direction, as a share of the columns' variances.
+
+    Notes
+    -----
+    Likelihoods are those of a sequence given its first `order` steps, which tell nothing of their
+    states; nor does a step that lacks a value, or that comes within `order` steps after one. A
+    score a step is their sum by all steps that have any value. The rows of `coefficients_` are the
+    last step's columns, then those of the step before, and so on. Forecasts go on from the last
+    steps of each sequence, and their means are exact; `sample` begins as if all values before were
+    the columns' means. EM without a prior finds maximum likelihood; where any of the three is
+    given, the maximum a posteriori.
+
+    References
+    ----------
+    Hamilton (1989), "A new approach to the economic analysis of nonstationary time series and the
+    business cycle", Econometrica 57; Krolzig (1997), "Markov-switching vector autoregressions".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb import VBHMM
+    >>> from sklearn_cvb.emissions import AutoRegressive
+    >>> rng, x = np.random.default_rng(0), [0.0]
+    >>> for slope in np.repeat([0.9, -0.9, 0.9, -0.9], 100):
+    ...     x.append(slope * x[-1] + rng.normal())
+    >>> model = VBHMM(2, emission=AutoRegressive(), random_state=0).fit([x])
+    >>> sorted(model.coefficients_.ravel().round(1).tolist())
+    [-0.9, 0.9]
+    """
+
+    order: int = 1
+
+    def bind(self, table: np.ndarray, n_states: int) -> Family:
+        """The family, with a prior in the standard units of the columns."""
+        if not isinstance(self.order, int | np.integer) or self.order < 1:
+            raise InvalidParameterError(f"order must be a whole number above 0, got {self.order!r}")
+        units = units_of(table)
+        refuse_too_wide(table, units)
+        every = StandardUnits(*(np.tile(own, self.order + 1) for own in units))
+        prior = self._prior(every, self.order * table.shape[1], n_states)
+        from sklearn_cvb.emissions.linear import AutoRegressiveFamily
+
+        return AutoRegressiveFamily(prior, units, int(self.order), n_states)
+
+    def example(self, given: dict[str, Any]) -> np.ndarray:
+        """Around the intercepts."""
+        return example_outputs(given)[0]
+
+
+def example_outputs(given: dict[str, Any]) -> tuple[np.ndarray, int]:
+    """Two rows of outputs around given intercepts, and the number of inputs."""
+    if not {"intercepts", "coefficients", "covariances"} <= given.keys():
+        raise InvalidParameterError("a model is made of intercepts, coefficients and covariances")
+    centres = np.atleast_2d(as_numbers("intercepts", given["intercepts"]))
+    largest = np.abs(as_numbers("covariances", given["covariances"])).max(initial=0.0)
+    width = np.sqrt(largest) if largest > 0 else 1.0
+    n_inputs = np.shape(given["coefficients"])[1:2] or (0,)
+    return np.vstack([centres.min(axis=0) - width, centres.max(axis=0) + width]), n_inputs[0]
