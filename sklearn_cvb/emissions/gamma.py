@@ -16,6 +16,7 @@ from sklearn_cvb.emissions.emission import (
     spread,
     with_zeros,
 )
+from sklearn_cvb.emissions.moments import Moments
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
 
 # How far EM's rates may be from that of the column's mean, as a factor.
@@ -56,10 +57,10 @@ class Gamma(Emission):
     shape_prior: float | None = None
     rate_prior: float | None = None
 
-    def bind(self, table: np.ndarray, n_states: int) -> "GammaFamily":
+    def bind(self, moments: Moments, n_states: int) -> "GammaFamily":
         """The family, with the mean of each column as the prior's where none is given."""
         shape = positive("shape", self.shape)
-        usual = shape / means_of(table)
+        usual = shape / means_of(moments)
         prior = rate_prior(self.shape_prior, self.rate_prior, usual)
         prior = prior._replace(smallest=usual / _FARTHEST, largest=usual * _FARTHEST)
         return GammaFamily(shape, prior, n_states)
@@ -90,10 +91,10 @@ class Exponential(Emission):
     shape_prior: float | None = None
     rate_prior: float | None = None
 
-    def bind(self, table: np.ndarray, n_states: int) -> "GammaFamily":
+    def bind(self, moments: Moments, n_states: int) -> "GammaFamily":
         """The family of Gamma distributions of shape 1."""
         plain = Gamma(shape_prior=self.shape_prior, rate_prior=self.rate_prior)
-        return plain.bind(table, n_states)
+        return plain.bind(moments, n_states)
 
 
 class WaitingScores(NamedTuple):

@@ -52,6 +52,7 @@ from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.emissions.fixed import FixedFamily
+from sklearn_cvb.emissions.moments import moments_of
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
@@ -211,7 +212,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family = emission.numbered(series.names).bind(series.table, n_states)
+    family = emission.numbered(series.names).bind(moments_of(series.table), n_states)
     rows = fixed_rows(hmm, n_states).get("emissions")
     if rows is not None:
         family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
@@ -238,7 +239,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
 def emitting(hmm: Any) -> Fitted:
     """What states emit under the parameters that `init` gives."""
     emission, given = emission_of(hmm.emission), hmm.init.numeric
-    family = emission.bind(emission.example(given), hmm.n_components)
+    family = emission.bind(moments_of(emission.example(given)), hmm.n_components)
     point = family.point_of(given)
     return Fitted(family, point, *(family.at(point),) * 2, None, {}, False, "point")
 
