@@ -56,4 +56,4 @@ def test_rows_that_are_read_have_the_same_to_the_last_bit(monkeypatch):
 
     for one, other in zip(moments_of(table), moments_of_rows(rows, 50), strict=True):
         np.testing.assert_array_equal(one, other)
-    assert asked[0] == (0, 8) and asked[-1] == (48, 50)
+    assert [asked[0], asked[-1]] == [(0, 8), (48, 50)]

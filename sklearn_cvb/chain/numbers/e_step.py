@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.numbers.series import Categories
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain import side_by_side
@@ -22,6 +21,7 @@ from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.learning.model import Drawn, Inferred
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.series import Categories
 
 # What is learned from
 
@@ -43,6 +43,14 @@ class NumericProblem(NamedTuple):
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     any_choice: bool = True  # steps may take any state: all but those whose states are known
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Ranges of sequences that are inferred together."""
+        return even_pieces(self.corpus.starts, _PIECE)
+
+    def room(self, shape: tuple[int, ...]) -> Any:
+        """Place for what units keep between sweeps."""
+        return np.empty(shape)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -78,6 +86,8 @@ def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
 _PIECE = 16384
+# Counts of so many pieces are there at a time before they are added.
+_ADDED = 256
 # What is below may have lost digits; what steps of at least this probability add outweighs it.
 _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
 # So many sequences, of so many steps in all, are worth a kernel that takes them side by side.
@@ -107,6 +117,14 @@ def chain_of(weights: Weights, n_states: int) -> Chain:
         end = np.ascontiguousarray(weights.transition[:n_states, n_states])[None]
     transition = np.ascontiguousarray(weights.transition[:n_states, :n_states])
     return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
+
+
+class NumberWeights(NamedTuple):
+    """Weights of the chain, and what states emit."""
+
+    chain: Weights
+    scores: Scores | None = None  # None where the counts were expected under none
+    point: Any = None  # EM: parameters of the emissions
 
 
 class Scored(NamedTuple):
@@ -362,7 +380,7 @@ def expectation(
     chain = chain_of(weights, n_states)
 
     is_large = starts[-1] >= _FEWEST_STEPS
-    pieces, own = even_pieces(starts, _PIECE), threading.local()
+    pieces, own = problem.pieces(), threading.local()
 
     def part(first: int, last: int) -> Inferred:
         begin, end = starts[first], starts[last]
@@ -381,13 +399,22 @@ def expectation(
         counts = counts_of(found, scored.observations, problem, inside, scores)
         return Inferred(counts, float(found.log_z[explained].sum()), lost)
 
-    shares = on_threads(part, pieces, n_jobs)
-    counts, *others = [share.counts for share in shares]
-    for other in others:
-        for table, more in zip(counts, other, strict=True):
-            table += more
-    unexplained = np.concatenate([share.unexplained for share in shares])
-    return Inferred(counts, sum(share.total for share in shares), unexplained)
+    counts, total, lost = None, 0.0, []
+    for i in range(0, len(pieces), _ADDED):
+        for share in on_threads(part, pieces[i : i + _ADDED], n_jobs):
+            counts = in_place(counts, share.counts)
+            total += share.total
+            lost.append(share.unexplained)
+    return Inferred(counts, total, np.concatenate(lost))
+
+
+def in_place(counts: HMMCounts | None, more: HMMCounts) -> HMMCounts:
+    """Counts (None: of nothing) with those of one more piece in them."""
+    if counts is None:
+        return more
+    for table, others in zip(counts, more, strict=True):
+        table += others
+    return counts
 
 
 def counts_of(
@@ -410,9 +437,11 @@ def counts_of(
     return HMMCounts(start, transition, statistics)
 
 
-def independent(problem: NumericProblem, posterior: np.ndarray, units: np.ndarray) -> Found:
+def independent(
+    posterior: np.ndarray, starts: np.ndarray, units: np.ndarray, cells: Cells
+) -> Found:
     """Posteriors of independent steps, with the products of neighbours as pairs, by unit."""
-    starts, n = problem.corpus.starts, problem.cells.n_emitting
+    n = cells.n_emitting
     pairs = np.zeros((len(units) - 1, n, n))
     begins = np.zeros(len(posterior), bool)
     begins[starts[:-1]] = True
@@ -422,7 +451,7 @@ def independent(problem: NumericProblem, posterior: np.ndarray, units: np.ndarra
         right = slice(left.start + 1, end)
         inside = ~begins[right]
         pairs[u] = posterior[left][inside].T @ posterior[right][inside]
-    topology = problem.cells.topology
+    topology = cells.topology
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
     return Found(posterior, pairs, np.zeros(len(starts) - 1))

@@ -7,6 +7,7 @@ inferred from the statistics as they stood before the group; groups follow one a
 one sequence are in one group: messages run through all of it.
 """
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     Scored,
     filtered,
+    in_place,
     independent,
     infer,
 )
@@ -31,12 +33,21 @@ _WINDOW, _FEWEST_WINDOWS = 100, 10
 _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
 
 
+# First and last sequence, first and last unit.
+Group = tuple[int, int, int, int]
+
+
 class Layout(NamedTuple):
     """What is left out at a time."""
 
     units: np.ndarray  # where units begin among all steps
-    groups: list[tuple[int, int, int, int]]  # first and last sequence, first and last unit
+    groups: list[Group]
     block_length: int | None
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """First and last sequence of each group."""
+        return [(first, last) for first, last, _, _ in self.groups]
 
 
 class Units(NamedTuple):
@@ -107,22 +118,41 @@ def chain_without(
     return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
 
 
-def first_units(problem: NumericProblem, posterior: np.ndarray, block_length: int | None) -> Units:
-    """Independent steps in the units that are left out."""
+def room_for_units(layout: Layout, problem: NumericProblem) -> Units:
+    """Place for what units add."""
+    n, n_units = problem.cells.n_emitting, len(layout.units) - 1
+    posterior, pairs = problem.room((int(layout.units[-1]), n)), problem.room((n_units, n, n))
+    return Units(layout, posterior, pairs, problem.room((n_units, problem.family.n_statistics, n)))
+
+
+def first_units(
+    problem: NumericProblem,
+    posteriors: Callable[[list[tuple[int, int]]], Iterable[np.ndarray]],
+    block_length: int | None,
+) -> Units:
+    """Independent steps in the units that are left out, from posteriors of ranges of sequences."""
     layout = layout_for(problem, block_length)
-    found = independent(problem, posterior, layout.units)
-    statistics = problem.family.statistics(problem.observations, posterior, layout.units)
-    return Units(layout, posterior, found.pairs, statistics)
+    found = room_for_units(layout, problem)
+    for group, posterior in zip(layout.groups, posteriors(layout.ranges), strict=True):
+        steps, units, starts, bounds = _place_of(group, layout, problem)
+        found.posterior[steps] = posterior
+        found.pairs[units] = independent(posterior, starts, bounds, problem.cells).pairs
+        observations = problem.observations.part(steps.start, steps.stop)
+        found.statistics[units] = problem.family.statistics(observations, posterior, bounds)
+    return found
 
 
 def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
     """Counts and statistics that all units add up to."""
-    found = Found(shares.posterior, shares.pairs, np.empty(0))
-    units = shares.layout.units
-    own = counts_by_unit(found, problem.corpus.starts, units, problem.cells.has_end)
-    return HMMCounts(
-        own.start.sum(axis=0), own.transition.sum(axis=0), shares.statistics.sum(axis=0)
-    )
+    total: HMMCounts | None = None
+    for group in shares.layout.groups:
+        steps, units, starts, bounds = _place_of(group, shares.layout, problem)
+        found = Found(shares.posterior[steps], shares.pairs[units], np.empty(0))
+        own = counts_by_unit(found, starts, bounds, problem.cells.has_end)
+        tables = own.start, own.transition, shares.statistics[units]
+        total = in_place(total, HMMCounts(*(table.sum(axis=0) for table in tables)))
+    assert total is not None, "there is a sequence"
+    return total
 
 
 def sweep(
@@ -139,9 +169,7 @@ def sweep(
         statistics = problem.family.statistics(
             scored.observations, found.posterior, bounds, scored.scores
         )
-        first, last, first_unit, last_unit = group
-        inside = slice(problem.corpus.starts[first], problem.corpus.starts[last])
-        units = slice(first_unit, last_unit)
+        inside, units, _, _ = _place_of(group, shares.layout, problem)
         after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
         counts.start[:] += (after.start - own.start).sum(axis=0)
         counts.transition[:] += (after.transition - own.transition).sum(axis=0)
@@ -150,7 +178,7 @@ def sweep(
         shares.pairs[units], shares.statistics[units] = found.pairs, statistics
         explained = np.isfinite(found.log_z)
         total += found.log_z[explained].sum()
-        lost.append(first + np.flatnonzero(~explained))
+        lost.append(group[0] + np.flatnonzero(~explained))
     return total, np.concatenate(lost)
 
 
@@ -182,25 +210,41 @@ class Without(NamedTuple):
     own: HMMCounts
 
 
+class _Place(NamedTuple):
+    """Where a group lies, and where its sequences and its units begin among its steps."""
+
+    steps: slice
+    units: slice
+    starts: np.ndarray
+    bounds: np.ndarray
+
+
+def _place_of(group: Group, layout: Layout, problem: NumericProblem) -> _Place:
+    first, last, first_unit, last_unit = group
+    starts, bounds = (
+        problem.corpus.starts[first : last + 1],
+        layout.units[first_unit : last_unit + 1],
+    )
+    begin, end = int(starts[0]), int(starts[-1])
+    return _Place(slice(begin, end), slice(first_unit, last_unit), starts - begin, bounds - begin)
+
+
 def _without(
-    group: tuple[int, int, int, int],
+    group: Group,
     shares: Units,
     counts: HMMCounts,
     prior: Prior,
     problem: NumericProblem,
 ) -> Without:
     """What is known of a group's units from all counts but those of each."""
-    first, last, first_unit, last_unit = group
-    begin, end = problem.corpus.starts[first], problem.corpus.starts[last]
-    starts = problem.corpus.starts[first : last + 1] - begin
-    bounds = shares.layout.units[first_unit : last_unit + 1] - begin
-    units = slice(first_unit, last_unit)
-    before = Found(shares.posterior[begin:end], shares.pairs[units], np.empty(0))
+    steps, units, starts, bounds = _place_of(group, shares.layout, problem)
+    before = Found(shares.posterior[steps], shares.pairs[units], np.empty(0))
     own = counts_by_unit(before, starts, bounds, problem.cells.has_end)
     chain = chain_without(counts, own, prior, problem)
     others = counts.emission - shares.statistics[units]
     if len(shares.layout.units) == 2:
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
-    scored = problem.scored(problem.family.predictive(others), begin, end, bounds)
+    scores = problem.family.predictive(others)
+    scored = problem.scored(scores, steps.start, steps.stop, bounds)
     return Without(chain, scored, starts, bounds, own)

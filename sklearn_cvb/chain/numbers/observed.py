@@ -15,6 +15,7 @@ from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals, mi
 from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers.e_step import (
+    NumberWeights,
     NumericProblem,
     Scored,
     chain_of,
@@ -26,17 +27,15 @@ from sklearn_cvb.chain.numbers.e_step import (
 from sklearn_cvb.chain.numbers.model import (
     Fitted,
     NumberChain,
-    NumberWeights,
     densities,
-    model_posterior,
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
     cautions_of_shape,
     observations_of,
-    read_series,
     series_to_fit,
 )
+from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
@@ -62,6 +61,7 @@ from sklearn_cvb.reading.corpus import (
     arrange,
     is_missing,
 )
+from sklearn_cvb.reading.series import read_series
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     check_table,
