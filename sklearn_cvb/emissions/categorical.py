@@ -25,7 +25,7 @@ from sklearn_cvb.emissions.emission import (
     table_of,
     with_zeros,
 )
-from sklearn_cvb.emissions.moments import Moments
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 # More categories than this are codes of something else, and would take all memory.

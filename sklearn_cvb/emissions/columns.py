@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores
-from sklearn_cvb.emissions.moments import Moments
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, nearest
 
 

@@ -20,8 +20,8 @@ from sklearn_cvb.emissions.emission import (
     table_of,
     with_zeros,
 )
-from sklearn_cvb.emissions.moments import Moments
 from sklearn_cvb.emissions.rates import means_of
+from sklearn_cvb.reading.moments import Moments
 
 # EM keeps probabilities of a negative binomial distribution this far from 0 and 1.
 _FLOOR = 1e-12

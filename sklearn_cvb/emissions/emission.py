@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_cvb.emissions.moments import Moments
 from sklearn_cvb.kernels.emission import feature_sums, linear_scores
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 # States with fewer steps keep their parameters in EM.

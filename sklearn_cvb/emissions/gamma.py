@@ -16,8 +16,8 @@ from sklearn_cvb.emissions.emission import (
     spread,
     with_zeros,
 )
-from sklearn_cvb.emissions.moments import Moments
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
+from sklearn_cvb.reading.moments import Moments
 
 # How far EM's rates may be from that of the column's mean, as a factor.
 _FARTHEST = 1e6

@@ -15,7 +15,7 @@ from sklearn_cvb.emissions.emission import (
     shaped,
 )
 from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, NormalPrior
-from sklearn_cvb.emissions.moments import Moments
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 _TYPES = ("full", "tied", "diag", "spherical")

@@ -16,8 +16,8 @@ from sklearn_cvb.emissions.emission import (
     spread,
     with_zeros,
 )
-from sklearn_cvb.emissions.moments import Moments
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
+from sklearn_cvb.reading.moments import Moments
 
 # EM's smallest rate, as a share of the column's mean.
 _SMALLEST_RATE = 1e-6

@@ -17,7 +17,7 @@ from sklearn_cvb.emissions.emission import (
     refuse_outside,
     table_of,
 )
-from sklearn_cvb.emissions.moments import Moments
+from sklearn_cvb.reading.moments import Moments
 
 
 class RatePrior(NamedTuple):

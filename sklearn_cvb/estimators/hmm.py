@@ -319,9 +319,19 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         return read
 
     def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        from sklearn_cvb.chain.symbols.stored_fits import read_in_bulk
+        read: Reading = self._on_disk.read_in_bulk(self, X, y)
+        return read
 
-        return read_in_bulk(self, X, y)
+    @property
+    def _on_disk(self) -> Any:
+        """The functions of `_observed` for stores: a module that is loaded when asked for."""
+        if self._observed.has_vocabulary:
+            from sklearn_cvb.chain.symbols import stored_fits as of_symbols
+
+            return of_symbols
+        from sklearn_cvb.chain.numbers import stored_fits as of_numbers
+
+        return of_numbers
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -448,10 +458,10 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        if samples is None and is_store(X) and self._observed.has_vocabulary:
-            from sklearn_cvb.chain.symbols.stored_sequences import log_likelihoods_of_store
-
-            return log_likelihoods_of_store(self, learned, X)
+        if samples is None and is_store(X):
+            found: tuple[np.ndarray, np.ndarray]
+            found = self._on_disk.log_likelihoods_of_store(self, learned, X)
+            return found
         reads, observed = self._observed.reads_under(self, learned, X, samples)
         return prediction.mean_likelihoods([read.log_z() for read in reads]), observed
 
@@ -602,9 +612,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         if where == "workers":
             return over_partitions(self, "predict", X, decoding=decoding)
         if where == "disk" and is_store(X):
-            from sklearn_cvb.chain.symbols.stored_sequences import states_of_store
-
-            found: Any = states_of_store(self, learned, X, decoding)
+            found: Any = self._on_disk.states_of_store(self, learned, X, decoding)
             return found
         read = observed.read_again(self, learned, X)
         path, log_p = prediction.paths(read, decoding)

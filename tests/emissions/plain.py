@@ -21,7 +21,7 @@ from sklearn_cvb.emissions import (
     NegativeBinomial,
     Poisson,
 )
-from sklearn_cvb.emissions.moments import moments_of
+from sklearn_cvb.reading.moments import moments_of
 
 MEAN, STRENGTH, DEGREES = np.array([1.0, 90.0, -2.5]), 0.4, 4.5
 MATRIX = np.array([[0.8, 1.0, 0.01], [1.0, 90.0, 0.2], [0.01, 0.2, 0.02]])

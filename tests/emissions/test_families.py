@@ -10,8 +10,8 @@ from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poi
 from sklearn_cvb.emissions.categorical import CategoricalFamily
 from sklearn_cvb.emissions.columns import MixedFamily
 from sklearn_cvb.emissions.emission import Observations
-from sklearn_cvb.emissions.moments import moments_of
 from sklearn_cvb.emissions.poisson import NegativeBinomialScores
+from sklearn_cvb.reading.moments import moments_of
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 every_family = pytest.mark.parametrize("case", WHOLE.values(), ids=WHOLE)

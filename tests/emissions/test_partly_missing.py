@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
 from sklearn_cvb.emissions import Columns, Gaussian, Poisson
 from sklearn_cvb.emissions.gaussian_matrices import Point
-from sklearn_cvb.emissions.moments import moments_of
+from sklearn_cvb.reading.moments import moments_of
 
 TYPES = ("full", "tied")
 

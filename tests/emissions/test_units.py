@@ -6,7 +6,7 @@ from emissions.plain import CASES, scores_of, soft, without_prior
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian, Poisson
-from sklearn_cvb.emissions.moments import moments_of
+from sklearn_cvb.reading.moments import moments_of
 
 KINDS = ("full", "tied", "diag", "spherical")
 WHOLE = np.array([0, 40])

@@ -20,7 +20,6 @@ from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.learning.model import Drawn, Inferred
 from sklearn_cvb.learning.threads import even_pieces, on_threads
-from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.series import Categories
 
 # What is learned from
@@ -31,15 +30,15 @@ class NumericProblem(NamedTuple):
 
     # Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
     # depends on another each step is a sequence of its own.
-    corpus: Corpus
-    given: Corpus  # as it was read
+    corpus: Any  # a `Corpus`, or what a store knows of it
+    given: Any  # as it was read
     observations: Any  # what the family reads
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
     names: list[Any] | None  # of the columns, where frames were given
     categories: Categories  # of columns of text
     is_table: bool  # whether X was a 2-D array of single numbers
-    start: np.ndarray | None  # posteriors (n_steps, K) of a fitted model given as a start
+    start: Any  # posteriors (n_steps, K) of a fitted model given as a start, or None
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     any_choice: bool = True  # steps may take any state: all but those whose states are known

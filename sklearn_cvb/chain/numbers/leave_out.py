@@ -58,6 +58,15 @@ class Units(NamedTuple):
     pairs: np.ndarray  # (n_units, K, K)
     statistics: np.ndarray  # (n_units, S, K)
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the tables are on the disk."""
+        return not isinstance(self.posterior, np.ndarray)
+
+
+class Unkept(NamedTuple):
+    """In the place of units whose tables are too large to be saved."""
+
 
 def layout_for(problem: NumericProblem, block_length: int | None) -> Layout:
     """Whole sequences; windows where asked for, or where one sequence is most of the data."""
@@ -142,6 +151,26 @@ def first_units(
     return found
 
 
+def inferred_units(
+    problem: NumericProblem, block_length: int | None, counts: HMMCounts, prior: Prior
+) -> Units:
+    """All units inferred from the same counts, nothing left out: where a lost fit goes on."""
+    layout = layout_for(problem, block_length)
+    found, size = room_for_units(layout, problem), len(counts.start)
+    nothing = HMMCounts(np.zeros((1, size)), np.zeros((1, size, size)), np.empty(0))
+    chain = chain_without(counts, nothing, prior, problem)
+    scores = problem.family.predictive(counts.emission)
+    for group in layout.groups:
+        steps, units, starts, bounds = _place_of(group, layout, problem)
+        scored = problem.scored(scores, steps.start, steps.stop, bounds)
+        own = infer(chain, scored, starts, bounds, by_unit=True)
+        found.posterior[steps], found.pairs[units] = own.posterior, own.pairs
+        found.statistics[units] = problem.family.statistics(
+            scored.observations, own.posterior, bounds, scores
+        )
+    return found
+
+
 def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
     """Counts and statistics that all units add up to."""
     total: HMMCounts | None = None
@@ -193,10 +222,15 @@ def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProble
 
 
 def resumed(shares: Units, problem: NumericProblem, block_length: int | None) -> Units | None:
-    """Units to go on with, also after Ctrl-C; None where now other units are left out."""
+    """Units to go on with, also after Ctrl-C; None where now other units are left out.
+
+    Those on the disk are not copied.
+    """
     layout = layout_for(problem, block_length)
     if not np.array_equal(layout.units, shares.layout.units):
         return None
+    if shares.is_stored:
+        return shares
     return Units(shares.layout, *(table.copy() for table in shares[1:]))
 
 

@@ -23,8 +23,10 @@ from sklearn_cvb.chain.numbers.e_step import (
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     Units,
+    Unkept,
     counts_of_units,
     first_units,
+    inferred_units,
     resumed,
     score,
     sweep,
@@ -379,8 +381,22 @@ class NumberChain(Model):
         return state._replace(shares=units, counts=counts_of_units(units, self.problem))
 
     def lighter(self, state: State) -> State:
-        """Without scores, which the next sweep makes anew."""
-        return self.finished(state, goes_on=True)
+        """Without scores, which the next sweep makes anew, and without units on the disk."""
+        state = self.finished(state, goes_on=True)
+        is_stored = isinstance(state.shares, Units) and state.shares.is_stored
+        return state._replace(shares=Unkept()) if is_stored else state
+
+    def completed(self, state: State) -> State:
+        """With units, inferred once under the counts of all."""
+        if not isinstance(state.shares, Unkept):
+            return state
+        units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
+        return state._replace(shares=units)
+
+    def copied(self, state: State) -> State | None:
+        """A state of its own; None where units are on the disk."""
+        is_stored = isinstance(state.shares, Units) and state.shares.is_stored
+        return None if is_stored else super().copied(state)
 
     def finished(self, state: State, *, goes_on: bool) -> State:
         """Without scores."""

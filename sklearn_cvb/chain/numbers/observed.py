@@ -51,7 +51,6 @@ from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, Scores
 from sklearn_cvb.emissions.fixed import FixedFamily
-from sklearn_cvb.emissions.moments import moments_of
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
@@ -61,7 +60,8 @@ from sklearn_cvb.reading.corpus import (
     arrange,
     is_missing,
 )
-from sklearn_cvb.reading.series import read_series
+from sklearn_cvb.reading.moments import Moments, moments_of
+from sklearn_cvb.reading.series import Series, read_series
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     check_table,
@@ -198,24 +198,14 @@ def tag(input_tags: Any) -> None:
 
 def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     """X and y, to be fitted to."""
-    emission, n_states = emission_of(hmm.emission), hmm.n_components
-    refuse_settings_of_symbols(hmm)
+    emission, n_states = checked_emission(hmm), hmm.n_components
     series, attributes, messages = series_to_fit(X, y, hmm, emission)
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    transitions = setting_of(hmm, "transitions")
-    corpus, topology = given, topology_of(transitions.topology, n_states)
-    # A chain without cells of emissions.
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
-    if transitions.end_state:
-        cells = cells_with_end(cells)
-    if topology is not None and topology.tied:
-        corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family = emission.numbered(series.names).bind(moments_of(series.table), n_states)
-    rows = fixed_rows(hmm, n_states).get("emissions")
-    if rows is not None:
-        family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
+    corpus, cells = laid_out(hmm, given)
+    family = family_for(hmm, emission.numbered(series.names), moments_of(series.table))
+    topology = cells.topology
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
@@ -234,6 +224,34 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         known,
     )
     return Reading(problem, None, attributes, messages)
+
+
+def checked_emission(hmm: Any) -> Emission:
+    """The emission, where nothing is set that only chains of symbols can do."""
+    refuse_settings_of_symbols(hmm)
+    return emission_of(hmm.emission)
+
+
+def laid_out(hmm: Any, given: Any) -> tuple[Any, Cells]:
+    """The sequences that steps depend on each other in, and the cells of the chain."""
+    transitions, n_states = setting_of(hmm, "transitions"), hmm.n_components
+    topology = topology_of(transitions.topology, n_states)
+    # A chain without cells of emissions.
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
+    if transitions.end_state:
+        cells = cells_with_end(cells)
+    if topology is not None and topology.tied:
+        given = given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
+    return given, cells
+
+
+def family_for(hmm: Any, emission: Emission, moments: Moments) -> Family:
+    """The family for training observations with these moments."""
+    family = emission.bind(moments, hmm.n_components)
+    rows = fixed_rows(hmm, hmm.n_components).get("emissions")
+    if rows is None:
+        return family
+    return FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
 
 
 def emitting(hmm: Any) -> Fitted:
@@ -274,6 +292,9 @@ def left_of(
 def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """States of all given steps: by the last posterior, or Viterbi by the final weights."""
     state, read = result.best.state, result.read
+    if hasattr(read.problem, "left_paths"):
+        on_disk: dict[str, Any] = read.problem.left_paths(hmm, state, read)
+        return on_disk
     posterior = result.model.posterior(state)
     path = None if posterior is None else posterior.argmax(axis=1)
     path = _training(hmm, state, read).best_path()[0] if path is None else path
@@ -283,6 +304,8 @@ def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
 
 def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
     """Posteriors of all given steps: the last ones, or under the final weights."""
+    if hasattr(read.problem, "left_paths"):
+        raise AttributeError("a fit on a store keeps no posteriors in memory: use predict_proba")
     posterior = model(hmm, read).posterior(state)
     if posterior is None:
         again = _training(hmm, state, read)
@@ -292,12 +315,18 @@ def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
 
 def _training(hmm: Any, state: Any, read: Reading) -> ReadNumbers:
     """The training sequences under the final weights."""
-    algorithm, problem, cells = hmm._algorithm(), read.problem, read.problem.cells
+    problem = read.problem
+    training = problem.given, problem.observations, problem.known
+    return under_final_weights(hmm, state, read, training)
+
+
+def under_final_weights(hmm: Any, state: Any, read: Reading, training: Any) -> ReadNumbers:
+    """Training sequences, what was observed and what states are known, under final weights."""
+    algorithm, cells = hmm._algorithm(), read.problem.cells
     counts = algorithm.final_counts(state)
     final, kept = without_emission(counts), state.weights.chain
     weights = weights_under(final, state.prior, cells, kept, averages=algorithm.averages)
     scores = model(hmm, read).emissions(state, counts).predicting
-    training = problem.given, problem.observations, problem.known
     return _read_under(training, weights, scores, cells)
 
 
@@ -416,7 +445,10 @@ def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
             return check_table(hmm, table, reset=False)
         return check_table_to_fit(hmm, table)[0]
 
-    series = read_series(X, checked, lambda samples: numeric.categories)
+    # Part of a store is read already.
+    series = X if isinstance(X, Series) else None
+    if series is None:
+        series = read_series(X, checked, lambda samples: numeric.categories)
     n_columns = series.table.shape[1]
     if n_columns != numeric.family.n_columns:
         hint = ""
@@ -426,7 +458,7 @@ def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
             f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
             f"{numeric.family.n_columns} as in fit{hint}"
         )
-    if not numeric.is_table:
+    if not numeric.is_table and series is not X:
         tell(cautions_of_shape(hmm, X, series))
     if series.names is not None and numeric.names is not None and series.names != numeric.names:
         raise ValueError(

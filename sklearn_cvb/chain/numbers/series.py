@@ -11,6 +11,7 @@ from sklearn_cvb.reading.corpus import (
     caution_of_single_steps,
     is_missing,
     is_of_order,
+    is_store,
     is_table,
     place,
     refuse_lengths,
@@ -34,28 +35,42 @@ def series_to_fit(
         attributes.update(found)
         return table
 
-    series = read_series(X, checked, lambda frames: _categories(frames, emission))
+    if is_store(X):
+        series: Series = X.series()
+    else:
+        series = read_series(X, checked, lambda frames: _categories(frames, emission))
     if series.categories:
         attributes["categories_"] = {
             name: as_array(labels) for name, labels in series.categories.items()
         }
     if not series.is_table:
-        attributes["n_features_in_"] = series.table.shape[1]
-        if series.names and all(isinstance(name, str) for name in series.names):
-            attributes["feature_names_in_"] = np.array(series.names, dtype=object)
-    missing, messages = np.isnan(series.table).all(axis=0), []
-    if missing.any():
-        names = series.names or range(len(missing))
-        empty = [name for name, is_empty in zip(names, missing, strict=True) if is_empty]
-        where = "at all" if missing.all() else f"in columns {empty}"
-        messages.append(
-            f"X has no value {where}: nothing can be learned there, and the prior alone says what "
-            "states emit"
-        )
+        attributes |= attributes_of_columns(series.table.shape[1], series.names)
+    messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.names)
     messages += cautions_of_shape(estimator, X, series)
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
+
+
+def attributes_of_columns(n_columns: int, names: list[Any] | None) -> dict[str, Any]:
+    """What scikit-learn knows of columns."""
+    attributes: dict[str, Any] = {"n_features_in_": n_columns}
+    if names and all(isinstance(name, str) for name in names):
+        attributes["feature_names_in_"] = np.array(names, dtype=object)
+    return attributes
+
+
+def cautions_of_columns(missing: np.ndarray, names: list[Any] | None) -> list[str]:
+    """What is to be said of columns without any value."""
+    if not missing.any():
+        return []
+    pairs = zip(names or range(len(missing)), missing, strict=True)
+    empty = [name for name, is_empty in pairs if is_empty]
+    where = "at all" if missing.all() else f"in columns {empty}"
+    return [
+        f"X has no value {where}: nothing can be learned there, and the prior alone says what "
+        "states emit"
+    ]
 
 
 def observations_of(series: Series, family: Family) -> Any:
@@ -76,12 +91,21 @@ class StoredObservations:
 
     def __init__(self, store: Any, family: Family) -> None:
         self.store, self.family = store, family
+        self._scratch: Any = None
 
     @property
     def identity(self) -> tuple[Any, ...]:
         """What the same observations have in common."""
         identity: tuple[Any, ...] = self.store.identity
         return identity
+
+    def room(self, shape: tuple[int, ...]) -> Any:
+        """A table in a temporary file."""
+        if self._scratch is None:
+            from sklearn_cvb.store.scratch import Scratch
+
+            self._scratch = Scratch(self.store.scratch)
+        return self._scratch.rows(shape)
 
     def part(self, begin: int, end: int) -> Any:
         """Some of the steps."""

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, logsumexp
 
 from sklearn_cvb import Transitions
-from sklearn_cvb.emissions.moments import moments_of
+from sklearn_cvb.reading.moments import moments_of
 
 
 class Setting(NamedTuple):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sklearn_cvb.emissions import moments
-from sklearn_cvb.emissions.moments import moments_of, moments_of_rows
+from sklearn_cvb.reading import moments
+from sklearn_cvb.reading.moments import moments_of, moments_of_rows
 
 
 def gaps(n_steps, n_columns, share, seed=0):
