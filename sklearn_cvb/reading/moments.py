@@ -22,16 +22,12 @@ class Moments(NamedTuple):
     deviations: np.ndarray  # standard ones
     least: np.ndarray
     largest: np.ndarray
-    farthest: np.ndarray  # the step whose value is farthest from 0
+    widest: np.ndarray  # the largest absolute value
+    farthest: np.ndarray  # and the step that has it
 
     def of(self, columns: np.ndarray) -> "Moments":
         """Those of some columns."""
         return Moments(*(one[columns] for one in self))
-
-    @property
-    def widest(self) -> np.ndarray:
-        """The largest absolute values."""
-        return np.maximum(np.abs(self.least), np.abs(self.largest))
 
 
 def moments_of(table: np.ndarray) -> Moments:
@@ -51,7 +47,8 @@ def _of_block(table: np.ndarray, first: int) -> Moments:
     values, n_observed = np.where(observed, table, 0.0), observed.sum(axis=0)
     sizes = np.abs(values)
     # Sums of numbers whose squares leave float64 stay finite: columns are divided first.
-    unit = _not_zero(sizes.max(axis=0))
+    widest = sizes.max(axis=0)
+    unit = _not_zero(widest)
     shares, counted = values / unit, np.maximum(n_observed, 1)
     centre = shares.sum(axis=0) / counted
     off = np.where(observed, shares - centre, 0.0)
@@ -62,7 +59,7 @@ def _of_block(table: np.ndarray, first: int) -> Moments:
     )
     least, largest = (np.where(n_observed > 0, end, 0.0) for end in ends)
     farthest = first + sizes.argmax(axis=0)
-    return Moments(n_observed, centre * unit, deviation * unit, least, largest, farthest)
+    return Moments(n_observed, centre * unit, deviation * unit, least, largest, widest, farthest)
 
 
 def merged(one: Moments, other: Moments) -> Moments:
@@ -81,8 +78,9 @@ def merged(one: Moments, other: Moments) -> Moments:
         np.where(known[0] & known[1], pick(*pair), np.where(known[0], *pair))
         for pick, pair in zip((np.minimum, np.maximum), ends, strict=True)
     )
+    widest = np.maximum(one.widest, other.widest)
     farthest = np.where(other.widest > one.widest, other.farthest, one.farthest)
-    return Moments(n_observed, means, deviations, least, largest, farthest)
+    return Moments(n_observed, means, deviations, least, largest, widest, farthest)
 
 
 def _not_zero(sizes: np.ndarray) -> np.ndarray:

@@ -168,15 +168,18 @@ class Scratch:
         return begin
 
     def write(self, array: np.ndarray, place: int) -> None:
-        """Write an array from a byte on."""
-        view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        """Write an array from a byte on; OSError if the disk is full."""
         try:
-            with self._lock:
-                self.handle.seek(place)
-                while len(view):
-                    view = view[self.handle.write(view) :]
+            self._write(array, place)
         except OSError as error:
             raise self._named(error) from error
+
+    def _write(self, array: np.ndarray, place: int) -> None:
+        view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        with self._lock:
+            self.handle.seek(place)
+            while len(view):
+                view = view[self.handle.write(view) :]
 
     def read(self, array: np.ndarray, place: int) -> None:
         """Fill an array from a byte on."""

@@ -540,6 +540,13 @@ def drawn_path(
     return path.astype(np.int64)
 
 
+def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A state for each row of probabilities, the last axis."""
+    levels = np.cumsum(probabilities, axis=-1)
+    drawn = rng.random((*levels.shape[:-1], 1)) * levels[..., -1:]
+    return np.minimum((levels <= drawn).sum(axis=-1), levels.shape[-1] - 1)
+
+
 def counts_of_path(path: np.ndarray, problem: NumericProblem, observations: Any) -> HMMCounts:
     """Counts of a path, ends among the transitions, and statistics of observations."""
     starts, n = problem.corpus.starts, problem.cells.n_emitting

@@ -16,6 +16,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     counts_of,
     counts_of_path,
+    drawn_columns,
     drawn_structures,
     expectation,
     in_place,
@@ -64,13 +65,6 @@ def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) 
     drawn = np.where((counts + prior > 0) & (drawn == 0), 1e-300, drawn)
     total = drawn.sum(axis=-1, keepdims=True)
     return drawn / np.where(total > 0, total, 1.0)
-
-
-def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A state for each row of probabilities, the last axis."""
-    levels = np.cumsum(probabilities, axis=-1)
-    drawn = rng.random((*levels.shape[:-1], 1)) * levels[..., -1:]
-    return np.minimum((levels <= drawn).sum(axis=-1), levels.shape[-1] - 1)
 
 
 # What predictions need of the emissions
@@ -260,8 +254,8 @@ class NumberChain(Model):
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """States drawn from the posteriors of a start."""
         problem, topology = self.problem, self.cells.topology
-        posteriors = self._first_posteriors(rng, problem.pieces())
-        path = drawn_columns(np.concatenate(list(posteriors)), rng)
+        whole = [(0, len(problem.corpus.starts) - 1)]
+        path = drawn_columns(next(self._first_posteriors(rng, whole)), rng)
         counts = counts_of_path(path, problem, problem.observations)
         if topology is not None:
             # Steps are drawn independently: what must not follow must not be learned from.

@@ -31,7 +31,6 @@ from sklearn_cvb.chain.numbers.model import (
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
-    cautions_of_shape,
     observations_of,
     series_to_fit,
 )
@@ -61,7 +60,7 @@ from sklearn_cvb.reading.corpus import (
     is_missing,
 )
 from sklearn_cvb.reading.moments import Moments, moments_of
-from sklearn_cvb.reading.series import Series, read_series
+from sklearn_cvb.reading.series import Series, cautions_of_shape, read_series
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     check_table,
@@ -203,8 +202,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    corpus, cells = laid_out(hmm, given)
-    family = family_for(hmm, emission.numbered(series.names), moments_of(series.table))
+    corpus, cells, family = laid_out(hmm, given, series.names, moments_of(series.table))
     topology = cells.topology
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
@@ -232,8 +230,13 @@ def checked_emission(hmm: Any) -> Emission:
     return emission_of(hmm.emission)
 
 
-def laid_out(hmm: Any, given: Any) -> tuple[Any, Cells]:
-    """The sequences that steps depend on each other in, and the cells of the chain."""
+def laid_out(
+    hmm: Any, given: Any, names: list[Any] | None, moments: Moments
+) -> tuple[Any, Cells, Family]:
+    """The sequences that steps depend on each other in, the cells of the chain, and the family.
+
+    Of training observations whose columns have these names and moments.
+    """
     transitions, n_states = setting_of(hmm, "transitions"), hmm.n_components
     topology = topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
@@ -242,16 +245,11 @@ def laid_out(hmm: Any, given: Any) -> tuple[Any, Cells]:
         cells = cells_with_end(cells)
     if topology is not None and topology.tied:
         given = given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
-    return given, cells
-
-
-def family_for(hmm: Any, emission: Emission, moments: Moments) -> Family:
-    """The family for training observations with these moments."""
-    family = emission.bind(moments, hmm.n_components)
-    rows = fixed_rows(hmm, hmm.n_components).get("emissions")
-    if rows is None:
-        return family
-    return FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
+    family = emission_of(hmm.emission).numbered(names).bind(moments, n_states)
+    rows = fixed_rows(hmm, n_states).get("emissions")
+    if rows is not None:
+        family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
+    return given, cells, family
 
 
 def emitting(hmm: Any) -> Fitted:

@@ -8,17 +8,21 @@ import numpy as np
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.reading.corpus import (
     as_array,
-    caution_of_single_steps,
     is_missing,
-    is_of_order,
     is_store,
-    is_table,
     place,
     refuse_lengths,
     sorted_types,
 )
-from sklearn_cvb.reading.series import Categories, Series, read_series
-from sklearn_cvb.reading.validation import LENGTHS, check_table_to_fit
+from sklearn_cvb.reading.series import (
+    Categories,
+    Series,
+    attributes_of_columns,
+    cautions_of_columns,
+    cautions_of_shape,
+    read_series,
+)
+from sklearn_cvb.reading.validation import check_table_to_fit
 
 
 def series_to_fit(
@@ -50,27 +54,6 @@ def series_to_fit(
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
-
-
-def attributes_of_columns(n_columns: int, names: list[Any] | None) -> dict[str, Any]:
-    """What scikit-learn knows of columns."""
-    attributes: dict[str, Any] = {"n_features_in_": n_columns}
-    if names and all(isinstance(name, str) for name in names):
-        attributes["feature_names_in_"] = np.array(names, dtype=object)
-    return attributes
-
-
-def cautions_of_columns(missing: np.ndarray, names: list[Any] | None) -> list[str]:
-    """What is to be said of columns without any value."""
-    if not missing.any():
-        return []
-    pairs = zip(names or range(len(missing)), missing, strict=True)
-    empty = [name for name, is_empty in pairs if is_empty]
-    where = "at all" if missing.all() else f"in columns {empty}"
-    return [
-        f"X has no value {where}: nothing can be learned there, and the prior alone says what "
-        "states emit"
-    ]
 
 
 def observations_of(series: Series, family: Family) -> Any:
@@ -120,36 +103,6 @@ class StoredObservations:
             return self.family.read(table)
         except OutsideSupport as error:
             raise _named(error, step_of(error.step), self.store.offsets) from None
-
-
-def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
-    """What is to be said where X may have been meant to be read in another way."""
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    n_steps = len(series.table)
-    if len(shape) == 3 and shape[1] < shape[2]:
-        return [
-            f"X of shape {shape} is read as {shape[0]} sequences of {shape[1]} steps and "
-            f"{shape[2]} columns: if it is (sequence, column, step), as sktime and aeon have it, "
-            "pass X.transpose(0, 2, 1) or sklearn_cvb.split_panel(X)"
-        ]
-    if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
-        one = "[X]" if series.is_table else "[numpy.concatenate(X)]"
-        return [caution_of_single_steps(n_steps, one)] if is_of_order(hmm) else []
-    return cautions_of_rows(X)
-
-
-def cautions_of_rows(X: Any) -> list[str]:
-    """What is to be said of a table with more rows than columns."""
-    shape: tuple[int, ...] = getattr(X, "shape", ()) if is_table(X) else ()
-    n_rows, width = shape if len(shape) == 2 else (0, 0)
-    if n_rows <= width or width == 1:
-        return []
-    rows = "X" if isinstance(X, np.ndarray) else "X.to_numpy()"
-    return [
-        f"each of the {n_rows} rows of X is read as a sequence of {width} numbers: one series of "
-        f"{width} columns is [X] (if it is several, {LENGTHS}); to say that rows are sequences "
-        f"pass list({rows})"
-    ]
 
 
 def _categories(frames: list[Any], emission: Emission) -> Categories:

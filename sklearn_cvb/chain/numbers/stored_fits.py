@@ -17,14 +17,13 @@ from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import Units
 from sklearn_cvb.chain.numbers.series import (
     StoredObservations,
-    attributes_of_columns,
-    cautions_of_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.threads import even_pieces
+from sklearn_cvb.reading.series import attributes_of_columns, cautions_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 from sklearn_cvb.store import CorpusStore, NumberStore, StoredStates, write_numbers
@@ -119,8 +118,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     store.check(store.numbers_file, STARTS)
     moments, n_observed = store.survey
     given = Steps(store.offsets, max(1, n_observed))
-    corpus, cells = numbers.laid_out(hmm, given)
-    family = numbers.family_for(hmm, emission.numbered(store.names), moments)
+    corpus, cells, family = numbers.laid_out(hmm, given, store.names, moments)
     start = None
     if hasattr(hmm.init, "predict_proba"):
         start = PosteriorsOf(hmm.init, store, hmm.n_components)
