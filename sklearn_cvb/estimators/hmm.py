@@ -42,7 +42,7 @@ from sklearn_cvb.estimators.uncertainty import Confidence, Uncertainty
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
-from sklearn_cvb.learning.online import Batch, partial_fit, seen_by_fit
+from sklearn_cvb.learning.online import Batch, Running, partial_fit, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.reading.validation import (
@@ -400,7 +400,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             averages=algorithm.averages,
             more=BesideCounts(end, numeric),
         )
-        if hasattr(type(self), "partial_fit") and not self._why_no_batches:
+        if hasattr(type(self), "partial_fit"):
             learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
             attributes["n_batches_seen_"] = 0
         attributes = {
@@ -426,19 +426,20 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
     # One batch after another, where an estimator has `partial_fit`
 
-    @property
-    def _why_no_batches(self) -> str:
-        if self._observed.has_vocabulary:
-            return ""
-        return (
-            f"partial_fit is for symbols: {type(self).__name__} learns numbers "
-            f"(emission={self.emission!r}) by fit"
-        )
+    _why_no_batches = ""
 
     def _algorithm_of_batches(self) -> Any:
         return self._algorithm()
 
-    _read_batch = symbols.read_batch
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+        if (learned.more.numeric is None) != self._observed.has_vocabulary:
+            before = "symbols" if learned.more.numeric is None else "numbers"
+            raise ValueError(
+                f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
+                "new model"
+            )
+        read: tuple[Reading, Running] = self._observed.read_batch(self, X, y, learned)
+        return read
 
     def _batch_of(self, read: Reading, state: Any) -> Batch:
         batch: Batch = read.problem.batch_of(state.unexplained)

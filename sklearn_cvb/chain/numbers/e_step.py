@@ -19,6 +19,7 @@ from sklearn_cvb.kernels.chain.log_space import (
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.learning.model import Drawn, Inferred
+from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.series import Categories
 
@@ -58,6 +59,11 @@ class NumericProblem(NamedTuple):
             *(self.corpus.starts, self.observations, self.known, self.settings),
             *(self.cells.n_states, self.cells.topology),
         )
+
+    def batch_of(self, unexplained: np.ndarray) -> Batch:
+        """How much there is to learn from."""
+        lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
+        return Batch(int(lengths.sum()), len(lengths), np.empty(0, np.int64))
 
     def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
         """Indices of given sequences from those of `corpus`."""

@@ -68,11 +68,14 @@ class Unkept(NamedTuple):
     """In the place of units whose tables are too large to be saved."""
 
 
-def layout_for(problem: NumericProblem, block_length: int | None) -> Layout:
-    """Whole sequences; windows where asked for, or where one sequence is most of the data."""
+def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool = False) -> Layout:
+    """Whole sequences; windows where asked for, or where one sequence is most of the data.
+
+    Not of all that `is_known`, where there were batches before.
+    """
     starts = problem.corpus.starts
     lengths = np.diff(starts)
-    if block_length is None and 2 * lengths.max() > lengths.sum():
+    if block_length is None and not is_known and 2 * lengths.max() > lengths.sum():
         block_length = min(_WINDOW, -(-int(lengths.max()) // _FEWEST_WINDOWS))
     units = starts
     if block_length is not None:
@@ -134,6 +137,11 @@ def room_for_units(layout: Layout, problem: NumericProblem) -> Units:
     return Units(layout, posterior, pairs, problem.room((n_units, problem.family.n_statistics, n)))
 
 
+def with_known(statistics: np.ndarray, prior: Prior) -> np.ndarray:
+    """Statistics, with those that a prior has of batches before."""
+    return statistics + prior.emission if prior.emission.size else statistics
+
+
 def first_units(
     problem: NumericProblem,
     posteriors: Callable[[list[tuple[int, int]]], Iterable[np.ndarray]],
@@ -155,11 +163,11 @@ def inferred_units(
     problem: NumericProblem, block_length: int | None, counts: HMMCounts, prior: Prior
 ) -> Units:
     """All units inferred from the same counts, nothing left out: where a lost fit goes on."""
-    layout = layout_for(problem, block_length)
+    layout = layout_for(problem, block_length, prior.emission.size > 0)
     found, size = room_for_units(layout, problem), len(counts.start)
     nothing = HMMCounts(np.zeros((1, size)), np.zeros((1, size, size)), np.empty(0))
     chain = chain_without(counts, nothing, prior, problem)
-    scores = problem.family.predictive(counts.emission)
+    scores = problem.family.predictive(with_known(counts.emission, prior))
     for group in layout.groups:
         steps, units, starts, bounds = _place_of(group, layout, problem)
         scored = problem.scored(scores, steps.start, steps.stop, bounds)
@@ -279,6 +287,6 @@ def _without(
     if len(shares.layout.units) == 2:
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
-    scores = problem.family.predictive(others)
+    scores = problem.family.predictive(with_known(others, prior))
     scored = problem.scored(scores, steps.start, steps.stop, bounds)
     return Without(chain, scored, starts, bounds, own)

@@ -47,6 +47,7 @@ from sklearn_cvb.chain.parameters import (
     uniform_weights,
 )
 from sklearn_cvb.chain.state_merging import MERGED, holds_tokens, joined_counts, merged_state
+from sklearn_cvb.chain.symbols.vocabulary_growth import added_to
 from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
@@ -83,6 +84,7 @@ class Fitted(NamedTuple):
     # "point": densities under the point; "expected": expected for states and predictive for
     # likelihoods; "predictive": predictive for both.
     reads: str
+    settings: bytes = b""  # the emission as it was set, pickled
 
 
 def densities(
@@ -179,15 +181,16 @@ class NumberChain(Model):
         both = (joined_counts(counts, pair, self.cells).emission for pair in pairs)
         return [log_evidence(one) for one in both]
 
-    def start(
-        self, prior: Prior, seed: np.random.Generator, keep: bool
-    ) -> tuple[Inferred, NumberWeights | None]:
+    def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, NumberWeights | None]:
         """Posteriors of a start, as independent steps."""
         if isinstance(self.init, HMMParameters) and not keep:
             first = given_start(self.problem, self.init, seed)
             begun = self.infer(first)
             return Inferred(begun.counts, begun.total), first
         problem = self.problem
+        if isinstance(seed, HMMCounts):
+            units = inferred_units(problem, self.block_length, seed, prior)
+            return Inferred(counts_of_units(units, problem), 0.0, shares=units), None
         if keep:
             posteriors = partial(self._first_posteriors, seed)
             units = first_units(problem, posteriors, self.block_length)
@@ -239,6 +242,14 @@ class NumberChain(Model):
         total, unexplained = sweep(shares, counts, prior, self.problem)
         # Counted anew, so that rounding does not build up.
         return Inferred(counts_of_units(shares, self.problem), total, unexplained, shares)
+
+    # One batch after another
+
+    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, HMMCounts]:
+        """The counts and statistics so far in the prior, and none beside it to start from."""
+        nothing = HMMCounts(*map(np.zeros_like, counts))
+        known = added_to(prior, without_emission(counts), self.cells)
+        return known._replace(emission=counts.emission), nothing
 
     # Convergence
 
@@ -352,7 +363,8 @@ class NumberChain(Model):
         if point is None:
             point = family.mean(statistics)
         names = problem.names, problem.categories
-        return Fitted(family, point, *scores, *names, problem.is_table, reads)
+        found = Fitted(family, point, *scores, *names, problem.is_table, reads)
+        return found._replace(settings=problem.settings)
 
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""

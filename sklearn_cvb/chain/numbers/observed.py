@@ -53,11 +53,14 @@ from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
+from sklearn_cvb.learning.online import Running
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
     arrange,
     is_missing,
+    is_store,
+    refuse_lengths,
 )
 from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.series import Series, cautions_of_shape, read_series
@@ -68,6 +71,9 @@ from sklearn_cvb.reading.validation import (
     tell,
 )
 from sklearn_cvb.settings import asked_of, setting_of
+
+# What a fit tells of its columns.
+_OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
 
 # What is set
 
@@ -250,6 +256,36 @@ def laid_out(
     if rows is not None:
         family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
     return given, cells, family
+
+
+def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+    """A batch with the columns of the first, under its family, and the statistics so far."""
+    hmm._check_parameters()
+    emission, before = checked_emission(hmm), learned.more.numeric
+    if pickle.dumps(emission) != before.settings:
+        raise InvalidParameterError(
+            "emission has changed since the first call or fit, and with it what the statistics "
+            "mean: set it back, or begin anew with fit"
+        )
+    given, observations, known = _given(hmm, learned, X.series() if is_store(X) else X)
+    n_steps, cells = int(given.starts[-1]), learned.layout
+    refuse_lengths(y, given.n_sequences, given.n_sequences if before.is_table else n_steps)
+    if y is not None and hmm.supervision == "y":
+        known = known_states(y, given, cells.n_emitting)
+        if cells.topology is not None:
+            refuse_impossible(known, given, cells.topology)
+    corpus = given
+    if cells.topology is not None and cells.topology.tied:
+        corpus = given._replace(starts=np.arange(n_steps + 1), width=None)
+    told = before.names, before.categories, before.is_table
+    start = None, before.settings
+    problem = NumericProblem(
+        corpus, given, observations, before.family, cells, *told, *start, known
+    )
+    # Of the first batch.
+    attributes = {name: vars(hmm)[name] for name in _OF_COLUMNS if name in vars(hmm)}
+    kept = NumberWeights(learned.kept, None, before.point)
+    return Reading(problem, None, attributes), Running(counts_of_fit(learned), kept)
 
 
 def emitting(hmm: Any) -> Fitted:
