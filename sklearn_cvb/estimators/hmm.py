@@ -286,7 +286,6 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
     """
 
     _takes_dask = _takes_bulk = True
-    _module_of_parts = "sklearn_cvb.chain.symbols.parts"
     # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
     _why_no_weights = ""
     _unknown_words = "smooth"
@@ -303,6 +302,11 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         return numbers
 
     # Reading
+
+    @property
+    def _module_of_parts(self) -> str:
+        family = "symbols" if self._observed.has_vocabulary else "numbers"
+        return f"sklearn_cvb.chain.{family}.parts"
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
         observed = self._observed

@@ -181,8 +181,10 @@ def test_a_partition_that_reads_differently_is_noticed():
 def test_without_a_scheduler_there_is_no_waiting(who):
     settings = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**settings) as cluster, Client(cluster) as client:
-        source = OnWorkers(client, [delayed([["a"]])], [None], Progress(0, 1))
-        source.count_words(parameters_of(EMHMM(1)))
+        source = OnWorkers(
+            client, [delayed([["a"]])], [None], Progress(0, 1), EMHMM(1)._module_of_parts
+        )
+        source.survey(parameters_of(EMHMM(1)))
         (client if who == "client" else cluster).close()
         with pytest.raises(WorkersLost, match="the scheduler of Dask is gone"):
             source.make(None)

@@ -43,6 +43,7 @@ class NumericProblem(NamedTuple):
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     any_choice: bool = True  # steps may take any state: all but those whose states are known
+    is_part: bool = False  # whether other sequences are elsewhere
 
     def pieces(self) -> list[tuple[int, int]]:
         """Ranges of sequences that are inferred together."""

@@ -68,6 +68,11 @@ class Unkept(NamedTuple):
     """In the place of units whose tables are too large to be saved."""
 
 
+def window_for(longest: int, n_steps: int) -> int | None:
+    """The length of windows where one sequence is most of the data; else None."""
+    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS)) if 2 * longest > n_steps else None
+
+
 def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool = False) -> Layout:
     """Whole sequences; windows where asked for, or where one sequence is most of the data.
 
@@ -75,8 +80,8 @@ def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool
     """
     starts = problem.corpus.starts
     lengths = np.diff(starts)
-    if block_length is None and not is_known and 2 * lengths.max() > lengths.sum():
-        block_length = min(_WINDOW, -(-int(lengths.max()) // _FEWEST_WINDOWS))
+    if block_length is None and not (is_known or problem.is_part):
+        block_length = window_for(int(lengths.max()), int(lengths.sum()))
     units = starts
     if block_length is not None:
         begins = [np.arange(begin, end, block_length) for begin, end in pairwise(starts)]
@@ -284,7 +289,7 @@ def _without(
     own = counts_by_unit(before, starts, bounds, problem.cells.has_end)
     chain = chain_without(counts, own, prior, problem)
     others = counts.emission - shares.statistics[units]
-    if len(shares.layout.units) == 2:
+    if len(shares.layout.units) == 2 and not problem.is_part:
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
     scores = problem.family.predictive(with_known(others, prior))

@@ -134,6 +134,11 @@ class NumberChain(Model):
         """The layout of start and transitions."""
         return self.problem.cells
 
+    def in_a_shard(self, window: int | None) -> "NumberChain":
+        """The same on one thread, with windows that whoever knows all series has chosen."""
+        own = window if self.block_length is None else self.block_length
+        return replace(self, block_length=own, n_threads=1)
+
     # Concentrations and prior
 
     def hyper(self) -> Concentrations:
@@ -163,7 +168,9 @@ class NumberChain(Model):
     ) -> Iterator[np.ndarray]:
         """Posteriors (n_steps, K) to start from, under joined states or as `init` says."""
         if not (isinstance(self.init, str) and self.init == MERGED):
-            yield from starting_posteriors(self.problem, self.init, rng, ranges)
+            # What is drawn for all parts of the data says where to start.
+            init = self.init if isinstance(rng, np.random.Generator) else rng
+            yield from starting_posteriors(self.problem, init, rng, ranges)
             return
         state = merged_state(replace(self, init=None), rng)
         weights, _ = self.average(state.counts, state.prior, None)
@@ -233,9 +240,7 @@ class NumberChain(Model):
 
     # CVB
 
-    def leave_out(
-        self, counts: HMMCounts, prior: Prior, shares: Units, *, frozen: bool
-    ) -> Inferred:
+    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each sequence, or window, from the statistics of all others; shares change in place."""
         if frozen:
             return Inferred(counts, score(shares, counts, prior, self.problem), shares=shares)

@@ -208,7 +208,8 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    corpus, cells, family = laid_out(hmm, given, series.names, moments_of(series.table))
+    cells, family = laid_out(hmm, series.names, moments_of(series.table))
+    corpus = apart(given, cells)
     topology = cells.topology
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
@@ -224,7 +225,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         series.categories,
         series.is_table,
         start,
-        pickle.dumps(emission),
+        settings_of(emission),
         known,
     )
     return Reading(problem, None, attributes, messages)
@@ -236,33 +237,38 @@ def checked_emission(hmm: Any) -> Emission:
     return emission_of(hmm.emission)
 
 
-def laid_out(
-    hmm: Any, given: Any, names: list[Any] | None, moments: Moments
-) -> tuple[Any, Cells, Family]:
-    """The sequences that steps depend on each other in, the cells of the chain, and the family.
-
-    Of training observations whose columns have these names and moments.
-    """
+def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells, Family]:
+    """The cells of the chain, and the family of columns with these names and moments."""
     transitions, n_states = setting_of(hmm, "transitions"), hmm.n_components
     topology = topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
     if transitions.end_state:
         cells = cells_with_end(cells)
-    if topology is not None and topology.tied:
-        given = given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
     family = emission_of(hmm.emission).numbered(names).bind(moments, n_states)
     rows = fixed_rows(hmm, n_states).get("emissions")
     if rows is not None:
         family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
-    return given, cells, family
+    return cells, family
+
+
+def settings_of(emission: Emission) -> bytes:
+    """An emission as it was set, to compare."""
+    return pickle.dumps(emission)
+
+
+def apart(given: Any, cells: Cells) -> Any:
+    """The sequences whose steps depend on each other: single steps where none do."""
+    if cells.topology is None or not cells.topology.tied:
+        return given
+    return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
 
 
 def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
     hmm._check_parameters()
     emission, before = checked_emission(hmm), learned.more.numeric
-    if pickle.dumps(emission) != before.settings:
+    if settings_of(emission) != before.settings:
         raise InvalidParameterError(
             "emission has changed since the first call or fit, and with it what the statistics "
             "mean: set it back, or begin anew with fit"
@@ -274,13 +280,10 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
         known = known_states(y, given, cells.n_emitting)
         if cells.topology is not None:
             refuse_impossible(known, given, cells.topology)
-    corpus = given
-    if cells.topology is not None and cells.topology.tied:
-        corpus = given._replace(starts=np.arange(n_steps + 1), width=None)
     told = before.names, before.categories, before.is_table
     start = None, before.settings
     problem = NumericProblem(
-        corpus, given, observations, before.family, cells, *told, *start, known
+        apart(given, cells), given, observations, before.family, cells, *told, *start, known
     )
     # Of the first batch.
     attributes = {name: vars(hmm)[name] for name in _OF_COLUMNS if name in vars(hmm)}
@@ -300,7 +303,7 @@ def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
     asked, left_out, problem = asked_of(hmm), left_out_by(hmm), read.problem
     chooses = asked.transitions.shared is not None and problem.known is None
-    return NumberChain(
+    return getattr(problem, "chain", NumberChain)(
         problem,
         with_given(prior_settings(hmm, asked, None), hmm, problem.cells, None),
         MERGED if hmm.init is None and chooses else hmm.init,

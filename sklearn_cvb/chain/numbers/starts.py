@@ -4,7 +4,7 @@ Steps are asked for in their order, so that what is drawn does not depend on how
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,12 +64,16 @@ def _posteriors(
                 "fitted model or None"
             )
         if init == "kmeans":
-            yield from _clusters(problem, rng, steps)
+            yield from _clusters(problem, rng).posteriors(problem, steps)
             return
         for begin, end in steps:
             # From Dirichlet(1), independently.
             drawn = rng.standard_exponential((end - begin, n.n_emitting))
             yield drawn / drawn.sum(axis=1, keepdims=True)
+    elif isinstance(init, Clusters):
+        yield from init.posteriors(problem, steps)
+    elif isinstance(init, NumberWeights):
+        yield from posteriors_under(problem, init, ranges)
     elif problem.start is not None:
         for begin, end in steps:
             yield problem.start[begin:end]
@@ -132,39 +136,75 @@ def posteriors_under(
         yield np.where(lost[:, None], 1.0 / n, found.posterior)
 
 
-def _clusters(
-    problem: NumericProblem, rng: np.random.Generator, steps: Iterable[tuple[int, int]]
-) -> Iterator[np.ndarray]:
-    """One cluster of steps for each state, by k-means on columns in standard units."""
+class Clusters(NamedTuple):
+    """A cluster of steps for each state, on columns in standard units."""
+
+    centre: np.ndarray
+    scale: np.ndarray
+    found: Any  # by k-means
+
+    def posteriors(
+        self, problem: NumericProblem, steps: Iterable[tuple[int, int]]
+    ) -> Iterator[np.ndarray]:
+        """Of each stretch of steps: nearly all of the cluster that is nearest."""
+        n_states = problem.cells.n_emitting
+        for first, last in steps:
+            values = (_as_table(problem.observations.part(first, last)) - self.centre) / self.scale
+            # A rest for the other clusters: nothing is certain, a cluster of one step or of ones
+            # alone.
+            posterior = np.full((last - first, n_states), 0.2 / n_states)
+            posterior[np.arange(last - first), self.found.predict(values)] += 0.8
+            yield posterior
+
+
+def sampled_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
+    """The steps that clusters are sought among."""
+    if n_steps > _SAMPLE:
+        return rng.choice(n_steps, _SAMPLE, replace=False)
+    return np.arange(n_steps)
+
+
+def clusters_of(
+    values: np.ndarray,
+    n_states: int,
+    rng: np.random.Generator,
+    known: Iterable[tuple[int, np.ndarray]] = (),
+) -> Clusters:
+    """One cluster for each state, by k-means on a sample of steps.
+
+    `known` are states, and the values of steps that are known to be of these.
+    """
     from sklearn.cluster import KMeans
 
-    n_states, n_steps = problem.cells.n_emitting, int(problem.corpus.starts[-1])
-    sample = np.arange(n_steps)
-    if n_steps > _SAMPLE:
-        sample = rng.choice(n_steps, _SAMPLE, replace=False)
-    values = _at(problem.observations, sample)
     centre, deviation = values.mean(axis=0), values.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
     values = (values - centre) / scale
     n_clusters = min(n_states, len(np.unique(values, axis=0)))
     seed = int(rng.integers(2**31 - 1))
     begin: Any = "k-means++"
-    if problem.known is not None and n_clusters == n_states:
+    known = list(known)
+    if known and n_clusters == n_states:
         # Means of the steps whose states are known, and any step elsewhere.
         begin = values[rng.choice(len(values), n_states)]
-        for state in np.unique(problem.known[problem.known >= 0]):
-            own = _at(problem.observations, np.flatnonzero(problem.known == state))
+        for state, own in known:
             begin[state] = ((own - centre) / scale).mean(axis=0)
     found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(values)
-    for first, last in steps:
-        own = (_as_table(problem.observations.part(first, last)) - centre) / scale
-        # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
-        posterior = np.full((last - first, n_states), 0.2 / n_states)
-        posterior[np.arange(last - first), found.predict(own)] += 0.8
-        yield posterior
+    return Clusters(centre, scale, found)
 
 
-def _at(observations: Any, steps: np.ndarray) -> np.ndarray:
+def _clusters(problem: NumericProblem, rng: np.random.Generator) -> Clusters:
+    """Those of all steps."""
+    steps = sampled_steps(int(problem.corpus.starts[-1]), rng)
+    known: list[tuple[int, np.ndarray]] = []
+    if problem.known is not None:
+        for state in np.unique(problem.known[problem.known >= 0]).tolist():
+            own = values_at(problem.observations, np.flatnonzero(problem.known == state))
+            known.append((state, own))
+    values = values_at(problem.observations, steps)
+    return clusters_of(values, problem.cells.n_emitting, rng, known)
+
+
+def values_at(observations: Any, steps: np.ndarray) -> np.ndarray:
     """All columns of some steps, side by side."""
     if isinstance(observations, StoredObservations):
         return _as_table(observations.at(steps))

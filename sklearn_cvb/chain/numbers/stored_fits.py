@@ -5,7 +5,6 @@ keep between sweeps of collapsed variational Bayes lies in a temporary file. All
 of a fit in memory, to the last bit.
 """
 
-import pickle
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -118,12 +117,12 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     store.check(store.numbers_file, STARTS)
     moments, n_observed = store.survey
     given = Steps(store.offsets, max(1, n_observed))
-    corpus, cells, family = numbers.laid_out(hmm, given, store.names, moments)
+    cells, family = numbers.laid_out(hmm, store.names, moments)
     start = None
     if hasattr(hmm.init, "predict_proba"):
         start = PosteriorsOf(hmm.init, store, hmm.n_components)
     problem = StoredProblem(
-        corpus,
+        numbers.apart(given, cells),
         given,
         StoredObservations(store, family),
         family,
@@ -132,7 +131,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         {},
         False,
         start,
-        pickle.dumps(emission),
+        numbers.settings_of(emission),
     )
     attributes = attributes_of_columns(store.n_columns, store.names)
     messages = cautions_of_columns(moments.n_observed == 0, store.names)
