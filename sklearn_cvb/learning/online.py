@@ -222,7 +222,7 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
     Parameters
     ----------
     X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        Or a `CorpusStore`, each of whose pieces is a batch.
+        Or a `CorpusStore` or `NumberStore`, each of whose pieces is a batch.
     y : list of sequences, default=None
         As in `fit`.
 
