@@ -1,6 +1,6 @@
 """
-Series larger than memory, and series that arrive
-=================================================
+What if the series are larger than memory?
+==========================================
 
 Sensors write a series a day. A store keeps them on the disk, and a fit reads some steps at a time,
 with the numbers of a fit in memory; ``partial_fit`` learns one batch of days after the other. The

@@ -31,6 +31,7 @@ from sklearn_cvb.chain.numbers.model import (
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
+    apart,
     observations_of,
     series_to_fit,
 )
@@ -225,7 +226,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         series.categories,
         series.is_table,
         start,
-        settings_of(emission),
+        pickle.dumps(emission),
         known,
     )
     return Reading(problem, None, attributes, messages)
@@ -252,23 +253,11 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
     return cells, family
 
 
-def settings_of(emission: Emission) -> bytes:
-    """An emission as it was set, to compare."""
-    return pickle.dumps(emission)
-
-
-def apart(given: Any, cells: Cells) -> Any:
-    """The sequences whose steps depend on each other: single steps where none do."""
-    if cells.topology is None or not cells.topology.tied:
-        return given
-    return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
-
-
 def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
     hmm._check_parameters()
     emission, before = checked_emission(hmm), learned.more.numeric
-    if settings_of(emission) != before.settings:
+    if pickle.dumps(emission) != before.settings:
         raise InvalidParameterError(
             "emission has changed since the first call or fit, and with it what the statistics "
             "mean: set it back, or begin anew with fit"

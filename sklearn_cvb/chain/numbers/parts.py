@@ -4,6 +4,7 @@ A first pass tells moments of the columns, of which the family is made. Steps to
 are drawn for all parts alike, so that a fit starts as one on all series would.
 """
 
+import pickle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import window_for
 from sklearn_cvb.chain.numbers.model import NumberChain
-from sklearn_cvb.chain.numbers.series import observations_of
+from sklearn_cvb.chain.numbers.series import apart, observations_of
 from sklearn_cvb.chain.numbers.starts import (
     clusters_of,
     given_start,
@@ -270,7 +271,7 @@ def lay_out(hmm: Any, survey: Survey) -> LaidOut:
     emission = numbers.checked_emission(hmm)
     cells, family = numbers.laid_out(hmm, survey.names, survey.moments)
     window = window_for(survey.longest, survey.n_steps)
-    settings = numbers.settings_of(emission)
+    settings = pickle.dumps(emission)
     sent = PartLayout(parameters_of(hmm), cells, family, survey.names, window, settings)
     return LaidOut(sent, survey)
 
@@ -288,7 +289,7 @@ def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShar
         if cells.topology is not None:
             refuse_impossible(known, given, cells.topology)
     problem = NumericProblem(
-        numbers.apart(given, cells),
+        apart(given, cells),
         given,
         observations_of(series, family),
         family,

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.reading.corpus import (
     as_array,
@@ -54,6 +55,13 @@ def series_to_fit(
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
+
+
+def apart(given: Any, cells: Cells) -> Any:
+    """The sequences whose steps depend on each other: single steps where none do."""
+    if cells.topology is None or not cells.topology.tied:
+        return given
+    return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
 
 
 def observations_of(series: Series, family: Family) -> Any:

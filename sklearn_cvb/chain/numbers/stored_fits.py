@@ -5,6 +5,7 @@ keep between sweeps of collapsed variational Bayes lies in a temporary file. All
 of a fit in memory, to the last bit.
 """
 
+import pickle
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,9 +15,7 @@ import numpy as np
 from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import Units
-from sklearn_cvb.chain.numbers.series import (
-    StoredObservations,
-)
+from sklearn_cvb.chain.numbers.series import StoredObservations, apart
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
@@ -122,7 +121,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     if hasattr(hmm.init, "predict_proba"):
         start = PosteriorsOf(hmm.init, store, hmm.n_components)
     problem = StoredProblem(
-        numbers.apart(given, cells),
+        apart(given, cells),
         given,
         StoredObservations(store, family),
         family,
@@ -131,7 +130,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         {},
         False,
         start,
-        numbers.settings_of(emission),
+        pickle.dumps(emission),
     )
     attributes = attributes_of_columns(store.n_columns, store.names)
     messages = cautions_of_columns(moments.n_observed == 0, store.names)
