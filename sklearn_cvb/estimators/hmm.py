@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import field
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
@@ -323,19 +324,18 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         return read
 
     def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        read: Reading = self._on_disk.read_in_bulk(self, X, y)
+        read: Reading = self._on_disk(X).read_in_bulk(self, X, y)
         return read
 
-    @property
-    def _on_disk(self) -> Any:
-        """The functions of `_observed` for stores: a module that is loaded when asked for."""
-        if self._observed.has_vocabulary:
-            from sklearn_cvb.chain.symbols import stored_fits as of_symbols
-
-            return of_symbols
-        from sklearn_cvb.chain.numbers import stored_fits as of_numbers
-
-        return of_numbers
+    def _on_disk(self, X: Any) -> Any:
+        """The functions of `_observed` for X, a store: a module that is loaded when asked for."""
+        own = "symbols" if self._observed.has_vocabulary else "numbers"
+        if is_store(X) and X.holds != own:
+            raise InvalidParameterError(
+                f"X is a store of {X.holds}, and {type(self).__name__} learns {own}: set emission "
+                "to what is in it, or write another store (write_store, write_numbers)"
+            )
+        return import_module(f"sklearn_cvb.chain.{own}.stored_fits")
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -465,7 +465,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         samples = self._samples(learned)
         if samples is None and is_store(X):
             found: tuple[np.ndarray, np.ndarray]
-            found = self._on_disk.log_likelihoods_of_store(self, learned, X)
+            found = self._on_disk(X).log_likelihoods_of_store(self, learned, X)
             return found
         reads, observed = self._observed.reads_under(self, learned, X, samples)
         return prediction.mean_likelihoods([read.log_z() for read in reads]), observed
@@ -617,7 +617,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         if where == "workers":
             return over_partitions(self, "predict", X, decoding=decoding)
         if where == "disk" and is_store(X):
-            found: Any = self._on_disk.states_of_store(self, learned, X, decoding)
+            found: Any = self._on_disk(X).states_of_store(self, learned, X, decoding)
             return found
         read = observed.read_again(self, learned, X)
         path, log_p = prediction.paths(read, decoding)

@@ -40,6 +40,8 @@ class NumberStore(StoredSequences):
         Where sequences begin among all steps of the files.
     """
 
+    holds = "numbers"
+
     def __init__(
         self,
         folder: Path,

@@ -17,6 +17,7 @@ class StoredSequences:
     """Sequences in the files of a store, or some of them, whatever they hold."""
 
     is_on_disk = True
+    holds = "symbols"
     starts: np.ndarray
 
     def __init__(

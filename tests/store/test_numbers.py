@@ -347,6 +347,21 @@ def test_what_a_store_cannot_do_is_refused(model, of_symbols, why, store, tmp_pa
         model.fit(symbols if of_symbols else store)
 
 
+def test_predictions_of_another_kind_of_store_are_refused(store, tmp_path):
+    symbols = write_store([[["a", "b", "a"]]], tmp_path / "symbols")
+    of_numbers = EMHMM(2, emission=MIXED, random_state=0, max_iter=2, tol=0).fit(X)
+    of_symbols = EMHMM(2, random_state=0, max_iter=2, tol=0).fit([["a", "b"], ["b", "a"]])
+    for model, other in ((of_numbers, symbols), (of_symbols, store)):
+        for method in ("predict", "score", "perplexity"):
+            with pytest.raises(InvalidParameterError, match="X is a store of"):
+                getattr(model, method)(other)
+    with pytest.raises(InvalidParameterError, match="X is a store of symbols"):
+        of_numbers.predict_proba(symbols)
+    pair = of_numbers.predict_proba(store[3:5]), of_numbers.predict_proba(X[3:5])
+    for one, other in zip(*pair, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_states_in_y_are_refused(store):
     model = EMHMM(3, emission=MIXED, supervision="y")
     with pytest.raises(InvalidParameterError, match="does not learn from states in y"):

@@ -262,7 +262,7 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
             "emission has changed since the first call or fit, and with it what the statistics "
             "mean: set it back, or begin anew with fit"
         )
-    given, observations, known = _given(hmm, learned, X.series() if is_store(X) else X)
+    given, observations, known = _given(hmm, learned, X)
     n_steps, cells = int(given.starts[-1]), learned.layout
     refuse_lengths(y, given.n_sequences, given.n_sequences if before.is_table else n_steps)
     if y is not None and hmm.supervision == "y":
@@ -471,8 +471,11 @@ def _given(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
             return check_table(hmm, table, reset=False)
         return check_table_to_fit(hmm, table)[0]
 
-    # Part of a store is read already.
+    # What comes from a store needs no second look.
     series = X if isinstance(X, Series) else None
+    if is_store(X):
+        hmm._on_disk(X)
+        X = series = X.series()
     if series is None:
         series = read_series(X, checked, lambda samples: numeric.categories)
     n_columns = series.table.shape[1]

@@ -24,7 +24,7 @@ from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.series import attributes_of_columns, cautions_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
-from sklearn_cvb.store import CorpusStore, NumberStore, StoredStates, write_numbers
+from sklearn_cvb.store import NumberStore, StoredStates, write_numbers
 from sklearn_cvb.store.files import STARTS
 from sklearn_cvb.store.scratch import Rows
 from sklearn_cvb.store.writing import temporary_store
@@ -88,8 +88,8 @@ class StoredProblem(NumericProblem):
                 if isinstance(state.shares, Units):
                     found.append(state.shares.posterior[steps].argmax(axis=1))
                     continue
-                observed = self.observations.part(steps.start, steps.stop)
-                training = store.series(first, last).corpus, observed, None
+                series = store.series(first, last)
+                training = series.corpus, self.family.read(series.table), None
                 again = numbers.under_final_weights(hmm, state, read, training)
                 found.append(again.best_path()[0])
             path = np.concatenate(found)
@@ -109,7 +109,7 @@ def _smaller(store: NumberStore, begin: int, end: int) -> Iterator[tuple[int, in
 def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     """A store, or what is first written into a temporary one, to be fitted to."""
     hmm._check_parameters()
-    _refuse(hmm, X, y)
+    _refuse(hmm, y)
     emission = numbers.checked_emission(hmm)
     store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))
     # Before the first of many passes: a bit that was flipped would change the fit silently.
@@ -137,17 +137,12 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     return Reading(problem, None, attributes, tuple(messages))
 
 
-def _refuse(hmm: Any, X: Any, y: Any) -> None:
+def _refuse(hmm: Any, y: Any) -> None:
     """Raise on what a fit of numbers on the disk cannot do."""
     name = type(hmm).__name__
     if not hasattr(type(hmm), "partial_fit"):
         raise InvalidParameterError(
             f"{name} keeps samples of all steps in memory: pass list(store), or use EM, VB or CVB"
-        )
-    if isinstance(X, CorpusStore):
-        raise InvalidParameterError(
-            f"X is a store of symbols, and {name} has emission={hmm.emission!r}: write numbers "
-            "with write_numbers, or set emission='categorical'"
         )
     if y is not None and hmm.supervision == "y":
         raise InvalidParameterError(

@@ -67,7 +67,7 @@ from sklearn_cvb.learning.parts import Held, PartIndex, PartResult, PartSummary,
 from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import known_words
-from sklearn_cvb.store import CorpusStore, NumberStore, StoredStates, StoredTags, write_store
+from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.files import STARTS, TAGS, TOKENS
 from sklearn_cvb.store.scratch import Kept, Scratch
 from sklearn_cvb.store.writing import temporary_store
@@ -376,7 +376,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     """A store, or what is first encoded into a temporary one, to be fitted to."""
     if getattr(hmm, "supervision", None) == "none":
         y = None
-    _refuse(hmm, X, y)
+    _refuse(hmm, y)
     store = X
     if not isinstance(X, CorpusStore):
         store = temporary_store(partial(write_store, X))
@@ -415,17 +415,12 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
 
 
-def _refuse(hmm: Any, X: Any, y: Any) -> None:
+def _refuse(hmm: Any, y: Any) -> None:
     """Raise on what a fit in pieces cannot do."""
     name = type(hmm).__name__
     if not hasattr(type(hmm), "partial_fit"):
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
-        )
-    if isinstance(X, NumberStore):
-        raise InvalidParameterError(
-            f"X is a store of numbers, and {name} learns symbols: set emission='gaussian', or one "
-            "of sklearn_cvb.emissions"
         )
     if left_out_by(hmm) == LeftOut("token", None):
         raise InvalidParameterError(
