@@ -55,7 +55,8 @@ def _posteriors(
     problem: NumericProblem, init: Any, rng: np.random.Generator, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
     """What `init` says of each range."""
-    init, starts, n = "kmeans" if init is None else init, problem.corpus.starts, problem.cells
+    init, starts = "kmeans" if init is None else init, problem.corpus.starts
+    n = problem.cells.n_emitting
     steps = [(int(starts[first]), int(starts[last])) for first, last in ranges]
     if isinstance(init, str):
         if init not in _STARTS:
@@ -68,7 +69,7 @@ def _posteriors(
             return
         for begin, end in steps:
             # From Dirichlet(1), independently.
-            drawn = rng.standard_exponential((end - begin, n.n_emitting))
+            drawn = rng.standard_exponential((end - begin, n))
             yield drawn / drawn.sum(axis=1, keepdims=True)
     elif isinstance(init, Clusters):
         yield from init.posteriors(problem, steps)
@@ -81,7 +82,7 @@ def _posteriors(
         weights = given_start(problem, init, rng)
         yield from posteriors_under(problem, weights, ranges)
     else:
-        arrays = posterior_arrays(init, problem.given.starts, n.n_emitting)
+        arrays = posterior_arrays(init, problem.given.starts, n)
         for i, array in enumerate(arrays):
             if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
                 raise ValueError(
