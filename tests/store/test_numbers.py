@@ -1,5 +1,8 @@
 """Stores of numbers: what is written is read again, and fits find the numbers of fits in memory."""
 
+import errno
+import gc
+import os
 import pickle
 import tracemalloc
 import warnings
@@ -452,3 +455,33 @@ def test_planted_errors_are_seen(error, store, monkeypatch):
     error(monkeypatch)
     with pytest.raises(AssertionError):
         _assert_same(*_fit_twice(model, store))
+
+
+def test_a_full_disk_names_the_folder_and_what_to_do(store, monkeypatch):
+    left, write = [9], scratch.Scratch._write
+
+    def fails(self, array, place):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(self, array, place)
+
+    monkeypatch.setattr(scratch.Scratch, "_write", fails)
+    with pytest.raises(OSError, match=r"No space left.*make room.*scratch=.*store") as caught:
+        CVBHMM(3, emission=MIXED, max_iter=2).fit(store)
+    assert caught.value.filename == str(store.folder)
+
+
+def test_tables_of_an_earlier_fit_are_gone(store):
+    def n_files():
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+
+    model = CVBHMM(3, emission=MIXED, random_state=0, max_iter=2, tol=0).fit(store)
+    before = n_files()
+    for _ in range(3):
+        model.fit(store)
+    assert n_files() == before
+    with pytest.raises(TypeError, match="lies in a temporary file and cannot be pickled"):
+        pickle.dumps(model.set_params(warm_start=True).fit(store))
+    pickle.dumps(EMHMM(3, emission=MIXED, max_iter=2, tol=0, warm_start=True).fit(store))

@@ -82,21 +82,12 @@ class StoredObservations:
 
     def __init__(self, store: Any, family: Family) -> None:
         self.store, self.family = store, family
-        self._scratch: Any = None
 
     @property
     def identity(self) -> tuple[Any, ...]:
         """What the same observations have in common."""
         identity: tuple[Any, ...] = self.store.identity
         return identity
-
-    def room(self, shape: tuple[int, ...]) -> Any:
-        """A table in a temporary file."""
-        if self._scratch is None:
-            from sklearn_cvb.store.scratch import Scratch
-
-            self._scratch = Scratch(self.store.scratch)
-        return self._scratch.rows(shape)
 
     def part(self, begin: int, end: int) -> Any:
         """Some of the steps."""

@@ -26,7 +26,7 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 from sklearn_cvb.store import NumberStore, StoredStates, write_numbers
 from sklearn_cvb.store.files import STARTS
-from sklearn_cvb.store.scratch import Rows
+from sklearn_cvb.store.scratch import Rows, Scratch
 from sklearn_cvb.store.writing import temporary_store
 
 # What is asked of a family on the disk (see `BaseHMM._on_disk`).
@@ -72,9 +72,8 @@ class StoredProblem(NumericProblem):
         return (self.observations.identity, self.settings, self.cells.n_states, topology)
 
     def room(self, shape: tuple[int, ...]) -> Rows:
-        """Place on the disk for what units keep between sweeps."""
-        found: Rows = self.observations.room(shape)
-        return found
+        """Place on the disk for what units keep between sweeps: a file, gone with the table."""
+        return Scratch(self.observations.store.scratch).rows(shape)
 
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The states of all steps, on the disk."""
