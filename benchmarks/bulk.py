@@ -74,7 +74,7 @@ def writing(settings):
 def written(paths, folder):
     """Write a store; returns how long that took and what it needed."""
     begin = time.perf_counter()
-    with _Peak() as peak:
+    with Peak() as peak:
         store = write_store(paths, folder, overwrite=True)
     seconds = time.perf_counter() - begin
     return {"tokens": store.n_tokens, "seconds": seconds, **peak.megabytes}
@@ -88,9 +88,12 @@ def fitted(algorithm, folder, n_sweeps):
         tagger.set_params(alpha=0.1, beta=0.1)
     # Kernels are loaded before.
     tagger.fit(store[:100])
-    clock = [time.perf_counter()]
+    return timed_fit(tagger, store)
 
-    algorithm = tagger._algorithm()
+
+def timed_fit(model, store):
+    """Fit a model; returns the seconds of its parts and what it needed."""
+    clock, algorithm = [time.perf_counter()], model._algorithm()
 
     def timed(*given):
         found = type(algorithm).sweep(algorithm, *given)
@@ -98,9 +101,9 @@ def fitted(algorithm, folder, n_sweeps):
         return found
 
     algorithm.sweep = timed
-    tagger._algorithm = lambda: algorithm
-    with _Peak() as peak:
-        tagger.fit(store)
+    model._algorithm = lambda: algorithm
+    with Peak() as peak:
+        model.fit(store)
     clock.append(time.perf_counter())
     parts = np.diff(clock)
     return {
@@ -112,7 +115,7 @@ def fitted(algorithm, folder, n_sweeps):
     }
 
 
-class _Peak:
+class Peak:
     """The most memory that was resident, and what part of it were pages of files (megabytes)."""
 
     def __enter__(self):

@@ -95,7 +95,8 @@ intersphinx_mapping = {
 # Types in signatures that users neither make nor name.
 nitpick_ignore_regex = [
     ("py:class", r"sklearn_cvb\.(display|emissions|estimators|grammar|learning)\.\w+\.\w+"),
-    ("py:class", r"sklearn_cvb\.(reading\.corpus|store\.files)\.\w+"),
+    ("py:class", r"sklearn_cvb\.(reading\.(corpus|moments|series)|store\.(files|on_disk))\.\w+"),
+    ("py:class", r"sklearn_cvb\.store\.number_store\.Survey"),
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
     # It has its page under another name.
     ("py:obj", r"sklearn_cvb\.emissions\.Symbols"),

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.estimators.treebanks import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
     from sklearn_cvb.grammar.grammar import Grammar
     from sklearn_cvb.grammar.model import PCFGCounts
-    from sklearn_cvb.store import CorpusStore, open_store, write_store
+    from sklearn_cvb.store import CorpusStore, NumberStore, open_store, write_numbers, write_store
     from sklearn_cvb.treebank.parameters import LatentPCFGCounts
 
 __all__ = [
@@ -99,6 +99,7 @@ __all__ = [
     "HastingsPCFG",
     "LatentPCFGCounts",
     "MiniBatches",
+    "NumberStore",
     "PCFGCounts",
     "Samples",
     "SplitAndMerge",
@@ -119,6 +120,7 @@ __all__ = [
     "symmetrize",
     "tag_dictionary_from",
     "to_pharaoh",
+    "write_numbers",
     "write_store",
 ]
 
@@ -142,6 +144,7 @@ _LATER = {
     "HMMClassifier": "estimators.classifier",
     "HastingsPCFG": "estimators.grammars",
     "LatentPCFGCounts": "treebank.parameters",
+    "NumberStore": "store",
     "PCFGCounts": "grammar.model",
     "VBAlignmentHMM": "estimators.alignment",
     "VBDMV": "estimators.dependencies",
@@ -152,6 +155,7 @@ _LATER = {
     "read_pharaoh": "alignment.links",
     "symmetrize": "alignment.links",
     "to_pharaoh": "alignment.links",
+    "write_numbers": "store",
     "write_store": "store",
 }
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain.numbers.model import drawn_columns
+from sklearn_cvb.chain.numbers.e_step import drawn_columns
 from sklearn_cvb.emissions.emission import shaped
 from sklearn_cvb.reading.validation import Seed, check_counts
 

@@ -29,6 +29,7 @@ from sklearn_cvb.emissions.emission import (
     table_of,
     with_zeros,
 )
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 # Concentrations that posteriors tell apart: each is 5 % above the one before by default.
@@ -69,7 +70,7 @@ class VonMises(Emission):
 
     concentration_range: tuple[float, float] = (0.01, 1000.0)
 
-    def bind(self, table: np.ndarray, n_states: int) -> "VonMisesFamily":
+    def bind(self, moments: Moments, n_states: int) -> "VonMisesFamily":
         """The family; the data do not change the prior."""
         ends = shaped("concentration_range", self.concentration_range, (2,))
         if not 0 < ends[0] < ends[1] <= 1e6:
@@ -77,7 +78,7 @@ class VonMises(Emission):
                 "concentration_range must be two rising numbers, 0 < lowest < highest <= 1e6, got "
                 f"{self.concentration_range!r}"
             )
-        return VonMisesFamily(np.geomspace(ends[0], ends[1], _GRID), n_states, table.shape[1])
+        return VonMisesFamily(np.geomspace(ends[0], ends[1], _GRID), n_states, len(moments.means))
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """As many columns as directions have."""

@@ -26,6 +26,7 @@ from sklearn_cvb.emissions.emission import (
     table_of,
     with_zeros,
 )
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 # More categories than this are codes of something else, and would take all memory.
@@ -80,13 +81,13 @@ class Categorical(Emission):
         tables = [np.atleast_2d(table) for table in given.get("category_probabilities", ())]
         return np.array([[table.shape[1] - 1.0 for table in tables]])
 
-    def bind(self, table: np.ndarray, n_states: int) -> "CategoricalFamily":
+    def bind(self, moments: Moments, n_states: int) -> "CategoricalFamily":
         """The family, with as many categories as the data have where none is given."""
         is_given, prior = self.concentration_prior is not None, 0.1
         if is_given:
             prior = positive("concentration_prior", self.concentration_prior)
         if self.n_categories is None:
-            largest = np.nan_to_num(table).max(axis=0)
+            largest = moments.largest
             if (largest >= _MOST_CATEGORIES).any():
                 column = int(largest.argmax())
                 raise ValueError(
@@ -96,7 +97,7 @@ class Categorical(Emission):
                 )
             sizes = (np.maximum(largest, 0) + 1).astype(np.int64)
         else:
-            sizes = np.full(table.shape[1], int(positive("n_categories", self.n_categories)))
+            sizes = np.full(len(moments.means), int(positive("n_categories", self.n_categories)))
         floor = floor_of(self.floor)
         return CategoricalFamily(np.full(sizes.sum(), prior), is_given, floor, n_states, sizes)
 
@@ -278,12 +279,12 @@ class Bernoulli(Emission):
     zeros_prior: float | None = None
     floor: float = 1e-6
 
-    def bind(self, table: np.ndarray, n_states: int) -> "BernoulliFamily":
+    def bind(self, moments: Moments, n_states: int) -> "BernoulliFamily":
         """The family; the data do not change the prior."""
         given = {"ones_prior": self.ones_prior, "zeros_prior": self.zeros_prior}
         prior = [1.0 if value is None else positive(name, value) for name, value in given.items()]
         is_given = any(value is not None for value in given.values())
-        floor, sizes = floor_of(self.floor), np.full(table.shape[1], 2)
+        floor, sizes = floor_of(self.floor), np.full(len(moments.means), 2)
         return BernoulliFamily(np.repeat(prior, len(sizes)), is_given, floor, n_states, sizes)
 
 

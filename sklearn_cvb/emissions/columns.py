@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores, Tails
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, nearest
 
 
@@ -67,13 +68,13 @@ class Columns(Emission):
             parts.append((emission, own))
         return Columns(parts)
 
-    def bind(self, table: np.ndarray, n_states: int) -> "MixedFamily":
+    def bind(self, moments: Moments, n_states: int) -> "MixedFamily":
         """The families of all parts."""
-        columns = self._checked(table.shape[1])
+        columns = self._checked(len(moments.means))
         families = []
         for (emission, _), own in zip(self.parts, columns, strict=True):
             with named_among_all(own):
-                families.append(emission.bind(table[:, own], n_states))
+                families.append(emission.bind(moments.of(own), n_states))
         return MixedFamily(families, columns, n_states)
 
     def example(self, given: dict[str, Any]) -> np.ndarray:

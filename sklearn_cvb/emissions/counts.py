@@ -22,6 +22,7 @@ from sklearn_cvb.emissions.emission import (
     with_zeros,
 )
 from sklearn_cvb.emissions.rates import means_of
+from sklearn_cvb.reading.moments import Moments
 
 # EM keeps probabilities of a negative binomial distribution this far from 0 and 1.
 _FLOOR = 1e-12
@@ -78,9 +79,9 @@ class NegativeBinomial(Emission):
     size_prior: float | None = None
     count_prior: float | None = None
 
-    def bind(self, table: np.ndarray, n_states: int) -> "NegativeBinomialFamily":
+    def bind(self, moments: Moments, n_states: int) -> "NegativeBinomialFamily":
         """The family, with one step of the mean of each column as the prior where none is given."""
-        size, means = positive("size", self.size), means_of(table)
+        size, means = positive("size", self.size), means_of(moments)
         first, second = size, means
         if self.size_prior is not None:
             first = positive("size_prior", self.size_prior)
@@ -193,14 +194,13 @@ class Multinomial(Emission):
     concentration_prior: float | None = None
     floor: float = 1e-6
 
-    def bind(self, table: np.ndarray, n_states: int) -> "MultinomialFamily":
+    def bind(self, moments: Moments, n_states: int) -> "MultinomialFamily":
         """The family; the data say how many trials a step has on average."""
         prior = 1.0
         if self.concentration_prior is not None:
             prior = positive("concentration_prior", self.concentration_prior)
-        is_given, n_columns = self.concentration_prior is not None, table.shape[1]
-        trials = np.nan_to_num(table).sum(axis=1)[~np.isnan(table).any(axis=1)]
-        n_trials = max(1, round(float(trials.mean()))) if len(trials) else 1
+        is_given, n_columns = self.concentration_prior is not None, len(moments.means)
+        n_trials = max(1, round(float(moments.means.sum())))
         floor = floor_of(self.floor)
         return MultinomialFamily(n_trials, np.full(n_columns, prior), is_given, floor, n_states)
 

@@ -1,7 +1,7 @@
 """What an emission is: the public object with its settings, and the family it becomes with data.
 
-An `Emission` holds what a user sets. `bind` looks at the training observations and gives a
-`Family`: the same with its prior in numbers. The chain asks for nothing but the methods of
+An `Emission` holds what a user sets. `bind` looks at moments of the training observations and
+gives a `Family`: the same with its prior in numbers. The chain asks for nothing but the methods of
 `Family`, so a new emission is a new file that defines these.
 
 Statistics are arrays of shape (..., S, K): S numbers for each of K states, which add up over steps,
@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_cvb.kernels.emission import feature_sums, linear_scores
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 # States with fewer steps keep their parameters in EM.
@@ -240,8 +241,8 @@ class Emission(BaseEstimator):
         """The same with columns by number that settings have by name; None: they have no names."""
         return self
 
-    def bind(self, table: np.ndarray, n_states: int) -> Family:
-        """The family for training observations (n_steps, D) like these, NaN where missing.
+    def bind(self, moments: Moments, n_states: int) -> Family:
+        """The family for training observations whose columns have these moments.
 
         They imply the prior where none is given.
         """

@@ -20,6 +20,7 @@ from sklearn_cvb.emissions.emission import (
     with_zeros,
 )
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 # How far EM's rates may be from that of the column's mean, as a factor.
@@ -66,7 +67,7 @@ class Gamma(Emission):
     shape_prior: float | None = None
     rate_prior: float | None = None
 
-    def bind(self, table: np.ndarray, n_states: int) -> "GammaFamily":
+    def bind(self, moments: Moments, n_states: int) -> "GammaFamily":
         """The family, with the mean of each column as the prior's where none is given."""
         if self.shape is None:
             if self.shape_prior is not None or self.rate_prior is not None:
@@ -74,9 +75,9 @@ class Gamma(Emission):
                     "shape=None is learned by maximum likelihood: shape_prior and rate_prior are "
                     "for a shape that is given"
                 )
-            return LearnedShapeFamily(1.0, rate_prior(None, None, means_of(table)), n_states)
+            return LearnedShapeFamily(1.0, rate_prior(None, None, means_of(moments)), n_states)
         shape = positive("shape", self.shape)
-        usual = shape / means_of(table)
+        usual = shape / means_of(moments)
         prior = rate_prior(self.shape_prior, self.rate_prior, usual)
         prior = prior._replace(smallest=usual / _FARTHEST, largest=usual * _FARTHEST)
         return GammaFamily(shape, prior, n_states)
@@ -107,10 +108,10 @@ class Exponential(Emission):
     shape_prior: float | None = None
     rate_prior: float | None = None
 
-    def bind(self, table: np.ndarray, n_states: int) -> "GammaFamily":
+    def bind(self, moments: Moments, n_states: int) -> "GammaFamily":
         """The family of Gamma distributions of shape 1."""
         plain = Gamma(shape_prior=self.shape_prior, rate_prior=self.rate_prior)
-        return plain.bind(table, n_states)
+        return plain.bind(moments, n_states)
 
 
 class WaitingScores(NamedTuple):

@@ -15,6 +15,7 @@ from sklearn_cvb.emissions.emission import (
     shaped,
 )
 from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, NormalPrior
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 _TYPES = ("full", "tied", "diag", "spherical")
@@ -81,15 +82,15 @@ class Gaussian(Emission):
     covariance_prior: ArrayLike | None = None
     reg_covar: float = 1e-6
 
-    def bind(self, table: np.ndarray, n_states: int) -> Family:
+    def bind(self, moments: Moments, n_states: int) -> Family:
         """The family in standard units, with the prior that the data imply where none is given."""
         if self.covariance_type not in _TYPES:
             raise InvalidParameterError(
                 f"covariance_type must be one of {', '.join(map(repr, _TYPES))}, got "
                 f"{self.covariance_type!r}"
             )
-        units = units_of(table)
-        refuse_too_wide(table, units)
+        units = units_of(moments)
+        refuse_too_wide(moments, units)
         if self.covariance_type == "spherical":
             # The same in all columns, or a sphere would be none in the data.
             largest = units.scale.max()
@@ -162,29 +163,21 @@ def positive_definite(scale: np.ndarray, widths: np.ndarray) -> np.ndarray:
     return scale
 
 
-def refuse_too_wide(table: np.ndarray, units: StandardUnits) -> None:
+def refuse_too_wide(moments: Moments, units: StandardUnits) -> None:
     """Raise for a column whose variances float64 cannot hold."""
     wrong = (units.scale > _LARGEST_SCALE) | (units.scale < 1.0 / _LARGEST_SCALE)
     if wrong.any():
         column = int(wrong.argmax())
-        step = int(np.nanargmax(np.abs(table[:, column])))
-        why = f"values up to {table[step, column]:g} have variances that float64 cannot hold: "
+        step, ends = int(moments.farthest[column]), (moments.least, moments.largest)
+        value = max((end[column] for end in ends), key=abs)
+        why = f"values up to {value:g} have variances that float64 cannot hold: "
         near = "multiply the column by a number that brings it near 1"
         raise OutsideSupport(step, column, why + near)
 
 
-def units_of(table: np.ndarray) -> StandardUnits:
+def units_of(moments: Moments) -> StandardUnits:
     """Mean and standard deviation of each column; 1 for the deviation of a constant one."""
-    observed = ~np.isnan(table)
-    n_observed = np.maximum(observed.sum(axis=0), 1)
-    # Sums of numbers whose squares leave float64 stay finite: columns are divided first.
-    largest = np.abs(np.where(observed, table, 0.0)).max(axis=0)
-    largest[largest == 0] = 1.0
-    shares = np.where(observed, table / largest, 0.0)
-    centre = shares.sum(axis=0) / n_observed
-    off = np.where(observed, shares - centre, 0.0)
-    deviation = np.sqrt((off * off).sum(axis=0) / n_observed)
     # Rounding alone makes a constant column differ from its mean.
-    constant = deviation <= 1e-14
-    scale = np.where(constant, largest, deviation * largest)
-    return StandardUnits(centre * largest, np.where(scale > 0, scale, 1.0))
+    constant = moments.deviations <= 1e-14 * moments.widest
+    scale = np.where(constant, moments.widest, moments.deviations)
+    return StandardUnits(moments.means, np.where(scale > 0, scale, 1.0))

@@ -25,6 +25,7 @@ from sklearn_cvb.emissions.emission import (
     table_of,
     with_zeros,
 )
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, check_counts
 
 # A fit begins with this share of each step in the component of its place, the rest in all.
@@ -69,14 +70,14 @@ class Mixture(Emission):
     n_components: int = 2
     weight_prior: float | None = None
 
-    def bind(self, table: np.ndarray, n_states: int) -> "MixtureFamily":
+    def bind(self, moments: Moments, n_states: int) -> "MixtureFamily":
         """A family for each component."""
         check_counts(n_components=self.n_components)
         if not isinstance(self.emission, Emission):
             raise InvalidParameterError(
                 f"emission must be an emission, such as Gaussian(), got {self.emission!r}"
             )
-        families = [self.emission.bind(table, n_states) for _ in range(self.n_components)]
+        families = [self.emission.bind(moments, n_states) for _ in range(self.n_components)]
         if families[0].order or len(families[0].given_columns):
             raise InvalidParameterError("components of a Mixture cannot be regressions")
         return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
@@ -121,18 +122,19 @@ class ZeroInflated(Emission):
     emission: Any
     weight_prior: float | None = None
 
-    def bind(self, table: np.ndarray, n_states: int) -> "MixtureFamily":
+    def bind(self, moments: Moments, n_states: int) -> "MixtureFamily":
         """A family of zeros, and the other."""
         if not isinstance(self.emission, Emission):
             raise InvalidParameterError(
                 f"emission must be an emission, such as Poisson(), got {self.emission!r}"
             )
-        if table.shape[1] != 1:
+        n_columns = len(moments.means)
+        if n_columns != 1:
             raise InvalidParameterError(
-                f"ZeroInflated is for one column, but there are {table.shape[1]}: name those that "
+                f"ZeroInflated is for one column, but there are {n_columns}: name those that "
                 "have too many zeros, each alone, in Columns([(ZeroInflated(...), [0]), ...])"
             )
-        other = self.emission.bind(table, n_states)
+        other = self.emission.bind(moments, n_states)
         families = [ZerosFamily(n_states), other]
         return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
 

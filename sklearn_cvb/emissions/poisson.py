@@ -17,6 +17,7 @@ from sklearn_cvb.emissions.emission import (
     with_zeros,
 )
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
+from sklearn_cvb.reading.moments import Moments
 
 # EM's smallest rate, as a share of the column's mean.
 _SMALLEST_RATE = 1e-6
@@ -56,9 +57,9 @@ class Poisson(Emission):
     shape_prior: float | None = None
     rate_prior: float | None = None
 
-    def bind(self, table: np.ndarray, n_states: int) -> "PoissonFamily":
+    def bind(self, moments: Moments, n_states: int) -> "PoissonFamily":
         """The family, with the mean of each column as the prior's where none is given."""
-        means = means_of(table)
+        means = means_of(moments)
         prior = rate_prior(self.shape_prior, self.rate_prior, means)
         return PoissonFamily(prior._replace(smallest=means * _SMALLEST_RATE), n_states)
 

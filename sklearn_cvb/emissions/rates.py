@@ -17,6 +17,7 @@ from sklearn_cvb.emissions.emission import (
     refuse_outside,
     table_of,
 )
+from sklearn_cvb.reading.moments import Moments
 
 
 class RatePrior(NamedTuple):
@@ -37,12 +38,9 @@ class Sums(NamedTuple):
     steps: np.ndarray
 
 
-def means_of(table: np.ndarray) -> np.ndarray:
+def means_of(moments: Moments) -> np.ndarray:
     """The mean of each column's observed values; 1 where that is 0."""
-    observed = ~np.isnan(table)
-    total = np.where(observed, table, 0.0).sum(axis=0)
-    means = total / np.maximum(observed.sum(axis=0), 1)
-    return np.where(means > 0, means, 1.0)
+    return np.where(moments.means > 0, moments.means, 1.0)
 
 
 def rate_prior(shape: float | None, rate: float | None, means: np.ndarray) -> RatePrior:

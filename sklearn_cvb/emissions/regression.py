@@ -9,6 +9,7 @@ import numpy as np
 from sklearn_cvb.emissions.emission import Emission, Family, StandardUnits, positive, shaped
 from sklearn_cvb.emissions.gaussian import positive_definite, refuse_too_wide, units_of
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, nearest
 
 # As if an intercept or a slope had been seen in one hundredth of a step.
@@ -123,11 +124,11 @@ class Regression(LinearEmission):
             ]
         return Regression(**{**self.get_params(deep=False), **found})
 
-    def bind(self, table: np.ndarray, n_states: int) -> Family:
+    def bind(self, moments: Moments, n_states: int) -> Family:
         """The family, with a prior in the standard units of the columns."""
-        columns, n_inputs = self._columns(table.shape[1])
-        units = units_of(table)
-        refuse_too_wide(table, units)
+        columns, n_inputs = self._columns(len(moments.means))
+        units = units_of(moments)
+        refuse_too_wide(moments, units)
         units = StandardUnits(units.centre[columns], units.scale[columns])
         prior = self._prior(units, n_inputs, n_states)
         # Loaded when asked for: it has kernels of its own.
@@ -214,14 +215,14 @@ class AutoRegressive(LinearEmission):
 
     order: int = 1
 
-    def bind(self, table: np.ndarray, n_states: int) -> Family:
+    def bind(self, moments: Moments, n_states: int) -> Family:
         """The family, with a prior in the standard units of the columns."""
         if not isinstance(self.order, int | np.integer) or self.order < 1:
             raise InvalidParameterError(f"order must be a whole number above 0, got {self.order!r}")
-        units = units_of(table)
-        refuse_too_wide(table, units)
+        units = units_of(moments)
+        refuse_too_wide(moments, units)
         every = StandardUnits(*(np.tile(own, self.order + 1) for own in units))
-        prior = self._prior(every, self.order * table.shape[1], n_states)
+        prior = self._prior(every, self.order * len(moments.means), n_states)
         from sklearn_cvb.emissions.linear import AutoRegressiveFamily
 
         return AutoRegressiveFamily(prior, units, int(self.order), n_states)

@@ -51,7 +51,8 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
             missing values at the end of a 2-D array's row are padding. Models of word alignment
             take pairs (source tokens, target tokens), or arrays with the source in the first half
             of each row. Hidden Markov models by EM, VB and CVB take corpora larger than memory,
-            too: a `CorpusStore`, paths of files, or a function that returns batches of sequences.
+            too: a `CorpusStore` or `NumberStore`, paths of files, or a function that returns
+            batches of sequences.
             These and grammars by EM, VB and CVB learn on the workers of Dask, too: from a bag, a
             column of lists, or a list of delayed partitions.
         y : list of sequences, default=None

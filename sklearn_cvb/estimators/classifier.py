@@ -170,7 +170,7 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
             name = "vocabulary"
         else:
             if isinstance(model, BaseHMM):
-                from sklearn_cvb.chain.numbers.series import cautions_of_rows
+                from sklearn_cvb.reading.series import cautions_of_rows
 
                 tell(cautions_of_rows(X))
             return model

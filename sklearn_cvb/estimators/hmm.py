@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import field
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
@@ -42,7 +43,7 @@ from sklearn_cvb.estimators.uncertainty import Confidence, Uncertainty
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
-from sklearn_cvb.learning.online import Batch, partial_fit, seen_by_fit
+from sklearn_cvb.learning.online import Batch, Running, partial_fit, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
 from sklearn_cvb.reading.validation import (
@@ -295,7 +296,6 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
     """
 
     _takes_dask = _takes_bulk = True
-    _module_of_parts = "sklearn_cvb.chain.symbols.parts"
     # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
     _why_no_weights = ""
     _unknown_words = "smooth"
@@ -313,6 +313,11 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
     # Reading
 
+    @property
+    def _module_of_parts(self) -> str:
+        family = "symbols" if self._observed.has_vocabulary else "numbers"
+        return f"sklearn_cvb.chain.{family}.parts"
+
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
         observed = self._observed
         self._check_parameters()
@@ -328,9 +333,18 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         return read
 
     def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        from sklearn_cvb.chain.symbols.stored_fits import read_in_bulk
+        read: Reading = self._on_disk(X).read_in_bulk(self, X, y)
+        return read
 
-        return read_in_bulk(self, X, y)
+    def _on_disk(self, X: Any) -> Any:
+        """The functions of `_observed` for X, a store: a module that is loaded when asked for."""
+        own = "symbols" if self._observed.has_vocabulary else "numbers"
+        if is_store(X) and X.holds != own:
+            raise InvalidParameterError(
+                f"X is a store of {X.holds}, and {type(self).__name__} learns {own}: set emission "
+                "to what is in it, or write another store (write_store, write_numbers)"
+            )
+        return import_module(f"sklearn_cvb.chain.{own}.stored_fits")
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -399,7 +413,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             averages=algorithm.averages,
             more=BesideCounts(end, numeric),
         )
-        if hasattr(type(self), "partial_fit") and not self._why_no_batches:
+        if hasattr(type(self), "partial_fit"):
             learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
             attributes["n_batches_seen_"] = 0
         attributes = {
@@ -425,19 +439,20 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
     # One batch after another, where an estimator has `partial_fit`
 
-    @property
-    def _why_no_batches(self) -> str:
-        if self._observed.has_vocabulary:
-            return ""
-        return (
-            f"partial_fit is for symbols: {type(self).__name__} learns numbers "
-            f"(emission={self.emission!r}) by fit"
-        )
+    _why_no_batches = ""
 
     def _algorithm_of_batches(self) -> Any:
         return self._algorithm()
 
-    _read_batch = symbols.read_batch
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+        if (learned.more.numeric is None) != self._observed.has_vocabulary:
+            before = "symbols" if learned.more.numeric is None else "numbers"
+            raise ValueError(
+                f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
+                "new model"
+            )
+        read: tuple[Reading, Running] = self._observed.read_batch(self, X, y, learned)
+        return read
 
     def _batch_of(self, read: Reading, state: Any) -> Batch:
         batch: Batch = read.problem.batch_of(state.unexplained)
@@ -457,10 +472,10 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        if samples is None and is_store(X) and self._observed.has_vocabulary:
-            from sklearn_cvb.chain.symbols.stored_sequences import log_likelihoods_of_store
-
-            return log_likelihoods_of_store(self, learned, X)
+        if samples is None and is_store(X):
+            found: tuple[np.ndarray, np.ndarray]
+            found = self._on_disk(X).log_likelihoods_of_store(self, learned, X)
+            return found
         reads, observed = self._observed.reads_under(self, learned, X, samples)
         return prediction.mean_likelihoods([read.log_z() for read in reads]), observed
 
@@ -611,9 +626,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         if where == "workers":
             return over_partitions(self, "predict", X, decoding=decoding)
         if where == "disk" and is_store(X):
-            from sklearn_cvb.chain.symbols.stored_sequences import states_of_store
-
-            found: Any = states_of_store(self, learned, X, decoding)
+            found: Any = self._on_disk(X).states_of_store(self, learned, X, decoding)
             return found
         read = observed.read_again(self, learned, X)
         path, log_p = prediction.paths(read, decoding)

@@ -9,9 +9,12 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
     Part,
     WordCounts,
     WordsOfTokens,
+    merged,
     parameters_of,
+    read_part,
     type_corpus_of,
 )
+from sklearn_cvb.chain.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.estimators.grammars import BasePCFG, attributes_of
 from sklearn_cvb.grammar import layout as layouts
 from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
@@ -29,6 +32,17 @@ from sklearn_cvb.learning.parts import (
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.reading.validation import InvalidParameterError
+
+# What is asked of a family in parts (see `vocabulary_pass.family_of`).
+__all__ = [
+    "lay_out",
+    "merged",
+    "read_in_shards",
+    "read_part",
+    "refuse_in_shards",
+    "shard_of",
+    "survey_of",
+]
 
 
 class Absent(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_cvb.chain.numbers.model import NumberWeights
+from sklearn_cvb.chain.numbers.e_step import NumberWeights
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.hmmlearn.base import HERE, Face, OfNormals, OfSymbols, rows

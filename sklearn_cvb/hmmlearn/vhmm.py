@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sklearn_cvb.chain.numbers.model import NumberWeights
+from sklearn_cvb.chain.numbers.e_step import NumberWeights
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,

@@ -213,7 +213,8 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
 
     Hidden Markov models that find their states without a dictionary or labels go through a batch in
     steps: a sequence, or a window of 100 tokens of a long one between borders of 10, is inferred
-    from the counts of all before it.
+    from the counts of all before it. Of numbers a batch is one step, and standard units, priors and
+    categories are those of the first batch.
 
     `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
     more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.
@@ -221,7 +222,7 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
     Parameters
     ----------
     X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        Or a `CorpusStore`, each of whose pieces is a batch.
+        Or a `CorpusStore` or `NumberStore`, each of whose pieces is a batch.
     y : list of sequences, default=None
         As in `fit`.
 
@@ -235,8 +236,6 @@ def partial_fit(self: _Estimator, X: Any, y: Any = None) -> _Estimator:
         If what fixes the layout of the counts (such as `n_components` or `tag_dictionary`) has
         changed, a label is none of the tags, or a concentration is to be learned ("auto",
         "hdp").
-    AttributeError
-        If observations are numbers.
     """
     for batch, labels in _batches_of(X, y):
         learn_batch(self, batch, labels)
@@ -401,8 +400,7 @@ def _check_streaming(estimator: Any, learned: Learned | None) -> None:
         )
     if learned is None:
         return
-    if learned.seen is None:
-        raise ValueError("partial_fit cannot go on from a fit to numbers: use a new model")
+    assert learned.seen is not None, "who has partial_fit leaves it"
     now = _layout_parameters(estimator)
     for key, value in learned.seen.parameters.items():
         if not are_same(value, now[key]):

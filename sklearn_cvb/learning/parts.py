@@ -198,8 +198,7 @@ class Shard:
     def _recovered(self, counts: Any, settings: SweepSettings, now: int) -> PartResult:
         """Shares under the counts of all, as if nothing were left out."""
         model, prior = self.model, self.model.prior(settings.hyper)
-        weights, _ = model.maximise(counts, prior, None)
-        found, _ = model.start(prior, weights, True)
+        found, _ = model.start(prior, self._from(counts, prior), True)
         shares = self._at(found.shares, now)
         if not found.total:
             # A start that does not say how probable its units are.
@@ -226,6 +225,10 @@ class Shard:
         return PartResult(found.counts, found.total, self.index.first + unexplained)
 
     # What families do in their own way
+
+    def _from(self, counts: Any, prior: Any) -> Any:
+        """What to start from under the counts of all."""
+        return self.model.maximise(counts, prior, None)[0]
 
     def _own(self, seed: Any) -> Any:
         """What this shard starts from, of what was drawn for all."""

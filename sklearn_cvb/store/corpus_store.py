@@ -1,7 +1,7 @@
 """A corpus on disk: memory-mapped codes, their tags and their states, read in pieces."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,7 @@ from sklearn_cvb.reading.validation import check_counts
 from sklearn_cvb.store.files import (
     CLASSES,
     CODE,
-    OFFSET,
-    STARTS,
+    COLUMNS,
     TAGS,
     TOKENS,
     WORDS,
@@ -24,10 +23,9 @@ from sklearn_cvb.store.files import (
     read_header,
     read_json,
 )
+from sklearn_cvb.store.number_store import NumberStore
+from sklearn_cvb.store.on_disk import BATCH_SIZE, StoredSequences
 from sklearn_cvb.store.scratch import Kept, Scratch, check_scratch
-
-# Tokens that a fit holds in memory at a time: some hundred megabytes.
-BATCH_SIZE = 1_000_000
 
 
 def open_store(
@@ -36,8 +34,8 @@ def open_store(
     batch_size: int = BATCH_SIZE,
     scratch: str | os.PathLike[str] | None = None,
     verify: bool = False,
-) -> "CorpusStore":
-    """Open a store that `write_store` has written; what it holds stays on the disk.
+) -> "CorpusStore | NumberStore":
+    """Open what `write_store` or `write_numbers` has written; what it holds stays on the disk.
 
     Parameters
     ----------
@@ -46,14 +44,16 @@ def open_store(
         How many tokens a fit, or a prediction, lays out in memory at a time.
     scratch : path or None, default=None
         Where a fit keeps what it lays out and, of collapsed variational Bayes, its posteriors: with
-        a dictionary 25 bytes a token, or 90. None for the folder of the store.
+        a dictionary 25 bytes a token, or 90; of numbers CVB keeps 8 for each step and state, and
+        what each sequence adds to the counts. None for the folder of the store.
     verify : bool, default=False
         Read all files and compare their checksums. Without, sizes are compared, and the checksums
         of all but tokens, offsets and tags, which are those that a fit compares.
 
     Returns
     -------
-    CorpusStore
+    CorpusStore or NumberStore
+        What it holds says which.
 
     Raises
     ------
@@ -70,10 +70,11 @@ def open_store(
             check_sum(path, name, header)
     if scratch is not None:
         check_scratch(Path(scratch))
-    return CorpusStore(path, header, batch_size, None if scratch is None else Path(scratch))
+    kind = NumberStore if COLUMNS in header.files else CorpusStore
+    return kind(path, header, batch_size, None if scratch is None else Path(scratch))
 
 
-class CorpusStore:
+class CorpusStore(StoredSequences):
     """Sequences on disk, as `open_store` gives them.
 
     ``len(store)`` is the number of sequences, ``store[i]`` an array of tokens, ``store[a:b]`` a
@@ -104,9 +105,6 @@ class CorpusStore:
         Where sequences begin among all tokens of the files.
     """
 
-    is_on_disk = True
-    starts: np.ndarray
-
     def __init__(
         self,
         folder: Path,
@@ -115,29 +113,13 @@ class CorpusStore:
         scratch: Path | None = None,
         span: tuple[int, int] | None = None,
     ) -> None:
-        self._header = header
-        self.folder: Path = folder
-        self.batch_size: int = batch_size
-        self.scratch: Path = folder if scratch is None else scratch
-        self._span = span or (0, header.n_sequences)
+        super().__init__(folder, header, batch_size, scratch, span)
         words = read_json(folder, WORDS, header)
         self.vocabulary: np.ndarray = as_array(words[: header.n_words])
         self.unknown: list[Any] = words[header.n_words :]
         self.classes: list[Any] = (
             read_json(folder, CLASSES, header) if CLASSES in header.files else []
         )
-        self._read_starts()
-
-    def _read_starts(self) -> None:
-        # Read, not mapped: a file that is truncated later would end the process.
-        begin, end = self._span
-        place = begin * OFFSET.itemsize
-        self.starts = np.fromfile(self.folder / STARTS, OFFSET, end + 1 - begin, offset=place)
-        if len(self.starts) < end + 1 - begin:
-            raise damaged(self.folder / STARTS, "it ends too early")
-        self._first, self._last = int(self.starts[0]), int(self.starts[-1])
-        if not 0 <= self._first < self._last <= self._header.n_tokens:
-            raise damaged(self.folder / STARTS, "its offsets are none of this store")
 
     @property
     def tokens(self) -> np.ndarray:
@@ -145,17 +127,9 @@ class CorpusStore:
         return np.memmap(self.folder / TOKENS, CODE, "r")[self._first : self._last]
 
     @property
-    def n_tokens(self) -> int:
-        """Number of tokens."""
-        return self._last - self._first
-
-    @property
     def tags(self) -> "StoredTags | None":
         """Tags of the tokens."""
         return StoredTags(self) if TAGS in self._header.files else None
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
 
     def __repr__(self) -> str:
         return (
@@ -169,60 +143,13 @@ class CorpusStore:
     def _types(self) -> list[Any]:
         return [*self.vocabulary.tolist(), *self.unknown, None]
 
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice):
-            begin, end, step = key.indices(len(self))
-            if step != 1:
-                raise ValueError(f"store[{key.start}:{key.stop}:{step}]: only steps of 1 are kept")
-            if begin >= end:
-                raise ValueError(f"store[{key.start}:{key.stop}] holds no sequence")
-            span = self._span[0] + begin, self._span[0] + end
-            return CorpusStore(self.folder, self._header, self.batch_size, self.scratch, span)
-        index = range(len(self))[key]
+    def _one(self, index: int) -> np.ndarray:
         types = self._types()
         return as_array([types[code] for code in self.corpus(index, index + 1).tokens.tolist()])
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Another process reads the files itself.
-        return {k: v for k, v in vars(self).items() if k != "starts"}
-
-    def __setstate__(self, state: Mapping[Any, Any]) -> None:
-        self.__dict__.update(state)
-        self._read_starts()
-
-    @property
-    def identity(self) -> tuple[int, ...]:
-        """What two stores with the same sequences have in common: checksums of all files."""
-        files = self._header.files
-        return (*self._span, *(files[name]["crc32"] for name in sorted(files)))
-
-    def check(self, *names: str) -> None:
-        """Raise StoreError where a file is not what was written; it is read once."""
-        for name in names:
-            check_sum(self.folder, name, self._header)
-
-    def longest(self) -> tuple[int, int]:
-        """The longest sequence, and its length."""
-        found = 0, 0
-        for begin, end in self.pieces():
-            lengths = np.diff(self.starts[begin : end + 1])
-            if lengths.max() > found[1]:
-                found = begin + int(lengths.argmax()), int(lengths.max())
-        return found
-
-    def pieces(self) -> list[tuple[int, int]]:
-        """Ranges of sequences of about `batch_size` tokens each, in order."""
-        begins = np.arange(self._first + self.batch_size, self._last, self.batch_size)
-        cuts = np.unique([0, *np.searchsorted(self.starts, begins), len(self)])
-        return list(pairwise(cuts.tolist()))
-
     def corpus(self, begin: int, end: int) -> Corpus:
         """The sequences [begin, end), in memory; StoreError if codes or offsets are impossible."""
-        starts = np.array(self.starts[begin : end + 1], np.int64) - self._first
-        if (np.diff(starts) < 1).any() or starts[0] < 0 or starts[-1] > self.n_tokens:
-            raise damaged(
-                self.folder / STARTS, f"offsets of sequences {begin} to {end} do not grow"
-            )
+        starts = self.offsets_of(begin, end)
         tokens = self._read(TOKENS, starts, len(self.vocabulary) + len(self.unknown))
         return Corpus(tokens, starts - starts[0], None, self.unknown)
 
@@ -284,7 +211,7 @@ class StoredStates:
 
     Parameters
     ----------
-    store : CorpusStore
+    store : CorpusStore or NumberStore
     classes : ndarray
         The states, or tags.
     path_of : callable
@@ -293,7 +220,7 @@ class StoredStates:
 
     def __init__(
         self,
-        store: CorpusStore,
+        store: StoredSequences,
         classes: np.ndarray,
         path_of: Callable[[int, int], np.ndarray],
     ) -> None:

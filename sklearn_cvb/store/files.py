@@ -1,8 +1,9 @@
 """The files of a store: what lies in its folder, and whether it is whole.
 
 A folder holds ``tokens.int32`` and ``starts.int64``, ``vocabulary.json`` and, where tokens have
-tags, ``tags.int32`` and ``classes.json``. ``store.json`` tells sizes and checksums of all of these
-and is written last. All numbers are little-endian.
+tags, ``tags.int32`` and ``classes.json``. Of numbers it holds ``numbers.float64`` (or
+``numbers.float32``), ``starts.int64`` and ``columns.json``. ``store.json`` tells sizes and
+checksums of all of these and is written last. All numbers are little-endian.
 """
 
 import glob
@@ -18,12 +19,14 @@ import numpy as np
 FORMAT, VERSION = "sklearn_cvb store", 1
 HEADER, TOKENS, STARTS, WORDS = "store.json", "tokens.int32", "starts.int64", "vocabulary.json"
 TAGS, CLASSES = "tags.int32", "classes.json"
+# Of numbers, by their type.
+NUMBERS, COLUMNS = {"float64": "numbers.float64", "float32": "numbers.float32"}, "columns.json"
 # Held by the process that writes, and gone when it is done.
 LOCK = "writing.lock"
 # Names of folders beside the place of a store: of one that is written, and, in the second, of the
 # one that it replaces for as long as that takes.
 UNFINISHED, REPLACED = ".unfinished", ".replaced-"
-FILES = frozenset({HEADER, TOKENS, STARTS, WORDS, TAGS, CLASSES, LOCK})
+FILES = frozenset({HEADER, TOKENS, STARTS, WORDS, TAGS, CLASSES, LOCK, COLUMNS, *NUMBERS.values()})
 CODE, OFFSET = np.dtype("<i4"), np.dtype("<i8")
 
 # Files are read for their checksum so many bytes at a time.

@@ -21,6 +21,10 @@ from sklearn_cvb.store.files import with_advice
 
 # Where arrays begin: on lines of the cache.
 _LINE = 64
+_NOT_PICKLED = (
+    "the state of a fit on a store lies in a temporary file and cannot be pickled: fit with "
+    "warm_start=False"
+)
 
 
 # Temporary folders, and the process that made each: a child has them, too, and leaves them alone.
@@ -83,10 +87,28 @@ class Kept:
         return _filled(self._template, data, lead)
 
     def __reduce__(self) -> Any:
-        raise TypeError(
-            "the state of a fit on a store lies in a temporary file and cannot be pickled: fit "
-            "with warm_start=False"
-        )
+        raise TypeError(_NOT_PICKLED)
+
+
+class Rows:
+    """A table in a scratch file: stretches of its rows are read, as copies, and written."""
+
+    def __init__(self, scratch: "Scratch", begin: int, shape: tuple[int, ...]) -> None:
+        self._scratch, self._begin, self.shape = scratch, begin, shape
+        self._size = int(np.prod(shape[1:], dtype=np.int64))
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        first, last, _ = rows.indices(self.shape[0])
+        found = np.empty((last - first, *self.shape[1:]))
+        self._scratch.read(found, self._begin + 8 * first * self._size)
+        return found
+
+    def __setitem__(self, rows: slice, values: np.ndarray) -> None:
+        first, _, _ = rows.indices(self.shape[0])
+        self._scratch.write(values, self._begin + 8 * first * self._size)
+
+    def __reduce__(self) -> Any:
+        raise TypeError(_NOT_PICKLED)
 
 
 def check_scratch(folder: Path) -> None:
@@ -123,18 +145,34 @@ class Scratch:
         template = _emptied(value, whole, arrays)
         # One line more, in which the last byte is written: the file is then as long as it says.
         length = _end_of(arrays) + _LINE
+        begin = self._taken(length)
+        for slot, array in arrays.values():
+            self.write(array, begin + slot.offset)
+        self.write(np.zeros(1, np.uint8), begin + length - 1)
+        return Kept(self, template, (begin, length))
+
+    def rows(self, shape: tuple[int, ...]) -> Rows:
+        """A table of float64 whose rows are read and written; OSError if the disk is full."""
+        return Rows(self, self._taken(8 * int(np.prod(shape, dtype=np.int64))), shape)
+
+    def _taken(self, length: int) -> int:
+        """So many bytes at the end; returns where they begin."""
         with self._lock:
             begin, self._end = self._end, self._end + length
         try:
             # Pages that the disk has no room for would end the process when they are written.
-            if hasattr(os, "posix_fallocate"):
+            if hasattr(os, "posix_fallocate") and length:
                 os.posix_fallocate(self.handle.fileno(), begin, length)
-            for slot, array in arrays.values():
-                self._write(array, begin + slot.offset)
-            self._write(np.zeros(1, np.uint8), begin + length - 1)
         except OSError as error:
             raise self._named(error) from error
-        return Kept(self, template, (begin, length))
+        return begin
+
+    def write(self, array: np.ndarray, place: int) -> None:
+        """Write an array from a byte on; OSError if the disk is full."""
+        try:
+            self._write(array, place)
+        except OSError as error:
+            raise self._named(error) from error
 
     def _write(self, array: np.ndarray, place: int) -> None:
         view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
@@ -142,6 +180,18 @@ class Scratch:
             self.handle.seek(place)
             while len(view):
                 view = view[self.handle.write(view) :]
+
+    def read(self, array: np.ndarray, place: int) -> None:
+        """Fill an array from a byte on."""
+        view = array.reshape(-1).view(np.uint8).data
+        with self._lock:
+            self.handle.seek(place)
+            while len(view):
+                # A `Scratch` is not buffered: it is read where it was written.
+                n_read = self.handle.readinto(view)  # type: ignore[attr-defined]
+                if not n_read:
+                    raise OSError("a temporary file ends before what was written there")
+                view = view[n_read:]
 
     def _named(self, error: OSError) -> OSError:
         if error.errno is None or not self._folder.is_dir():

@@ -2,10 +2,12 @@
 
 import os
 import tempfile
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,6 +34,7 @@ from sklearn_cvb.store.files import (
     write_header,
     write_json,
 )
+from sklearn_cvb.store.scratch import remove_temporary, temporary_folder
 from sklearn_cvb.store.sources import Batch, Reading, batches_of
 
 # Codes put in order at a time.
@@ -125,19 +128,39 @@ def write_store(
     (3, 5, ['a', 'duck', 'the'])
     >>> folder.cleanup()
     """
-    place = Path(folder)
-    _check_place(place, overwrite)
-    reading = Reading(column, tag_column, reader, tagged)
     given = None if vocabulary is None else _given(vocabulary)
+    begin = partial(_Writer, vocabulary=given, with_tags=tagged or tag_column is not None)
+    read = batches_of(batches, Reading(column, tag_column, reader, tagged))
+    written: Any = write_files(Path(folder), overwrite, begin, read)
+    return written
+
+
+def write_files(
+    place: Path, overwrite: bool, begin: Callable[[Path], "Writer"], batches: Iterator[Any]
+) -> Any:
+    """Write all batches beside a place, by the writer that begins there, and open what is there."""
+    _check_place(place, overwrite)
     with _aside(place, overwrite) as aside:
         try:
-            with closing(_Writer(aside, given or [], tagged or tag_column is not None)) as writer:
-                for batch in batches_of(batches, reading):
+            with closing(begin(aside)) as writer:
+                for batch in batches:
                     writer.append(batch)
-                writer.finish(None if given is None else len(given))
+                writer.finish()
         except OSError as error:
             raise _named(error, aside) from error
     return open_store(place)
+
+
+def temporary_store(write: Callable[[Path], Any]) -> Any:
+    """What is written into the folder for temporary files, which goes with what is returned."""
+    folder = temporary_folder()
+    try:
+        store = write(folder / "store")
+    except BaseException:
+        remove_temporary(folder)
+        raise
+    weakref.finalize(store, remove_temporary, folder)
+    return store
 
 
 def _given(vocabulary: Collection[Any]) -> list[Any]:
@@ -152,12 +175,26 @@ def _given(vocabulary: Collection[Any]) -> list[Any]:
     return given
 
 
-class _Writer:
+class Writer(Protocol):
     """The files of a store that is being written."""
 
-    def __init__(self, folder: Path, vocabulary: list[Any], with_tags: bool) -> None:
+    def append(self, batch: Any) -> None:
+        """Write some sequences."""
+
+    def finish(self) -> None:
+        """Write what tells of the files."""
+
+    def close(self) -> None:
+        """Close all files, also those of a broken-off write."""
+
+
+class _Writer:
+    """The files of a store of symbols that is being written."""
+
+    def __init__(self, folder: Path, vocabulary: list[Any] | None, with_tags: bool) -> None:
         self._folder, self._types, self._classes = folder, _Codes(), _Codes()
-        for code, word in enumerate(vocabulary):
+        self._n_given = None if vocabulary is None else len(vocabulary)
+        for code, word in enumerate(vocabulary or []):
             self._types[word] = code
         names = [TOKENS, STARTS, *([TAGS] if with_tags else [])]
         self._files = {name: Checked(folder / name) for name in names}
@@ -198,12 +235,12 @@ class _Writer:
         except TypeError:
             raise unhashable(values, np.append(0, np.cumsum(lengths)), kind) from None
 
-    def finish(self, n_words: int | None) -> None:
+    def finish(self) -> None:
         """Put codes in the order of the vocabulary, and write what tells of the files."""
         if not self._n_sequences:
             raise ValueError("there is nothing to write: the batches hold no sequence")
         files = {name: file.close() for name, file in self._files.items()}
-        words = list(self._types)
+        words, n_words = list(self._types), self._n_given
         if n_words is None:
             n_words = len(words)
             words = self._sorted(TOKENS, words, files)
@@ -360,7 +397,7 @@ def _named(error: OSError, folder: Path) -> OSError:
     if error.filename is not None or error.errno is None:
         return error
     advice = (
-        "a store takes 4 bytes a token and 8 a sequence, and twice that of tokens for a moment; "
+        "a store takes 4 bytes a token (twice that for a moment) or 8 a number, and 8 a sequence; "
         "make room, or choose a folder on another disk"
     )
     return with_advice(error, folder, "while a store was written", advice)

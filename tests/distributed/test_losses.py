@@ -168,11 +168,14 @@ def test_nothing_but_empty_partitions_is_told_as_here(client):
         EMHMM(2).fit([delayed([]), delayed([])])
 
 
+PARTS = "sklearn_cvb.chain.symbols.parts"
+
+
 def test_a_partition_that_reads_differently_is_noticed():
-    index, part = PartIndex(0, 0), workers.read(3, [["a", "b"]], None)
+    index, part = PartIndex(0, 0), workers.read(3, PARTS, [["a", "b"]], None)
     known = workers.origin(3, part)
-    assert known == workers.origin(3, workers.read(3, [["a", "b"]], None))
-    other = workers.read(3, [["a", "c"]], None)
+    assert known == workers.origin(3, workers.read(3, PARTS, [["a", "b"]], None))
+    other = workers.read(3, PARTS, [["a", "c"]], None)
     with pytest.raises(ValueError, match="partition 3 of X held other sequences when it was read"):
         workers.ask(None, other, (index, known), "a fit", ("facts",))
 
@@ -181,8 +184,8 @@ def test_a_partition_that_reads_differently_is_noticed():
 def test_without_a_scheduler_there_is_no_waiting(who):
     settings = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**settings) as cluster, Client(cluster) as client:
-        source = OnWorkers(client, [delayed([["a"]])], [None], Progress(0, 1))
-        source.count_words(parameters_of(EMHMM(1)))
+        source = OnWorkers(client, [delayed([["a"]])], [None], Progress(0, 1), PARTS)
+        source.survey(parameters_of(EMHMM(1)))
         (client if who == "client" else cluster).close()
         with pytest.raises(WorkersLost, match="the scheduler of Dask is gone"):
             source.make(None)

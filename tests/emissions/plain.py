@@ -23,6 +23,7 @@ from sklearn_cvb.emissions import (
     Regression,
     VonMises,
 )
+from sklearn_cvb.reading.moments import moments_of
 
 MEAN, STRENGTH, DEGREES = np.array([1.0, 90.0, -2.5]), 0.4, 4.5
 MATRIX = np.array([[0.8, 1.0, 0.01], [1.0, 90.0, 0.2], [0.01, 0.2, 0.02]])
@@ -579,7 +580,7 @@ class Bound(NamedTuple):
 
 
 def bound(case, n_states=2, seed=3):
-    family = case.emission.bind(case.table, n_states)
+    family = case.emission.bind(moments_of(case.table), n_states)
     observations = family.read(case.table)
     n_steps = len(case.table)
     posterior = soft(n_steps, n_states, seed)

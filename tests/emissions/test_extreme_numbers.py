@@ -9,6 +9,7 @@ from sklearn_cvb import EMHMM
 from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian, Multinomial, NegativeBinomial
 from sklearn_cvb.emissions.emission import OutsideSupport
+from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 
@@ -85,7 +86,7 @@ def test_a_perplexity_beyond_float64_is_infinite_without_more_ado():
 
 
 def test_counts_whose_log_probability_has_no_digits_are_refused():
-    family = NegativeBinomial(size=0.2).bind(np.ones((1, 1)), 2)
+    family = NegativeBinomial(size=0.2).bind(moments_of(np.ones((1, 1))), 2)
     family.read(np.array([[1e8]]))
     with pytest.raises(OutsideSupport, match="counts above 1e8 lose all digits"):
         family.read(np.array([[1.0], [2e8]]))

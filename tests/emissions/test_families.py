@@ -11,6 +11,7 @@ from sklearn_cvb.emissions.categorical import CategoricalFamily
 from sklearn_cvb.emissions.columns import MixedFamily
 from sklearn_cvb.emissions.emission import Observations
 from sklearn_cvb.emissions.poisson import NegativeBinomialScores
+from sklearn_cvb.reading.moments import moments_of
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 every_family = pytest.mark.parametrize("case", WHOLE.values(), ids=WHOLE)
@@ -208,7 +209,7 @@ def test_log_priors_are_those_of_scipy(case):
 def test_maximum_likelihood_has_the_moments_of_the_data():
     table, posterior = WHOLE["full"].table, np.ones((9, 1))
     for name, emission in (("full", Gaussian()), ("diag", Gaussian("diag"))):
-        family = emission.bind(table, 1)
+        family = emission.bind(moments_of(table), 1)
         whole = np.array([0, 9])
         statistics = family.statistics(family.read(table), posterior, whole)[0]
         shown = family.attributes(family.most_likely(statistics))
@@ -235,7 +236,7 @@ def test_default_prior_is_the_one_of_the_docstring(kind):
     posterior, whole = np.full((9, n_states), 1 / n_states), np.array([0, 9])
     values = []
     for emission in (Gaussian(kind), given):
-        family = emission.bind(table, n_states)
+        family = emission.bind(moments_of(table), n_states)
         values.append(
             family.log_evidence(family.statistics(family.read(table), posterior, whole)[0])
         )

@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
 from sklearn_cvb.emissions import Columns, Gaussian, Poisson
 from sklearn_cvb.emissions.gaussian_matrices import Point
+from sklearn_cvb.reading.moments import moments_of
 
 TYPES = ("full", "tied")
 
@@ -41,7 +42,7 @@ def learned(kind, covariance_type, X, **settings):
 def test_scores_are_those_of_what_is_observed(covariance_type):
     """Normal and Student's t densities of the observed columns, in the units of the data."""
     gaps, table = with_gaps()
-    family = Gaussian(covariance_type).bind(gaps, 2)
+    family = Gaussian(covariance_type).bind(moments_of(gaps), 2)
     units, whole = family.units, np.array([0, len(table)])
     posterior = np.random.default_rng(1).dirichlet([1, 1], len(table))
     statistics = family.statistics(family.read(table), posterior, whole)[0]
@@ -70,7 +71,7 @@ def test_scores_are_those_of_what_is_observed(covariance_type):
 
 def test_units_have_marginals_of_their_own():
     gaps, table = with_gaps(40)
-    family = Gaussian("full").bind(gaps, 2)
+    family = Gaussian("full").bind(moments_of(gaps), 2)
     posterior = np.random.default_rng(1).dirichlet([1, 1], 40)
     units = np.array([0, 11, 30, 40])
     own = family.statistics(family.read(table), posterior, units)
@@ -86,7 +87,7 @@ def test_moments_are_expected_given_what_is_observed(is_student):
     """Of one step with a missing value, by quadrature over that value."""
     rng = np.random.default_rng(3)
     gaps, table = with_gaps(30, 2)
-    family = Gaussian("full").bind(gaps, 2)
+    family = Gaussian("full").bind(moments_of(gaps), 2)
     posterior = rng.dirichlet([1, 1], 30)
     statistics = family.statistics(family.read(table), posterior, np.array([0, 30]))[0]
     point = family.most_likely(statistics)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters
 from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.emissions import AutoRegressive, Columns, Gaussian, Poisson, Regression, linear
+from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 KINDS = (EMHMM, VBHMM, CVBHMM, GibbsHMM)
@@ -56,7 +57,7 @@ def test_an_input_that_is_constant_leaves_a_gaussian():
     posterior = soft(30, 2)
     whole, families = np.array([0, 30]), []
     for emission, own in ((Gaussian("full"), table[:, :2]), (Regression([2]), table)):
-        family = emission.bind(own, 2)
+        family = emission.bind(moments_of(own), 2)
         observations = family.read(own)
         statistics = family.statistics(observations, posterior, whole)[0]
         scores = family.predictive(statistics), family.expected(statistics)
@@ -105,7 +106,7 @@ def test_default_priors_are_those_of_the_docstrings():
             "covariance_prior": np.diag(table[:, 3 - n :].var(axis=0)) * 3 ** (-2 / n),
         }
         for one in (emission, clone(emission).set_params(**given)):
-            family = one.bind(table, 3)
+            family = one.bind(moments_of(table), 3)
             statistics = family.statistics(family.read(table), posterior, whole)[0]
             values.append(family.log_evidence(statistics))
     assert values[0] == pytest.approx(values[1], rel=1e-12)

@@ -6,6 +6,7 @@ from emissions.plain import CASES, scores_of, soft, without_prior
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian, Poisson
+from sklearn_cvb.reading.moments import moments_of
 
 KINDS = ("full", "tied", "diag", "spherical")
 WHOLE = np.array([0, 40])
@@ -13,7 +14,7 @@ WHOLE = np.array([0, 40])
 
 def fitted(emission, table, n_states=2, seed=3):
     """Family, statistics under soft posteriors, and the observations."""
-    family = emission.bind(table, n_states)
+    family = emission.bind(moments_of(table), n_states)
     observations, posterior = family.read(table), soft(len(table), n_states, seed)
     statistics = family.statistics(observations, posterior, np.array([0, len(table)]))[0]
     return family, statistics, observations
@@ -70,7 +71,7 @@ def test_precisions_are_the_inverses_of_covariances(kind):
 def test_a_state_of_one_step_has_the_smallest_variance(kind):
     """In every direction: a share of the columns' variances."""
     table = numbers()
-    family = Gaussian(kind, reg_covar=1e-4).bind(table, 2)
+    family = Gaussian(kind, reg_covar=1e-4).bind(moments_of(table), 2)
     posterior = np.zeros((40, 2))
     posterior[0, 1] = 1.0
     # All others are missing from both.
@@ -94,7 +95,7 @@ def test_floors_of_the_others():
     posterior[0, 0] = posterior[1, 1] = 1.0
 
     def likeliest(emission):
-        family = emission.bind(table, 2)
+        family = emission.bind(moments_of(table), 2)
         statistics = family.statistics(family.read(table), posterior, WHOLE)[0]
         return family.attributes(family.most_likely(statistics))
 
@@ -109,7 +110,7 @@ def test_floors_of_the_others():
 @pytest.mark.parametrize("name", [name for name in CASES if not name.startswith("tied")])
 def test_states_without_a_step_keep_their_parameters(name):
     case = CASES[name]
-    family = without_prior(case.emission).bind(case.table, 2)
+    family = without_prior(case.emission).bind(moments_of(case.table), 2)
     observations, whole = family.read(case.table), np.array([0, 9])
     both = np.full((9, 2), 0.5)
     both[:4, 0], both[:4, 1] = 0.9, 0.1
@@ -140,8 +141,8 @@ def test_a_sphere_stays_one_where_a_column_is_missing():
 
 def test_a_sphere_takes_one_number_for_its_prior():
     with pytest.raises(ValueError, match="covariance_prior must be one number"):
-        Gaussian("spherical", covariance_prior=[1.0, 2.0, 1.0]).bind(numbers(), 2)
-    family = Gaussian("spherical", covariance_prior=[2.0, 2.0, 2.0]).bind(numbers(), 2)
+        Gaussian("spherical", covariance_prior=[1.0, 2.0, 1.0]).bind(moments_of(numbers()), 2)
+    family = Gaussian("spherical", covariance_prior=[2.0, 2.0, 2.0]).bind(moments_of(numbers()), 2)
     assert family.prior.scale[0] > 0
 
 
@@ -168,7 +169,7 @@ ODD = {
 def test_odd_columns_leave_everything_finite(name, kind):
     table = ODD[name]()
     n_steps = len(table)
-    family = Gaussian(kind).bind(table, 3)
+    family = Gaussian(kind).bind(moments_of(table), 3)
     observations, whole = family.read(table), np.array([0, n_steps])
     hard = np.eye(3)[np.arange(n_steps) % 3]
     for posterior in (soft(n_steps, 3), hard, np.eye(3)[np.zeros(n_steps, int)]):

@@ -406,7 +406,7 @@ def test_a_fit_goes_on_from_its_checkpoint(kind, store, tmp_path):
     [
         (GibbsHMM(2), r"GibbsHMM keeps samples of all tokens in memory: pass list\(store\)"),
         (CVBHMM(2, update="token"), "use update='sequence'"),
-        (EMHMM(2, emission="gaussian"), "a store holds symbols"),
+        (EMHMM(2, emission="gaussian"), "X is a store of symbols"),
         (EMHMM(2, init=[np.ones((3, 2))]), "give the name of a start, HMMParameters, or"),
         (EMHMM(2, emission=Symbols(vocabulary=["the"], handle_unknown="error")), "unknown word"),
         (EMHMM(2, alpha=-1.0), "alpha"),

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import tempfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,8 +22,8 @@ from sklearn_cvb import (
     open_store,
     write_store,
 )
-from sklearn_cvb.chain.symbols.stored_fits import temporary_store
 from sklearn_cvb.store import StoreError
+from sklearn_cvb.store.writing import temporary_store
 
 
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
@@ -176,7 +177,7 @@ def test_a_process_that_is_terminated_leaves_no_temporary_store(tmp_path, monkey
     monkeypatch.setattr(os, "kill", lambda *asked: killed.append(asked))
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
-        store = temporary_store([["a", "b"]] * 3)
+        store = temporary_store(partial(write_store, [["a", "b"]] * 3))
         (folder,) = tmp_path.iterdir()
         assert store.folder.parent == folder
         signal.raise_signal(signal.SIGTERM)
@@ -185,7 +186,7 @@ def test_a_process_that_is_terminated_leaves_no_temporary_store(tmp_path, monkey
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         del store
-        temporary_store([["a"]])
+        temporary_store(partial(write_store, [["a"]]))
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
         assert list(tmp_path.iterdir()) == []
     finally:

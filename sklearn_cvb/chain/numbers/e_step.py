@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.numbers.series import Categories
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain import side_by_side
@@ -20,8 +19,9 @@ from sklearn_cvb.kernels.chain.log_space import (
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.learning.model import Drawn, Inferred
+from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.threads import even_pieces, on_threads
-from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.series import Categories
 
 # What is learned from
 
@@ -31,18 +31,27 @@ class NumericProblem(NamedTuple):
 
     # Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
     # depends on another each step is a sequence of its own.
-    corpus: Corpus
-    given: Corpus  # as it was read
+    corpus: Any  # a `Corpus`, or what a store knows of it
+    given: Any  # as it was read
     observations: Any  # what the family reads
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
     names: list[Any] | None  # of the columns, where frames were given
     categories: Categories  # of columns of text
     is_table: bool  # whether X was a 2-D array of single numbers
-    start: np.ndarray | None  # posteriors (n_steps, K) of a fitted model given as a start
+    start: Any  # posteriors (n_steps, K) of a fitted model given as a start, or None
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     any_choice: bool = True  # steps may take any state: all but those whose states are known
+    is_part: bool = False  # whether other sequences are elsewhere
+
+    def pieces(self) -> list[tuple[int, int]]:
+        """Ranges of sequences that are inferred together."""
+        return even_pieces(self.corpus.starts, _PIECE)
+
+    def room(self, shape: tuple[int, ...]) -> Any:
+        """Place for what units keep between sweeps."""
+        return np.empty(shape)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -51,6 +60,11 @@ class NumericProblem(NamedTuple):
             *(self.corpus.starts, self.observations, self.known, self.settings),
             *(self.cells.n_states, self.cells.topology),
         )
+
+    def batch_of(self, unexplained: np.ndarray) -> Batch:
+        """How much there is to learn from."""
+        lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
+        return Batch(int(lengths.sum()), len(lengths), np.empty(0, np.int64))
 
     def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
         """Indices of given sequences from those of `corpus`."""
@@ -78,6 +92,8 @@ def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
 
 # Sequences are inferred together up to so many steps: their tables stay in the cache.
 _PIECE = 16384
+# Counts of so many pieces are there at a time before they are added.
+_ADDED = 256
 # What is below may have lost digits; what steps of at least this probability add outweighs it.
 _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
 # So many sequences, of so many steps in all, are worth a kernel that takes them side by side.
@@ -107,6 +123,14 @@ def chain_of(weights: Weights, n_states: int) -> Chain:
         end = np.ascontiguousarray(weights.transition[:n_states, n_states])[None]
     transition = np.ascontiguousarray(weights.transition[:n_states, :n_states])
     return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
+
+
+class NumberWeights(NamedTuple):
+    """Weights of the chain, and what states emit."""
+
+    chain: Weights
+    scores: Scores | None = None  # None where the counts were expected under none
+    point: Any = None  # EM: parameters of the emissions
 
 
 class Scored(NamedTuple):
@@ -362,7 +386,7 @@ def expectation(
     chain = chain_of(weights, n_states)
 
     is_large = starts[-1] >= _FEWEST_STEPS
-    pieces, own = even_pieces(starts, _PIECE), threading.local()
+    pieces, own = problem.pieces(), threading.local()
 
     def part(first: int, last: int) -> Inferred:
         begin, end = starts[first], starts[last]
@@ -381,13 +405,22 @@ def expectation(
         counts = counts_of(found, scored.observations, problem, inside, scores)
         return Inferred(counts, float(found.log_z[explained].sum()), lost)
 
-    shares = on_threads(part, pieces, n_jobs)
-    counts, *others = [share.counts for share in shares]
-    for other in others:
-        for table, more in zip(counts, other, strict=True):
-            table += more
-    unexplained = np.concatenate([share.unexplained for share in shares])
-    return Inferred(counts, sum(share.total for share in shares), unexplained)
+    counts, total, lost = None, 0.0, []
+    for i in range(0, len(pieces), _ADDED):
+        for share in on_threads(part, pieces[i : i + _ADDED], n_jobs):
+            counts = in_place(counts, share.counts)
+            total += share.total
+            lost.append(share.unexplained)
+    return Inferred(counts, total, np.concatenate(lost))
+
+
+def in_place(counts: HMMCounts | None, more: HMMCounts) -> HMMCounts:
+    """Counts (None: of nothing) with those of one more piece in them."""
+    if counts is None:
+        return more
+    for table, others in zip(counts, more, strict=True):
+        table += others
+    return counts
 
 
 def counts_of(
@@ -410,9 +443,11 @@ def counts_of(
     return HMMCounts(start, transition, statistics)
 
 
-def independent(problem: NumericProblem, posterior: np.ndarray, units: np.ndarray) -> Found:
+def independent(
+    posterior: np.ndarray, starts: np.ndarray, units: np.ndarray, cells: Cells
+) -> Found:
     """Posteriors of independent steps, with the products of neighbours as pairs, by unit."""
-    starts, n = problem.corpus.starts, problem.cells.n_emitting
+    n = cells.n_emitting
     pairs = np.zeros((len(units) - 1, n, n))
     begins = np.zeros(len(posterior), bool)
     begins[starts[:-1]] = True
@@ -422,7 +457,7 @@ def independent(problem: NumericProblem, posterior: np.ndarray, units: np.ndarra
         right = slice(left.start + 1, end)
         inside = ~begins[right]
         pairs[u] = posterior[left][inside].T @ posterior[right][inside]
-    topology = problem.cells.topology
+    topology = cells.topology
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
     return Found(posterior, pairs, np.zeros(len(starts) - 1))
@@ -510,6 +545,13 @@ def drawn_path(
     path, chance = np.empty(len(logs), np.int32), np.empty(n_states)
     draw_paths(moves, lattice, starts, rng, logs.ravel(), chance, path)
     return path.astype(np.int64)
+
+
+def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A state for each row of probabilities, the last axis."""
+    levels = np.cumsum(probabilities, axis=-1)
+    drawn = rng.random((*levels.shape[:-1], 1)) * levels[..., -1:]
+    return np.minimum((levels <= drawn).sum(axis=-1), levels.shape[-1] - 1)
 
 
 def counts_of_path(path: np.ndarray, problem: NumericProblem, observations: Any) -> HMMCounts:

@@ -7,6 +7,7 @@ inferred from the statistics as they stood before the group; groups follow one a
 one sequence are in one group: messages run through all of it.
 """
 
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     Scored,
     filtered,
+    in_place,
     independent,
     infer,
 )
@@ -31,12 +33,21 @@ _WINDOW, _FEWEST_WINDOWS = 100, 10
 _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
 
 
+# First and last sequence, first and last unit.
+Group = tuple[int, int, int, int]
+
+
 class Layout(NamedTuple):
     """What is left out at a time."""
 
     units: np.ndarray  # where units begin among all steps
-    groups: list[tuple[int, int, int, int]]  # first and last sequence, first and last unit
+    groups: list[Group]
     block_length: int | None
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """First and last sequence of each group."""
+        return [(first, last) for first, last, _, _ in self.groups]
 
 
 class Units(NamedTuple):
@@ -47,13 +58,30 @@ class Units(NamedTuple):
     pairs: np.ndarray  # (n_units, K, K)
     statistics: np.ndarray  # (n_units, S, K)
 
+    @property
+    def is_stored(self) -> bool:
+        """Whether the tables are on the disk."""
+        return not isinstance(self.posterior, np.ndarray)
 
-def layout_for(problem: NumericProblem, block_length: int | None) -> Layout:
-    """Whole sequences; windows where asked for, or where one sequence is most of the data."""
+
+class Unkept(NamedTuple):
+    """In the place of units whose tables are too large to be saved."""
+
+
+def window_for(longest: int, n_steps: int) -> int | None:
+    """The length of windows where one sequence is most of the data; else None."""
+    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS)) if 2 * longest > n_steps else None
+
+
+def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool = False) -> Layout:
+    """Whole sequences; windows where asked for, or where one sequence is most of the data.
+
+    Not of all that `is_known`, where there were batches before.
+    """
     starts = problem.corpus.starts
     lengths = np.diff(starts)
-    if block_length is None and 2 * lengths.max() > lengths.sum():
-        block_length = min(_WINDOW, -(-int(lengths.max()) // _FEWEST_WINDOWS))
+    if block_length is None and not (is_known or problem.is_part):
+        block_length = window_for(int(lengths.max()), int(lengths.sum()))
     units = starts
     if block_length is not None:
         begins = [np.arange(begin, end, block_length) for begin, end in pairwise(starts)]
@@ -107,22 +135,66 @@ def chain_without(
     return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
 
 
-def first_units(problem: NumericProblem, posterior: np.ndarray, block_length: int | None) -> Units:
-    """Independent steps in the units that are left out."""
+def room_for_units(layout: Layout, problem: NumericProblem) -> Units:
+    """Place for what units add."""
+    n, n_units = problem.cells.n_emitting, len(layout.units) - 1
+    posterior, pairs = problem.room((int(layout.units[-1]), n)), problem.room((n_units, n, n))
+    return Units(layout, posterior, pairs, problem.room((n_units, problem.family.n_statistics, n)))
+
+
+def with_known(statistics: np.ndarray, prior: Prior) -> np.ndarray:
+    """Statistics, with those that a prior has of batches before."""
+    return statistics + prior.emission if prior.emission.size else statistics
+
+
+def first_units(
+    problem: NumericProblem,
+    posteriors: Callable[[list[tuple[int, int]]], Iterable[np.ndarray]],
+    block_length: int | None,
+) -> Units:
+    """Independent steps in the units that are left out, from posteriors of ranges of sequences."""
     layout = layout_for(problem, block_length)
-    found = independent(problem, posterior, layout.units)
-    statistics = problem.family.statistics(problem.observations, posterior, layout.units)
-    return Units(layout, posterior, found.pairs, statistics)
+    found = room_for_units(layout, problem)
+    for group, posterior in zip(layout.groups, posteriors(layout.ranges), strict=True):
+        steps, units, starts, bounds = _place_of(group, layout, problem)
+        found.posterior[steps] = posterior
+        found.pairs[units] = independent(posterior, starts, bounds, problem.cells).pairs
+        observations = problem.observations.part(steps.start, steps.stop)
+        found.statistics[units] = problem.family.statistics(observations, posterior, bounds)
+    return found
+
+
+def inferred_units(
+    problem: NumericProblem, block_length: int | None, counts: HMMCounts, prior: Prior
+) -> Units:
+    """All units inferred from the same counts, nothing left out: where a lost fit goes on."""
+    layout = layout_for(problem, block_length, prior.emission.size > 0)
+    found, size = room_for_units(layout, problem), len(counts.start)
+    nothing = HMMCounts(np.zeros((1, size)), np.zeros((1, size, size)), np.empty(0))
+    chain = chain_without(counts, nothing, prior, problem)
+    scores = problem.family.predictive(with_known(counts.emission, prior))
+    for group in layout.groups:
+        steps, units, starts, bounds = _place_of(group, layout, problem)
+        scored = problem.scored(scores, steps.start, steps.stop, bounds)
+        own = infer(chain, scored, starts, bounds, by_unit=True)
+        found.posterior[steps], found.pairs[units] = own.posterior, own.pairs
+        found.statistics[units] = problem.family.statistics(
+            scored.observations, own.posterior, bounds, scores
+        )
+    return found
 
 
 def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
     """Counts and statistics that all units add up to."""
-    found = Found(shares.posterior, shares.pairs, np.empty(0))
-    units = shares.layout.units
-    own = counts_by_unit(found, problem.corpus.starts, units, problem.cells.has_end)
-    return HMMCounts(
-        own.start.sum(axis=0), own.transition.sum(axis=0), shares.statistics.sum(axis=0)
-    )
+    total: HMMCounts | None = None
+    for group in shares.layout.groups:
+        steps, units, starts, bounds = _place_of(group, shares.layout, problem)
+        found = Found(shares.posterior[steps], shares.pairs[units], np.empty(0))
+        own = counts_by_unit(found, starts, bounds, problem.cells.has_end)
+        tables = own.start, own.transition, shares.statistics[units]
+        total = in_place(total, HMMCounts(*(table.sum(axis=0) for table in tables)))
+    assert total is not None, "there is a sequence"
+    return total
 
 
 def sweep(
@@ -139,9 +211,7 @@ def sweep(
         statistics = problem.family.statistics(
             scored.observations, found.posterior, bounds, scored.scores
         )
-        first, last, first_unit, last_unit = group
-        inside = slice(problem.corpus.starts[first], problem.corpus.starts[last])
-        units = slice(first_unit, last_unit)
+        inside, units, _, _ = _place_of(group, shares.layout, problem)
         after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
         counts.start[:] += (after.start - own.start).sum(axis=0)
         counts.transition[:] += (after.transition - own.transition).sum(axis=0)
@@ -150,7 +220,7 @@ def sweep(
         shares.pairs[units], shares.statistics[units] = found.pairs, statistics
         explained = np.isfinite(found.log_z)
         total += found.log_z[explained].sum()
-        lost.append(first + np.flatnonzero(~explained))
+        lost.append(group[0] + np.flatnonzero(~explained))
     return total, np.concatenate(lost)
 
 
@@ -165,10 +235,15 @@ def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProble
 
 
 def resumed(shares: Units, problem: NumericProblem, block_length: int | None) -> Units | None:
-    """Units to go on with, also after Ctrl-C; None where now other units are left out."""
+    """Units to go on with, also after Ctrl-C; None where now other units are left out.
+
+    Those on the disk are not copied.
+    """
     layout = layout_for(problem, block_length)
     if not np.array_equal(layout.units, shares.layout.units):
         return None
+    if shares.is_stored:
+        return shares
     return Units(shares.layout, *(table.copy() for table in shares[1:]))
 
 
@@ -182,25 +257,41 @@ class Without(NamedTuple):
     own: HMMCounts
 
 
+class _Place(NamedTuple):
+    """Where a group lies, and where its sequences and its units begin among its steps."""
+
+    steps: slice
+    units: slice
+    starts: np.ndarray
+    bounds: np.ndarray
+
+
+def _place_of(group: Group, layout: Layout, problem: NumericProblem) -> _Place:
+    first, last, first_unit, last_unit = group
+    starts, bounds = (
+        problem.corpus.starts[first : last + 1],
+        layout.units[first_unit : last_unit + 1],
+    )
+    begin, end = int(starts[0]), int(starts[-1])
+    return _Place(slice(begin, end), slice(first_unit, last_unit), starts - begin, bounds - begin)
+
+
 def _without(
-    group: tuple[int, int, int, int],
+    group: Group,
     shares: Units,
     counts: HMMCounts,
     prior: Prior,
     problem: NumericProblem,
 ) -> Without:
     """What is known of a group's units from all counts but those of each."""
-    first, last, first_unit, last_unit = group
-    begin, end = problem.corpus.starts[first], problem.corpus.starts[last]
-    starts = problem.corpus.starts[first : last + 1] - begin
-    bounds = shares.layout.units[first_unit : last_unit + 1] - begin
-    units = slice(first_unit, last_unit)
-    before = Found(shares.posterior[begin:end], shares.pairs[units], np.empty(0))
+    steps, units, starts, bounds = _place_of(group, shares.layout, problem)
+    before = Found(shares.posterior[steps], shares.pairs[units], np.empty(0))
     own = counts_by_unit(before, starts, bounds, problem.cells.has_end)
     chain = chain_without(counts, own, prior, problem)
     others = counts.emission - shares.statistics[units]
-    if len(shares.layout.units) == 2:
+    if len(shares.layout.units) == 2 and not problem.is_part:
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
-    scored = problem.scored(problem.family.predictive(others), begin, end, bounds)
+    scores = problem.family.predictive(with_known(others, prior))
+    scored = problem.scored(scores, steps.start, steps.stop, bounds)
     return Without(chain, scored, starts, bounds, own)

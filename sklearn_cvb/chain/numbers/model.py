@@ -1,6 +1,8 @@
 """Chains of states that emit numbers, as models: what all algorithms ask of them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,24 +12,27 @@ from sklearn_cvb.chain.calibration import counts_by_unit, free_rows, weights_at
 from sklearn_cvb.chain.concentrations import draw_hyper, learn
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
+    NumberWeights,
     NumericProblem,
-    chain_of,
     counts_of,
     counts_of_path,
+    drawn_columns,
     drawn_structures,
     expectation,
+    in_place,
     independent,
-    infer,
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     Units,
+    Unkept,
     counts_of_units,
     first_units,
+    inferred_units,
     resumed,
     score,
     sweep,
 )
-from sklearn_cvb.chain.numbers.series import Categories
+from sklearn_cvb.chain.numbers.starts import given_start, posteriors_under, starting_posteriors
 from sklearn_cvb.chain.parameters import (
     Concentrations,
     HMMCounts,
@@ -35,162 +40,22 @@ from sklearn_cvb.chain.parameters import (
     divergence,
     exp_expected_log,
     going_on,
-    kept_to_topology,
     log_prior_density,
     posterior_mean,
     prior_of,
     tied,
     uniform_weights,
 )
-from sklearn_cvb.chain.starts import given_weights, posterior_arrays
 from sklearn_cvb.chain.state_merging import MERGED, holds_tokens, joined_counts, merged_state
+from sklearn_cvb.chain.symbols.vocabulary_growth import added_to
 from sklearn_cvb.chain.traces import Sampled, log_joint, noted
-from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.dirichlet import FreeRows
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
-from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.reading.series import Categories
 from sklearn_cvb.settings import HMMParameters
-
-# Where a chain starts: posteriors of the training steps
-
-_STARTS = ("kmeans", "token")
-# So many steps tell where the clusters are.
-_SAMPLE = 20_000
-
-
-def starting_posterior(problem: NumericProblem, init: Any, rng: np.random.Generator) -> np.ndarray:
-    """Posteriors (n_steps, K) to start from, kept to what the topology allows."""
-    init = "kmeans" if init is None else init
-    if isinstance(init, str):
-        if init not in _STARTS:
-            raise InvalidParameterError(
-                f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
-                "fitted model or None"
-            )
-        if init == "kmeans":
-            posterior = _clusters(problem, rng)
-        else:
-            # From Dirichlet(1), independently.
-            shape = (len(problem.corpus.tokens), problem.cells.n_emitting)
-            drawn = rng.standard_exponential(shape)
-            posterior = drawn / drawn.sum(axis=1, keepdims=True)
-    elif problem.start is not None:
-        posterior = problem.start
-    elif isinstance(init, HMMParameters):
-        posterior = _posterior_under(problem, given_start(problem, init, rng))
-    else:
-        arrays = posterior_arrays(init, problem.given.starts, problem.cells.n_emitting)
-        for i, array in enumerate(arrays):
-            if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
-                raise ValueError(
-                    f"init[{i}] must give each step non-negative probabilities that sum to 1"
-                )
-        posterior = np.concatenate(arrays)
-    topology = problem.cells.topology
-    if topology is not None:
-        # No sequence begins in a state where none may.
-        first, n = problem.corpus.starts[:-1], problem.cells.n_emitting
-        posterior = posterior.copy()
-        allowed = topology.start[:n]
-        kept = posterior[first] * allowed
-        kept[kept.sum(axis=1) == 0] = allowed
-        posterior[first] = kept / kept.sum(axis=1, keepdims=True)
-    if problem.known is not None:
-        told = np.flatnonzero(problem.known >= 0)
-        posterior = posterior.copy()
-        posterior[told] = 0.0
-        posterior[told, problem.known[told]] = 1.0
-    # Kernels take rows; what a user gives may be laid out by columns.
-    return np.ascontiguousarray(posterior)
-
-
-def given_start(
-    problem: NumericProblem, given: HMMParameters, rng: np.random.Generator
-) -> "NumberWeights":
-    """Weights to start from: what is given, and clusters where nothing of emissions is."""
-    family = problem.family
-    chain = kept_to_topology(given_weights(given, problem.cells, None, rng), problem.cells)
-    if given.numeric:
-        point = family.point_of(given.numeric)
-    else:
-        posterior = starting_posterior(problem, None, rng)
-        whole = np.array([0, len(posterior)])
-        point = family.mean(family.statistics(problem.observations, posterior, whole)[0])
-    return NumberWeights(tied(chain, problem.cells), family.at(point), point)
-
-
-def _posterior_under(problem: NumericProblem, weights: "NumberWeights") -> np.ndarray:
-    """Posteriors (n_steps, K); of what these weights rule out equal ones."""
-    assert weights.scores is not None, "they score steps"
-    n, starts = problem.cells.n_emitting, problem.corpus.starts
-    whole = np.array([0, starts[-1]])
-    scored = problem.scored(weights.scores, 0, int(starts[-1]), whole)
-    found = infer(chain_of(weights.chain, n), scored, starts, whole, by_unit=False)
-    lost = np.repeat(np.isneginf(found.log_z), np.diff(starts))
-    return np.where(lost[:, None], 1.0 / n, found.posterior)
-
-
-def _clusters(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
-    """One cluster of steps for each state, by k-means on columns in standard units, or lines."""
-    n_states = problem.cells.n_emitting
-    if problem.family.clusters is None:
-        found = _clusters_of_values(problem, rng)
-    else:
-        found = problem.family.clusters(problem.observations, problem.known, rng)
-    # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
-    return 0.2 / n_states + 0.8 * found
-
-
-def _clusters_of_values(problem: NumericProblem, rng: np.random.Generator) -> np.ndarray:
-    """Ones where each step's cluster is."""
-    from sklearn.cluster import KMeans
-
-    values = _as_table(problem.observations)
-    deviation = values.std(axis=0)
-    values = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    n_states = problem.cells.n_emitting
-    sample = values
-    if len(values) > _SAMPLE:
-        sample = values[rng.choice(len(values), _SAMPLE, replace=False)]
-    n_clusters = min(n_states, len(np.unique(sample, axis=0)))
-    seed = int(rng.integers(2**31 - 1))
-    begin: Any = "k-means++"
-    if problem.known is not None and n_clusters == n_states:
-        # Means of the steps whose states are known, and any step elsewhere.
-        begin = values[rng.choice(len(values), n_states)]
-        for state in np.unique(problem.known[problem.known >= 0]):
-            begin[state] = values[problem.known == state].mean(axis=0)
-    found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(sample)
-    return np.eye(n_states)[found.predict(values)]
-
-
-def _as_table(observations: Any) -> np.ndarray:
-    """All columns side by side."""
-    if isinstance(observations, MixedObservations):
-        return np.hstack([_as_table(part) for part in observations.parts])
-    return observations.values
-
-
-def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:
-    """Posteriors (n_steps, K) of the training steps under a fitted model."""
-    if not hasattr(init, "counts_"):
-        raise ValueError(
-            "init is a model that is not fitted (clone unfits it: wrap it in "
-            "sklearn.frozen.FrozenEstimator to keep it through a search)"
-        )
-    found = list(init.predict_proba(X))
-    lengths = np.diff(corpus.starts)
-    posterior = np.concatenate([table[:n] for table, n in zip(found, lengths, strict=True)])
-    if posterior.shape[1] != n_states:
-        raise ValueError(
-            f"init is a model with {posterior.shape[1]} states, this one has {n_states}"
-        )
-    return posterior
-
 
 # Sampling
 
@@ -201,13 +66,6 @@ def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) 
     drawn = np.where((counts + prior > 0) & (drawn == 0), 1e-300, drawn)
     total = drawn.sum(axis=-1, keepdims=True)
     return drawn / np.where(total > 0, total, 1.0)
-
-
-def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A state for each row of probabilities, the last axis."""
-    levels = np.cumsum(probabilities, axis=-1)
-    drawn = rng.random((*levels.shape[:-1], 1)) * levels[..., -1:]
-    return np.minimum((levels <= drawn).sum(axis=-1), levels.shape[-1] - 1)
 
 
 # What predictions need of the emissions
@@ -226,6 +84,7 @@ class Fitted(NamedTuple):
     # "point": densities under the point; "expected": expected for states and predictive for
     # likelihoods; "predictive": predictive for both.
     reads: str
+    settings: bytes = b""  # the emission as it was set, pickled
 
 
 def densities(
@@ -240,14 +99,6 @@ def densities(
 
 
 # The model
-
-
-class NumberWeights(NamedTuple):
-    """Weights of the chain, and what states emit."""
-
-    chain: Weights
-    scores: Scores | None = None  # None where the counts were expected under none
-    point: Any = None  # EM: parameters of the emissions
 
 
 class Kept(NamedTuple):
@@ -283,6 +134,11 @@ class NumberChain(Model):
         """The layout of start and transitions."""
         return self.problem.cells
 
+    def in_a_shard(self, window: int | None) -> "NumberChain":
+        """The same on one thread, with windows that whoever knows all series has chosen."""
+        own = window if self.block_length is None else self.block_length
+        return replace(self, block_length=own, n_threads=1)
+
     # Concentrations and prior
 
     def hyper(self) -> Concentrations:
@@ -307,16 +163,22 @@ class NumberChain(Model):
         """The generator: starts draw where clusters begin, or for every step."""
         return rng
 
-    def _first_posterior(self, rng: np.random.Generator) -> np.ndarray:
+    def _first_posteriors(
+        self, rng: np.random.Generator, ranges: list[tuple[int, int]]
+    ) -> Iterator[np.ndarray]:
         """Posteriors (n_steps, K) to start from, under joined states or as `init` says."""
         if not (isinstance(self.init, str) and self.init == MERGED):
-            return starting_posterior(self.problem, self.init, rng)
+            # What is drawn for all parts of the data says where to start.
+            init = self.init if isinstance(rng, np.random.Generator) else rng
+            yield from starting_posteriors(self.problem, init, rng, ranges)
+            return
         state = merged_state(replace(self, init=None), rng)
         weights, _ = self.average(state.counts, state.prior, None)
-        posterior = _posterior_under(self.problem, weights)
-        # States without steps emit as widely as their prior: no step is to begin there.
-        posterior[:, ~holds_tokens(state.counts, self.cells)] = 0.0
-        return posterior / posterior.sum(axis=1, keepdims=True)
+        is_empty = ~holds_tokens(state.counts, self.cells)
+        for posterior in posteriors_under(self.problem, weights, ranges):
+            # States without steps emit as widely as their prior: no step is to begin there.
+            posterior[:, is_empty] = 0.0
+            yield posterior / posterior.sum(axis=1, keepdims=True)
 
     def gains_of_joining(
         self, counts: HMMCounts, prior: Prior, pairs: list[tuple[int, int]]
@@ -326,21 +188,28 @@ class NumberChain(Model):
         both = (joined_counts(counts, pair, self.cells).emission for pair in pairs)
         return [log_evidence(one) for one in both]
 
-    def start(
-        self, prior: Prior, seed: np.random.Generator, keep: bool
-    ) -> tuple[Inferred, NumberWeights | None]:
+    def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, NumberWeights | None]:
         """Posteriors of a start, as independent steps."""
         if isinstance(self.init, HMMParameters) and not keep:
             first = given_start(self.problem, self.init, seed)
             begun = self.infer(first)
             return Inferred(begun.counts, begun.total), first
-        posterior = self._first_posterior(seed)
+        problem = self.problem
+        if isinstance(seed, HMMCounts):
+            units = inferred_units(problem, self.block_length, seed, prior)
+            return Inferred(counts_of_units(units, problem), 0.0, shares=units), None
         if keep:
-            units = first_units(self.problem, posterior.copy(), self.block_length)
-            return Inferred(counts_of_units(units, self.problem), 0.0, shares=units), None
-        problem, whole = self.problem, np.array([0, len(posterior)])
-        found = independent(problem, posterior, whole)
-        counts = counts_of(found, problem.observations, problem, problem.corpus.starts)
+            posteriors = partial(self._first_posteriors, seed)
+            units = first_units(problem, posteriors, self.block_length)
+            return Inferred(counts_of_units(units, problem), 0.0, shares=units), None
+        counts, pieces = None, problem.pieces()
+        for piece, own in zip(pieces, self._first_posteriors(seed, pieces), strict=True):
+            starts = problem.corpus.starts[piece[0] : piece[1] + 1]
+            begin, end = int(starts[0]), int(starts[-1])
+            found = independent(own, starts - begin, np.array([0, end - begin]), self.cells)
+            observations = problem.observations.part(begin, end)
+            more = counts_of(found, observations, problem, starts - begin)
+            counts = in_place(counts, more)
         return Inferred(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
     # EM and VB
@@ -371,15 +240,21 @@ class NumberChain(Model):
 
     # CVB
 
-    def leave_out(
-        self, counts: HMMCounts, prior: Prior, shares: Units, *, frozen: bool
-    ) -> Inferred:
+    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each sequence, or window, from the statistics of all others; shares change in place."""
         if frozen:
             return Inferred(counts, score(shares, counts, prior, self.problem), shares=shares)
         total, unexplained = sweep(shares, counts, prior, self.problem)
         # Counted anew, so that rounding does not build up.
         return Inferred(counts_of_units(shares, self.problem), total, unexplained, shares)
+
+    # One batch after another
+
+    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, HMMCounts]:
+        """The counts and statistics so far in the prior, and none beside it to start from."""
+        nothing = HMMCounts(*map(np.zeros_like, counts))
+        known = added_to(prior, without_emission(counts), self.cells)
+        return known._replace(emission=counts.emission), nothing
 
     # Convergence
 
@@ -395,7 +270,8 @@ class NumberChain(Model):
     def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
         """States drawn from the posteriors of a start."""
         problem, topology = self.problem, self.cells.topology
-        path = drawn_columns(self._first_posterior(rng), rng)
+        whole = [(0, len(problem.corpus.starts) - 1)]
+        path = drawn_columns(next(self._first_posteriors(rng, whole)), rng)
         counts = counts_of_path(path, problem, problem.observations)
         if topology is not None:
             # Steps are drawn independently: what must not follow must not be learned from.
@@ -492,7 +368,8 @@ class NumberChain(Model):
         if point is None:
             point = family.mean(statistics)
         names = problem.names, problem.categories
-        return Fitted(family, point, *scores, *names, problem.is_table, reads)
+        found = Fitted(family, point, *scores, *names, problem.is_table, reads)
+        return found._replace(settings=problem.settings)
 
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
@@ -515,8 +392,22 @@ class NumberChain(Model):
         return state._replace(shares=units, counts=counts_of_units(units, self.problem))
 
     def lighter(self, state: State) -> State:
-        """Without scores, which the next sweep makes anew."""
-        return self.finished(state, goes_on=True)
+        """Without scores, which the next sweep makes anew, and without units on the disk."""
+        state = self.finished(state, goes_on=True)
+        is_stored = isinstance(state.shares, Units) and state.shares.is_stored
+        return state._replace(shares=Unkept()) if is_stored else state
+
+    def completed(self, state: State) -> State:
+        """With units, inferred once under the counts of all."""
+        if not isinstance(state.shares, Unkept):
+            return state
+        units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
+        return state._replace(shares=units)
+
+    def copied(self, state: State) -> State | None:
+        """A state of its own; None where units are on the disk."""
+        is_stored = isinstance(state.shares, Units) and state.shares.is_stored
+        return None if is_stored else super().copied(state)
 
     def finished(self, state: State, *, goes_on: bool) -> State:
         """Without scores."""

@@ -15,6 +15,7 @@ from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals, mi
 from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers.e_step import (
+    NumberWeights,
     NumericProblem,
     Scored,
     chain_of,
@@ -26,18 +27,15 @@ from sklearn_cvb.chain.numbers.e_step import (
 from sklearn_cvb.chain.numbers.model import (
     Fitted,
     NumberChain,
-    NumberWeights,
     densities,
-    model_posterior,
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
-    Series,
-    cautions_of_shape,
+    apart,
     observations_of,
-    read_series,
     series_to_fit,
 )
+from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
@@ -56,12 +54,17 @@ from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
+from sklearn_cvb.learning.online import Running
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
     arrange,
     is_missing,
+    is_store,
+    refuse_lengths,
 )
+from sklearn_cvb.reading.moments import Moments, moments_of
+from sklearn_cvb.reading.series import Series, cautions_of_shape, read_series
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     check_table,
@@ -69,6 +72,9 @@ from sklearn_cvb.reading.validation import (
     tell,
 )
 from sklearn_cvb.settings import asked_of, setting_of
+
+# What a fit tells of its columns.
+_OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
 
 # What is set
 
@@ -199,24 +205,14 @@ def tag(input_tags: Any) -> None:
 
 def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     """X and y, to be fitted to."""
-    emission, n_states = emission_of(hmm.emission), hmm.n_components
-    refuse_settings_of_symbols(hmm)
+    emission, n_states = checked_emission(hmm), hmm.n_components
     series, attributes, messages = series_to_fit(X, y, hmm, emission)
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    transitions = setting_of(hmm, "transitions")
-    corpus, topology = given, topology_of(transitions.topology, n_states)
-    # A chain without cells of emissions.
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
-    if transitions.end_state:
-        cells = cells_with_end(cells)
-    if topology is not None and topology.tied:
-        corpus = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-    family = emission.numbered(series.names).bind(series.table, n_states)
-    rows = fixed_rows(hmm, n_states).get("emissions")
-    if rows is not None:
-        family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
+    cells, family = laid_out(hmm, series.names, moments_of(series.table))
+    corpus = apart(given, cells)
+    topology = cells.topology
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
@@ -237,10 +233,58 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     return Reading(problem, None, attributes, messages)
 
 
+def checked_emission(hmm: Any) -> Emission:
+    """The emission, where nothing is set that only chains of symbols can do."""
+    refuse_settings_of_symbols(hmm)
+    return emission_of(hmm.emission)
+
+
+def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells, Family]:
+    """The cells of the chain, and the family of columns with these names and moments."""
+    transitions, n_states = setting_of(hmm, "transitions"), hmm.n_components
+    topology = topology_of(transitions.topology, n_states)
+    # A chain without cells of emissions.
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
+    if transitions.end_state:
+        cells = cells_with_end(cells)
+    family = emission_of(hmm.emission).numbered(names).bind(moments, n_states)
+    rows = fixed_rows(hmm, n_states).get("emissions")
+    if rows is not None:
+        family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
+    return cells, family
+
+
+def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+    """A batch with the columns of the first, under its family, and the statistics so far."""
+    hmm._check_parameters()
+    emission, before = checked_emission(hmm), learned.more.numeric
+    if pickle.dumps(emission) != before.settings:
+        raise InvalidParameterError(
+            "emission has changed since the first call or fit, and with it what the statistics "
+            "mean: set it back, or begin anew with fit"
+        )
+    given, observations, known = given_again(hmm, learned, X)
+    n_steps, cells = int(given.starts[-1]), learned.layout
+    refuse_lengths(y, given.n_sequences, given.n_sequences if before.is_table else n_steps)
+    if y is not None and hmm.supervision == "y":
+        known = known_states(y, given, cells.n_emitting)
+        if cells.topology is not None:
+            refuse_impossible(known, given, cells.topology)
+    told = before.names, before.categories, before.is_table
+    start = None, before.settings
+    problem = NumericProblem(
+        apart(given, cells), given, observations, before.family, cells, *told, *start, known
+    )
+    # Of the first batch.
+    attributes = {name: vars(hmm)[name] for name in _OF_COLUMNS if name in vars(hmm)}
+    kept = NumberWeights(learned.kept, None, before.point)
+    return Reading(problem, None, attributes), Running(counts_of_fit(learned), kept)
+
+
 def emitting(hmm: Any) -> Fitted:
     """What states emit under the parameters that `init` gives."""
     emission, given = emission_of(hmm.emission), hmm.init.numeric
-    family = emission.bind(emission.example(given), hmm.n_components)
+    family = emission.bind(moments_of(emission.example(given)), hmm.n_components)
     point = family.point_of(given)
     return Fitted(family, point, *(family.at(point),) * 2, None, {}, False, "point")
 
@@ -249,7 +293,7 @@ def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
     asked, left_out, problem = asked_of(hmm), left_out_by(hmm), read.problem
     chooses = asked.transitions.shared is not None and problem.known is None
-    return NumberChain(
+    return getattr(problem, "chain", NumberChain)(
         problem,
         with_given(prior_settings(hmm, asked, None), hmm, problem.cells, None),
         MERGED if hmm.init is None and chooses else hmm.init,
@@ -275,6 +319,9 @@ def left_of(
 def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """States of all given steps: by the last posterior, or Viterbi by the final weights."""
     state, read = result.best.state, result.read
+    if hasattr(read.problem, "left_paths"):
+        on_disk: dict[str, Any] = read.problem.left_paths(hmm, state, read)
+        return on_disk
     posterior = result.model.posterior(state)
     path = None if posterior is None else posterior.argmax(axis=1)
     path = _training(hmm, state, read).best_path()[0] if path is None else path
@@ -284,6 +331,8 @@ def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
 
 def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
     """Posteriors of all given steps: the last ones, or under the final weights."""
+    if hasattr(read.problem, "left_paths"):
+        raise AttributeError("a fit on a store keeps no posteriors in memory: use predict_proba")
     posterior = model(hmm, read).posterior(state)
     if posterior is None:
         again = _training(hmm, state, read)
@@ -293,12 +342,18 @@ def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
 
 def _training(hmm: Any, state: Any, read: Reading) -> ReadNumbers:
     """The training sequences under the final weights."""
-    algorithm, problem, cells = hmm._algorithm(), read.problem, read.problem.cells
+    problem = read.problem
+    training = problem.given, problem.observations, problem.known
+    return under_final_weights(hmm, state, read, training)
+
+
+def under_final_weights(hmm: Any, state: Any, read: Reading, training: Any) -> ReadNumbers:
+    """Training sequences, what was observed and what states are known, under final weights."""
+    algorithm, cells = hmm._algorithm(), read.problem.cells
     counts = algorithm.final_counts(state)
     final, kept = without_emission(counts), state.weights.chain
     weights = weights_under(final, state.prior, cells, kept, averages=algorithm.averages)
     scores = model(hmm, read).emissions(state, counts).predicting
-    training = problem.given, problem.observations, problem.known
     return read_at(training, weights, scores, cells)
 
 
@@ -439,7 +494,8 @@ def before_forecasts(hmm: Any, learned: Learned, X: Any) -> np.ndarray:
 def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
     """New sequences with the columns that were fitted; no state of theirs is known."""
     series, numeric = _series(hmm, learned, X), learned.more.numeric
-    if not numeric.is_table:
+    # What comes from a store needs no second look.
+    if not (numeric.is_table or isinstance(X, Series) or is_store(X)):
         tell(cautions_of_shape(hmm, X, series))
     return series.corpus, observations_of(series, numeric.family), None
 
@@ -454,7 +510,12 @@ def _series(hmm: Any, learned: Learned, X: Any) -> Series:
             return check_table(hmm, table, reset=False)
         return check_table_to_fit(hmm, table)[0]
 
-    series = read_series(X, checked, lambda samples: numeric.categories)
+    series = X if isinstance(X, Series) else None
+    if is_store(X):
+        hmm._on_disk(X)
+        X = series = X.series()
+    if series is None:
+        series = read_series(X, checked, lambda samples: numeric.categories)
     n_columns = series.table.shape[1]
     if n_columns != numeric.family.n_columns:
         hint = ""

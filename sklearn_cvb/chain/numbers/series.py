@@ -1,88 +1,29 @@
-"""Sequences of numbers as users give them: arrays, frames and tables.
+"""Sequences of numbers to learn from: what their columns are, and what a family reads of them."""
 
-A sample is a sequence: an array of shape (length, n_columns), or (length,) for a single column; a
-3-D array holds sequences of equal length, a 2-D array one sequence of single numbers in each row.
-Columns of text are categories, where the emission takes some: they are read as numbers, too.
-"""
-
-from collections.abc import Callable, Mapping
-from datetime import date, timedelta
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.reading.corpus import (
-    Corpus,
     as_array,
-    caution_of_single_steps,
     is_missing,
-    is_of_order,
-    is_table,
+    is_store,
     place,
     refuse_lengths,
-    samples_of,
-    short_repr,
     sorted_types,
 )
-from sklearn_cvb.reading.validation import LENGTHS, check_table_to_fit, nearest
-
-_ARRAYS = "arrays of shape (length, n_columns)"
-_FORM = f"pass a list of {_ARRAYS}"
-# Text and times, which float() may read as something else.
-_NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
-
-
-# The labels of columns of text by the column's name; a label's code is its place.
-Categories = Mapping[Any, list[Any]]
-
-
-class Series(NamedTuple):
-    """Observations as read."""
-
-    table: np.ndarray  # (n_steps, n_columns), NaN where missing
-    # Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
-    corpus: Corpus
-    names: list[Any] | None  # of the columns, where the sequences are frames
-    is_table: bool  # whether X had one number a step, in rows of a 2-D array
-    categories: Categories  # of columns of text
-
-
-def read_series(
-    X: Any,
-    checked: Callable[[Any], np.ndarray],
-    categories_in: Callable[[list[Any]], Categories] = lambda samples: {},
-) -> Series:
-    """Read sequences of numbers; `checked` validates a 2-D array."""
-    if len(getattr(X, "shape", ())) == 3:
-        # Sequences, steps, columns; steps without any value at the end are padding.
-        cube = _numbers(np.asarray(X), "X")
-        if not cube.size:
-            raise ValueError(
-                f"Found array with 0 sample(s) or feature(s): X has shape {cube.shape}"
-            )
-        lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
-        return _series(cube[inside], lengths, width=cube.shape[1])
-    if is_table(X):
-        return _read_rows(X, checked)
-    if isinstance(X, str | bytes):
-        raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
-    samples = samples_of(X, _ARRAYS)
-    if not samples:
-        raise ValueError("Found array with 0 sample(s): X holds no sequence")
-    names = _common_names(samples)
-    categories = {} if names is None else categories_in(samples)
-    arrays = [_steps_of(sample, i, categories) for i, sample in enumerate(samples)]
-    lengths = np.array([len(array) for array in arrays])
-    if not lengths.all():
-        raise ValueError(f"sequence {int(lengths.argmin())} is empty: leave empty sequences out")
-    widths = {array.shape[1] for array in arrays}
-    if len(widths) > 1:
-        first = arrays[0].shape[1]
-        odd = next(i for i, array in enumerate(arrays) if array.shape[1] != first)
-        raise ValueError(f"X[{odd}] has {arrays[odd].shape[1]} columns, but X[0] has {first}")
-    series = _series(np.concatenate(arrays), lengths)
-    return series._replace(names=names, categories=categories)
+from sklearn_cvb.reading.series import (
+    Categories,
+    Series,
+    attributes_of_columns,
+    cautions_of_columns,
+    cautions_of_shape,
+    read_series,
+)
+from sklearn_cvb.reading.validation import InvalidParameterError, check_table_to_fit
 
 
 def series_to_fit(
@@ -99,28 +40,28 @@ def series_to_fit(
         attributes.update(found)
         return table
 
-    series = read_series(X, checked, lambda frames: _categories(frames, emission))
+    if is_store(X):
+        series: Series = X.series()
+    else:
+        series = read_series(X, checked, lambda frames: _categories(frames, emission))
     if series.categories:
         attributes["categories_"] = {
             name: as_array(labels) for name, labels in series.categories.items()
         }
     if not series.is_table:
-        attributes["n_features_in_"] = series.table.shape[1]
-        if series.names and all(isinstance(name, str) for name in series.names):
-            attributes["feature_names_in_"] = np.array(series.names, dtype=object)
-    missing, messages = np.isnan(series.table).all(axis=0), []
-    if missing.any():
-        names = series.names or range(len(missing))
-        empty = [name for name, is_empty in zip(names, missing, strict=True) if is_empty]
-        where = "at all" if missing.all() else f"in columns {empty}"
-        messages.append(
-            f"X has no value {where}: nothing can be learned there, and the prior alone says what "
-            "states emit"
-        )
+        attributes |= attributes_of_columns(series.table.shape[1], series.names)
+    messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.names)
     messages += cautions_of_shape(estimator, X, series)
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
+
+
+def apart(given: Any, cells: Cells) -> Any:
+    """The sequences whose steps depend on each other: single steps where none do."""
+    if cells.topology is None or not cells.topology.tied:
+        return given
+    return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
 
 
 def observations_of(series: Series, family: Family) -> Any:
@@ -130,84 +71,43 @@ def observations_of(series: Series, family: Family) -> Any:
             return family.read_sequences(series.table, series.corpus.starts)
         return family.read(series.table)
     except OutsideSupport as error:
-        where = place(error.step, series.corpus.starts)
-        raise ValueError(f"{error.why} ({where}, column {error.column})") from None
+        raise _named(error, error.step, series.corpus.starts) from None
 
 
-def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
-    """What is to be said where X may have been meant to be read in another way."""
-    shape: tuple[int, ...] = getattr(X, "shape", ())
-    n_steps = len(series.table)
-    if len(shape) == 3 and shape[1] < shape[2]:
-        return [
-            f"X of shape {shape} is read as {shape[0]} sequences of {shape[1]} steps and "
-            f"{shape[2]} columns: if it is (sequence, column, step), as sktime and aeon have it, "
-            "pass X.transpose(0, 2, 1) or sklearn_cvb.split_panel(X)"
-        ]
-    if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
-        one = "[X]" if series.is_table else "[numpy.concatenate(X)]"
-        return [caution_of_single_steps(n_steps, one)] if is_of_order(hmm) else []
-    return cautions_of_rows(X)
+def _named(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
+    """The error with the sequence and the position of a step."""
+    return ValueError(f"{error.why} ({place(step, starts)}, column {error.column})")
 
 
-def cautions_of_rows(X: Any) -> list[str]:
-    """What is to be said of a table with more rows than columns."""
-    shape: tuple[int, ...] = getattr(X, "shape", ()) if is_table(X) else ()
-    n_rows, width = shape if len(shape) == 2 else (0, 0)
-    if n_rows <= width or width == 1:
-        return []
-    rows = "X" if isinstance(X, np.ndarray) else "X.to_numpy()"
-    return [
-        f"each of the {n_rows} rows of X is read as a sequence of {width} numbers: one series of "
-        f"{width} columns is [X] (if it is several, {LENGTHS}); to say that rows are sequences "
-        f"pass list({rows})"
-    ]
+class StoredObservations:
+    """Observations of a store under a family, some steps of which are read when asked for."""
 
+    def __init__(self, store: Any, family: Family) -> None:
+        if family.order:
+            raise InvalidParameterError(
+                "autoregressive emissions are learned in memory: a store tells no step those before"
+            )
+        self.store, self.family = store, family
 
-def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
-    """A 2-D array; missing values at a row's end are padding."""
-    shape = getattr(X, "shape", ())
-    if len(shape) > 3:
-        raise ValueError(
-            f"Found array with dim {len(shape)}: X has shape {shape}; {_FORM}, or an array of "
-            "shape (n_sequences, length, n_columns)"
-        )
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
-        _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
-    table = _numbers(checked(X), "X")
-    lengths, inside = _without_padding(~np.isnan(table))
-    return _series(table[inside][:, None], lengths, table.shape[1])._replace(is_table=True)
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What the same observations have in common."""
+        identity: tuple[Any, ...] = self.store.identity
+        return identity
 
+    def part(self, begin: int, end: int) -> Any:
+        """Some of the steps."""
+        return self._read(self.store.table(begin, end), lambda step: begin + step)
 
-def _without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lengths of rows up to the last step that is observed, and which steps these have."""
-    steps = np.arange(1, observed.shape[1] + 1)
-    lengths = np.where(observed, steps, 0).max(axis=1)
-    if not lengths.all():
-        raise ValueError(f"sequence {int(lengths.argmin())} is empty: all its values are missing")
-    return lengths, steps <= lengths[:, None]
+    def at(self, steps: np.ndarray) -> Any:
+        """Those at some places."""
+        return self._read(self.store.rows(steps), lambda step: int(steps[step]))
 
-
-def _series(table: np.ndarray, lengths: np.ndarray, width: int | None = None) -> Series:
-    """Steps one after the other as sequences of these lengths."""
-    # Sums do not depend on how frames lie in memory.
-    table = np.ascontiguousarray(table)
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    _refuse_infinite(
-        np.isinf(table), lambda step, column: f"{place(step, starts)}, column {column}"
-    )
-    tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
-    return Series(table, Corpus(tokens, starts, width, []), None, False, {})
-
-
-def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) -> None:
-    """Raise for the first infinity of a table."""
-    if infinite.any():
-        where = place_of(*map(int, np.argwhere(infinite)[0]))
-        raise ValueError(
-            f"Input X contains infinity or a value too large for float64: {where}; NaN stands for "
-            "a missing value"
-        )
+    def _read(self, table: np.ndarray, step_of: Callable[[int], int]) -> Any:
+        try:
+            return self.family.read(table)
+        except OutsideSupport as error:
+            raise _named(error, step_of(error.step), self.store.offsets) from None
 
 
 def _categories(frames: list[Any], emission: Emission) -> Categories:
@@ -219,111 +119,3 @@ def _categories(frames: list[Any], emission: Emission) -> Categories:
         if any(isinstance(label, str) for label in labels):
             found[name] = sorted_types(labels)
     return found
-
-
-def _with_codes(values: np.ndarray, name: str, columns: list[Any], of: Categories) -> np.ndarray:
-    """Values with codes in the place of labels; what is missing stays so."""
-    table = np.array(values, dtype=object)
-    # Whoever asks for columns that are not there is told when all are known.
-    for column, labels in of.items():
-        if column not in columns:
-            continue
-        codes = {label: code for code, label in enumerate(labels)}
-        place_in = columns.index(column)
-        for step, value in enumerate(table[:, place_in].tolist()):
-            if is_missing(value):
-                continue
-            if value not in codes:
-                raise ValueError(
-                    f"{name} holds {short_repr(value)} in column {column!r}"
-                    f"{nearest(value, labels)}, which was in no sequence of fit"
-                )
-            table[step, place_in] = codes[value]
-    return table
-
-
-def _steps_of(sample: Any, index: int, categories: Categories) -> np.ndarray:
-    """One sequence as an array of shape (length, n_columns)."""
-    name = f"X[{index}]"
-    if isinstance(sample, str | bytes) or np.isscalar(sample) or sample is None:
-        raise TypeError(
-            f"{name} is {short_repr(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
-        )
-    if isinstance(sample, tuple) and len(sample) == 2 and hasattr(sample[1], "to_numpy"):
-        raise TypeError(
-            f"{name} is a pair of a name and a frame or column, as groupby gives: pass "
-            "[group for _, group in X]"
-        )
-    columns = list(sample.columns) if hasattr(sample, "columns") else None
-    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
-    if categories and columns:
-        values = _with_codes(values, name, columns, categories)
-    array = _numbers(values, name, columns)
-    if array.ndim == 1:
-        array = array[:, None]
-    if array.ndim != 2 or (len(array) and not array.shape[1]):
-        raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
-    return array
-
-
-def _numbers(values: Any, name: str, columns: list[Any] | None = None) -> np.ndarray:
-    """Values as float64; None and what else stands for a missing value is NaN.
-
-    Messages name the column, where `columns` have names.
-    """
-    if isinstance(values, np.ma.MaskedArray):
-        values = np.ma.filled(values.astype(np.float64), np.nan)
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} has rows of different lengths: {_FORM}") from None
-    if array.dtype.kind == "c":
-        raise ValueError(
-            f"Complex data not supported: {name} holds complex numbers; give their real and "
-            "imaginary parts as columns of their own"
-        )
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
-    found = np.empty(array.shape)
-    for place_in, value in np.ndenumerate(array.astype(object)):
-        found[place_in] = _number(value, name, columns and columns[place_in[-1]])
-    return found
-
-
-def _number(value: Any, name: str, column: Any = None) -> float:
-    """A single value as a float."""
-    if is_missing(value):
-        return np.nan
-    why = "text or a date"
-    try:
-        if not isinstance(value, _NO_NUMBERS):
-            return float(value)
-        kind: type[Exception] = ValueError
-    except OverflowError:
-        kind, why = ValueError, "too large for float64"
-    except (TypeError, ValueError) as error:
-        kind, why = TypeError, str(error)
-    if column is not None:
-        raise kind(
-            f"{name} holds {short_repr(value)} ({why}) in column {column!r}, but emissions are "
-            "numbers: name it as categories, Columns([..., (Categorical(), [...])]), leave it out, "
-            "or turn it into numbers, with NaN where values are missing"
-        )
-    raise kind(
-        f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "
-        "NaN where values are missing, or set emission='categorical' for symbols"
-    )
-
-
-def _common_names(samples: list[Any]) -> list[Any] | None:
-    """Column names of frames, which must be the same in all of them."""
-    if not all(hasattr(sample, "columns") for sample in samples):
-        return None
-    first = list(samples[0].columns)
-    for i, sample in enumerate(samples):
-        if list(sample.columns) != first:
-            raise ValueError(
-                f"X[{i}] has columns {list(sample.columns)!r}, but X[0] has {first!r}: columns "
-                "must have the same names in the same order"
-            )
-    return first

@@ -23,8 +23,11 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
     PartLayout,
     finished,
     lay_out,
+    merged,
     problem_of_part,
+    read_part,
 )
+from sklearn_cvb.chain.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.loop import generator_at
@@ -45,7 +48,15 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 
 # What is asked of a family in parts (see `vocabulary_pass.family_of`).
-__all__ = ["lay_out", "read_in_shards", "refuse_in_shards", "shard_of"]
+__all__ = [
+    "lay_out",
+    "merged",
+    "read_in_shards",
+    "read_part",
+    "refuse_in_shards",
+    "shard_of",
+    "survey_of",
+]
 
 # Numbers drawn at a time to get to where the tokens of a shard begin.
 _BLOCK = 2**20
@@ -286,11 +297,6 @@ def refuse_in_shards(hmm: Any) -> None:
     name = type(hmm).__name__
     if not hasattr(type(hmm), "partial_fit"):
         raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
-    if not hmm._observed.has_vocabulary:
-        raise InvalidParameterError(
-            f"{name} learns numbers from a corpus in one piece: in shards use "
-            "emission='categorical'"
-        )
     if getattr(hmm, "update", "") == "token":
         raise InvalidParameterError(
             "in shards CVB leaves out a sequence or a window at a time: use update='sequence', got "

@@ -9,7 +9,6 @@ the pieces in their order and leaves out one sequence after the other from the c
 sweep in memory does: the numbers are the same.
 """
 
-import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
@@ -44,7 +43,9 @@ from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
 from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.chain.symbols.stored_sequences import (
     classes_of,
+    log_likelihoods_of_store,
     part_of_store,
+    states_of_store,
     types_of_store,
     word_counts_of_store,
 )
@@ -68,7 +69,11 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import known_words
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.files import STARTS, TAGS, TOKENS
-from sklearn_cvb.store.scratch import Kept, Scratch, remove_temporary, temporary_folder
+from sklearn_cvb.store.scratch import Kept, Scratch
+from sklearn_cvb.store.writing import temporary_store
+
+# What is asked of a family on the disk (see `BaseHMM._on_disk`).
+__all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
 
 
 class Piece(NamedTuple):
@@ -372,7 +377,9 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     if getattr(hmm, "supervision", None) == "none":
         y = None
     _refuse(hmm, y)
-    store = X if isinstance(X, CorpusStore) else temporary_store(X)
+    store = X
+    if not isinstance(X, CorpusStore):
+        store = temporary_store(partial(write_store, X))
     if y is not None and not isinstance(y, StoredTags):
         raise TypeError(
             f"y is {short_repr(y)}: the tags of a store lie beside it; write them with "
@@ -408,29 +415,12 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
 
 
-def temporary_store(X: Any) -> CorpusStore:
-    """A store in the folder for temporary files, which goes with the object that is returned."""
-    folder = temporary_folder()
-    try:
-        store = write_store(X, folder / "store")
-    except BaseException:
-        remove_temporary(folder)
-        raise
-    weakref.finalize(store, remove_temporary, folder)
-    return store
-
-
 def _refuse(hmm: Any, y: Any) -> None:
     """Raise on what a fit in pieces cannot do."""
     name = type(hmm).__name__
     if not hasattr(type(hmm), "partial_fit"):
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
-        )
-    if not hmm._observed.has_vocabulary:
-        raise InvalidParameterError(
-            f"a store holds symbols, and {name} has emission={hmm.emission!r}: pass numbers as a "
-            "list of arrays"
         )
     if left_out_by(hmm) == LeftOut("token", None):
         raise InvalidParameterError(

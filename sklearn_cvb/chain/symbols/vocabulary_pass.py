@@ -32,6 +32,11 @@ class Part(NamedTuple):
     corpus: Corpus
     y: Any
 
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """What is in it, to know it by."""
+        return self.types, self.corpus.tokens, self.corpus.starts
+
     def by(self, index: Mapping[Any, Any]) -> Corpus:
         """The corpus by the codes of a vocabulary; other types follow it."""
         unknown = [word for word in self.types if word not in index]
@@ -223,8 +228,9 @@ def read_here(model: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
     """Parts ``(X, y)`` of a corpus, each a shard of this process."""
     family = family_of(model)
     family.refuse_in_shards(model)
-    read = [read_part(X, y) for X, y in parts]
-    laid_out = family.lay_out(model, summed([word_counts_of(model, part) for part in read], merged))
+    read = [family.read_part(X, y) for X, y in parts]
+    told = [family.survey_of(model, part) for part in read]
+    laid_out = family.lay_out(model, summed(told, family.merged))
     indices = part_indices([part.corpus.n_sequences for part in read])
     shards = [
         family.shard_of(laid_out.as_sent, *given) for given in zip(read, indices, strict=True)

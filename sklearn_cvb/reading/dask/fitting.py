@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
+from functools import partial
 from typing import Any
 
 import dask
@@ -19,7 +20,7 @@ from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm import CommClosedError
 
-from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, merged, parameters_of
+from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, parameters_of
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.parts import (
     NeedsMore,
@@ -135,9 +136,14 @@ class OnWorkers:
     """Partitions read where Dask puts them, with what is known of their sequences; their shards."""
 
     def __init__(
-        self, client: Client, partitions: list[Any], labels: list[Any], progress: Progress
+        self,
+        client: Client,
+        partitions: list[Any],
+        labels: list[Any],
+        progress: Progress,
+        family: str,
     ) -> None:
-        self._client = client
+        self._client, self._family = client, family
         self._fit = secrets.token_hex(4)
         self._progress = progress
         self._round = 0
@@ -146,7 +152,7 @@ class OnWorkers:
         self._homes = [alive[index * len(alive) // n] for index in range(n)]
         given = zip(self._computed(partitions), self._computed(labels), strict=True)
         self._parts: list[Future[Any]] = [
-            self._submit(f"read-{i}", self._homes[i], True, workers.read, i, X, y)
+            self._submit(f"read-{i}", self._homes[i], True, workers.read, i, family, X, y)
             for i, (X, y) in enumerate(given)
         ]
         self._places: list[tuple[PartIndex, workers.Origin]] = []
@@ -162,11 +168,11 @@ class OnWorkers:
             for item, home in zip(items, self._homes, strict=True)
         ]
 
-    def count_words(self, model: Any) -> Any:
-        """What all partitions tell of their words."""
+    def survey(self, model: Any) -> Any:
+        """What all partitions tell beforehand, of their words or columns."""
         shipped, each = self._sent("model", model), list(enumerate(self._parts))
         counted = [
-            self._submit(f"words-{i}", self._homes[i], True, workers.count_words, i, shipped, part)
+            self._submit(f"words-{i}", self._homes[i], True, workers.survey, i, shipped, part)
             for i, part in each
         ]
         told = [
@@ -174,7 +180,9 @@ class OnWorkers:
             for i, part in each
         ]
         try:
-            found, *origins = self._results([self._summed("merge", counted, merged), *told])
+            found, *origins = self._results(
+                [self._summed("merge", counted, partial(workers.merged, self._family)), *told]
+            )
         except KilledWorker as error:
             raise MemoryError(self._why_killed(error)) from None
         kept = [one for one in origins if one.n_sequences]
@@ -342,9 +350,9 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
         ) from None
     progress = Progress(model.verbose, model.max_iter)
     with announced_fit(model, model.verbose), progress:
-        source = OnWorkers(client, partitions, labels, progress)
+        source = OnWorkers(client, partitions, labels, progress, model._module_of_parts)
         try:
-            laid_out = family.lay_out(model, source.count_words(parameters_of(model)))
+            laid_out = family.lay_out(model, source.survey(parameters_of(model)))
             facts = source.make(laid_out.as_sent)
             read = family.read_in_shards(laid_out, facts, source)
             model._fit_reading(read, X, y)

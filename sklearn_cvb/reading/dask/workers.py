@@ -10,18 +10,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from distributed import get_worker
 
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
-    Part,
-    WordCounts,
     family_of,
-    read_part,
     sums_by_key,
-    word_counts_of,
 )
 from sklearn_cvb.learning.fingerprints import digest_of
 from sklearn_cvb.learning.parts import NeedsMore, PartIndex, added
@@ -53,11 +50,11 @@ def unchanged(value: Any) -> Any:
     return value
 
 
-def read(number: int, X: Any, y: Any) -> Part | None:
+def read(number: int, family: str, X: Any, y: Any) -> Any:
     """Read a partition and what is known of its sequences; None if it is empty."""
     X = _collected(X)
     with in_partition(number):
-        return read_part(X, y) if len(X) else None
+        return import_module(family).read_part(X, y) if len(X) else None
 
 
 @contextmanager
@@ -76,25 +73,31 @@ def _collected(X: Any) -> Any:
     return X if hasattr(X, "__len__") else list(X)
 
 
-def count_words(number: int, model: Any, part: Part | None) -> WordCounts:
-    """What a partition tells of its words."""
+def survey(number: int, model: Any, part: Any) -> Any:
+    """What a partition tells beforehand of its words, or columns; None if it is empty."""
     if part is None:
-        return WordCounts({}, {}, set(), False, 0)
+        return None
     with in_partition(number):
-        return word_counts_of(model, part)
+        return family_of(model).survey_of(model, part)
 
 
-def origin(number: int, part: Part | None) -> Origin:
+def merged(family: str, one: Any, other: Any) -> Any:
+    """What two partitions tell together."""
+    if one is None or other is None:
+        return other if one is None else one
+    return import_module(family).merged(one, other)
+
+
+def origin(number: int, part: Any) -> Origin:
     """What to know a partition by."""
     if part is None:
         return Origin(number, 0, "")
-    found = digest_of((part.types, part.corpus.tokens, part.corpus.starts))
-    return Origin(number, part.corpus.n_sequences, found)
+    return Origin(number, part.corpus.n_sequences, digest_of(part.content))
 
 
 def ask(
     layout: Any,
-    part: Part,
+    part: Any,
     place: tuple[PartIndex, Origin],
     fit: str,
     question: tuple[Any, ...],

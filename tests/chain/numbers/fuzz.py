@@ -1,12 +1,14 @@
 """Random fits on numbers: any setting on any data is finite and right, or is refused in words."""
 
+import tempfile
 import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions, Windows
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions, Windows, write_numbers
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Bernoulli,
@@ -215,7 +217,31 @@ def problems(index):
         # Some draws have single steps alone, or a column without any value.
         warnings.filterwarnings("ignore", message="each of the .* single step|X has no value in")
         model.fit(series)
-        return [*_unfinished(model), *_unread(model, series), *_fallen(model)]
+        told = [*_unfinished(model), *_unread(model, series), *_fallen(model)]
+        if hasattr(model, "partial_fit") and index % 5 == 0:
+            told += [*_other_on_disk(model, series), *_unfinished_batches(model, series)]
+        return told
+
+
+def _other_on_disk(model, series):
+    """Whether a fit on a store finds other numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = write_numbers([series[:1], series[1:]] if series[1:] else [series], folder + "/s")
+        there = clone(model).fit(store)
+    if not np.array_equal(there.history_, model.history_, equal_nan=True):
+        yield f"a store gives {there.history_}, memory {model.history_}"
+
+
+def _unfinished_batches(model, series):
+    """What is wrong after two batches."""
+    settings = {"alpha": 0.1} if isinstance(model.alpha, str) else {}
+    stream = clone(model).set_params(**settings).partial_fit(series).partial_fit(series)
+    yield from _unfinished(stream)
+    counted = stream.counts_.start.sum() + stream.counts_.transition.sum()
+    whole = 2 * sum(map(len, series))
+    is_whole = stream.end_counts_ is None and not len(stream.unexplained_)
+    if is_whole and abs(counted - whole) > 1e-6 * whole:
+        yield f"{counted} steps are counted of {whole}"
 
 
 def _numbers_in(value):

@@ -12,6 +12,7 @@ from scipy.special import digamma, gammaln, logsumexp
 
 from sklearn_cvb import Transitions
 from sklearn_cvb.emissions.mixtures import MixtureFamily
+from sklearn_cvb.reading.moments import moments_of
 
 
 class Setting(NamedTuple):
@@ -60,7 +61,7 @@ def setting_of(model, series):
     elif chosen.topology == "independent":
         is_tied = True
     start_alpha = model.alpha if chosen.start_alpha is None else chosen.start_alpha
-    family = emission.bind(np.concatenate(series), n)
+    family = emission.bind(moments_of(np.concatenate(series)), n)
     return Setting(
         family, series, n, model.alpha, start_alpha, start, allowed, is_tied, chosen.end_state
     )

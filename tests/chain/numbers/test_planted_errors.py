@@ -52,8 +52,8 @@ def own_statistics_stay(monkeypatch):
 @planted
 def all_groups_at_once(monkeypatch):
     def change(before):
-        def layout(problem, block_length):
-            found = before(problem, block_length)
+        def layout(problem, *given):
+            found = before(problem, *given)
             last = problem.corpus.n_sequences
             return found._replace(groups=[(0, last, 0, len(found.units) - 1)])
 

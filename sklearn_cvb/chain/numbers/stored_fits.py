@@ -1,0 +1,186 @@
+"""Fits of numbers to a store: the plain fit, of observations that are read when asked for.
+
+Sweeps ask for some sequences at a time, whether a table in memory gives them or a file. What units
+keep between sweeps of collapsed variational Bayes lies in a temporary file. All numbers are those
+of a fit in memory, to the last bit.
+"""
+
+import pickle
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.numbers import observed as numbers
+from sklearn_cvb.chain.numbers.e_step import NumericProblem
+from sklearn_cvb.chain.numbers.leave_out import Units
+from sklearn_cvb.chain.numbers.series import StoredObservations, apart, observations_of
+from sklearn_cvb.chain.numbers.starts import model_posterior
+from sklearn_cvb.chain.parameters import shared_weights
+from sklearn_cvb.chain.prediction import paths, tell_unexplained
+from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.threads import even_pieces
+from sklearn_cvb.reading.series import attributes_of_columns, cautions_of_columns
+from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.settings import HMMParameters
+from sklearn_cvb.store import NumberStore, StoredStates, write_numbers
+from sklearn_cvb.store.files import STARTS
+from sklearn_cvb.store.scratch import Rows, Scratch
+from sklearn_cvb.store.writing import temporary_store
+
+# What is asked of a family on the disk (see `BaseHMM._on_disk`).
+__all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
+
+# Steps that are laid out at a time.
+_PIECE = 65_536
+
+
+class Steps(NamedTuple):
+    """Which steps make which sequence, and how many of them have a value."""
+
+    starts: np.ndarray
+    n_observed: int
+    width: int | None = None
+
+    @property
+    def n_sequences(self) -> int:
+        """Number of sequences."""
+        return len(self.starts) - 1
+
+
+class PosteriorsOf:
+    """Posteriors (n_steps, K) of the steps of a store under a fitted model, when asked for."""
+
+    def __init__(self, init: Any, store: NumberStore, n_states: int) -> None:
+        self._init, self._store, self._n_states = init, store, n_states
+
+    def __getitem__(self, steps: slice) -> np.ndarray:
+        first, last = np.searchsorted(self._store.offsets, [steps.start, steps.stop]).tolist()
+        series = self._store.series(first, last)
+        own = list(self._store[first:last])
+        return model_posterior(self._init, own, series.corpus, self._n_states)
+
+
+class StoredProblem(NumericProblem):
+    """A problem whose observations, and what units keep, are on the disk."""
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Checksums of the observations, emission and allowed states."""
+        topology = self.cells.topology
+        return (self.observations.identity, self.settings, self.cells.n_states, topology)
+
+    def room(self, shape: tuple[int, ...]) -> Rows:
+        """Place on the disk for what units keep between sweeps: a file, gone with the table."""
+        return Scratch(self.observations.store.scratch).rows(shape)
+
+    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+        """The states of all steps, on the disk."""
+        store, n = self.observations.store, self.cells.n_emitting
+        held = np.zeros(n, np.int64)
+
+        def path_of(begin: int, end: int) -> np.ndarray:
+            found = []
+            for first, last in _smaller(store, begin, end):
+                steps = slice(*store.offsets_of(first, last)[[0, -1]].tolist())
+                if isinstance(state.shares, Units):
+                    found.append(state.shares.posterior[steps].argmax(axis=1))
+                    continue
+                series = store.series(first, last)
+                training = series.corpus, observations_of(series, self.family), None
+                again = numbers.under_final_weights(hmm, state, read, training)
+                found.append(again.best_path()[0])
+            path = np.concatenate(found)
+            held[:] += np.bincount(path, minlength=n)
+            return path
+
+        labels = StoredStates(store, np.arange(n), path_of)
+        return {"labels_": labels, **shared_weights(state.hyper, held)}
+
+
+def _smaller(store: NumberStore, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Ranges of sequences whose tables with a number for each state are small."""
+    for first, last in even_pieces(store.offsets_of(begin, end) - store.offsets[begin], _PIECE):
+        yield begin + first, begin + last
+
+
+def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
+    """A store, or what is first written into a temporary one, to be fitted to."""
+    hmm._check_parameters()
+    _refuse(hmm, y)
+    emission = numbers.checked_emission(hmm)
+    store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))
+    # Before the first of many passes: a bit that was flipped would change the fit silently.
+    store.check(store.numbers_file, STARTS)
+    moments, n_observed = store.survey
+    given = Steps(store.offsets, max(1, n_observed))
+    cells, family = numbers.laid_out(hmm, store.names, moments)
+    start = None
+    if hasattr(hmm.init, "predict_proba"):
+        start = PosteriorsOf(hmm.init, store, hmm.n_components)
+    problem = StoredProblem(
+        apart(given, cells),
+        given,
+        StoredObservations(store, family),
+        family,
+        cells,
+        store.names,
+        {},
+        False,
+        start,
+        pickle.dumps(emission),
+    )
+    attributes = attributes_of_columns(store.n_columns, store.names)
+    messages = cautions_of_columns(moments.n_observed == 0, store.names)
+    return Reading(problem, None, attributes, tuple(messages))
+
+
+def _refuse(hmm: Any, y: Any) -> None:
+    """Raise on what a fit of numbers on the disk cannot do."""
+    name = type(hmm).__name__
+    if not hasattr(type(hmm), "partial_fit"):
+        raise InvalidParameterError(
+            f"{name} keeps samples of all steps in memory: pass list(store), or use EM, VB or CVB"
+        )
+    if y is not None and hmm.supervision == "y":
+        raise InvalidParameterError(
+            f"on a store {name} does not learn from states in y: pass list(store)"
+        )
+    is_model = hasattr(hmm.init, "predict_proba")
+    if not (hmm.init is None or is_model or isinstance(hmm.init, str | HMMParameters)):
+        raise InvalidParameterError(
+            "arrays as `init` are for series in memory: on a store give the name of a start, "
+            "HMMParameters, or a fitted model"
+        )
+
+
+# Predictions and scores
+
+
+def states_of_store(hmm: Any, learned: Learned, store: NumberStore, decoding: str) -> StoredStates:
+    """What `predict` gives for a store."""
+    log_p = []
+
+    def path_of(begin: int, end: int) -> np.ndarray:
+        found = []
+        for piece in _smaller(store, begin, end):
+            read = numbers.read_again(hmm, learned, store.series(*piece))
+            path, own = paths(read, decoding)
+            found.append(path)
+            log_p.append(own)
+        return np.concatenate(found)
+
+    states = StoredStates(store, np.arange(learned.layout.n_emitting), path_of)
+    tell_unexplained(np.concatenate(log_p))
+    return states
+
+
+def log_likelihoods_of_store(
+    hmm: Any, learned: Learned, store: NumberStore
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-likelihood and observed steps of every sequence of a store."""
+    pieces = _smaller(store, 0, len(store))
+    found = [hmm._log_likelihoods(learned, store.series(*piece)) for piece in pieces]
+    log_z, observed = zip(*found, strict=True)
+    return np.concatenate(log_z), np.concatenate(observed)

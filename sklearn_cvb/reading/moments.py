@@ -1,0 +1,88 @@
+"""What a prior needs to know of training observations: a few moments of each column.
+
+They are those of blocks of steps, merged one after the other (Chan, Golub and LeVeque 1983), so
+that a table in memory and the same one on disk have the same to the last bit.
+"""
+
+from collections.abc import Callable
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+# Steps whose sums are taken at once.
+_BLOCK = 65_536
+
+
+class Moments(NamedTuple):
+    """Of the observed values of each column, (D,) each; 0 where there are none."""
+
+    n_observed: np.ndarray
+    means: np.ndarray
+    deviations: np.ndarray  # standard ones
+    least: np.ndarray
+    largest: np.ndarray
+    widest: np.ndarray  # the largest absolute value
+    farthest: np.ndarray  # and the step that has it
+
+    def of(self, columns: np.ndarray) -> "Moments":
+        """Those of some columns."""
+        return Moments(*(one[columns] for one in self))
+
+
+def moments_of(table: np.ndarray) -> Moments:
+    """Of observations (n_steps, D), NaN where missing."""
+    return moments_of_rows(lambda begin, end: table[begin:end], len(table))
+
+
+def moments_of_rows(rows: Callable[[int, int], np.ndarray], n_steps: int) -> Moments:
+    """Of so many steps, of which ``rows(begin, end)`` gives some."""
+    begins = range(0, max(1, n_steps), _BLOCK)
+    return reduce(merged, (_of_block(rows(i, min(i + _BLOCK, n_steps)), i) for i in begins))
+
+
+def _of_block(table: np.ndarray, first: int) -> Moments:
+    """Of the steps from `first` on."""
+    observed = ~np.isnan(table)
+    values, n_observed = np.where(observed, table, 0.0), observed.sum(axis=0)
+    sizes = np.abs(values)
+    # Sums of numbers whose squares leave float64 stay finite: columns are divided first.
+    widest = sizes.max(axis=0)
+    unit = _not_zero(widest)
+    shares, counted = values / unit, np.maximum(n_observed, 1)
+    centre = shares.sum(axis=0) / counted
+    off = np.where(observed, shares - centre, 0.0)
+    deviation = np.sqrt((off * off).sum(axis=0) / counted)
+    ends = (
+        np.where(observed, table, np.inf).min(axis=0),
+        np.where(observed, table, -np.inf).max(axis=0),
+    )
+    least, largest = (np.where(n_observed > 0, end, 0.0) for end in ends)
+    farthest = first + sizes.argmax(axis=0)
+    return Moments(n_observed, centre * unit, deviation * unit, least, largest, widest, farthest)
+
+
+def merged(one: Moments, other: Moments) -> Moments:
+    """Those of the steps of both."""
+    n_observed = one.n_observed + other.n_observed
+    share = other.n_observed / np.maximum(n_observed, 1)
+    sizes = (one.means, other.means, one.deviations, other.deviations)
+    unit = _not_zero(np.max(np.abs(sizes), axis=0))
+    apart = other.means / unit - one.means / unit
+    means = np.where(share < 1.0, one.means + share * apart * unit, other.means)
+    inside = (1.0 - share) * (one.deviations / unit) ** 2 + share * (other.deviations / unit) ** 2
+    deviations = unit * np.sqrt(inside + share * (1.0 - share) * apart**2)
+    ends = [(one.least, other.least), (one.largest, other.largest)]
+    known = one.n_observed > 0, other.n_observed > 0
+    least, largest = (
+        np.where(known[0] & known[1], pick(*pair), np.where(known[0], *pair))
+        for pick, pair in zip((np.minimum, np.maximum), ends, strict=True)
+    )
+    widest = np.maximum(one.widest, other.widest)
+    farthest = np.where(other.widest > one.widest, other.farthest, one.farthest)
+    return Moments(n_observed, means, deviations, least, largest, widest, farthest)
+
+
+def _not_zero(sizes: np.ndarray) -> np.ndarray:
+    """Sizes to divide by: 1 in the place of 0."""
+    return np.where(sizes > 0, sizes, 1.0)
