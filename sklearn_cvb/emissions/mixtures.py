@@ -293,6 +293,8 @@ class MixtureFamily(Family):
             total = max(weights.sum(), FEWEST)
             off = observations.values - weights @ observations.values / total
             widest = np.linalg.eigh((off * weights[:, None]).T @ off)[1][:, -1]
+            # The same end comes first, whichever steps are at hand.
+            widest = widest * np.sign(widest[np.abs(widest).argmax()])
             order = np.argsort(off @ widest, kind="stable")
             below = (np.cumsum(weights[order]) - 0.5 * weights[order]) / total
             own = np.clip((below * n_components).astype(np.int64), 0, n_components - 1)

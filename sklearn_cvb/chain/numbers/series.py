@@ -23,7 +23,7 @@ from sklearn_cvb.reading.series import (
     cautions_of_shape,
     read_series,
 )
-from sklearn_cvb.reading.validation import InvalidParameterError, check_table_to_fit
+from sklearn_cvb.reading.validation import check_table_to_fit
 
 
 def series_to_fit(
@@ -83,10 +83,6 @@ class StoredObservations:
     """Observations of a store under a family, some steps of which are read when asked for."""
 
     def __init__(self, store: Any, family: Family) -> None:
-        if family.order:
-            raise InvalidParameterError(
-                "autoregressive emissions are learned in memory: a store tells no step those before"
-            )
         self.store, self.family = store, family
 
     @property
@@ -96,15 +92,27 @@ class StoredObservations:
         return identity
 
     def part(self, begin: int, end: int) -> Any:
-        """Some of the steps."""
-        return self._read(self.store.table(begin, end), lambda step: begin + step)
+        """Some of the steps, of whole sequences."""
+        first, last = np.searchsorted(self.store.offsets, [begin, end])
+        starts = self.store.offsets[first : last + 1] - begin if self.family.order else None
+        return self._read(self.store.table(begin, end), starts, lambda step: begin + step)
 
     def at(self, steps: np.ndarray) -> Any:
-        """Those at some places."""
-        return self._read(self.store.rows(steps), lambda step: int(steps[step]))
+        """Those at some places, each after as many steps before it as the family looks back."""
+        order, offsets = self.family.order, self.store.offsets
+        places = steps[:, None] + np.arange(-order, 1)
+        before = places < offsets[np.searchsorted(offsets, steps, side="right") - 1][:, None]
+        table = self.store.rows(np.maximum(places, 0).ravel())
+        table[before.ravel()] = np.nan
+        starts = np.arange(0, places.size + 1, order + 1) if order else None
+        return self._read(table, starts, lambda step: int(places.ravel()[step]))
 
-    def _read(self, table: np.ndarray, step_of: Callable[[int], int]) -> Any:
+    def _read(
+        self, table: np.ndarray, starts: np.ndarray | None, step_of: Callable[[int], int]
+    ) -> Any:
         try:
+            if starts is not None:
+                return self.family.read_sequences(table, starts)
             return self.family.read(table)
         except OutsideSupport as error:
             raise _named(error, step_of(error.step), self.store.offsets) from None

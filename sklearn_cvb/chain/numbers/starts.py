@@ -218,7 +218,9 @@ def _clusters(problem: NumericProblem, rng: np.random.Generator) -> Clusters:
 def values_at(observations: Any, steps: np.ndarray) -> np.ndarray:
     """All columns of some steps, side by side."""
     if isinstance(observations, StoredObservations):
-        return _as_table(observations.at(steps))
+        return _as_table(observations.at(steps))[
+            observations.family.order :: observations.family.order + 1
+        ]
     return _as_table(observations)[steps]
 
 

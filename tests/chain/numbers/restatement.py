@@ -152,15 +152,16 @@ def counts_of(setting, posteriors, pairs, scores=None):
         statistics = statistics + statistics_of(setting.family, x, q, scores)
     if scores is None and isinstance(setting.family, MixtureFamily):
         # Where a fit starts, components of mixtures are told by all series together.
-        statistics = first_statistics(setting, posteriors, [sum(map(len, setting.series))])[0]
+        lengths = [sum(map(len, setting.series))]
+        statistics = first_statistics(setting.family, setting.series, posteriors, lengths)[0]
     return Counts(start, transition, statistics)
 
 
-def first_statistics(setting, posteriors, lengths):
+def first_statistics(family, series, posteriors, lengths):
     """Statistics of units with these lengths, under no scores yet."""
-    family, table = setting.family, np.concatenate(setting.series)
     bounds = np.concatenate([[0], np.cumsum(lengths)])
-    return family.statistics(family.read(table), np.concatenate(posteriors), bounds)
+    observations = family.read(np.concatenate(series))
+    return family.statistics(observations, np.concatenate(posteriors), bounds)
 
 
 # EM and VB
@@ -304,11 +305,15 @@ def cvb_sweeps(setting, init, n_sweeps, block_length=None):
     posteriors = first_posteriors(setting, init)
     pairs = first_pairs(setting, posteriors)
     units = units_of(setting, block_length)
+    statistics = {}
     if isinstance(setting.family, MixtureFamily):
-        lengths = [unit.end - unit.begin for unit in units]
-        statistics = dict(zip(units, first_statistics(setting, posteriors, lengths), strict=True))
+        for group in groups_of(setting):
+            of = [u for i, u in enumerate(units) if (i if setting.is_tied else u.series) in group]
+            cuts = [(setting.series, u) for u in of], [(posteriors, u) for u in of]
+            own = [[table[u.series][u.begin : u.end] for table, u in part] for part in cuts]
+            found = first_statistics(setting.family, *own, list(map(len, own[0])))
+            statistics |= dict(zip(of, found, strict=True))
     else:
-        statistics = {}
         for unit in units:
             x, q = setting.series[unit.series], posteriors[unit.series]
             own = slice(unit.begin, unit.end)
