@@ -5,7 +5,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from sklearn_cvb import EMHMM
+from sklearn_cvb import EMHMM, HMMParameters
 from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian, Multinomial, NegativeBinomial
 from sklearn_cvb.emissions.emission import OutsideSupport
@@ -90,3 +90,14 @@ def test_counts_whose_log_probability_has_no_digits_are_refused():
     family.read(np.array([[1e8]]))
     with pytest.raises(OutsideSupport, match="counts above 1e8 lose all digits"):
         family.read(np.array([[1.0], [2e8]]))
+
+
+def test_chances_sum_to_one_where_log_densities_are_huge():
+    """Paths are forced through a state of log densities of -3e13, whose units are rounded."""
+    known = HMMParameters(
+        startprob=[0.28, 0.72], transmat=[[0.11, 0.89], [1.0, 0.0]], rates=[[2.93e13], [4.95]]
+    )
+    model = EMHMM.from_parameters(known, emission="poisson")
+    x = [np.array([[0, 2, 11, 2, 0, 16, 1, 1, 1, 2, 1, 1, 0, 11, 0, 3, 11, 11]]).T]
+    for table in (model.predict_proba(x)[0], model.filter_proba(x)[0]):
+        np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-12)

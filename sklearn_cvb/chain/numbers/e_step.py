@@ -372,10 +372,17 @@ def _add_lost(
         if np.isneginf(found.log_z[i]):
             own[:] = 0.0
             continue
+        own[:] = _summing_to_one(own)
         pairs, unit = found.pairs, np.zeros_like(alone.unit)
         if len(pairs) > 1:
             pairs, unit = pairs[np.searchsorted(units, steps.start) :], alone.unit
         add_pairs_log(*tables[1:], unit, lattice, 0, len(own), work, pairs)
+
+
+def _summing_to_one(rows: np.ndarray) -> np.ndarray:
+    """Chances without the rounding that large logs leave; rows of zeros stay."""
+    totals = rows.sum(axis=1, keepdims=True)
+    return rows / np.where(totals > 0, totals, 1.0)
 
 
 def expectation(
@@ -507,7 +514,7 @@ def filtered(
         by_sequence[i] = forward = np.full(own.shape, -np.inf)
         work = Passes(own.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(own)))
         log_z[i] = forward_pass_log(*tables, lattice_of_steps(*own.shape), 0, len(own), work)
-        message[steps] = np.exp(forward)
+        message[steps] = _summing_to_one(np.exp(forward))
     return Filtered(message, log_z, by_sequence)
 
 
