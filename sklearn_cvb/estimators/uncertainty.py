@@ -22,7 +22,7 @@ _NO_DATA = (
 )
 _UNNAMED = (
     "nothing names the states (no label, no dictionary): other namings and other solutions of the "
-    "states are left out, and 95 % intervals have held 74 % of transitions and 86 % of emissions"
+    "states are left out, and 95 % intervals have held 67 to 75 % of transitions"
 )
 
 
