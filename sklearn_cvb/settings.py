@@ -189,6 +189,10 @@ class Transitions(Setting):
     start_alpha : float or None, default=None
         Concentration of the start row (EM: pseudo-count, 0 or more), 1e-10 to 1e10; None for
         `alpha`.
+    start : {"free", "stationary"}, default="free"
+        "stationary": sequences are cut from chains that have run for long, and begin in the
+        stationary distribution of the transitions. It is learned by EM alone, as then the rows have
+        no conjugate prior, with topology "full" and without an end state.
     sticky : float, default=0.0
         Added to the concentration of staying in each state (Fox et al. 2011).
     prior : {"dirichlet", "hdp"} or HDP, default="dirichlet"
@@ -207,6 +211,7 @@ class Transitions(Setting):
     _: KW_ONLY
     end_state: bool = False
     start_alpha: float | None = None
+    start: str = "free"
     sticky: float = 0.0
     prior: str | HDP = "dirichlet"
 
@@ -214,6 +219,7 @@ class Transitions(Setting):
         "topology": [StrOptions({"full", "independent", "constant", "left-right"}), "array-like"],
         "end_state": ["boolean"],
         "start_alpha": [Interval(Real, 0, LARGEST, closed="both"), None],
+        "start": [StrOptions({"free", "stationary"})],
         "sticky": [Interval(Real, 0, LARGEST, closed="both")],
         "prior": [StrOptions({"dirichlet", "hdp"}), HDP],
     }

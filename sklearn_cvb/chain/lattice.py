@@ -58,6 +58,7 @@ class Cells(NamedTuple):
     # The cells that a dictionary rules out but a label needs, ascending; None for none.
     by_label: np.ndarray | None = None
     has_end: bool = False  # whether the last state is the end of a sequence (see above)
+    is_stationary: bool = False  # whether sequences begin in the stationary distribution
 
     @property
     def n_emitting(self) -> int:

@@ -282,6 +282,12 @@ def posterior_mean(
         if kept is None and not rows.posterior.totals.all():
             kept = uniform_weights(cells)
         means.append(rows.mean(None if kept is None else kept[i].reshape(rows.counts.shape)))
+    if cells.is_stationary:
+        # Loaded where it is asked for: it has an optimiser.
+        from sklearn_cvb.chain.stationary import most_likely
+
+        starts, moves = counts.start + prior.start, counts.transition + prior.transition
+        means[:2] = most_likely(starts, moves)
     return _weights_of(means, cells)
 
 

@@ -93,7 +93,7 @@ def n_parameters(learned: Learned) -> int:
     cells, n = learned.layout, learned.layout.n_emitting
     topology = cells.topology
     if topology is None:
-        free = n - 1 + n * (cells.n_states - 1)
+        free = (0 if cells.is_stationary else n - 1) + n * (cells.n_states - 1)
     elif topology.tied:
         free = n - 1
     else:

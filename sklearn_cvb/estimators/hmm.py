@@ -357,6 +357,10 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         if transitions.start_alpha is not None:
             may_be_zero = isinstance(self, PointEstimates)
             check_concentrations("start_alpha", np.array(transitions.start_alpha), may_be_zero)
+        if transitions.start == "stationary":
+            from sklearn_cvb.chain.stationary import check_stationary
+
+            check_stationary(transitions, isinstance(self, PointEstimates), vars(self).get("fixed"))
         if transitions.shared is None:
             return
         if self._why_no_weights:

@@ -265,7 +265,10 @@ class Confidence:
         from sklearn_cvb.chain.confidence import by_bootstrap, by_information
         from sklearn_cvb.chain.posterior_draws import training
 
-        methods = ("louis", "bootstrap") if self._observed.has_vocabulary else ("bootstrap",)
+        methods: tuple[str, ...] = ("louis", "bootstrap")
+        # Rows that the start row hangs on, and numbers, have other information.
+        if not self._observed.has_vocabulary or learned_of(self).layout.is_stationary:
+            methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)
         check_level(level)

@@ -245,6 +245,7 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
     topology = topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
+    cells = cells._replace(is_stationary=transitions.start == "stationary")
     if transitions.end_state:
         cells = cells_with_end(cells)
     family = emission_of(hmm.emission).numbered(names).bind(moments, n_states)

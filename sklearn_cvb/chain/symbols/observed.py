@@ -125,7 +125,8 @@ def words_and_cells(
     topology = topology_of(transitions.topology, read.cells.n_states)
     if topology is not None and not topology.tied:
         refuse_token_updates(hmm)
-    cells = read.cells._replace(topology=topology)
+    is_stationary = transitions.start == "stationary"
+    cells = read.cells._replace(topology=topology, is_stationary=is_stationary)
     return read._replace(cells=cells_with_end(cells) if transitions.end_state else cells)
 
 
