@@ -235,7 +235,7 @@ class Transitions(Setting):
 
 NUMERIC = (
     *("means", "covariances", "rates", "shapes", "directions", "concentrations", "probabilities"),
-    *("intercepts", "coefficients", "category_probabilities", "parts", "weights", "mixture"),
+    *("intercepts", "coefficients", "weights", "category_probabilities", "parts", "mixture"),
 )
 
 
@@ -259,12 +259,13 @@ class HMMParameters(Setting):
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
         The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
-    means, covariances, rates, shapes, directions, concentrations, probabilities, intercepts, \
-            coefficients : array-like or None, default=None
+    means, covariances, rates, shapes, directions : array-like or None, default=None
         What states emit where it is numbers, in the units of the data and the shapes of the
         attributes of these names.
-    weights : array-like or None, default=None
-        Of `Mixture` and `ZeroInflated` emissions.
+    concentrations, probabilities, intercepts : array-like or None, default=None
+        More of these, by kind of emission.
+    coefficients, weights : array-like or None, default=None
+        Of regressions, and of mixtures.
     category_probabilities, parts, mixture : list or None, default=None
         The same of `Categorical` emissions, a table for each column, of `Columns`, a dict for each
         part, and of `Mixture`, a dict for each component.
@@ -289,9 +290,9 @@ class HMMParameters(Setting):
     probabilities: ArrayLike | None = None
     intercepts: ArrayLike | None = None
     coefficients: ArrayLike | None = None
+    weights: ArrayLike | None = None
     category_probabilities: Sequence[ArrayLike] | None = None
     parts: Sequence[dict[str, Any]] | None = None
-    weights: ArrayLike | None = None
     mixture: Sequence[dict[str, Any]] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -22,7 +22,15 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import sklearn_cvb
 from sklearn_cvb import Samples, Transitions, metrics
-from sklearn_cvb.emissions import Categorical, Columns, Gaussian
+from sklearn_cvb.emissions import (
+    AutoRegressive,
+    Categorical,
+    Columns,
+    Gamma,
+    Gaussian,
+    Mixture,
+    VonMises,
+)
 
 ALL_CLASSES = [
     value
@@ -596,10 +604,13 @@ def test_fitted_attributes_are_documented(kind):
     if kind in HMMS and kind not in TAGGERS:
         numbers = np.random.default_rng(0).integers(2, size=(6, 8, 2)).astype(float)
         mixed = Columns([(Gaussian("diag"), [0]), (Categorical(), [1])])
-        for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed):
+        others = [VonMises(), Mixture(Gaussian("diag")), AutoRegressive()]
+        for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed, *others):
             models.append(quick(kind, emission=emission).fit(numbers))
         text = [pd.DataFrame({"speed": table[:, 0], "mode": list("aabbabab")}) for table in numbers]
         models.append(quick(kind, emission=mixed).fit(text))
+    if kind is sklearn_cvb.EMHMM:
+        models.append(quick(kind, emission=Gamma(shape=None)).fit(numbers + 1.0))
     if kind in (sklearn_cvb.VBHMM, sklearn_cvb.CVBHMM, sklearn_cvb.GibbsHMM):
         models.append(quick(kind, transitions=Transitions(prior="hdp")).fit(SENTENCES))
     found = {

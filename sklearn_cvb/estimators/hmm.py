@@ -122,11 +122,12 @@ class Emissions(Parameters):
     rates_, probabilities_ : ndarray of shape (n_components, n_columns)
         Of Poisson, exponential and Gamma, and of Bernoulli, negative binomial and multinomial
         emissions.
-    shapes_, directions_, concentrations_ : ndarray of shape (n_components, n_columns)
-        Of Gamma emissions whose shapes are learned, and of von Mises ones.
+    directions_, concentrations_ : ndarray of shape (n_components, n_columns)
+        Of von Mises emissions.
     weights_ : ndarray of shape (n_components, number of components of a state)
-        Of `Mixture` and `ZeroInflated` emissions, with `mixture_`, a list of dicts: what each
-        component leaves, by these names.
+        Of `Mixture` and `ZeroInflated` emissions.
+    mixture_ : list of dict
+        What each of their components leaves, by these names.
     intercepts_ : ndarray of shape (n_components, n_outputs)
         Of `Regression` and `AutoRegressive` emissions, as the next.
     coefficients_ : ndarray of shape (n_components, n_inputs, n_outputs)
@@ -202,6 +203,11 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
         alpha - 1).
     beta : float or array
         Pseudo-count of every emission, 0 or 1e-10 to 1e10, or an array of them as of `VBHMM`.
+
+    Attributes
+    ----------
+    shapes_ : ndarray of shape (n_components, n_columns)
+        Of Gamma emissions whose shapes are learned.
     """
 
     alpha: PseudoCounts = 0.0

@@ -18,6 +18,7 @@ from sklearn_cvb.estimators.hmm import (
     BaseHMM,
     Emissions,
     GibbsHMM,
+    PointEstimates,
     Posterior,
     States,
 )
@@ -85,7 +86,7 @@ class HMMTagger(Tags, BaseHMM):
 
     _unknown_words = "form"
     # Numbers, and weights of states that rows share.
-    _not_left = (Emissions, Posterior)
+    _not_left = (Emissions, Posterior, PointEstimates)
     _why_no_weights = "tags are given"
 
     # With a cleaned dictionary: without labels, with some.
