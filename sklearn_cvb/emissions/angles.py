@@ -55,8 +55,8 @@ class VonMises(Emission):
     -----
     All mean directions are equally probable a priori. Logarithms of concentrations are, too: EM
     finds the most likely one inside the range, VB, CVB and Gibbs sampling a posterior over 200
-    values in it. Angles may be in any turn; what is drawn is between -pi and pi. Missing values are
-    left out of a step exactly. Forecasts take angles as numbers between -pi and pi.
+    values in it. Angles may be two turns away from 0, more are taken for degrees and refused; what
+    is drawn is between -pi and pi. Missing values are left out of a step exactly. Forecasts take angles as numbers between -pi and pi.
 
     Examples
     --------
@@ -179,8 +179,8 @@ class VonMisesFamily(Family):
         self.n_parameters: int = 2 * n_states * n_columns
 
     def read(self, table: np.ndarray) -> Observations:
-        # Farther away the turns have no digits left.
-        refuse_where(np.abs(table) > 1e6, table, "von Mises emissions are angles in radians")
+        degrees = "von Mises emissions are angles in radians, at most two turns from 0 (of degrees "
+        refuse_where(np.abs(table) > 4.0 * math.pi, table, degrees + "take numpy.radians)")
         angles, observed = with_zeros(table)
         there = np.ones_like(angles) if observed is None else observed.astype(np.float64)
         # A little more than half a turn is near a little less.

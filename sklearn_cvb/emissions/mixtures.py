@@ -78,8 +78,7 @@ class Mixture(Emission):
                 f"emission must be an emission, such as Gaussian(), got {self.emission!r}"
             )
         families = [self.emission.bind(moments, n_states) for _ in range(self.n_components)]
-        if families[0].order or len(families[0].given_columns):
-            raise InvalidParameterError("components of a Mixture cannot be regressions")
+        _refuse_regressions(families[0])
         return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
@@ -135,12 +134,18 @@ class ZeroInflated(Emission):
                 "have too many zeros, each alone, in Columns([(ZeroInflated(...), [0]), ...])"
             )
         other = self.emission.bind(moments, n_states)
+        _refuse_regressions(other)
         families = [ZerosFamily(n_states), other]
         return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """Of the other component."""
         return self.emission.example(_of_first(given))
+
+
+def _refuse_regressions(family: Family) -> None:
+    if family.order or len(family.given_columns):
+        raise InvalidParameterError("components of a mixture cannot be regressions")
 
 
 class WeightPrior(NamedTuple):

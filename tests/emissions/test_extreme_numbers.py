@@ -7,7 +7,14 @@ import pytest
 
 from sklearn_cvb import EMHMM, HMMParameters
 from sklearn_cvb.display import ModelSummary
-from sklearn_cvb.emissions import Bernoulli, Categorical, Gaussian, Multinomial, NegativeBinomial
+from sklearn_cvb.emissions import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Multinomial,
+    NegativeBinomial,
+    VonMises,
+)
 from sklearn_cvb.emissions.emission import OutsideSupport
 from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -83,6 +90,14 @@ def test_a_perplexity_beyond_float64_is_infinite_without_more_ado():
     X = [np.array([[0.0], [1.0], [0.1], [0.3]])] * 3
     model = EMHMM(2, emission="gaussian", max_iter=3, random_state=0).fit(X)
     assert model.perplexity([np.array([[1e5]])]) == np.inf
+
+
+def test_degrees_are_refused_as_angles():
+    family = VonMises().bind(moments_of(np.ones((1, 1))), 2)
+    whole, turned = (family.read(np.array([[angle]])).values for angle in (0.5, 0.5 - 4 * np.pi))
+    np.testing.assert_allclose(whole, turned, atol=1e-14)
+    with pytest.raises(OutsideSupport, match=r"radians, .*numpy.radians\), got 90"):
+        family.read(np.array([[1.0], [90.0]]))
 
 
 def test_counts_whose_log_probability_has_no_digits_are_refused():

@@ -9,6 +9,7 @@ from sklearn.mixture import GaussianMixture
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.emissions import (
+    AutoRegressive,
     Columns,
     Exponential,
     Gamma,
@@ -143,6 +144,8 @@ def test_wrong_settings_are_told():
         (Mixture(Gaussian(), weight_prior=-1.0), "weight_prior must be a positive number"),
         (ZeroInflated(Gaussian("diag")), "ZeroInflated is for one column, but there are 2"),
         (ZeroInflated(Gaussian), "emission must be an emission, such as Poisson"),
+        (Mixture(AutoRegressive()), "cannot be regressions"),
+        (Columns([(ZeroInflated(AutoRegressive()), [0]), (Poisson(), [1])]), "cannot be regress"),
     ):
         with pytest.raises(ValueError, match=message):
             EMHMM(2, emission=emission, random_state=0).fit(x)
