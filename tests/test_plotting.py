@@ -213,5 +213,9 @@ def test_residuals_are_drawn_over_time_by_quantile_and_lag():
     assert abs(stems[0] - 0.8 / 1.64) < 0.1
     with pytest.raises(ValueError, match="two or more in each column"):
         plot_residuals([np.nan, 0.3])
+    with pytest.raises(ValueError, match="must be those of one sequence"):
+        plot_residuals(np.array([table, table[:5]], dtype=object))
+    with pytest.raises(ValueError, match="names are 1, but there are 2 columns"):
+        plot_residuals(table, names=["one"])
     with pytest.raises(ValueError, match="n_lags"):
         plot_residuals(table, n_lags=0)

@@ -102,11 +102,13 @@ def by_bootstrap(
     return ConfidenceIntervals(start, transition, emission, dict(zip(_NAMES, errors, strict=True)))
 
 
-def _over(found: list[list[Any]], place: int, summary: Callable[[np.ndarray], Any]) -> Any:
-    """A summary over all refits of a table, or of each in a dict, at a place."""
+def _over(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) -> Any:
+    """A summary over all refits of the table at a place, or of each in a dict or list there."""
     tables = [one[place] for one in found]
     if isinstance(tables[0], dict):
-        return {name: summary(np.array([one[name] for one in tables])) for name in tables[0]}
+        return {name.removesuffix("_"): _over(tables, name, summary) for name in tables[0]}
+    if isinstance(tables[0], list):
+        return [_over(tables, i, summary) for i in range(len(tables[0]))]
     return summary(np.array(tables))
 
 
@@ -115,7 +117,7 @@ def _emissions(fit: Any) -> Any:
     if fit._observed.has_vocabulary:
         return fit.emissionprob_
     numeric = fit._learned.more.numeric
-    return {name[:-1]: table for name, table in numeric.family.attributes(numeric.point).items()}
+    return numeric.family.attributes(numeric.point)
 
 
 def _masked(states: Any, y: Any) -> list[list[Any]]:

@@ -66,8 +66,7 @@ class Draws(NamedTuple):
             tables: list[Any] = [word_major(self.layout, one.emission) for one in self.weights]
             dense = [table.toarray() if hasattr(table, "toarray") else table for table in tables]
             return {"emissionprob": np.array([table.T for table in dense])}
-        found = [self.family.attributes(one.point) for one in self.weights]
-        return {name[:-1]: np.array([one[name] for one in found]) for name in found[0]}
+        return _stacked([self.family.attributes(one.point) for one in self.weights])
 
     def to_inference_data(self) -> Any:
         """The draws for ArviZ, which must be installed: group ``posterior``, a single chain.
@@ -82,8 +81,31 @@ class Draws(NamedTuple):
         ImportError
             If ArviZ is not installed.
         """
-        found = {"startprob": self.startprob, "transmat": self.transmat, **self.emission}
+        found = {"startprob": self.startprob, "transmat": self.transmat, **_flat(self.emission)}
         return exported({"posterior": {name: table[None] for name, table in found.items()}})
+
+
+def _stacked(found: list[Any]) -> Any:
+    """Tables of all draws, (n_draws, ...), in the dicts and lists that each draw has them in."""
+    if isinstance(found[0], dict):
+        names = found[0]
+        return {name.removesuffix("_"): _stacked([one[name] for one in found]) for name in names}
+    if isinstance(found[0], list):
+        return [_stacked(list(own)) for own in zip(*found, strict=True)]
+    return np.array(found)
+
+
+def _flat(tables: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Tables by one name each: "parts_0_rates" for the rates of the first part."""
+    flat: dict[str, np.ndarray] = {}
+    for name, value in tables.items():
+        if isinstance(value, list):
+            value = {str(i): own for i, own in enumerate(value)}
+        if isinstance(value, dict):
+            flat |= {f"{name}_{inner}": table for inner, table in _flat(value).items()}
+        else:
+            flat[name] = value
+    return flat
 
 
 def check_draws(draws: Any, learned: Learned) -> None:

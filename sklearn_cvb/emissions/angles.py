@@ -56,7 +56,8 @@ class VonMises(Emission):
     All mean directions are equally probable a priori. Logarithms of concentrations are, too: EM
     finds the most likely one inside the range, VB, CVB and Gibbs sampling a posterior over 200
     values in it. Angles may be two turns away from 0, more are taken for degrees and refused; what
-    is drawn is between -pi and pi. Missing values are left out of a step exactly. Forecasts take angles as numbers between -pi and pi.
+    is drawn is between -pi and pi. Missing values are left out of a step exactly. Forecasts take
+    angles as numbers between -pi and pi.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.validation import check_counts
 
 if TYPE_CHECKING:
@@ -52,18 +53,21 @@ def plot_residuals(residuals: ArrayLike, *, n_lags: int = 20, names: Any = None)
     ['Residuals', 'Quantiles', 'Autocorrelation']
     """
     check_counts(n_lags=n_lags)
-    table = np.asarray(residuals, dtype=np.float64)
+    table = np.asarray(residuals)
     table = table[:, None] if table.ndim == 1 else table
-    if table.ndim != 2 or (np.isfinite(table).sum(axis=0) < 2).any():
+    is_table = table.ndim == 2 and table.dtype.kind in "fiu"
+    if not is_table or (np.isfinite(table).sum(axis=0) < 2).any():
         raise ValueError(
             "residuals must be those of one sequence, two or more in each column: an array of "
-            f"shape (length,) or (length, n_columns), got shape {table.shape}"
+            f"shape (length,) or (length, n_columns), got {short_repr(residuals)}"
         )
     import matplotlib.pyplot as plt
 
     n_columns = table.shape[1]
     if names is None:
         names = [f"column {d}" if n_columns > 1 else "" for d in range(n_columns)]
+    if len(names) != n_columns:
+        raise ValueError(f"names are {len(names)}, but there are {n_columns} columns")
     size = (9.0, 0.6 + 2.3 * n_columns)
     axes = plt.subplots(n_columns, 3, figsize=size, layout="constrained", squeeze=False)[1]
     for row, column, name in zip(axes, table.T, names, strict=True):

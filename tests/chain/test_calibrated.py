@@ -20,6 +20,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.calibration import counts_by_unit
 from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.emissions import Columns, Gaussian, Poisson, ZeroInflated
 from sklearn_cvb.learning import calibrated
 from sklearn_cvb.learning.calibrated import (
     drawn_deviations,
@@ -414,6 +415,23 @@ def test_draws_go_to_arviz(monkeypatch):
     assert posterior["emissionprob"].shape == (1, 40, 2, 4)
     np.testing.assert_allclose(posterior["emissionprob"].sum(axis=-1), 1.0)
     np.testing.assert_array_equal(posterior["startprob"][0], draws.startprob)
+
+
+def test_draws_of_parts_go_to_arviz_by_one_name_each(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.poisson(3.0, 40), rng.normal(size=40)])
+    emission = Columns([(ZeroInflated(Poisson()), [0]), (Gaussian("diag"), [1])])
+    model = CVBHMM(2, emission=emission, random_state=0).fit([x])
+    draws = model.credible_intervals([x], random_state=0).draws
+    assert draws.emission["parts"][0]["mixture"][0]["rates"].shape == (40, 2, 1)
+    arviz = types.ModuleType("arviz")
+    arviz.from_dict = lambda groups: groups
+    monkeypatch.setitem(sys.modules, "arviz", arviz)
+    posterior = draws.to_inference_data()["posterior"]
+    assert posterior["parts_0_mixture_0_rates"].shape == (1, 40, 2, 1)
+    found = posterior["parts_1_means"][0]
+    np.testing.assert_array_equal(found, draws.emission["parts"][1]["means"])
+    assert np.abs(np.diff(found, axis=0)).max() > 1e-3
 
 
 # Numbers

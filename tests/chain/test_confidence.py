@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from sklearn_cvb import EMHMM, EMHMMTagger, Symbols, Transitions
+from sklearn_cvb.emissions import Columns, Gaussian, Mixture, Poisson
 from sklearn_cvb.learning import calibrated
 
 TRUTH = np.array([[0.8, 0.2], [0.3, 0.7]]), np.array([[0.4, 0.3, 0.3], [0.1, 0.2, 0.7]])
@@ -128,3 +129,16 @@ def test_borders_ends_and_taggers():
     assert (found.transition[:, impossible] == 0).all()
     with pytest.raises(ValueError, match="must hold"):
         tagger.confidence_intervals(X[:3])
+
+
+def test_parts_and_components_have_the_bootstrap():
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.poisson(np.repeat([2.0, 9.0], 40)), rng.normal(size=80)])
+    emission = Columns([(Mixture(Poisson()), [0]), (Gaussian("diag"), [1])])
+    model = EMHMM(2, emission=emission, random_state=0).fit([x])
+    found = model.confidence_intervals([x], n_bootstrap=12, random_state=0)
+    first, second = found.emission["parts"]
+    assert first["mixture"][1]["rates"].shape == second["means"].shape == (2, 2, 1)
+    lower, upper = second["means"]
+    assert (lower < upper).all()
+    assert found.standard_errors["emission"]["parts"][0]["weights"].shape == (2, 2)
