@@ -25,7 +25,7 @@ STATIONARY = Transitions(start="stationary")
 
 
 def fitted(kind, n_states, transitions, **settings):
-    settings = {"max_iter": 3000, "tol": 0, "alpha": 0.0, "random_state": 0, **settings}
+    settings = {"max_iter": 500, "tol": 0, "alpha": 0.0, "random_state": 0, **settings}
     model = kind(n_states, emission="poisson", transitions=transitions, **settings)
     return model.fit([np.array(EARTHQUAKES, float)])
 
@@ -119,10 +119,10 @@ def test_symbols_and_taggers_begin_there_too():
         for t in range(1, 4):
             z[t] = rng.choice(2, p=steps[z[t - 1]])
         X.append(["ab"[rng.choice(2, p=words[k])] for k in z])
-    model = EMHMM(2, transitions=STATIONARY, n_init=3, random_state=0, max_iter=500, tol=0).fit(X)
+    model = EMHMM(2, transitions=STATIONARY, random_state=0, max_iter=150, tol=0).fit(X)
     assert (np.diff(model.history_) > -1e-9 * np.abs(model.history_[1:])).all()
     np.testing.assert_allclose(model.startprob_ @ model.transmat_, model.startprob_, atol=1e-9)
-    free = EMHMM(2, n_init=3, random_state=0, max_iter=500, tol=0).fit(X)
+    free = EMHMM(2, random_state=0, max_iter=150, tol=0).fit(X)
     assert free.score(X) > model.score(X) > free.score(X) - 0.01
     listed = {"a": ["X", "Y"], "b": ["Y"]}
     tagger = EMHMMTagger(listed, transitions=STATIONARY, random_state=0, max_iter=20).fit(X)

@@ -52,7 +52,7 @@ def test_one_component_is_the_plain_emission(kind, inner):
 def test_one_state_is_a_gaussian_mixture(covariance_type):
     """The fixed point of scikit-learn's EM, and its log-likelihood."""
     x = regimes()[:, :2]
-    model = EMHMM(1, emission=Mixture(Gaussian(covariance_type), 3), max_iter=3000, tol=0)
+    model = EMHMM(1, emission=Mixture(Gaussian(covariance_type), 3), max_iter=700, tol=0)
     model.fit([x])
     means = np.array([own["means_"][0] for own in model.mixture_])
     covariances = np.array([own["covariances_"][0] for own in model.mixture_])
@@ -85,7 +85,7 @@ def test_zeros_from_elsewhere_are_told_from_zeros_of_a_count():
     """One state: maximum likelihood by an optimiser; of waits all zeros are from elsewhere."""
     rng = np.random.default_rng(0)
     x = (rng.poisson(1.5, 400) * (rng.random(400) < 0.6)).astype(float)
-    model = EMHMM(1, emission=ZeroInflated(Poisson()), max_iter=5000, tol=0).fit([x])
+    model = EMHMM(1, emission=ZeroInflated(Poisson()), max_iter=600, tol=0).fit([x])
     found = minimize(lambda p: -zero_inflated_poisson(p, x), [0.0, 0.5], method="BFGS")
     assert model.score_samples([x])[0] == pytest.approx(-found.fun, abs=1e-7)
     assert model.weights_[0, 0] == pytest.approx(1 / (1 + np.exp(-found.x[0])), abs=1e-4)
@@ -107,12 +107,13 @@ def test_zeros_from_elsewhere_are_told_from_zeros_of_a_count():
 @pytest.mark.parametrize("kind", ALL)
 def test_components_within_states_are_found(kind):
     x = regimes(600)
-    model = kind(2, emission=Mixture(Gaussian("diag")), random_state=0).fit([x])
+    settings = {"max_iter": 150, "random_state": 0}
+    model = kind(2, emission=Mixture(Gaussian("diag")), **settings).fit([x])
     means = np.array([own["means_"][:, 0] for own in model.mixture_])
     assert np.sort(means, axis=None) == pytest.approx([-2, 1, 5, 8], abs=0.3)
     assert sorted(means.max(axis=0).round()) == [1, 8]
     assert model.weights_ == pytest.approx(np.full((2, 2), 0.5), abs=0.1)
-    plain = kind(2, emission=Gaussian("diag"), random_state=0).fit([x])
+    plain = kind(2, emission=Gaussian("diag"), **settings).fit([x])
     later = [regimes(400, seed=1)]
     assert model.score(later) > plain.score(later) + 0.2
     drawn, _ = model.sample(1, 6000, random_state=0)
@@ -125,7 +126,7 @@ def test_parts_columns_angles_and_intervals():
     x = np.column_stack([np.abs(regimes()[:, 0]).round(), regimes()[:, 1] / 4])
     x[::9, 0], x[5::7, 1] = 0.0, np.nan
     parts = [(ZeroInflated(Poisson()), [0]), (Mixture(VonMises(), 2), [1])]
-    model = CVBHMM(2, emission=Columns(parts), random_state=0).fit([x])
+    model = CVBHMM(2, emission=Columns(parts), max_iter=40, random_state=0).fit([x])
     found = model.credible_intervals([x], level=0.9, random_state=0)
     lower, upper = found.emission[0]["weights"]
     shown = model.parts_[0]["weights_"]
