@@ -105,20 +105,12 @@ class CorpusStore(StoredSequences):
         Where sequences begin among all tokens of the files.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        header: Header,
-        batch_size: int = BATCH_SIZE,
-        scratch: Path | None = None,
-        span: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(folder, header, batch_size, scratch, span)
-        words = read_json(folder, WORDS, header)
+    def _read_contents(self, header: Header) -> None:
+        words = read_json(self.folder, WORDS, header)
         self.vocabulary: np.ndarray = as_array(words[: header.n_words])
         self.unknown: list[Any] = words[header.n_words :]
         self.classes: list[Any] = (
-            read_json(folder, CLASSES, header) if CLASSES in header.files else []
+            read_json(self.folder, CLASSES, header) if CLASSES in header.files else []
         )
 
     @property

@@ -11,7 +11,7 @@ from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.moments import Moments, moments_of_rows
 from sklearn_cvb.reading.series import Series
 from sklearn_cvb.store.files import COLUMNS, NUMBERS, Header, damaged, read_json
-from sklearn_cvb.store.on_disk import BATCH_SIZE, StoredSequences
+from sklearn_cvb.store.on_disk import StoredSequences
 
 
 class NumberStore(StoredSequences):
@@ -42,16 +42,8 @@ class NumberStore(StoredSequences):
 
     holds = "numbers"
 
-    def __init__(
-        self,
-        folder: Path,
-        header: Header,
-        batch_size: int = BATCH_SIZE,
-        scratch: Path | None = None,
-        span: tuple[int, int] | None = None,
-    ) -> None:
-        super().__init__(folder, header, batch_size, scratch, span)
-        told = read_json(folder, COLUMNS, header)
+    def _read_contents(self, header: Header) -> None:
+        told = read_json(self.folder, COLUMNS, header)
         self.n_columns: int = told["n_columns"]
         self.names: list[Any] | None = told["names"]
         (self._file,) = NUMBERS.values() & header.files.keys()

@@ -34,6 +34,11 @@ class StoredSequences:
         self.scratch: Path = folder if scratch is None else scratch
         self._span = span or (0, header.n_sequences)
         self._read_starts()
+        self._read_contents(header)
+
+    def _read_contents(self, header: Header) -> None:
+        """What a kind of store holds beside its sequences."""
+        raise NotImplementedError
 
     def _read_starts(self) -> None:
         # Read, not mapped: a file that is truncated later would end the process.
