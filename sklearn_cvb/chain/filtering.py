@@ -102,7 +102,7 @@ class Filter:
         observed, n = self._model._observed, learned.layout.n_emitting
         steps = observed.steps_after(learned, self._steps, observation)
         read = observed.read_under(self._model, learned, steps, self._chain)
-        emission = read.log_emission()
+        emission = read.log_emissions()[-1]
         if self._log_proba is None:
             ahead = logs.start[:n]
         else:

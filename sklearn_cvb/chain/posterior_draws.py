@@ -1,18 +1,16 @@
 """Draws from the posterior of a chain, which intervals and predictions are made of."""
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.parameters import HMMCounts, rare_in, with_rare, word_major
 from sklearn_cvb.chain.traces import exported
-from sklearn_cvb.learning.calibrated import N_RUNS, Kept, short_runs
+from sklearn_cvb.learning.calibrated import Kept, short_runs
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.learning.loop import spawn_generators
 from sklearn_cvb.reading.corpus import place_of, short_repr
-from sklearn_cvb.reading.validation import Seed
 
 
 class Draws(NamedTuple):
@@ -68,8 +66,14 @@ class Draws(NamedTuple):
             return {"emissionprob": np.array([table.T for table in dense])}
         return _stacked([self.family.attributes(one.point) for one in self.weights])
 
-    def to_inference_data(self) -> Any:
+    def to_inference_data(self, log_likelihood: np.ndarray | None = None) -> Any:
         """The draws for ArviZ, which must be installed: group ``posterior``, a single chain.
+
+        Parameters
+        ----------
+        log_likelihood : ndarray of shape (n_draws, n_observations) or None, default=None
+            Of `log_likelihoods` of the model, as group ``log_likelihood``: what ``arviz.loo`` and
+            ``arviz.compare`` need.
 
         Returns
         -------
@@ -80,9 +84,21 @@ class Draws(NamedTuple):
         ------
         ImportError
             If ArviZ is not installed.
+        ValueError
+            If `log_likelihood` has another number of draws.
         """
         found = {"startprob": self.startprob, "transmat": self.transmat, **_flat(self.emission)}
-        return exported({"posterior": {name: table[None] for name, table in found.items()}})
+        groups = {"posterior": found}
+        if log_likelihood is not None:
+            if len(log_likelihood) != len(self.weights):
+                raise ValueError(
+                    f"log_likelihood has {len(log_likelihood)} rows and there are "
+                    f"{len(self.weights)} draws: pass what log_likelihoods(X, draws) returns"
+                )
+            groups["log_likelihood"] = {"x": log_likelihood}
+        return exported(
+            {name: {key: table[None] for key, table in own.items()} for name, own in groups.items()}
+        )
 
 
 def _stacked(found: list[Any]) -> Any:
@@ -119,8 +135,23 @@ def check_draws(draws: Any, learned: Learned) -> None:
         raise ValueError("draws are of another model: it has other states or symbols")
 
 
+def draws_of_samples(hmm: Any, learned: Learned, n_draws: int, rng: np.random.Generator) -> Draws:
+    """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
+    n_kept, family = learned.more.sampled.n_kept, getattr(learned.more.numeric, "family", None)
+    every = -(-n_kept // n_draws)
+    posteriors = tuple(islice(hmm._posteriors(learned), every - 1, None, every))
+    draw = hmm._observed.draw_parameters
+    weights = tuple(draw(learned, counts, prior, rng) for counts, prior in posteriors)
+    return Draws(posteriors, weights, learned.layout, family)
+
+
 def calibrated_draws(
-    hmm: Any, learned: Learned, X: Any, y: Any, n_jobs: int | None, random_state: Seed
+    hmm: Any,
+    learned: Learned,
+    X: Any,
+    y: Any,
+    n_jobs: int | None,
+    generators: list[np.random.Generator],
 ) -> tuple[Draws, bool]:
     """Draws that know of the missing information, and whether anything names the states.
 
@@ -128,11 +159,10 @@ def calibrated_draws(
     """
     read = training(hmm, learned, X, y)
     model: Any = hmm._model(read)
-    generators = spawn_generators(check_random_state(random_state), 1 + N_RUNS)
 
     def tell(number: int) -> None:
         if hmm.verbose:
-            print(f"short run {number + 1} of {N_RUNS}")
+            print(f"short run {number + 1} of {len(generators) - 1}")
 
     counts = hmm._observed.counts_of_fit(learned)
     kept = short_runs(model, counts, learned.prior, generators, n_jobs, tell)

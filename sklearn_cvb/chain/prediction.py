@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from sklearn_cvb.chain import drawing, parameters
-from sklearn_cvb.chain.lattice import Cells, dense_posterior, lattice_with_end
+from sklearn_cvb.chain.lattice import Cells, dense_posterior, entry_cells, lattice_with_end
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -169,10 +169,11 @@ class Read:
         decoding.sample_paths(self.weights, self.logs, lattice, starts, rng, path, log_z)
         return path[inside], log_z
 
-    def log_emission(self) -> np.ndarray:
-        """Log weights of the only token under all states; 0 where it is unobserved."""
-        logs, (_, _, state, cell) = np.full(self.cells.n_emitting, -np.inf), self.lattice
-        logs[state] = np.where(cell >= 0, self.logs.emission[cell], 0.0)
+    def log_emissions(self) -> np.ndarray:
+        """Log weights (n_tokens, K) of tokens under all states; 0 where they are unobserved."""
+        cell = entry_cells(self.lattice)
+        logs = self.table(np.where(cell >= 0, self.logs.emission[cell], 0.0))
+        logs[self.table(np.ones(len(cell))) == 0.0] = -np.inf
         return logs
 
     def table(self, posterior: np.ndarray) -> np.ndarray:

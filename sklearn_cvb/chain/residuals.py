@@ -9,42 +9,21 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sklearn_cvb.chain.numbers.e_step import Chain, chain_of
 from sklearn_cvb.chain.numbers.observed import ReadNumbers, given_again, read_at
 from sklearn_cvb.chain.parameters import log_weights
+from sklearn_cvb.chain.pointwise import states_without
 from sklearn_cvb.chain.prediction import mean_weights
 from sklearn_cvb.emissions.emission import Tails
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
 
 
-def states_without(chain: Chain, emission: np.ndarray, all_others: bool) -> np.ndarray:
-    """Chances (length, K) of the state of each step given other steps of a sequence, not its own.
-
-    Those before it, or all others, and the end where that is an event.
-    """
-    (start,), (transition,) = chain.start, chain.transition
-    found, message = np.empty_like(emission), start
-    for t, own in enumerate(emission):
-        found[t] = message / message.sum()
-        message = (found[t] * own) @ transition
-    if all_others:
-        back = np.ones(len(start)) if chain.end is None else chain.end[0]
-        for t in range(len(emission) - 1, -1, -1):
-            found[t] *= back
-            found[t] /= found[t].sum()
-            back = transition @ (emission[t] * back)
-            back = back / back.sum()
-    return found
-
-
 def weights_without(read: ReadNumbers, all_others: bool) -> np.ndarray:
-    """The same of all sequences; NaN in one that no path explains."""
-    n_states, starts = read.cells.n_emitting, read.corpus.starts
-    chain, emission = chain_of(read.weights, n_states), read.weights.emission
-    table = emission.reshape(-1, n_states)
+    """Chances (n_steps, K) of the state of each step; NaN where no path explains a sequence."""
+    weights, starts = read.weights, read.corpus.starts
+    table = weights.emission.reshape(-1, read.cells.n_emitting)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = [states_without(chain, table[a:b], all_others) for a, b in pairwise(starts)]
+        found = [states_without(weights, table[a:b], all_others) for a, b in pairwise(starts)]
     return np.concatenate(found)
 
 

@@ -122,6 +122,12 @@ class Sampled(NamedTuple):
     kept: Any  # `PathCounts`, or counts and prior of each kept sample
     chains: Chains | None = None  # of all restarts
 
+    @property
+    def n_kept(self) -> int:
+        """How many samples were kept."""
+        assert self.paths is not None, "samples were kept"
+        return len(self.paths)
+
     def posteriors(self) -> Iterable[tuple[HMMCounts, Prior]]:
         """Counts and prior of each kept sample."""
         if not isinstance(self.kept, PathCounts):

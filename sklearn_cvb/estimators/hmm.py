@@ -793,13 +793,13 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         check_forecast(n_steps, n_draws, level)
         learned = learned_of(self)
         family = learned.more.numeric.family
-        reads = [self._observed.read_again(self, learned, X, means=True)]
+        reads: Any = [self._observed.read_again(self, learned, X, means=True)]
         at = [(prediction.steps_of(learned), learned.more.numeric.point)]
         if draws is not None:
             from sklearn_cvb.chain.posterior_draws import check_draws
 
             check_draws(draws, learned)
-            reads = self._observed.reads_at(self, learned, X, draws.weights)
+            reads = self._observed.reads_at(self, learned, X, draws.weights)[0]
             at = draws.steps_and_points()
         last = [
             prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.intervals import CredibleIntervals
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
@@ -42,6 +43,7 @@ class Uncertainty:
         level: float = 0.95,
         *,
         method: str | None = None,
+        n_draws: int = 40,
         n_jobs: int | None = None,
         random_state: Seed = None,
     ) -> CredibleIntervals:
@@ -56,8 +58,8 @@ class Uncertainty:
 
         "calibrated" ones put it back. States are drawn at the mean parameters; the covariance of
         their counts is the information that is missing (Louis 1982). Parameters are drawn with the
-        inverse of the information that is left as covariance, and from each of 40 such draws 3
-        sweeps of Gibbs sampling are made, the last of which stays: 140 sweeps in all.
+        inverse of the information that is left as covariance, and from each of `n_draws` such draws
+        3 sweeps of Gibbs sampling are made, the last of which stays: 140 sweeps in all.
 
         `GibbsHMM` has "samples": the mixture over those that its chain kept. States may change
         their names during a chain (label switching): intervals then cover all of a state's roles.
@@ -72,10 +74,13 @@ class Uncertainty:
         method : {"calibrated", "mean field", "samples"} or None, default=None
             None is "samples" for samplers, "calibrated" where the data are at hand, else "mean
             field" with a warning.
+        n_draws : int, default=40
+            How many `draws` there are: so many short runs of "calibrated", at most so many of the
+            samples. ArviZ's criteria want hundreds.
         n_jobs : int or None, default=None
             Threads that make the short runs; the result does not depend on it.
         random_state : int, RandomState or None, default=None
-            Of "calibrated".
+            Of `draws`.
 
         Returns
         -------
@@ -85,7 +90,8 @@ class Uncertainty:
             numbers `emission` is a dict of arrays of shape (2, n_components, n_columns): "means"
             and "variances", "rates" or "probabilities"; of regressions "intercepts",
             "coefficients" and "variances" of residuals; for `Columns` a list of such dicts.
-            `draws`, of "calibrated", are for `predict_next`, `predict_proba` and scores.
+            `draws`, of all but "mean field", are for `predict_next`, `predict_proba`, scores and
+            ArviZ.
 
         Raises
         ------
@@ -135,12 +141,19 @@ class Uncertainty:
             if method == "mean field":
                 tell([_NO_DATA])
         check_choice("method", method, methods)
-        if method != "calibrated":
+        if method == "mean field":
             return self._intervals(learned, self._posteriors(learned), level)
-        from sklearn_cvb.chain.posterior_draws import calibrated_draws
+        from sklearn_cvb.chain.posterior_draws import calibrated_draws, draws_of_samples
+        from sklearn_cvb.learning.loop import spawn_generators
 
         check_level(level)
-        draws, named = calibrated_draws(self, learned, X, y, n_jobs, random_state)
+        check_counts(n_draws=n_draws)
+        generators = spawn_generators(check_random_state(random_state), 1 + n_draws)
+        if method == "samples":
+            found = self._intervals(learned, self._posteriors(learned), level)
+            draws = draws_of_samples(self, learned, n_draws, generators[0])
+            return found._replace(draws=draws)
+        draws, named = calibrated_draws(self, learned, X, y, n_jobs, generators)
         if not named and self._observed.has_vocabulary:
             tell([_UNNAMED])
         return self._intervals(learned, draws.posteriors, level)._replace(draws=draws)
@@ -179,6 +192,61 @@ class Uncertainty:
         reads, observed = self._observed.reads_under(self, learned, X, draws.posteriors)
         log_z = mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
+
+    def log_likelihoods(self, X: Any, draws: "Draws", per: str = "sequence") -> np.ndarray:
+        """Log-likelihood (nats) of each sequence, or each step, under each draw of the parameters.
+
+        What criteria that leave out one observation are made of: with
+        ``draws.to_inference_data(log_likelihood=...)`` ArviZ has them as ``arviz.loo``.
+
+        Parameters
+        ----------
+        X : as in `fit`
+            What the model was fitted to, for such criteria.
+        draws : Draws
+            Of `credible_intervals`.
+        per : {"sequence", "step"}, default="sequence"
+            "sequence": log p(x_i | draw), where a model sees many sequences. "step": log p(x_t |
+            all other steps of the sequence, draw), for one or a few long ones.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_sequences) or (n_draws, n_observed_steps)
+            Steps in the order of X, without those where nothing was observed; -inf where nothing
+            explains an observation.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `draws` are none, or of another model.
+
+        References
+        ----------
+        Vehtari, Gelman and Gabry (2017), "Practical Bayesian model evaluation using leave-one-out
+        cross-validation and WAIC", Statistics and Computing 27.
+
+        Bürkner, Gabry and Vehtari (2021), "Efficient leave-one-out cross-validation for Bayesian
+        non-factorized normal and Student-t models", Computational Statistics 36.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import CVBHMM
+        >>> X = [[1, 0, 2, 9, 8, 11, 1, 0], [0, 1, 8, 9]]
+        >>> model = CVBHMM(2, emission="poisson", random_state=0).fit(X)
+        >>> draws = model.credible_intervals(X, n_draws=100, random_state=0).draws
+        >>> model.log_likelihoods(X, draws).shape
+        (100, 2)
+        >>> model.log_likelihoods(X, draws, per="step").shape
+        (100, 12)
+        """
+        from sklearn_cvb.chain.pointwise import of_sequences, of_steps
+        from sklearn_cvb.chain.posterior_draws import check_draws
+
+        check_choice("per", per, ("sequence", "step"))
+        learned = learned_of(self)
+        check_draws(draws, learned)
+        reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
+        return of_sequences(reads) if per == "sequence" else of_steps(reads)
 
     def _intervals(
         self, learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float

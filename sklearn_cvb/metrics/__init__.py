@@ -1,4 +1,4 @@
-"""Accuracy of tags, brackets, segments, heads and links, perplexity, scorers, convergence."""
+"""Accuracy of tags, brackets, segments, heads and links, perplexity, scorers, checks."""
 
 from sklearn_cvb.metrics.alignment import alignment_error_rate, alignment_f1, alignment_scores
 from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
@@ -31,6 +31,7 @@ from sklearn_cvb.metrics.scorers import (
     undirected_accuracy_scorer,
     v_measure_scorer,
 )
+from sklearn_cvb.metrics.simulation import simulated_check
 from sklearn_cvb.metrics.tagging import (
     many_to_one_accuracy,
     one_to_one_accuracy,
@@ -67,6 +68,7 @@ __all__ = [
     "segmentation_f1",
     "segmentation_f1_scorer",
     "segmentation_scores",
+    "simulated_check",
     "tag_confusion",
     "token_accuracy",
     "token_accuracy_scorer",

@@ -15,6 +15,7 @@ from sklearn_cvb import (
     VBHMM,
     CVBHMMTagger,
     GibbsHMM,
+    Samples,
     Symbols,
     Transitions,
 )
@@ -375,6 +376,53 @@ def test_wrong_calls_are_told():
         chain.credible_intervals(method="calibrated")
 
 
+def without(X, i, t):
+    """The sequences, the value of one step of one of them left out."""
+    return [[None if (j, u) == (i, t) else x for u, x in enumerate(row)] for j, row in enumerate(X)]
+
+
+@pytest.mark.parametrize("kind", [CVBHMM, GibbsHMM])
+@pytest.mark.parametrize("end_state", [False, True])
+def test_log_likelihoods_are_of_sequences_and_steps_under_each_draw(kind, end_state):
+    """A step given all others: what the sequence is worth with it, over what it is without."""
+    X, counts = [["a", "b", None, "b"], ["b", "a"]], [[1, 0, None, 9], [8, 2]]
+    settings = {"transitions": Transitions(end_state=end_state), "max_iter": 40, "random_state": 0}
+    for given, emission in ((X, "categorical"), (counts, "poisson")):
+        model = kind(2, emission=emission, **settings).fit(given)
+        draws = model.credible_intervals(given, n_draws=3, random_state=0).draws
+        whole = model.log_likelihoods(given, draws)
+        tables = [draws.startprob, draws.transmat, *draws.emission.values()]
+        for own, (start, transmat, emitted) in zip(whole, zip(*tables, strict=True), strict=True):
+            if end_state:
+                continue
+            if emission == "poisson":
+                settled = {"emission": emission, "rates": emitted}
+            else:
+                settled = {"emissionprob": emitted, "vocabulary": ["a", "b"]}
+            one = EMHMM.from_parameters(startprob=start, transmat=transmat, **settled)
+            np.testing.assert_allclose(own, one.score_samples(given), rtol=1e-12)
+        places = [(i, t) for i, row in enumerate(given) for t, x in enumerate(row) if x is not None]
+        rest = [
+            model.log_likelihoods(without(given, *place), draws).sum(axis=1) for place in places
+        ]
+        steps = model.log_likelihoods(given, draws, per="step")
+        np.testing.assert_allclose(
+            steps, whole.sum(axis=1)[:, None] - np.transpose(rest), rtol=1e-10, atol=1e-12
+        )
+
+
+def test_draws_of_a_sampler_are_made_given_evenly_spaced_samples():
+    """So many of them that their quantiles are those of the mixture over all samples."""
+    *_, model = fitted(GibbsHMM, max_iter=1600, samples=Samples(thin=2))
+    found = model.credible_intervals(level=0.5, n_draws=200, random_state=0)
+    assert found.draws.transmat.shape == (200, 2, 2)
+    kept = list(model._posteriors(model._learned))
+    np.testing.assert_array_equal(found.draws.posteriors[1][0].start, kept[3][0].start)
+    lower, upper = found.transition
+    inside = (lower < found.draws.transmat) & (found.draws.transmat < upper)
+    assert abs(inside.mean() - 0.5) < 0.08
+
+
 def test_predictions_and_scores_take_draws():
     """Each is the mean of what the posterior mean given each draw says."""
     _, symbols, y, model = fitted()
@@ -410,7 +458,12 @@ def test_draws_go_to_arviz(monkeypatch):
     arviz = types.ModuleType("arviz")
     arviz.from_dict = lambda groups: groups
     monkeypatch.setitem(sys.modules, "arviz", arviz)
-    posterior = draws.to_inference_data()["posterior"]
+    worth = model.log_likelihoods(symbols, draws)
+    groups = draws.to_inference_data(log_likelihood=worth)
+    np.testing.assert_array_equal(groups["log_likelihood"]["x"], worth[None])
+    with pytest.raises(ValueError, match=r"log_likelihood has 3 rows and there are 40 draws"):
+        draws.to_inference_data(log_likelihood=worth[:3])
+    posterior = groups["posterior"]
     assert posterior["transmat"].shape == (1, 40, 2, 2)
     assert posterior["emissionprob"].shape == (1, 40, 2, 4)
     np.testing.assert_allclose(posterior["emissionprob"].sum(axis=-1), 1.0)

@@ -60,6 +60,16 @@ from sklearn_cvb.settings import HMMParameters
 # Sampling
 
 
+def drawn_parameters(
+    counts: HMMCounts, prior: Prior, cells: Cells, family: Family, rng: np.random.Generator
+) -> NumberWeights:
+    """Parameters given the states of all steps, without scores."""
+    start = drawn_rows(counts.start, prior.start, rng)
+    transition = drawn_rows(counts.transition, prior.transition, rng)
+    chain = tied(Weights(start, transition, np.empty(0)), cells)
+    return NumberWeights(chain, None, family.draw(counts.emission, rng))
+
+
 def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A row of probabilities from each Dirichlet(counts + prior); 0 where that is 0."""
     drawn = rng.standard_gamma(counts + prior)
@@ -294,12 +304,8 @@ class NumberChain(Model):
         self, counts: HMMCounts, prior: Prior, rng: np.random.Generator
     ) -> NumberWeights:
         """Those of the chain, and of what states emit."""
-        start = drawn_rows(counts.start, prior.start, rng)
-        transition = drawn_rows(counts.transition, prior.transition, rng)
-        weights = tied(Weights(start, transition, np.empty(0)), self.cells)
-        family = self.problem.family
-        point = family.draw(counts.emission, rng)
-        return NumberWeights(weights, family.at(point), point)
+        drawn = drawn_parameters(counts, prior, self.cells, self.problem.family, rng)
+        return drawn._replace(scores=self.problem.family.at(drawn.point))
 
     def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> Drawn:
         """The states of all steps, and values that are missing where statistics need them."""

@@ -28,6 +28,7 @@ from sklearn_cvb.chain.numbers.model import (
     Fitted,
     NumberChain,
     densities,
+    drawn_parameters,
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
@@ -153,10 +154,10 @@ class ReadNumbers(Read):
             posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
         return posterior.ravel(), log_z
 
-    def log_emission(self) -> np.ndarray:
-        """Log densities of the last step under all states."""
-        last: np.ndarray = self.logs.emission[-self.cells.n_emitting :] + self.taken_off[-1]
-        return last
+    def log_emissions(self) -> np.ndarray:
+        """Log densities (n_steps, K) under all states."""
+        logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.taken_off[:, None]
+        return logs
 
     def lacking(self) -> np.ndarray:
         """The largest log weights of its steps."""
@@ -403,11 +404,19 @@ def reads_under(
 
 def reads_at(
     hmm: Any, learned: Learned, X: Any, weights: Iterable[NumberWeights]
-) -> list[ReadNumbers]:
-    """Sequences under each of some parameters."""
+) -> tuple[Iterable[ReadNumbers], np.ndarray]:
+    """Sequences under each of some parameters; and how many steps were observed."""
     new, cells, family = given_again(hmm, learned, X), learned.layout, learned.more.numeric.family
     at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
-    return [read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at]
+    found = (read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at)
+    return found, new[0].observed_lengths
+
+
+def draw_parameters(
+    learned: Learned, counts: HMMCounts, prior: Prior, rng: np.random.Generator
+) -> NumberWeights:
+    """Those of the chain, and of what states emit; scores are made anew from these."""
+    return drawn_parameters(counts, prior, learned.layout, learned.more.numeric.family, rng)
 
 
 def _predictive(

@@ -22,7 +22,6 @@ from sklearn_cvb.chain.parameters import (
     posterior_mean,
     prior_of,
     rare_in,
-    tied,
     uniform_weights,
     weights_and_divergence,
     with_rare,
@@ -292,7 +291,7 @@ class SymbolChain(Model):
 
     def draw_parameters(self, counts: HMMCounts, prior: Prior, rng: np.random.Generator) -> Weights:
         """All rows given the states of all tokens."""
-        return tied(sampling.draw_weights(counts, prior, self.cells, 1.0, rng), self.cells)
+        return sampling.drawn_parameters(counts, prior, self.cells, rng)
 
     def counts_by_unit(self, sample: np.ndarray) -> csr_array:
         """Starts, steps and emissions of the ambiguous tokens of each sequence."""

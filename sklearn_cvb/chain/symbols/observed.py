@@ -44,6 +44,7 @@ from sklearn_cvb.chain.symbols.model import (
     SymbolChain,
     TokenChain,
 )
+from sklearn_cvb.chain.symbols.sampling import drawn_parameters
 from sklearn_cvb.chain.symbols.vocabulary_growth import (
     Growth,
     with_words,
@@ -429,15 +430,28 @@ def reads_under(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
 ) -> tuple[Iterable[prediction.Read], np.ndarray]:
     """Under the mean weights, or those of each sample; and how many tokens were observed."""
+    cells = learned.layout
+    if samples is None:
+        return reads_at(hmm, learned, X, [prediction.mean_weights(learned)])
+    means = (posterior_mean(counts, prior, cells) for counts, prior in samples)
+    return reads_at(hmm, learned, X, means)
+
+
+def reads_at(
+    hmm: Any, learned: Learned, X: Any, weights: Iterable[Weights]
+) -> tuple[Iterable[prediction.Read], np.ndarray]:
+    """Sequences under each of some weights; and how many tokens were observed."""
     corpus = reading.encoded_again(hmm, learned.words.index, X)
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
-    if samples is None:
-        each: Iterable[tuple[Weights, Weights]] = [prediction.mean_and_log(learned)]
-    else:
-        means = (posterior_mean(counts, prior, cells) for counts, prior in samples)
-        each = ((weights, log_weights(weights)) for weights in means)
-    found = (prediction.Read(corpus, lattice, *weights, cells) for weights in each)
+    found = (prediction.Read(corpus, lattice, own, log_weights(own), cells) for own in weights)
     return found, corpus.observed_lengths
+
+
+def draw_parameters(
+    learned: Learned, counts: HMMCounts, prior: Prior, rng: np.random.Generator
+) -> Weights:
+    """All rows given the states of all tokens."""
+    return drawn_parameters(counts, prior, learned.layout, rng)
 
 
 def are_named(problem: Problem) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells, Problem, Runs
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, posterior_mean, tally_of
+from sklearn_cvb.chain.parameters import HMMCounts, Prior, posterior_mean, tally_of, tied
 from sklearn_cvb.chain.starts import Start, counts_from_marginals
 from sklearn_cvb.kernels.chain import gibbs
 from sklearn_cvb.kernels.chain.forward_backward import (
@@ -359,3 +359,10 @@ def draw_weights(
     )
     emission = draw_rows(counts.emission + prior.emission, cells.state, rest, temperature, rng)
     return Weights(start, transition.reshape(n, n), emission)
+
+
+def drawn_parameters(
+    counts: HMMCounts, prior: Prior, cells: Cells, rng: np.random.Generator
+) -> Weights:
+    """All rows given the states of all tokens, under the posterior."""
+    return tied(draw_weights(counts, prior, cells, 1.0, rng), cells)

@@ -1,0 +1,63 @@
+"""Log-likelihoods of single sequences and steps under drawn parameters, for cross-validation.
+
+Criteria that leave one observation out (Vehtari, Gelman and Gabry 2017) weight draws of the
+parameters by what each observation is worth under them, given the others: of whole sequences that
+is p(x_i | draw), of the steps of a sequence p(x_t | all its other steps, draw) (Bürkner, Gabry and
+Vehtari 2021, "Efficient leave-one-out cross-validation for Bayesian non-factorized models").
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+import numpy as np
+
+from sklearn_cvb.chain.prediction import Read
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+
+
+def states_without(weights: Weights, emission: np.ndarray, all_others: bool) -> np.ndarray:
+    """Chances (length, ..., K) of the state of each step given other steps, not its own.
+
+    Those before it, or all others, and the end where that is an event. The axes between are those
+    of the weights.
+    """
+    n_states = emission.shape[-1]
+    transition = weights.transition[..., :n_states, :n_states]
+    found, message = np.empty_like(emission), weights.start[..., :n_states]
+    for t, own in enumerate(emission):
+        found[t] = message / message.sum(axis=-1, keepdims=True)
+        message = ((found[t] * own)[..., None, :] @ transition)[..., 0, :]
+    if all_others:
+        has_end = weights.transition.shape[-1] > n_states
+        back = weights.transition[..., :n_states, n_states] if has_end else np.ones(n_states)
+        for t in range(len(emission) - 1, -1, -1):
+            found[t] *= back
+            found[t] /= found[t].sum(axis=-1, keepdims=True)
+            back = (transition @ (emission[t] * back)[..., None])[..., 0]
+            back = back / back.sum(axis=-1, keepdims=True)
+    return found
+
+
+def of_sequences(reads: Iterable[Read]) -> np.ndarray:
+    """log p(x_i) of every sequence under each draw, (n_draws, n_sequences)."""
+    return np.array([read.log_z() for read in reads])
+
+
+def of_steps(reads: Iterable[Read]) -> np.ndarray:
+    """log p(x_t | all other steps) of every observed step under each draw, (n_draws, n_steps)."""
+    each = list(reads)
+    corpus, logs = each[0].corpus, np.stack([read.log_emissions() for read in each], axis=1)
+    start = np.stack([read.weights.start for read in each])
+    weights = Weights(start, np.stack([read.weights.transition for read in each]), np.empty(0))
+    top = logs.max(axis=-1, keepdims=True)
+    top[np.isneginf(top)] = 0.0
+    emission = np.exp(logs - top)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = [
+            (states_without(weights, emission[a:b], True) * emission[a:b]).sum(axis=-1)
+            for a, b in pairwise(corpus.starts)
+        ]
+        log_p = np.log(np.concatenate(found)) + top[..., 0]
+    # Nothing explains the whole sequence.
+    log_p[np.isnan(log_p)] = -np.inf
+    return np.ascontiguousarray(log_p[corpus.tokens >= 0].T)
