@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.estimators.classifier import HMMClassifier
     from sklearn_cvb.estimators.dependencies import CVBDMV, EMDMV, VBDMV, GibbsDMV
     from sklearn_cvb.estimators.grammars import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, HastingsPCFG
+    from sklearn_cvb.estimators.mixture import HMMMixture
     from sklearn_cvb.estimators.treebanks import CVBLatentPCFG, EMLatentPCFG, VBLatentPCFG
     from sklearn_cvb.grammar.grammar import Grammar
     from sklearn_cvb.grammar.model import PCFGCounts
@@ -95,6 +96,7 @@ __all__ = [
     "Grammar",
     "HMMClassifier",
     "HMMCounts",
+    "HMMMixture",
     "HMMParameters",
     "HastingsPCFG",
     "LatentPCFGCounts",
@@ -142,6 +144,7 @@ _LATER = {
     "GibbsPCFG": "estimators.grammars",
     "Grammar": "grammar.grammar",
     "HMMClassifier": "estimators.classifier",
+    "HMMMixture": "estimators.mixture",
     "HastingsPCFG": "estimators.grammars",
     "LatentPCFGCounts": "treebank.parameters",
     "NumberStore": "store",

@@ -60,6 +60,7 @@ SIGNATURES = {
     "CVBAlignmentHMM": f"{_ALIGNMENT} {_SWEEPS} {_PAIRS}",
     "GibbsAlignmentHMM": f"{_ALIGNMENT} {_CHAIN} {_PAIRS}",
     "HMMClassifier": "estimator / priors n_jobs",
+    "HMMMixture": "estimator / n_components n_init random_state",
 }
 
 

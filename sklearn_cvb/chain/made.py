@@ -33,7 +33,8 @@ def left_of_parameters(hmm: Any) -> tuple[Left, Reading]:
     given, words, types = hmm.init, None, None
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), hmm.n_components, 0)
     if hmm._observed.has_vocabulary:
-        words = vocabulary_of(list(known_words(hmm)[0] or ()))
+        known, _ = known_words(hmm)
+        words = vocabulary_of([] if known is None else list(known))
         types, cells = words.types, hmm._words_read(words, None, None, False).cells
     transitions = setting_of(hmm, "transitions")
     cells = cells._replace(topology=topology_of(transitions.topology, hmm.n_components))

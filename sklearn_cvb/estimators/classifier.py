@@ -113,7 +113,7 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give "
                 "one label for each sequence"
             )
-        X = _as_collection(X)
+        X = as_collection(X)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
         check_classification_targets(labels)
@@ -122,11 +122,11 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         if not len(classes):
             raise ValueError("Found array with 0 sample(s): X holds no sequence")
         counts = np.bincount(codes)
-        model, log_prior = self._model_for(X), self._log_prior(counts)
+        model, log_prior = knowing_all(self.estimator, X), self._log_prior(counts)
 
         def fitted(index: int) -> Any:
             try:
-                return clone(model).fit(_taken(X, np.flatnonzero(codes == index)))
+                return clone(model).fit(taken(X, np.flatnonzero(codes == index)))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{error} (among those of class {names[index]!r})") from error
 
@@ -159,28 +159,6 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         )
         return self
 
-    def _model_for(self, X: Any) -> Any:
-        """The estimator, with the symbols of all classes where it asks for a vocabulary."""
-        model = clone(self.estimator)
-        parameters = model.get_params(deep=False)
-        emission = parameters.get("emission")
-        if isinstance(emission, Symbols) or np.array_equal(emission, "categorical"):
-            name = "emission__vocabulary"
-        elif "vocabulary" in parameters and emission is None:
-            name = "vocabulary"
-        else:
-            if isinstance(model, BaseHMM):
-                from sklearn_cvb.reading.series import cautions_of_rows
-
-                tell(cautions_of_rows(X))
-            return model
-        if known_words(model)[0] is None:
-            sequences, _, messages = reading.sequences_to_fit(model, X, None)
-            tell(messages)
-            types = reading.types_of(sequences.tokens, sequences.starts)
-            model.set_params(**{name: types})
-        return model
-
     def _log_prior(self, counts: np.ndarray) -> np.ndarray:
         if self.priors is None:
             return np.log(counts / counts.sum())
@@ -200,7 +178,7 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         """log p(x, class), (n_samples, n_classes), and the classes."""
         check_is_fitted(self)
         classes, models, log_prior, width = self._learned
-        X = _as_collection(X)
+        X = as_collection(X)
         if width is not None and is_table(X) and X.shape[-1] != width:
             raise ValueError(
                 f"X has {X.shape[-1]} features, but {type(self).__name__} is expecting "
@@ -289,7 +267,33 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         return tags
 
 
-def _as_collection(X: Any) -> Any:
+def knowing_all(estimator: Any, X: Any) -> Any:
+    """A clone that is to learn from some of the sequences, with the symbols of all of them.
+
+    Where it asks for a vocabulary: each model gives some probability to what its sequences lack.
+    """
+    model = clone(estimator)
+    parameters = model.get_params(deep=False)
+    emission = parameters.get("emission")
+    if isinstance(emission, Symbols) or np.array_equal(emission, "categorical"):
+        name = "emission__vocabulary"
+    elif "vocabulary" in parameters and emission is None:
+        name = "vocabulary"
+    else:
+        if isinstance(model, BaseHMM):
+            from sklearn_cvb.reading.series import cautions_of_rows
+
+            tell(cautions_of_rows(X))
+        return model
+    if known_words(model)[0] is None:
+        sequences, _, messages = reading.sequences_to_fit(model, X, None)
+        tell(messages)
+        types = reading.types_of(sequences.tokens, sequences.starts)
+        model.set_params(**{name: types})
+    return model
+
+
+def as_collection(X: Any) -> Any:
     """X, or a list or an array of what is in it where that has no length of its own."""
     if issparse(X):
         raise TypeError("Sparse data was passed, but sequences are dense: use X.toarray()")
@@ -304,7 +308,7 @@ def _common_length(X: Any) -> int | None:
     return lengths.pop() if len(lengths) == 1 else None
 
 
-def _taken(X: Any, rows: np.ndarray) -> Any:
+def taken(X: Any, rows: np.ndarray) -> Any:
     """Some of the sequences."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]

@@ -331,17 +331,17 @@ def _all_situations() -> dict[str, dict[str, Situation]]:
 SITUATIONS = _all_situations()
 
 
-def _classifier_situations() -> dict[str, Situation]:
-    """Those of a classifier of sequences: words, and series of numbers."""
+def _situations_around(name: str) -> dict[str, Situation]:
+    """Those of an estimator of sequences that is made of another: words, and series of numbers."""
 
     def situation(title: str) -> Situation:
         own = SITUATIONS["VBHMM"][title]._replace(y=None)
         y = ["odd" if index % 2 else "even" for index in range(len(own.X))]
-        return Situation("HMMClassifier", {"estimator": own}, own.X, y, own.new)
+        return Situation(name, {"estimator": own}, own.X, y, own.new)
 
     return {"symbols": situation("none"), "numbers": situation("gaussian")}
 
 
 # Estimators made of others, which have none of their parameters.
-AROUND = {"HMMClassifier": _classifier_situations()}
+AROUND = {name: _situations_around(name) for name in ("HMMClassifier", "HMMMixture")}
 EVERY_SITUATION = SITUATIONS | AROUND

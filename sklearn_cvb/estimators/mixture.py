@@ -1,0 +1,332 @@
+"""Clusters of sequences: each comes from one of several hidden Markov models."""
+
+import warnings
+from dataclasses import field
+from typing import Annotated, Any, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin, MetaEstimatorMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb.chain.lattice import topology_of
+from sklearn_cvb.estimators.classifier import as_collection, knowing_all, taken
+from sklearn_cvb.estimators.hmm import BaseHMM
+from sklearn_cvb.estimators.parameters import Count, Parameters
+from sklearn_cvb.estimators.saving import Saved
+from sklearn_cvb.reading.validation import (
+    HasMethods,
+    InvalidParameterError,
+    Seed,
+    fit_context,
+    without_lengths,
+)
+from sklearn_cvb.settings import Transitions, setting_of
+
+# Sweeps of the fits that a start is made of, and how often sequences go to the model that explains
+# them best.
+_FIRST_SWEEPS, _ROUNDS = 20, 5
+
+
+class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
+    """Clusters of sequences: each sequence comes from one of several hidden Markov models.
+
+    Not for sequences that change from one behaviour to another: that is what the states of a single
+    model are for. Where clusters are known for some sequences, take `HMMClassifier`.
+
+    The mixture is one hidden Markov model whose states fall into blocks, a block for each cluster,
+    and no block follows another. So it is learned by whatever algorithm the estimator has, exactly,
+    and which cluster a sequence is of is a posterior as that of its states is.
+
+    Parameters
+    ----------
+    estimator : EMHMM, VBHMM, CVBHMM or GibbsHMM
+        The model of a cluster: its `n_components` are states of each, its priors those of the
+        whole. `transitions` may have ends, and any topology that does not say where to start.
+    n_components : int
+        Number of clusters.
+    n_init : int
+        Restarts, of which the one with the highest objective stays. Each begins at clusters that
+        k-means finds among what one model says of the sequences (how often each is in each state,
+        and in each pair), and sends every sequence to the model that explains it best, a few times.
+    random_state : int, RandomState or None
+        Of the restarts; that of the estimator is not used.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        The most probable cluster of each training sequence.
+    weights_ : ndarray of shape (n_components,)
+        Probability of each cluster.
+    startprob_, transmat_ : ndarray
+        Of each cluster, shapes (n_components, n_states) and (n_components, n_states, n_states).
+    hmm_ : estimator
+        The whole model. Its states c n_states to (c + 1) n_states - 1 are those of cluster c.
+
+    References
+    ----------
+    Smyth (1997), "Clustering sequences with hidden Markov models", NIPS 9.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import EMHMM, HMMMixture
+    >>> X = [list("ababab"), list("babab"), list("aabbaabb"), list("bbaabbaa")] * 5
+    >>> model = HMMMixture(EMHMM(3, n_init=3), n_components=2, random_state=0).fit(X)
+    >>> first = model.predict([list("abababab"), list("babababa"), list("abbaabbaa")])
+    >>> bool(first[0] == first[1] != first[2])
+    True
+    """
+
+    estimator: Annotated[Any, HasMethods(["fit", "score_samples"])] = field(kw_only=False)
+    n_components: Count = 2
+    n_init: Count = 5
+    random_state: Annotated[Seed, "random_state"] = None
+
+    @without_lengths
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the clusters and their models.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+            As the estimator wants it.
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If the estimator is no hidden Markov model, or a tagger.
+        ValueError
+            If there are fewer sequences than clusters; of what the estimator refuses.
+        """
+        X = as_collection(X)
+        if len(X) < self.n_components:
+            raise ValueError(f"n_components={self.n_components} clusters of {len(X)} sequences")
+        model = self._checked(knowing_all(self.estimator, X))
+        rng = check_random_state(self.random_state)
+        described = None if self.n_components == 1 else [_described(model, X, rng)]
+        best: Any = None
+        for _ in range(self.n_init):
+            whole = self._whole(model, X, described, rng)
+            if best is None or whole.objective_ > best.objective_:
+                best = whole
+        shares = self._shares(best, X)
+        start = best.startprob_.reshape(self.n_components, -1)
+        weights = start.sum(axis=1)
+        n = start.shape[1]
+        blocks = best.transmat_.reshape(self.n_components, n, self.n_components, n)
+        columns = ("n_features_in_", "feature_names_in_")
+        for name in columns:
+            self.__dict__.pop(name, None)
+        # All at once: whoever predicts meanwhile has one fit.
+        self.__dict__.update(
+            {name: getattr(best, name) for name in columns if hasattr(best, name)},
+            labels_=shares.argmax(axis=1),
+            weights_=weights,
+            startprob_=start / weights[:, None],
+            transmat_=np.einsum("cicj->cij", blocks).copy(),
+            hmm_=best,
+            _learned=best,
+        )
+        return self
+
+    def _checked(self, model: Any) -> Any:
+        """The model of a cluster, where a mixture of such models is one."""
+        if not isinstance(model, BaseHMM) or "tag_dictionary" in model.get_params(deep=False):
+            raise TypeError(
+                f"estimator must be an EMHMM, VBHMM, CVBHMM or GibbsHMM, got {type(model).__name__}"
+            )
+        asked = setting_of(model, "transitions")
+        topology = topology_of(asked.topology, model.n_components)
+        refused = {
+            "topology": topology is not None and (topology.tied or not topology.start.all()),
+            "start": asked.start != "free",
+            "prior": asked.shared is not None,
+        }
+        for name, is_refused in refused.items():
+            if is_refused:
+                raise InvalidParameterError(
+                    f"HMMMixture takes no estimator with transitions {name}="
+                    f"{getattr(asked, name)!r}: it is of a chain, and a mixture has several"
+                )
+        for name in ("init", "checkpoint", "warm_start"):
+            if getattr(model, name) not in (None, False):
+                raise InvalidParameterError(
+                    f"HMMMixture begins its fits itself: leave {name} of the estimator out"
+                )
+        if hasattr(model, "samples") and model.update is None:
+            # Tokens that move one at a time stay in their block.
+            model.set_params(update="parameter")
+        return model
+
+    def _whole(self, model: Any, X: Any, described: Any, rng: np.random.RandomState) -> Any:
+        """The model of blocks, fitted from one start."""
+        clusters = np.zeros(len(X), int)
+        if described is not None:
+            seed = int(rng.randint(2**31 - 1))
+            k_means = KMeans(self.n_components, n_init=1, random_state=seed)
+            clusters = k_means.fit_predict(described[0])
+        models, clusters = _parted(model, X, clusters, self.n_components, rng)
+        asked, n = setting_of(model, "transitions"), model.n_components
+        topology = topology_of(asked.topology, n)
+        allowed = np.ones((n, n), bool) if topology is None else topology.transition
+        blocks = np.kron(np.eye(self.n_components, dtype=bool), allowed[:n, :n])
+        settings = asked.get_params(deep=False) | {"topology": blocks}
+        begin: list[Any] = [None] * len(X)
+        for c, one in enumerate(models):
+            rows = np.flatnonzero(clusters == c)
+            for row, posterior in zip(rows, posteriors_of(one, taken(X, rows)), strict=True):
+                begin[row] = np.zeros((len(posterior), n * self.n_components))
+                begin[row][:, c * n : (c + 1) * n] = posterior
+        seed = int(rng.randint(2**31 - 1))
+        whole = clone(model).set_params(
+            n_components=n * self.n_components,
+            transitions=Transitions(**settings),
+            init=begin,
+            n_init=1,
+            random_state=seed,
+        )
+        # The start is as large as the data.
+        return whole.fit(X).set_params(init=None)
+
+    def _fitted(self) -> Any:
+        """The whole model."""
+        check_is_fitted(self)
+        return self._learned
+
+    def _shares(self, whole: Any, X: Any) -> np.ndarray:
+        """p(cluster | sequence): that of its states at any step, such as the first."""
+        firsts = np.array([posterior[0] for posterior in whole.predict_proba(X)])
+        shares: np.ndarray = firsts.reshape(len(firsts), self.n_components, -1).sum(axis=2)
+        return shares
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probability of each cluster given each sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            Rows sum to 1.
+        """
+        return self._shares(self._fitted(), X)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable cluster of each sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.predict_proba(X).argmax(axis=1)
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Log-likelihood (nats) of each sequence under the whole mixture.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        found: np.ndarray = self._fitted().score_samples(X)
+        return found
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of an observed token (nats), by which numbers of clusters compare.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        y : ignored
+
+        Returns
+        -------
+        float
+        """
+        return float(self._fitted().score(X))
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion: low is good (Schwarz 1978).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        float
+            In nats, -2 log p(X) + d log(number of observed tokens).
+        """
+        return float(self._fitted().bic(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(self.estimator).input_tags
+        return tags
+
+
+def briefly_fitted(model: Any, X: Any, rng: np.random.RandomState) -> Any:
+    """A few sweeps of the model of one cluster."""
+    few = {"n_init": 1, "random_state": int(rng.randint(2**31 - 1)), "verbose": 0}
+    few["max_iter"] = min(model.max_iter, _FIRST_SWEEPS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return clone(model).set_params(**few).fit(X)
+
+
+def posteriors_of(model: Any, X: Any) -> list[np.ndarray]:
+    """Posteriors of all steps that there are: rows of a table may end before it does."""
+    return [one[~np.isnan(one[:, 0])] for one in model.predict_proba(X)]
+
+
+def _described(model: Any, X: Any, rng: np.random.RandomState) -> np.ndarray:
+    """How often each sequence is in each state of one model, and in each pair of states.
+
+    Roots of shares: distances between them are those of Hellinger.
+    """
+    rows = []
+    for posterior in posteriors_of(briefly_fitted(model, X, rng), X):
+        pairs = posterior[:-1].T @ posterior[1:] / max(1, len(posterior) - 1)
+        rows.append(np.sqrt(np.concatenate([posterior.mean(axis=0), pairs.ravel()])))
+    return np.array(rows)
+
+
+def _parted(
+    model: Any, X: Any, clusters: np.ndarray, n_clusters: int, rng: np.random.RandomState
+) -> tuple[list[Any], np.ndarray]:
+    """A model of each cluster, and clusters of sequences that these explain best."""
+    for _ in range(_ROUNDS):
+        models = [
+            briefly_fitted(model, taken(X, np.flatnonzero(clusters == c)), rng)
+            for c in range(n_clusters)
+        ]
+        if n_clusters == 1:
+            break
+        shares = np.bincount(clusters, minlength=n_clusters) / len(X)
+        scores = np.stack([one.score_samples(X) for one in models], axis=1) + np.log(shares)
+        better = scores.argmax(axis=1)
+        # A cluster that nothing is left of begins anew at the sequence that is explained worst.
+        worst = iter(np.argsort(scores.max(axis=1)))
+        for c in np.flatnonzero(np.bincount(better, minlength=n_clusters) == 0):
+            better[next(worst)] = c
+        if (better == clusters).all():
+            break
+        clusters = better
+    return models, clusters
