@@ -233,12 +233,6 @@ class Transitions(Setting):
         return HDP() if self.prior == "hdp" else None
 
 
-NUMERIC = (
-    *("means", "covariances", "rates", "shapes", "directions", "concentrations", "probabilities"),
-    *("intercepts", "coefficients", "weights", "category_probabilities", "parts", "mixture"),
-)
-
-
 @dataclass(eq=False, repr=False, kw_only=True)
 class HMMParameters(Setting):
     """What is known of a hidden Markov model: where to start, or what is to stay (`fixed`).
@@ -259,16 +253,9 @@ class HMMParameters(Setting):
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
         The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
-    means, covariances, rates, shapes, directions : array-like or None, default=None
-        What states emit where it is numbers, in the units of the data and the shapes of the
-        attributes of these names.
-    concentrations, probabilities, intercepts : array-like or None, default=None
-        More of these, by kind of emission.
-    coefficients, weights : array-like or None, default=None
-        Of regressions, and of mixtures.
-    category_probabilities, parts, mixture : list or None, default=None
-        The same of `Categorical` emissions, a table for each column, of `Columns`, a dict for each
-        part, and of `Mixture`, a dict for each component.
+    emissions : dict or None, default=None
+        What states emit where it is numbers, by the names of the fitted attributes without
+        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``.
 
     Examples
     --------
@@ -281,36 +268,27 @@ class HMMParameters(Setting):
     transmat: ArrayLike | None = None
     emissionprob: ArrayLike | None = None
     vocabulary: Sequence[Any] | None = None
-    means: ArrayLike | None = None
-    covariances: ArrayLike | None = None
-    rates: ArrayLike | None = None
-    shapes: ArrayLike | None = None
-    directions: ArrayLike | None = None
-    concentrations: ArrayLike | None = None
-    probabilities: ArrayLike | None = None
-    intercepts: ArrayLike | None = None
-    coefficients: ArrayLike | None = None
-    weights: ArrayLike | None = None
-    category_probabilities: Sequence[ArrayLike] | None = None
-    parts: Sequence[dict[str, Any]] | None = None
-    mixture: Sequence[dict[str, Any]] | None = None
+    emissions: dict[str, Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        name: ["array-like", None]
-        for name in ("startprob", "transmat", "emissionprob", "vocabulary", *NUMERIC)
+        **{name: ["array-like", None] for name in ("startprob", "transmat", "emissionprob")},
+        "vocabulary": ["array-like", None],
+        "emissions": [dict, None],
     }
 
-    @property
-    def numeric(self) -> dict[str, Any]:
-        """What states emit where it is numbers, by name."""
-        return {name: value for name in NUMERIC if (value := getattr(self, name)) is not None}
+    @classmethod
+    def by_name(cls, tables: dict[str, Any]) -> Self:
+        """Tables of the chain and of symbols by their names; all others are of what is emitted."""
+        own = {name: tables[name] for name in tables if name in cls._parameter_constraints}
+        emitted = {name: tables[name] for name in tables if name not in own}
+        return cls(**own | ({"emissions": emitted} if emitted else {}))
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing is left to be drawn."""
         given = self.startprob, self.transmat
         return all(table is not None for table in given) and (
-            self.emissionprob is not None or bool(self.numeric)
+            self.emissionprob is not None or bool(self.emissions)
         )
 
 

@@ -41,7 +41,7 @@ from sklearn_cvb import (
     Windows,
 )
 from sklearn_cvb.learning.compile_cases import SITUATIONS
-from sklearn_cvb.settings import NUMERIC, Setting
+from sklearn_cvb.settings import Setting
 
 X = [list("abab"), list("ba"), list("aab"), list("bbab"), list("ab"), list("abb")]
 LEGAL = {"a": ["X"], "b": ["X", "Y"]}
@@ -84,11 +84,11 @@ OTHERS = {
     Symbols: {"vocabulary": ["a", "b"], "handle_unknown": "rare"},
     ArcWeights: {"weights": {("VERB", "NOUN"): 2.0}, "tag_classes": {"V": "VERB"}},
 }
-_TABLES = ("startprob", "transmat", "emissionprob", "vocabulary", *NUMERIC)
-OTHERS[HMMParameters] = {name: [0.5, 0.5] for name in _TABLES}
+_TABLES = "startprob", "transmat", "emissionprob", "vocabulary"
+OTHERS[HMMParameters] = {name: [0.5, 0.5] for name in _TABLES} | {"emissions": {"means": [0.5]}}
 # What no field may be.
 BAD = {
-    HMMParameters: [(name, 3.0) for name in _TABLES],
+    HMMParameters: [(name, 3.0) for name in (*_TABLES, "emissions")],
     GammaPrior: [("shape", 0.5), ("shape", "a"), ("rate", 0.0), ("rate", np.inf)],
     HDP: [("gamma", 0.0), ("gamma", "all"), ("gamma", (1.0, 1.0))],
     Transitions: [

@@ -62,8 +62,8 @@ def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | No
     if vocabulary is None:
         if given.emissionprob is not None:
             raise InvalidParameterError("emissionprob is for symbols; this model emits numbers")
-    elif given.numeric:
-        raise InvalidParameterError(f"{next(iter(given.numeric))}: this model emits symbols")
+    elif given.emissions:
+        raise InvalidParameterError(f"{next(iter(given.emissions))}: this model emits symbols")
     elif given.emissionprob is not None:
         emission = _emissions(given, cells, vocabulary)
     return Tables(start, transition, emission)
@@ -137,9 +137,10 @@ def means_of(model: Any) -> HMMParameters:
     if hasattr(model, "vocabulary_"):
         words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
         return HMMParameters(**found, **words)
-    names = HMMParameters().get_params().keys() - found.keys()
-    of_model = {name: getattr(model, f"{name}_", None) for name in names}
-    return HMMParameters(**found, **of_model)
+    emitted = model._learned.more.numeric
+    tables = emitted.family.attributes(emitted.point).items()
+    own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
+    return HMMParameters(**found, emissions=own)
 
 
 def fixed_rows(hmm: Any, n_states: int) -> dict[str, np.ndarray]:

@@ -17,7 +17,8 @@ from sklearn_cvb.settings import HMMParameters, known_words, setting_of
 
 def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission: Any) -> Any:
     """All parameters of a model, and how many states it has; symbols are 0, 1, ... if not named."""
-    found = HMMParameters(**({} if given is None else given.get_params()) | tables)
+    before = {} if given is None else given.get_params(deep=False)
+    found = HMMParameters.by_name({**before, **(before.pop("emissions", None) or {}), **tables})
     if not found.is_whole:
         raise InvalidParameterError(
             "a model is made of startprob, transmat and emissionprob, or means and the like"

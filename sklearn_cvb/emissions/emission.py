@@ -295,6 +295,18 @@ class OutsideSupport(ValueError):
         self.step, self.column, self.why = step, column, why
 
 
+def given_point(family: "Family", given: dict[str, Any]) -> Any:
+    """What states emit as a user says it, by the names of fitted attributes."""
+    point = family.point_of(given)
+    known = [name.removesuffix("_") for name in family.attributes(point)]
+    odd = [name for name in given if name not in known]
+    if odd:
+        raise InvalidParameterError(
+            f"emissions: {odd[0]!r} is no parameter of what these states emit: {', '.join(known)}"
+        )
+    return point
+
+
 def table_of(given: dict[str, Any], name: str, shape: tuple[int, ...]) -> np.ndarray:
     """A table of finite numbers of just this shape, which must be given."""
     if name not in given:

@@ -228,7 +228,7 @@ class Face(BaseEstimator):
     def _given(self) -> HMMParameters:
         check_is_fitted(self, "startprob_")
         given = {name: getattr(self, own) for own, name in HERE.items() if hasattr(self, own)}
-        return HMMParameters(**given)
+        return HMMParameters.by_name(given)
 
     def _read(self, X: Any, lengths: Any) -> Read:
         hmm, sequences = self._hmm(), self._split(self._checked(X), lengths)

@@ -221,16 +221,16 @@ def test_searches_and_classifiers_keep_it():
     classifier = HMMClassifier(model).fit(X, [0, 1, 0, 1, 0])
     assert all(np.array_equal(one.emissionprob_, WORDS) for one in classifier.estimators_)
     emission = Gaussian()
-    known = HMMParameters(means=np.zeros((3, 1)) + [[0.0], [3.0], [6.0]])
+    known = HMMParameters(emissions={"means": np.zeros((3, 1)) + [[0.0], [3.0], [6.0]]})
     numbers = EMHMM(3, emission=emission, init=known, fixed={"emissions": True}, max_iter=3)
     table = [np.random.default_rng(i).normal(3, 3, (20, 1)) for i in range(4)]
     search = GridSearchCV(
-        numbers.set_params(init__covariances=None),
+        numbers.set_params(init__startprob=None),
         {"emission__reg_covar": [1e-6, 1e-3]},
         cv=2,
         error_score="raise",
     )
-    assert np.allclose(search.fit(table).best_estimator_.means_, known.means)
+    assert np.allclose(search.fit(table).best_estimator_.means_, known.emissions["means"])
 
 
 def test_taggers_keep_the_legal_cells():
@@ -316,6 +316,7 @@ def test_what_cannot_be_fixed_is_told(settings, message):
 
 
 def test_numbers_are_fixed_for_all_states_or_none():
-    model = EMHMM(2, emission="gaussian", init=HMMParameters(means=[[0.0] * 2, [4.0] * 2]))
+    known = HMMParameters(emissions={"means": [[0.0] * 2, [4.0] * 2]})
+    model = EMHMM(2, emission="gaussian", init=known)
     with pytest.raises(ValueError, match="for all of them or for none"):
         model.set_params(fixed={"emissions": [True, False]}).fit([NUMBERS])

@@ -21,6 +21,7 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
+from sklearn_cvb.chain.given import means_of
 from sklearn_cvb.emissions import (
     Bernoulli,
     Categorical,
@@ -31,7 +32,6 @@ from sklearn_cvb.emissions import (
     VonMises,
     ZeroInflated,
 )
-from sklearn_cvb.settings import NUMERIC as ATTRIBUTES
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
 START = [0.7, 0.3]
@@ -70,8 +70,8 @@ def log_likelihoods(X, start, steps, words, names="abc"):
 
 def numbers_of(model):
     """What a fitted model of numbers has learned, to go on from."""
-    tables = {name: getattr(model, f"{name}_") for name in ATTRIBUTES if hasattr(model, f"{name}_")}
-    return HMMParameters(startprob=model.startprob_, transmat=model.transmat_, **tables)
+    tables = means_of(model).emissions
+    return HMMParameters(startprob=model.startprob_, transmat=model.transmat_, emissions=tables)
 
 
 def test_first_sweep_is_under_the_given_parameters():
@@ -148,7 +148,7 @@ def test_numbers_start_from_what_was_learned(kind, family):
 
 
 def test_means_alone_are_enough():
-    known = HMMParameters(means=[[4.0, 4.0], [0.0, 0.0]])
+    known = HMMParameters(emissions={"means": [[4.0, 4.0], [0.0, 0.0]]})
     model = EMHMM(2, emission="gaussian", init=known, random_state=0).fit([NUMBERS])
     assert model.means_[0, 0] > 3 > 1 > model.means_[1, 0]
 
@@ -188,7 +188,7 @@ def test_searches_and_classifiers_keep_it():
         ({"startprob": [0.2, 0.2, 0.6]}, r"startprob has shape \(3,\), this model needs \(2,\)"),
         ({"startprob": ["often", "seldom"]}, "startprob must hold numbers"),
         ({"emissionprob": [[0.5, 0.5], [1, 0]]}, "emissionprob has shape"),
-        ({"means": [[0], [1]]}, "means: this model emits symbols"),
+        ({"emissions": {"means": [[0], [1]]}}, "means: this model emits symbols"),
         ({"emissionprob": WORDS, "vocabulary": ["a", "b", "b"]}, "vocabulary"),
     ],
 )
@@ -210,12 +210,17 @@ def test_wrong_tables_are_named(wrong, message):
         ("poisson", {"rates": [[1, 1], [2, 0]]}, "rates: row 1 must be positive"),
         ("bernoulli", {"probabilities": [[2, 0], [0, 0]]}, "row 0 must be from 0 to 1"),
         ("gaussian", {"emissionprob": WORDS}, "emissionprob is for symbols"),
+        (
+            "poisson",
+            {"rates": [[1, 1], [2, 2]], "rate": [[1, 1], [2, 2]]},
+            "'rate' is no parameter of what these states emit: rates",
+        ),
     ],
 )
 def test_wrong_numbers_are_named(emission, wrong, message):
     table = np.abs(NUMBERS).round() if emission == "poisson" else (NUMBERS > 2) + 0.0
     with pytest.raises(ValueError, match=message):
-        EMHMM(2, emission=emission, init=HMMParameters(**wrong)).fit([table])
+        EMHMM(2, emission=emission, init=HMMParameters.by_name(wrong)).fit([table])
 
 
 def test_what_the_topology_rules_out_is_refused():

@@ -20,6 +20,7 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
+from sklearn_cvb.chain.given import means_of
 from sklearn_cvb.emissions import (
     Bernoulli,
     Categorical,
@@ -30,7 +31,6 @@ from sklearn_cvb.emissions import (
     Poisson,
     VonMises,
 )
-from sklearn_cvb.settings import NUMERIC as ATTRIBUTES
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
 START = np.array([0.7, 0.3])
@@ -117,7 +117,7 @@ def test_what_a_fit_says_again(transitions):
 def test_numbers_say_it_again(kind):
     emission, table = EMISSIONS[kind]
     first = EMHMM(2, emission=emission, random_state=0).fit([table])
-    tables = {name: getattr(first, f"{name}_") for name in ATTRIBUTES if hasattr(first, f"{name}_")}
+    tables = means_of(first).emissions
     tables |= {"startprob": first.startprob_, "transmat": first.transmat_}
     model = EMHMM.from_parameters(emission=emission, **tables)
     assert np.allclose(model.score_samples([table]), first.score_samples([table]), rtol=1e-10)

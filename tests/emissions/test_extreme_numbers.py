@@ -110,7 +110,9 @@ def test_counts_whose_log_probability_has_no_digits_are_refused():
 def test_chances_sum_to_one_where_log_densities_are_huge():
     """Paths are forced through a state of log densities of -3e13, whose units are rounded."""
     known = HMMParameters(
-        startprob=[0.28, 0.72], transmat=[[0.11, 0.89], [1.0, 0.0]], rates=[[2.93e13], [4.95]]
+        startprob=[0.28, 0.72],
+        transmat=[[0.11, 0.89], [1.0, 0.0]],
+        emissions={"rates": [[2.93e13], [4.95]]},
     )
     model = EMHMM.from_parameters(known, emission="poisson")
     x = [np.array([[0, 2, 11, 2, 0, 16, 1, 1, 1, 2, 1, 1, 0, 11, 0, 3, 11, 11]]).T]

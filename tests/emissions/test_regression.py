@@ -423,7 +423,7 @@ def test_parameters_make_a_model(emission):
     np.testing.assert_allclose(made.score([table]), model.score([table]), rtol=1e-9)
     for name in names:
         np.testing.assert_allclose(getattr(made, f"{name}_"), given[name], rtol=1e-9, atol=1e-12)
-    known = HMMParameters(**given)
+    known = HMMParameters.by_name(given)
     stays = {"start": True, "transitions": True, "emissions": True}
     fixed = VBHMM(2, emission=emission, init=known, fixed=stays, random_state=0).fit([table])
     np.testing.assert_allclose(fixed.coefficients_, model.coefficients_, rtol=1e-9, atol=1e-12)

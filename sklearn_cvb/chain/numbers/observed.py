@@ -50,7 +50,7 @@ from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predi
 from sklearn_cvb.chain.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
 from sklearn_cvb.emissions import NAMED
-from sklearn_cvb.emissions.emission import Emission, Family, Scores
+from sklearn_cvb.emissions.emission import Emission, Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
@@ -252,7 +252,8 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
     family = emission_of(hmm.emission).numbered(names).bind(moments, n_states)
     rows = fixed_rows(hmm, n_states).get("emissions")
     if rows is not None:
-        family = FixedFamily(family, family.point_of(known_parameters(hmm).numeric), rows)
+        known = given_point(family, known_parameters(hmm).emissions or {})
+        family = FixedFamily(family, known, rows)
     return cells, family
 
 
@@ -285,9 +286,9 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
 
 def emitting(hmm: Any) -> Fitted:
     """What states emit under the parameters that `init` gives."""
-    emission, given = emission_of(hmm.emission), hmm.init.numeric
+    emission, given = emission_of(hmm.emission), hmm.init.emissions or {}
     family = emission.bind(moments_of(emission.example(given)), hmm.n_components)
-    point = family.point_of(given)
+    point = given_point(family, given)
     return Fitted(family, point, *(family.at(point),) * 2, None, {}, False, "point")
 
 

@@ -256,7 +256,7 @@ def refuse_in_shards(hmm: Any) -> None:
             "a store"
         )
     is_model, is_given = hasattr(init, "predict_proba"), isinstance(init, HMMParameters)
-    if is_given and not init.numeric:
+    if is_given and not init.emissions:
         raise InvalidParameterError("in shards HMMParameters must say what states emit, too")
     if not (init is None or is_model or is_given or isinstance(init, str)):
         raise InvalidParameterError(

@@ -13,6 +13,7 @@ from sklearn_cvb.chain.numbers.series import StoredObservations
 from sklearn_cvb.chain.parameters import kept_to_topology, tied
 from sklearn_cvb.chain.starts import given_weights, posterior_arrays
 from sklearn_cvb.emissions.columns import MixedObservations
+from sklearn_cvb.emissions.emission import given_point
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
@@ -111,8 +112,8 @@ def given_start(
     """Weights to start from: what is given, and clusters where nothing of emissions is."""
     family = problem.family
     chain = kept_to_topology(given_weights(given, problem.cells, None, rng), problem.cells)
-    if given.numeric:
-        point = family.point_of(given.numeric)
+    if given.emissions:
+        point = given_point(family, given.emissions)
     else:
         pieces = problem.pieces()
         posteriors = starting_posteriors(problem, None, rng, pieces)

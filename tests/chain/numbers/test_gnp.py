@@ -72,9 +72,11 @@ def test_em_finds_what_statsmodels_finds():
     start = HMMParameters(
         startprob=stationary(TO_FIRST),
         transmat=[[0.4, 0.6], [0.4, 0.6]],
-        intercepts=[[-1.0], [1.0]],
-        coefficients=[[[0.3], [0.5]], [[0.3], [0.0]]],
-        covariances=[[[0.5]], [[0.5]]],
+        emissions={
+            "intercepts": [[-1.0], [1.0]],
+            "coefficients": [[[0.3], [0.5]], [[0.3], [0.0]]],
+            "covariances": [[[0.5]], [[0.5]]],
+        },
     )
     model = EMHMM(
         2,

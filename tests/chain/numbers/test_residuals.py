@@ -182,7 +182,8 @@ def test_columns_without_an_order_and_sequences_without_a_path_are_nan():
     found = model.pseudo_residuals([x], random_state=0)[0]
     assert np.isnan(found).all(axis=0).tolist() == [False, True, False]
     steps = [[0.0, 1.0], [1.0, 0.0]]
-    known = HMMParameters(startprob=[1.0, 0.0], transmat=steps, rates=[[1e-3], [1e3]])
+    rates = {"rates": [[1e-3], [1e3]]}
+    known = HMMParameters(startprob=[1.0, 0.0], transmat=steps, emissions=rates)
     lost = EMHMM.from_parameters(known, emission="poisson")
     found = lost.pseudo_residuals([[[0], [900], [0]]], random_state=0)[0]
     assert np.isfinite(found).all()

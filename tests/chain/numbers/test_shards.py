@@ -69,7 +69,10 @@ SETTINGS = {
     "full": {"emission": Gaussian()},
     "known": {
         "init": HMMParameters(
-            means=[[0, 0, 1], [4, -1, 5], [8, -2, 9]], covariances=np.ones((3, 3))
+            emissions={
+                "means": [[0, 0, 1], [4, -1, 5], [8, -2, 9]],
+                "covariances": np.ones((3, 3)),
+            }
         ),
         "emission": Gaussian("diag"),
     },
