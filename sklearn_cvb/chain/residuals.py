@@ -18,22 +18,25 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
 
 
-def states_without(chain: Chain, emission: np.ndarray, all_others: bool) -> np.ndarray:
+def states_without(
+    chain: Chain, table: np.ndarray, emission: np.ndarray, all_others: bool
+) -> np.ndarray:
     """Chances (length, K) of the state of each step given other steps of a sequence, not its own.
 
-    Those before it, or all others, and the end where that is an event.
+    Those before it, or all others, and the end where that is an event. `table` says which table of
+    transitions leads to each step.
     """
-    (start,), (transition,) = chain.start, chain.transition
-    found, message = np.empty_like(emission), start
-    for t, own in enumerate(emission):
+    found, message = np.empty_like(emission), chain.start[0]
+    for t in range(len(emission)):
+        if t > 0:
+            message = (found[t - 1] * emission[t - 1]) @ chain.transition[table[t]]
         found[t] = message / message.sum()
-        message = (found[t] * own) @ transition
     if all_others:
-        back = np.ones(len(start)) if chain.end is None else chain.end[0]
+        back = np.ones(emission.shape[1]) if chain.end is None else chain.end[0]
         for t in range(len(emission) - 1, -1, -1):
             found[t] *= back
             found[t] /= found[t].sum()
-            back = transition @ (emission[t] * back)
+            back = chain.transition[table[t]] @ (emission[t] * back)
             back = back / back.sum()
     return found
 
@@ -42,9 +45,12 @@ def weights_without(read: ReadNumbers, all_others: bool) -> np.ndarray:
     """The same of all sequences; NaN in one that no path explains."""
     n_states, starts = read.cells.n_emitting, read.corpus.starts
     chain, emission = chain_of(read.weights, n_states), read.weights.emission
-    table = emission.reshape(-1, n_states)
+    steps = emission.reshape(-1, n_states)
+    table = np.zeros(len(steps), np.int64) if read.contexts is None else read.contexts
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = [states_without(chain, table[a:b], all_others) for a, b in pairwise(starts)]
+        found = [
+            states_without(chain, table[a:b], steps[a:b], all_others) for a, b in pairwise(starts)
+        ]
     return np.concatenate(found)
 
 
