@@ -198,6 +198,14 @@ class Transitions(Setting):
     prior : {"dirichlet", "hdp"} or HDP, default="dirichlet"
         "hdp" or ``HDP(gamma=...)``: rows share weights of the states, which are learned; of
         symbols and numbers, with topology "full"; not for EM and taggers.
+    contexts : int, str or None, default=None
+        The column of X, by number or, of frames, by name, that tells the context of each step:
+        whole numbers from 0 on, or labels in frames. Each context has transitions of its own, and
+        the step into position t takes those of the context at t; that of the first step of a
+        sequence is not used, and may be missing. States emit the other columns, which emissions
+        count without it. There are as many contexts as the training data show (largest number
+        plus 1, or labels). For `emission` of numbers, symbols among them as `Categorical`
+        columns; with topology "full", without end state, "stationary" starts and "hdp".
 
     Examples
     --------
@@ -214,6 +222,7 @@ class Transitions(Setting):
     start: str = "free"
     sticky: float = 0.0
     prior: str | HDP = "dirichlet"
+    contexts: int | str | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "topology": [StrOptions({"full", "independent", "constant", "left-right"}), "array-like"],
@@ -222,6 +231,7 @@ class Transitions(Setting):
         "start": [StrOptions({"free", "stationary"})],
         "sticky": [Interval(Real, 0, LARGEST, closed="both")],
         "prior": [StrOptions({"dirichlet", "hdp"}), HDP],
+        "contexts": [Interval(Integral, 0, None, closed="left"), str, None],
     }
     _plain: ClassVar[str] = "topology"
 

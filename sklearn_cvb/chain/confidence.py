@@ -80,7 +80,10 @@ def by_bootstrap(
     """
     level, n_bootstrap = asked
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_bootstrap)
-    lengths = np.diff(read.problem.given.starts)
+    starts, contexts = read.problem.given.starts, getattr(read.problem, "contexts", None)
+    lengths = np.diff(starts)
+    if contexts is not None:
+        contexts = np.split(contexts, starts[1:-1])
     again = clone(hmm).set_params(
         init=hmm, n_init=1, warm_start=False, checkpoint=None, verbose=0, n_jobs=1
     )
@@ -89,7 +92,7 @@ def by_bootstrap(
         again.set_params(emission=symbols)
 
     def refitted(seed: int) -> list[Any]:
-        X, states = hmm.sample(len(lengths), lengths, random_state=seed)
+        X, states = hmm.sample(len(lengths), lengths, random_state=seed, contexts=contexts)
         known = None if y is None or hmm.supervision != "y" else _masked(states, y)
         fit = clone(again).set_params(init=hmm, random_state=seed).fit(list(X), known)
         return [fit.startprob_, fit.transmat_, _emissions(fit)]

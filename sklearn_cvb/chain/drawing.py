@@ -23,15 +23,24 @@ def lengths_to_draw(n_samples: int, length: int | ArrayLike) -> np.ndarray:
 
 
 def paths_of_lengths(
-    start: np.ndarray, transition: np.ndarray, lengths: np.ndarray, rng: np.random.RandomState
+    start: np.ndarray,
+    transition: np.ndarray,
+    lengths: np.ndarray,
+    rng: np.random.RandomState,
+    contexts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """States of paths that go on as long as is asked, flat."""
+    """States of paths that go on as long as is asked, flat.
+
+    Given contexts of all their steps, flat, transitions are tables one below the other.
+    """
     inside = np.arange(lengths.max()) < lengths[:, None]
-    cumulative = np.cumsum(transition, axis=1)
+    cumulative, table = np.cumsum(transition, axis=1), np.zeros(inside.shape, np.int64)
+    if contexts is not None:
+        table[inside] = contexts * len(start)
     states = np.empty(inside.shape, np.int32)
     states[:, 0] = _draw_rows(np.cumsum(start)[None], np.zeros(len(lengths), int), rng)
     for t in range(1, inside.shape[1]):
-        states[:, t] = _draw_rows(cumulative, states[:, t - 1], rng)
+        states[:, t] = _draw_rows(cumulative, table[:, t] + states[:, t - 1], rng)
     return states[inside]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_cvb.chain.prediction import predicting_weights
+from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned
 
 
@@ -36,6 +37,7 @@ class Filter:
     """
 
     def __init__(self, model: Any, learned: Learned) -> None:
+        refuse_contexts(learned.layout.has_contexts, "start_filter: use filter_proba")
         # What reading asks of a model are its parameters; a start may hold training data.
         self._model = copy.copy(model)
         parameters = {name: vars(model)[name] for name in model.get_params(deep=False)}

@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.numbers.e_step import drawn_columns
+from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.emissions.emission import shaped
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import Seed, check_counts
 
 
@@ -31,8 +33,12 @@ class Forecast(NamedTuple):
     samples: np.ndarray
 
 
-def check_forecast(n_steps: int, n_draws: int, level: float) -> None:
+def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -> None:
     """Raise unless the numbers of steps and draws and the probability make sense."""
+    refuse_contexts(
+        learned.layout.has_contexts,
+        "predict_next: append steps without values, but with contexts, and use predict_proba",
+    )
     check_counts(n_steps=n_steps, n_draws=n_draws)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}")

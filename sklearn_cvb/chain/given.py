@@ -167,9 +167,10 @@ def with_given(
     if vocabulary is None:
         # What states emit is the family's (see `sklearn_cvb.emissions.fixed`).
         rows.pop("emissions", None)
-    none, out, emit = np.full((3, n), np.nan)
-    emission = np.full(len(cells.state), np.nan)
-    given = Prior(none, np.nan, np.full((n, n), np.nan), out, emission, emit)
+    n_rows, emission = cells.n_tables * n, np.full(len(cells.state), np.nan)
+    none, emit = np.full((2, n), np.nan)
+    out, steps = np.full(n_rows, np.nan), np.full((n_rows, n), np.nan)
+    given = Prior(none, np.nan, steps, out, emission, emit)
     if _is_table(hmm.alpha):
         first, given = _with_steps(first, given, hmm, cells)
     if _is_table(hmm.beta):

@@ -30,7 +30,8 @@ class CredibleIntervals(NamedTuple):
     start : ndarray of shape (2, n_components)
         Of the start probabilities.
     transition : ndarray of shape (2, n_components, n_components)
-        Of the probabilities from each state (row) to each state.
+        Of the probabilities from each state (row) to each state. With contexts of shape
+        (2, n_contexts, n_components, n_components).
     emission : ndarray of shape (2, n_components, n_symbols)
         Of the emission probabilities; the unknown item, where there is one, is the last symbol.
         Of numbers a dict of arrays of shape (2, n_components, n_columns), or a list of such dicts.
@@ -51,9 +52,12 @@ def mixture_intervals(
     check_level(level)
     tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
     components = [_dirichlets(counts, prior, cells) for counts, prior in posteriors]
+    moves = _quantiles([rows for _, rows, _ in components], tails)
+    if cells.has_contexts:
+        moves = moves.reshape(len(tails), cells.n_tables, cells.n_states, cells.n_states)
     return CredibleIntervals(
         _quantiles([rows for rows, _, _ in components], tails)[:, 0],
-        _quantiles([rows for _, rows, _ in components], tails),
+        moves,
         _quantiles([rows for _, _, rows in components], tails),
     )
 
@@ -70,7 +74,9 @@ def _dirichlets(
     n = cells.n_emitting
     start = Dirichlets(first.cells[None, :n], first.totals)
     emission = _emission_rows(words.cells.reshape(-1), prior, cells)
-    return start, Dirichlets(transition[:n, :n], out[:n]), Dirichlets(emission, words.totals[:n])
+    steps = slice(n * cells.n_tables)
+    moved = Dirichlets(transition[steps, :n], out[steps])
+    return start, moved, Dirichlets(emission, words.totals[:n])
 
 
 def _emission_rows(u: np.ndarray, prior: Prior, cells: Cells) -> np.ndarray:

@@ -59,6 +59,8 @@ class Cells(NamedTuple):
     by_label: np.ndarray | None = None
     has_end: bool = False  # whether the last state is the end of a sequence (see above)
     is_stationary: bool = False  # whether sequences begin in the stationary distribution
+    n_tables: int = 1  # how many tables of transitions there are, one below the other
+    has_contexts: bool = False  # whether each of them is that of a context
 
     @property
     def n_emitting(self) -> int:

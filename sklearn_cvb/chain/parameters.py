@@ -38,7 +38,8 @@ class HMMCounts(NamedTuple):
     start : ndarray of shape (n_components,)
         Expected number of sequences that start in each state.
     transition : ndarray of shape (n_components, n_components)
-        Expected number of transitions from each state (row) to each state.
+        Expected number of transitions from each state (row) to each state. With contexts (see
+        `Transitions`) of shape (n_contexts, n_components, n_components).
     emission : ndarray or scipy.sparse.csr_array of shape (n_symbols, n_components)
         Expected number of times each symbol (row; unknown item last where there is one) was
         emitted by each state. Sparse where a tag dictionary rules states out. Of numbers an array
@@ -201,10 +202,11 @@ def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
     """The prior of a sweep: one concentration for each kind of cell, and what changes that."""
     n, alpha, beta = cells.n_states, hyper.alpha, hyper.beta
     start_alpha = alpha if hyper.start_alpha is None else hyper.start_alpha
-    start, transition = np.full(n, float(start_alpha)), np.full((n, n), float(alpha))
+    n_rows = cells.n_tables * n
+    start, transition = np.full(n, float(start_alpha)), np.full((n_rows, n), float(alpha))
     # No sequence is empty. The row of the end has a prior like all others: nothing counts there.
     start[cells.n_emitting :] = 0.0
-    start_total, out = float(cells.n_emitting * start_alpha), np.full(n, float(n * alpha))
+    start_total, out = float(cells.n_emitting * start_alpha), np.full(n_rows, float(n * alpha))
     if cells.topology is not None:
         start, transition = cells.topology.masked(start, transition)
         start_total, out = float(start.sum()), transition.sum(axis=1)
@@ -216,8 +218,8 @@ def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
         transition = np.tile(alpha * np.append(hyper.shared, ends), (n, 1))
         out = np.full(n, alpha * (1.0 + ends.sum()))
     if hyper.shared is not None or hyper.sticky:
-        stays = np.where(np.diag(transition) > 0, hyper.sticky, 0.0)
-        transition, out = transition + np.diag(stays), out + stays
+        stays = np.tile(np.eye(n), (cells.n_tables, 1)) * (transition > 0) * hyper.sticky
+        transition, out = transition + stays, out + stays.sum(axis=1)
     emission, emit = np.full(len(cells.state), float(beta)), np.full(n, float(cells.n_rows * beta))
     weighted = with_dictionary(emission, cells, hyper)
     if weighted is not emission:
@@ -330,7 +332,7 @@ def uniform_weights(cells: Cells) -> Weights:
     n = cells.n_states
     weights = Weights(
         np.full(n, 1.0 / n),
-        np.full((n, n), 1.0 / n),
+        np.full((cells.n_tables * n, n), 1.0 / n),
         np.full(len(cells.state), 1.0 / max(1, cells.n_rows)),
     )
     return kept_to_topology(weights, cells)
@@ -369,7 +371,8 @@ def _allowed(cells: Cells) -> list[np.ndarray | slice]:
 def _listed_rows(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows]:
     """The Dirichlet posteriors of the cells that are allowed, listed one by one."""
     n = cells.n_states
-    places = np.zeros(n, np.int32), np.repeat(np.arange(n, dtype=np.int32), n), cells.state
+    rows_of_steps = np.repeat(np.arange(cells.n_tables * n, dtype=np.int32), n)
+    places = np.zeros(n, np.int32), rows_of_steps, cells.state
     return [
         rows._replace(
             counts=np.ravel(rows.counts)[kept], prior=np.ravel(rows.prior)[kept], row=row[kept]
@@ -419,10 +422,10 @@ def log_prior_density(counts: HMMCounts, prior: Prior, weights: Weights, cells: 
     # Rows that all are the start row have no prior of their own.
     is_tied = cells.topology is not None and cells.topology.tied
     # The end has no parameters: nothing follows it, and it emits nothing.
-    n = cells.n_emitting
+    n, n_rows = cells.n_emitting, cells.n_tables * cells.n_emitting
     value = float(np.sum(xlogy(prior.start, weights.start)))
     if not is_tied:
-        value += float(np.sum(xlogy(prior.transition[:n], weights.transition[:n])))
+        value += float(np.sum(xlogy(prior.transition[:n_rows], weights.transition[:n_rows])))
     value += float(np.sum(xlogy(prior.emission, weights.emission)))
     # Cells a dictionary rules out share what the listed ones leave of the row.
     mass = prior.emission_total - cells.row_totals(prior.emission)
@@ -440,7 +443,7 @@ def log_prior_density(counts: HMMCounts, prior: Prior, weights: Weights, cells: 
 def empty_counts(cells: Cells) -> HMMCounts:
     """Counts of zero."""
     n = cells.n_states
-    return HMMCounts(np.zeros(n), np.zeros((n, n)), np.zeros(len(cells.state)))
+    return HMMCounts(np.zeros(n), np.zeros((cells.n_tables * n, n)), np.zeros(len(cells.state)))
 
 
 def without_fixed(tables: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:

@@ -15,25 +15,29 @@ from sklearn_cvb.chain.prediction import Read
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 
-def states_without(weights: Weights, emission: np.ndarray, all_others: bool) -> np.ndarray:
+def states_without(
+    weights: Weights, emission: np.ndarray, table: np.ndarray, all_others: bool
+) -> np.ndarray:
     """Chances (length, ..., K) of the state of each step given other steps, not its own.
 
     Those before it, or all others, and the end where that is an event. The axes between are those
-    of the weights.
+    of the weights; `table` says which table of transitions leads to each step.
     """
-    n_states = emission.shape[-1]
-    transition = weights.transition[..., :n_states, :n_states]
-    found, message = np.empty_like(emission), weights.start[..., :n_states]
-    for t, own in enumerate(emission):
+    n, has_end = emission.shape[-1], weights.transition.shape[-1] > emission.shape[-1]
+    rows = weights.transition[..., :n, :n] if has_end else weights.transition
+    steps = rows.reshape(*rows.shape[:-2], -1, n, n)
+    found, message = np.empty_like(emission), weights.start[..., :n]
+    for t in range(len(emission)):
+        if t > 0:
+            before = (found[t - 1] * emission[t - 1])[..., None, :]
+            message = (before @ steps[..., table[t], :, :])[..., 0, :]
         found[t] = message / message.sum(axis=-1, keepdims=True)
-        message = ((found[t] * own)[..., None, :] @ transition)[..., 0, :]
     if all_others:
-        has_end = weights.transition.shape[-1] > n_states
-        back = weights.transition[..., :n_states, n_states] if has_end else np.ones(n_states)
+        back = weights.transition[..., :n, n] if has_end else np.ones(n)
         for t in range(len(emission) - 1, -1, -1):
             found[t] *= back
             found[t] /= found[t].sum(axis=-1, keepdims=True)
-            back = (transition @ (emission[t] * back)[..., None])[..., 0]
+            back = (steps[..., table[t], :, :] @ (emission[t] * back)[..., None])[..., 0]
             back = back / back.sum(axis=-1, keepdims=True)
     return found
 
@@ -49,12 +53,12 @@ def of_steps(reads: Iterable[Read]) -> np.ndarray:
     corpus, logs = each[0].corpus, np.stack([read.log_emissions() for read in each], axis=1)
     start = np.stack([read.weights.start for read in each])
     weights = Weights(start, np.stack([read.weights.transition for read in each]), np.empty(0))
-    top = logs.max(axis=-1, keepdims=True)
+    table, top = each[0].tables(), logs.max(axis=-1, keepdims=True)
     top[np.isneginf(top)] = 0.0
     emission = np.exp(logs - top)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = [
-            (states_without(weights, emission[a:b], True) * emission[a:b]).sum(axis=-1)
+            (states_without(weights, emission[a:b], table[a:b], True) * emission[a:b]).sum(axis=-1)
             for a, b in pairwise(corpus.starts)
         ]
         log_p = np.log(np.concatenate(found)) + top[..., 0]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.parameters import HMMCounts, rare_in, with_rare, word_major
+from sklearn_cvb.chain.prediction import by_context
 from sklearn_cvb.chain.traces import exported
 from sklearn_cvb.learning.calibrated import Kept, short_runs
 from sklearn_cvb.learning.learned import Learned, Reading
@@ -45,9 +46,11 @@ class Draws(NamedTuple):
 
     @property
     def transmat(self) -> np.ndarray:
-        """Drawn transition probabilities, (n_draws, n_components, n_components)."""
-        n = self.layout.n_emitting
-        return np.array([one.transition[:n, :n] for one in self._chains()])
+        """Drawn transition probabilities, (n_draws, n_components, n_components).
+
+        With contexts (n_draws, n_contexts, n_components, n_components).
+        """
+        return np.array([by_context(one.transition, self.layout) for one in self._chains()])
 
     def steps_and_points(self) -> list[tuple[np.ndarray, Any]]:
         """Drawn transitions, and what states emit where that is numbers."""
@@ -131,7 +134,8 @@ def check_draws(draws: Any, learned: Learned) -> None:
             f"draws is {short_repr(draws)}: pass the `draws` of what credible_intervals(X) returns"
         )
     own, theirs = learned.layout, draws.layout
-    if own.n_states != theirs.n_states or not np.array_equal(own.indptr, theirs.indptr):
+    same = own.n_states == theirs.n_states and own.n_tables == theirs.n_tables
+    if not same or not np.array_equal(own.indptr, theirs.indptr):
         raise ValueError("draws are of another model: it has other states or symbols")
 
 
@@ -198,6 +202,7 @@ def training(hmm: Any, learned: Learned, X: Any, y: Any) -> Reading:
     given = read.problem.corpus
     counted = float(np.sum(hmm._observed.counts_of_fit(learned).start))
     same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
+    same = same and cells.n_tables == before.n_tables
     same = same and np.array_equal(cells.state, before.state)
     if not same or abs(counted - given.n_sequences) > 1e-6 * given.n_sequences:
         raise ValueError(

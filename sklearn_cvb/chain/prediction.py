@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from sklearn_cvb.chain import drawing, parameters
 from sklearn_cvb.chain.lattice import Cells, dense_posterior, entry_cells, lattice_with_end
+from sklearn_cvb.chain.transitions import contexts_to_draw
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -35,7 +36,8 @@ def running_counts(learned: Learned) -> parameters.HMMCounts:
     counts, cells = learned.counts, learned.layout
     # A chain of numbers has no cells of emissions.
     emission = parameters.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
-    counts = parameters.HMMCounts(counts.start, counts.transition, emission)
+    steps = counts.transition.reshape(-1, counts.transition.shape[-1])
+    counts = parameters.HMMCounts(counts.start, steps, emission)
     return parameters.with_end(counts, learned.more.end) if cells.has_end else counts
 
 
@@ -68,10 +70,17 @@ def predicting_weights(learned: Learned) -> tuple[Weights, Weights]:
     return parameters.weights_under(counts, prior, cells, learned.kept, averages=learned.averages)
 
 
+def by_context(transition: np.ndarray, cells: Cells) -> np.ndarray:
+    """Transitions between states that emit, (K, K); with contexts (n_contexts, K, K)."""
+    n = cells.n_emitting
+    if not cells.has_contexts:
+        return transition[:n, :n]
+    return transition.reshape(cells.n_tables, n, n)
+
+
 def steps_of(learned: Learned) -> np.ndarray:
-    """Mean transition probabilities between states that emit."""
-    n = learned.layout.n_emitting
-    return mean_weights(learned).transition[:n, :n]
+    """Mean transition probabilities between states that emit (see `by_context`)."""
+    return by_context(mean_weights(learned).transition, learned.layout)
 
 
 def emission_table(learned: Learned) -> np.ndarray:
@@ -93,7 +102,7 @@ def n_parameters(learned: Learned) -> int:
     cells, n = learned.layout, learned.layout.n_emitting
     topology = cells.topology
     if topology is None:
-        free = (0 if cells.is_stationary else n - 1) + n * (cells.n_states - 1)
+        free = (0 if cells.is_stationary else n - 1) + n * cells.n_tables * (cells.n_states - 1)
     elif topology.tied:
         free = n - 1
     else:
@@ -141,6 +150,10 @@ class Read:
         if isinstance(inside, np.ndarray):
             posterior = posterior[np.repeat(inside, lattice.count)]
         return posterior, log_z
+
+    def tables(self) -> np.ndarray:
+        """Which table of transitions leads to each token."""
+        return np.zeros(len(self.corpus.tokens), np.intp)
 
     def lacking(self) -> np.ndarray:
         """What log weights of each sequence, also of its best path, are without."""
@@ -229,10 +242,19 @@ def mean_likelihoods(found: list[np.ndarray]) -> np.ndarray:
 
 
 def drawn_states(
-    learned: Learned, n_samples: int, length: int | ArrayLike | None, rng: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
-    """States of sampled sequences, flat, and their lengths."""
+    learned: Learned,
+    n_samples: int,
+    length: int | ArrayLike | None,
+    contexts: Any,
+    rng: np.random.RandomState,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """States of sampled sequences, flat, their lengths, and contexts, which then tell lengths."""
     n, weights = learned.layout.n_emitting, mean_weights(learned)
+    if contexts is not None or learned.layout.has_contexts:
+        known = contexts_to_draw(contexts, learned.layout)
+        lengths, rows = np.array(list(map(len, known))), np.concatenate(known)
+        tables = weights.start, weights.transition, lengths
+        return drawing.paths_of_lengths(*tables, rng, rows), lengths, rows
     start, transition, has_end = weights.start[:n], weights.transition, learned.layout.has_end
     steps, end = transition[:n, :n], transition[:-1, -1]
     if length is None:
@@ -242,8 +264,8 @@ def drawn_states(
                 "transitions=Transitions(end_state=True): give a length"
             )
         check_counts(n_samples=n_samples)
-        return drawing.paths_to_their_end(start, steps, end, n_samples, rng)
+        return *drawing.paths_to_their_end(start, steps, end, n_samples, rng), None
     lengths = drawing.lengths_to_draw(n_samples, length)
     if has_end:
-        return drawing.paths_ending_at(start, steps, end, lengths, rng), lengths
-    return drawing.paths_of_lengths(start, steps, lengths, rng), lengths
+        return drawing.paths_ending_at(start, steps, end, lengths, rng), lengths, None
+    return drawing.paths_of_lengths(start, steps, lengths, rng), lengths, None

@@ -20,10 +20,12 @@ from sklearn_cvb.reading.corpus import Corpus
 
 def weights_without(read: ReadNumbers, all_others: bool) -> np.ndarray:
     """Chances (n_steps, K) of the state of each step; NaN where no path explains a sequence."""
-    weights, starts = read.weights, read.corpus.starts
-    table = weights.emission.reshape(-1, read.cells.n_emitting)
+    emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.tables()
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = [states_without(weights, table[a:b], all_others) for a, b in pairwise(starts)]
+        found = [
+            states_without(read.weights, emission[a:b], table[a:b], all_others)
+            for a, b in pairwise(read.corpus.starts)
+        ]
     return np.concatenate(found)
 
 

@@ -185,7 +185,7 @@ def parameter_weights(cells: Cells, rng: np.random.Generator) -> Weights:
     totals[totals == 0] = 1.0
     return Weights(
         rng.dirichlet(np.ones(n)),
-        rng.dirichlet(np.ones(n), size=n),
+        rng.dirichlet(np.ones(n), size=cells.n_tables * n),
         cells.divided(emission, totals),
     )
 

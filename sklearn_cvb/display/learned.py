@@ -49,10 +49,11 @@ def learned_by(model: Any) -> Learned:
 def _of_chain(model: Any) -> Learned:
     """States or tags, what they emit, and what follows them."""
     transition = np.asarray(model.transmat_)
-    counts = np.asarray(model.counts_.start) + np.asarray(model.counts_.transition).sum(axis=0)
-    shares = _shares(counts)[: len(transition)]
+    n_states = transition.shape[-1]
+    moved = np.asarray(model.counts_.transition).reshape(-1, n_states)
+    shares = _shares(np.asarray(model.counts_.start) + moved.sum(axis=0))[:n_states]
     is_tagger = hasattr(model, "classes_")
-    names = model.classes_ if is_tagger else range(len(transition))
+    names = model.classes_ if is_tagger else range(n_states)
     numbers = _numbers_of(vars(model))
     does = "values" if numbers else "most frequent symbols"
     emitted = _frequent(model) if not numbers else None
@@ -63,7 +64,9 @@ def _of_chain(model: Any) -> Learned:
         best = emitted(k) if emitted else [(texts[k], None) for texts in numbers]
         rows.append(Row(text_of_one(names[k]), float(shares[k]), best))
     kind = "tag" if is_tagger else "state"
-    return Learned(kind, does, rows, len(shares) - len(rows), transition[np.ix_(shown, shown)])
+    # Where each context has transitions of its own there is no one picture of them.
+    steps = transition[np.ix_(shown, shown)] if transition.ndim == 2 else None
+    return Learned(kind, does, rows, len(shares) - len(rows), steps)
 
 
 def _frequent(model: Any) -> Any:
@@ -232,7 +235,7 @@ def _fit_of(model: Any) -> list[str]:
     """States, objective and sweeps of a fitted model, as far as it has these."""
     texts = []
     if hasattr(model, "transmat_"):
-        texts.append(_number_of(len(model.transmat_), "state"))
+        texts.append(_number_of(np.shape(model.transmat_)[-1], "state"))
     if hasattr(model, "objective_"):
         texts.append(f"objective {model.objective_:.6g}")
     if hasattr(model, "history_"):

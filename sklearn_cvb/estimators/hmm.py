@@ -23,6 +23,7 @@ from sklearn_cvb.chain.traces import (
     refuse_without_posterior,
     traced,
 )
+from sklearn_cvb.chain.transitions import check_transitions
 from sklearn_cvb.estimators import translations
 from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
 from sklearn_cvb.estimators.parameters import (
@@ -81,7 +82,8 @@ class States(Parameters):
         Expected counts after the last E-step, one E-step newer than the bound.
     startprob_, transmat_, emissionprob_ : ndarray
         Posterior means, shapes (n_components,), (n_components, n_components) and
-        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol.
+        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol. With contexts
+        (see `Transitions`) transmat_ has a table for each, on its first axis.
     endprob_ : ndarray of shape (n_components,)
         Probability that a sequence ends after each state. Only where ends are events (see
         `Transitions`): the rows of `transmat_` then sum to 1 minus it.
@@ -154,7 +156,7 @@ class Paths(Parameters):
         Which state may follow which: any; none depends on the one before; a sequence stays in one
         state; or it starts in state 0 and never goes back. Or a boolean table of shape
         (n_components, n_components) whose rows say what may follow. `Transitions` says more: ends
-        of sequences, priors of starts and of staying, weights of states that rows share.
+        of sequences, priors of starts and of staying, weights of states that rows share, contexts.
     supervision : {"none", "y"}
         Whether `fit` learns from the states in `y` where they are known: for each sequence its
         states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored, with a
@@ -360,25 +362,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             raise InvalidParameterError(
                 "handle_unknown='form' is for taggers: forms of words suggest tags"
             )
-        if transitions.start_alpha is not None:
-            may_be_zero = isinstance(self, PointEstimates)
-            check_concentrations("start_alpha", np.array(transitions.start_alpha), may_be_zero)
-        if transitions.start == "stationary":
-            from sklearn_cvb.chain.stationary import check_stationary
-
-            check_stationary(transitions, isinstance(self, PointEstimates), vars(self).get("fixed"))
-        if transitions.shared is None:
-            return
-        if self._why_no_weights:
-            raise InvalidParameterError(
-                f"{type(self).__name__} takes no HDP as prior of transitions: "
-                f"{self._why_no_weights}"
-            )
-        if not (isinstance(transitions.topology, str) and transitions.topology == "full"):
-            raise InvalidParameterError(
-                "an HDP as prior of transitions gives every state a weight wherever it is entered "
-                "from: it needs topology='full'"
-            )
+        check_transitions(self, transitions, isinstance(self, PointEstimates))
 
     # What words tell, and how a chain begins: of symbols, where a tagger knows more
 
@@ -586,6 +570,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
     def transmat_(self) -> np.ndarray:
         """Posterior mean of the transition probabilities, shape (n_components, n_components).
 
+        Of models with contexts a table for each, shape (n_contexts, n_components, n_components).
         Where ends are events each row sums to 1 minus `endprob_`.
         """
         return prediction.steps_of(learned_of(self))
@@ -790,8 +775,8 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             raise AttributeError("predict_next is for numbers: use predict_next_proba for symbols")
         from sklearn_cvb.chain.forecasting import check_forecast, forecast, known_steps
 
-        check_forecast(n_steps, n_draws, level)
         learned = learned_of(self)
+        check_forecast(learned, n_steps, n_draws, level)
         family = learned.more.numeric.family
         reads: Any = [self._observed.read_again(self, learned, X, means=True)]
         at = [(prediction.steps_of(learned), learned.more.numeric.point)]
@@ -881,7 +866,11 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         return sums / np.diff(read.corpus.starts)[:, None]
 
     def sample(
-        self, n_samples: int = 1, length: int | ArrayLike | None = 10, random_state: Seed = None
+        self,
+        n_samples: int = 1,
+        length: int | ArrayLike | None = 10,
+        random_state: Seed = None,
+        contexts: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Draw sequences from the model with posterior-mean parameters.
 
@@ -892,6 +881,9 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             Length of the sequences. Where ends are events they are drawn given that they end there,
             or for None until they end.
         random_state : int, RandomState or None, default=None
+        contexts : list of arrays of shape (length,) or None, default=None
+            Of models with contexts (see `Transitions`): those of all steps, whole numbers, which
+            tell how many sequences there are and how long they are; X has them in their column.
 
         Returns
         -------
@@ -906,10 +898,14 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         if observed.draws_ahead and np.ndim(n_samples):
             raise TypeError(f"n_samples must be an integer, got a sequence: {observed.draws_ahead}")
         rng = check_random_state(random_state)
-        states, lengths = prediction.drawn_states(learned, n_samples, length, rng)
+        asked = n_samples, length, contexts
+        states, lengths, known = prediction.drawn_states(learned, *asked, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         values, nothing = observed.drawn(learned, states, starts, rng)
-        width = int(lengths[0]) if length is not None and np.ndim(length) == 0 else None
+        is_even = length is not None and np.ndim(length) == 0 and len(set(lengths.tolist())) == 1
+        width = int(lengths[0]) if is_even else None
+        if known is not None:
+            values = np.insert(values, learned.more.numeric.context_column, known, axis=1)
         drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
         shown = self._arranged_states(learned.words, drawn, states)
         return reading.arrange(drawn, values, nothing), shown

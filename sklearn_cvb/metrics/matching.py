@@ -151,9 +151,10 @@ class _Order(NamedTuple):
         return np.take(cells.reshape(-1, len(self.order)), self.order, axis=1).reshape(cells.shape)
 
     def chain(self, start: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Start and transitions."""
+        """Start and transitions, also where each context has a table of these."""
         rows = self.rows(start)
-        return start[rows], transition[np.ix_(rows, rows)]
+        tables = transition.reshape(-1, len(rows), len(rows))
+        return start[rows], tables[:, rows[:, None], rows].reshape(transition.shape)
 
     def tables(self, tables: Any) -> Any:
         """Counts or weights."""
@@ -177,7 +178,7 @@ class _Order(NamedTuple):
         return prior._replace(
             start=start,
             transition=transition,
-            transition_total=prior.transition_total[rows],
+            transition_total=prior.transition_total.reshape(-1, len(rows))[:, rows].ravel(),
             emission=self.cells(prior.emission),
             emission_total=prior.emission_total[rows],
             concentrations=known,

@@ -42,6 +42,9 @@ class Series(NamedTuple):
     names: list[Any] | None  # of the columns, where the sequences are frames
     is_table: bool  # whether X had one number a step, in rows of a 2-D array
     categories: Categories  # of columns of text
+    # Of all steps, where a column of X that is not in the table tells them; and its number.
+    contexts: np.ndarray | None = None
+    context_column: int | None = None
 
 
 def read_series(

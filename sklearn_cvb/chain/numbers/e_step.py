@@ -1,6 +1,7 @@
 """What a chain of numbers is learned from, and inference of its steps: forward, and both ways."""
 
 import threading
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,8 @@ class NumericProblem(NamedTuple):
     start: Any  # posteriors (n_steps, K) of a fitted model given as a start, or None
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
+    contexts: np.ndarray | None = None  # of all steps; None where one table leads to all of them
+    context_column: int | None = None  # the column of X that holds them
     any_choice: bool = True  # steps may take any state: all but those whose states are known
     is_part: bool = False  # whether other sequences are elsewhere
 
@@ -58,7 +61,7 @@ class NumericProblem(NamedTuple):
         """What a fit that goes on must find again: observations, emission and allowed states."""
         return (
             *(self.corpus.starts, self.observations, self.known, self.settings),
-            *(self.cells.n_states, self.cells.topology),
+            *(self.cells.n_states, self.cells.topology, self.contexts),
         )
 
     def batch_of(self, unexplained: np.ndarray) -> Batch:
@@ -79,6 +82,11 @@ class NumericProblem(NamedTuple):
         shape = end - begin, self.cells.n_emitting
         return Scored(scores, self.observations.part(begin, end), shape, units, known)
 
+    def stretches(self, begin: int, end: int, starts: np.ndarray) -> "Stretches":
+        """Which tables lead to some steps, whose sequences begin at `starts` among them."""
+        own = None if self.contexts is None else self.contexts[begin:end]
+        return stretches_for(own, starts)
+
 
 def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
     """Each step is a word of its own, with all states; cells are its row of a table of weights."""
@@ -86,6 +94,24 @@ def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
     state = np.tile(np.arange(n_states, dtype=np.uint32), n_steps)
     cell = np.arange(n_steps * n_states, dtype=np.int32)
     return Lattice(first, np.full(n_steps, n_states, np.int32), state, cell)
+
+
+def in_contexts(
+    lattice: Lattice, tables: Weights, contexts: np.ndarray | None
+) -> tuple[Lattice, Weights]:
+    """Steps whose context is known as a part of their state: state k of context c is c K + k.
+
+    What leads to a state is the table of its context, wherever it comes from.
+    """
+    if contexts is None:
+        return lattice, tables
+    n = len(tables.start)
+    state = lattice.state + np.repeat(contexts * n, n).astype(lattice.state.dtype)
+    n_tables = len(tables.transition) // n
+    side_by_side = np.hstack(list(tables.transition.reshape(n_tables, n, n)))
+    moves = np.tile(side_by_side, (n_tables, 1))
+    tables = tables._replace(start=np.tile(tables.start, n_tables), transition=moves)
+    return lattice._replace(state=state), tables
 
 
 # Posteriors, pair marginals and statistics of all sequences under given weights and scores
@@ -104,12 +130,12 @@ class Found(NamedTuple):
     """What inference finds."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
-    pairs: np.ndarray  # sums of pair marginals by unit, or of all: (n_units or 1, K, K)
+    pairs: np.ndarray  # sums of pair marginals by the table that leads there, (n_tables, K, K)
     log_z: np.ndarray  # of each sequence, -inf where no path explains it
 
 
 class Chain(NamedTuple):
-    """Weights of the chain by unit, n_units or one for all on the first axis."""
+    """Weights of the chain, as many tables as `Stretches` have on the first axis."""
 
     start: np.ndarray
     transition: np.ndarray
@@ -117,12 +143,39 @@ class Chain(NamedTuple):
 
 
 def chain_of(weights: Weights, n_states: int) -> Chain:
-    """One chain for all units."""
+    """One chain for all steps, or a table of transitions for each context."""
+    if len(weights.transition) > len(weights.start):
+        transition = weights.transition.reshape(-1, n_states, n_states)
+        return Chain(np.tile(weights.start, (len(transition), 1)), transition, None)
     end = None
     if len(weights.start) > n_states:
         end = np.ascontiguousarray(weights.transition[:n_states, n_states])[None]
     transition = np.ascontiguousarray(weights.transition[:n_states, :n_states])
     return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
+
+
+class Stretches(NamedTuple):
+    """Which table of a chain leads to each step: one to all steps of a stretch."""
+
+    begins: np.ndarray  # (n_stretches + 1,) as every sequence begins one; and the number of steps
+    table: np.ndarray  # (n_stretches,)
+
+
+def one_table(starts: np.ndarray) -> Stretches:
+    """A single table."""
+    return Stretches(starts, np.zeros(len(starts) - 1, np.int64))
+
+
+def stretches_for(contexts: np.ndarray | None, starts: np.ndarray) -> Stretches:
+    """A table for each context, or a single one where steps have no contexts."""
+    return one_table(starts) if contexts is None else stretches_of(contexts, starts)
+
+
+def stretches_of(table: np.ndarray, starts: np.ndarray) -> Stretches:
+    """Stretches of steps, given the table that leads to each."""
+    begins = np.append(True, table[1:] != table[:-1])
+    begins[starts[:-1]] = True
+    return Stretches(np.append(np.flatnonzero(begins), len(table)), table[begins])
 
 
 class NumberWeights(NamedTuple):
@@ -168,52 +221,43 @@ def given_logs(logs: np.ndarray) -> Scored:
 
 
 def infer(
-    chain: Chain,
-    scores: Scored,
-    starts: np.ndarray,
-    units: np.ndarray,
-    by_unit: bool,
-    *,
-    exact: bool = False,
+    chain: Chain, scores: Scored, starts: np.ndarray, stretches: Stretches, *, exact: bool = False
 ) -> Found:
-    """Forward-backward over sequences, one at a time; pair marginals are summed `by_unit`, or all.
+    """Forward-backward over sequences, one at a time.
 
     With `exact` a state may leave float64 twice, before it is all for a while and after: a sweep
     need not look for that.
     """
     weights, n_states = np.empty(scores.shape), scores.shape[1]
-    largest = fill_weights(chain, scores, starts, units, weights)
-    found = Found(
-        np.empty_like(weights),
-        np.zeros((len(units) - 1 if by_unit else 1, n_states, n_states)),
-        np.empty(len(starts) - 1),
-    )
+    largest = fill_weights(chain, scores, starts, stretches, weights)
+    pairs, log_z = np.zeros(chain.transition.shape), np.empty(len(starts) - 1)
+    found = Found(np.empty_like(weights), pairs, log_z)
     fading: Any = slice(0)
     if exact and chain.transition.min() <= SMALLEST_STEP:
         message, room = np.empty_like(weights), room_for_steps(n_states)
         part = np.empty(len(weights)), message, found.log_z
-        forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
+        forward_steps(*chain[:2], weights, starts, *stretches, room, part)
         fading = is_small(message, starts)
-    pass_over(chain, weights, starts, units, found)
+    pass_over(chain, weights, starts, stretches, found)
     found.log_z[fading] = np.nan
     lost = np.isnan(found.log_z)
     if lost.any():
         found.pairs[:] = 0.0
         for first, last in runs_of(~lost):
-            pass_over(chain, weights, starts, units, found, first, last)
+            pass_over(chain, weights, starts, stretches, found, first, last)
     found.pairs[:] *= chain.transition
     found.log_z[:] += np.add.reduceat(largest, starts[:-1])
     if lost.any():
-        _add_lost(chain, scores, starts, units, found, np.flatnonzero(lost))
+        _add_lost(chain, scores, starts, stretches, found, np.flatnonzero(lost))
     return found
 
 
 def fill_weights(
-    chain: Chain, scores: Scored, starts: np.ndarray, units: np.ndarray, table: np.ndarray
+    chain: Chain, scores: Scored, starts: np.ndarray, stretches: Stretches, table: np.ndarray
 ) -> np.ndarray:
     """Weights of all steps, with ends, the largest of each 1, into a table; logs of what it was."""
     scores.fill(table)
-    _add_ends(chain, table, starts, units)
+    _add_ends(chain, table, starts, stretches)
     largest = np.empty(len(table))
     to_weights(table, largest, room_for_bits())
     return largest
@@ -225,11 +269,21 @@ def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
+def some_stretches(
+    stretches: Stretches, begin: int, end: int
+) -> tuple[np.ndarray, np.ndarray, slice]:
+    """The stretches of whole sequences, from their first step and first table on; their tables."""
+    first, last = np.searchsorted(stretches.begins, [begin, end])
+    table = stretches.table[first:last]
+    low = int(table.min())
+    return stretches.begins[first : last + 1] - begin, table - low, slice(low, table.max() + 1)
+
+
 def pass_over(
     chain: Chain,
     weights: np.ndarray,
     starts: np.ndarray,
-    units: np.ndarray,
+    stretches: Stretches,
     found: Found,
     first: int = 0,
     last: int | None = None,
@@ -237,17 +291,14 @@ def pass_over(
     """Forward and backward over the sequences from `first` to `last`, into `found`."""
     last = len(starts) - 1 if last is None else last
     begin, end = starts[first], starts[last]
-    bounds = np.searchsorted(units, [begin, end])
-    own = slice(*bounds) if len(chain.start) > 1 else slice(None)
-    counted = slice(*bounds) if len(found.pairs) > 1 else slice(None)
-    inside, cuts = starts[first : last + 1] - begin, units[bounds[0] : bounds[1] + 1] - begin
+    *inside, own = some_stretches(stretches, begin, end)
+    inside = weights[begin:end], starts[first : last + 1] - begin, *inside
     posterior, log_z = found.posterior[begin:end], found.log_z[first:last]
     scale, transition = np.empty(end - begin), chain.transition[own]
-    room, part = room_for_steps(weights.shape[1]), (scale, posterior, log_z)
-    forward_steps(chain.start[own], transition, weights[begin:end], inside, cuts, room, part)
+    room = room_for_steps(weights.shape[1])
+    forward_steps(chain.start[own], transition, *inside, room, (scale, posterior, log_z))
     backward = np.ascontiguousarray(np.swapaxes(transition, 1, 2))
-    part = posterior, found.pairs[counted], log_z
-    backward_steps(backward, weights[begin:end], inside, cuts, scale, room, part)
+    backward_steps(backward, *inside, scale, room, (posterior, found.pairs[own], log_z))
 
 
 def is_small(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -256,36 +307,30 @@ def is_small(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def logs_with_ends(
-    chain: Chain, scores: Scored, starts: np.ndarray, units: np.ndarray
+    chain: Chain, scores: Scored, starts: np.ndarray, stretches: Stretches
 ) -> np.ndarray:
     """Log weights of all steps, ends among them."""
     logs = np.empty(scores.shape)
     scores.fill(logs)
-    _add_ends(chain, logs, starts, units)
+    _add_ends(chain, logs, starts, stretches)
     return logs
 
 
 class LogChain(NamedTuple):
-    """A chain for one sequence: logs of its tables, and which of them leads to each step.
-
-    `unit` says where pairs that end in each step are counted.
-    """
+    """A chain for one sequence: logs of its tables, and which of them leads to each step."""
 
     start: np.ndarray
     transition: np.ndarray
     table: np.ndarray
-    unit: np.ndarray
+    own: slice  # which tables of the chain these are
 
 
-def alone_in(chain: Chain, units: np.ndarray, steps: slice) -> LogChain:
+def alone_in(chain: Chain, stretches: Stretches, steps: slice) -> LogChain:
     """The chain's tables for the steps of one sequence, ends left out."""
-    first, last = np.searchsorted(units, [steps.start, steps.stop])
-    unit = np.repeat(np.arange(last - first), np.diff(units[first : last + 1]))
-    own, table = slice(first, last), unit
-    if len(chain.start) == 1:
-        own, table = slice(0, 1), np.zeros_like(unit)
+    begins, table, own = some_stretches(stretches, steps.start, steps.stop)
     with np.errstate(divide="ignore"):
-        return LogChain(np.log(chain.start[own][0]), np.log(chain.transition[own]), table, unit)
+        start, transition = np.log(chain.start[own][table[0]]), np.log(chain.transition[own])
+    return LogChain(start, transition, np.repeat(table, np.diff(begins)), own)
 
 
 class Bench(NamedTuple):
@@ -324,7 +369,7 @@ def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Benc
     side_by_side.clear_counts(tables)
     fits = side_by_side.width_for(n_states) == n_states
     weights = tables.emission if fits else np.empty(scored.shape)
-    largest = fill_weights(chain, scored, starts, starts, weights)
+    largest = fill_weights(chain, scored, starts, one_table(starts), weights)
     if not fits:
         tables.emission[:, :n_states] = weights
     order = np.argsort(starts[:-1] - starts[1:], kind="stable")
@@ -340,12 +385,14 @@ def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Benc
     return Found(posterior, pairs[None], np.array([total + largest.sum()]))
 
 
-def _add_ends(chain: Chain, log_weights: np.ndarray, starts: np.ndarray, units: np.ndarray) -> None:
+def _add_ends(
+    chain: Chain, log_weights: np.ndarray, starts: np.ndarray, stretches: Stretches
+) -> None:
     """Add the log weight of its end to the last step of each sequence, where ends are events."""
     if chain.end is None:
         return
     last = starts[1:] - 1
-    own = np.searchsorted(units, last, side="right") - 1 if len(chain.end) > 1 else 0
+    own = stretches.table[np.searchsorted(stretches.begins, starts[1:]) - 1]
     with np.errstate(divide="ignore"):
         log_weights[last] += np.log(chain.end[own])
 
@@ -354,15 +401,15 @@ def _add_lost(
     chain: Chain,
     scored: Scored,
     starts: np.ndarray,
-    units: np.ndarray,
+    stretches: Stretches,
     found: Found,
     lost: np.ndarray,
 ) -> None:
     """Add the sequences that leave the range of float64, in log space."""
-    logs = logs_with_ends(chain, scored, starts, units)
+    logs = logs_with_ends(chain, scored, starts, stretches)
     for i in lost:
         steps = slice(starts[i], starts[i + 1])
-        alone = alone_in(chain, units, steps)
+        alone = alone_in(chain, stretches, steps)
         own, lattice = found.posterior[steps], lattice_of_steps(*logs[steps].shape)
         work = Passes(
             logs[steps].flatten(), np.empty(own.size), own.reshape(-1), np.empty(len(own))
@@ -373,10 +420,8 @@ def _add_lost(
             own[:] = 0.0
             continue
         own[:] = _summing_to_one(own)
-        pairs, unit = found.pairs, np.zeros_like(alone.unit)
-        if len(pairs) > 1:
-            pairs, unit = pairs[np.searchsorted(units, steps.start) :], alone.unit
-        add_pairs_log(*tables[1:], unit, lattice, 0, len(own), work, pairs)
+        pairs = found.pairs[alone.own]
+        add_pairs_log(*tables[1:], alone.table, lattice, 0, len(own), work, pairs)
 
 
 def _summing_to_one(rows: np.ndarray) -> np.ndarray:
@@ -400,13 +445,12 @@ def expectation(
         inside = starts[first : last + 1] - begin
         scored = problem.scored(scores, begin, end, np.array([0, end - begin]))
         found = None
-        if is_large and last - first >= _FEWEST:
+        if is_large and last - first >= _FEWEST and len(chain.transition) == 1:
             if not hasattr(own, "bench"):
                 own.bench = bench_for(chain, starts, pieces)
             found = infer_together(chain, scored, inside, own.bench)
         if found is None:
-            # Every sequence begins a unit for the kernel; its sums are of all.
-            found = infer(chain, scored, inside, inside, by_unit=False)
+            found = infer(chain, scored, inside, problem.stretches(begin, end, inside))
         explained = np.isfinite(found.log_z)
         lost = first + np.flatnonzero(~explained)
         counts = counts_of(found, scored.observations, problem, inside, scores)
@@ -438,10 +482,11 @@ def counts_of(
     scores: Scores | None = None,
 ) -> HMMCounts:
     """Counts and statistics of sequences, ends among the transitions; under `scores`."""
-    posterior, n = found.posterior, problem.cells.n_emitting
-    transition = np.zeros((problem.cells.n_states, problem.cells.n_states))
-    start = np.zeros(problem.cells.n_states)
-    transition[:n, :n] = found.pairs.sum(axis=0)
+    posterior, cells = found.posterior, problem.cells
+    n = cells.n_emitting
+    transition = np.zeros((cells.n_tables * cells.n_states, cells.n_states))
+    start = np.zeros(cells.n_states)
+    transition[: cells.n_tables * n, :n] = found.pairs.reshape(-1, n)
     start[:n] = posterior[starts[:-1]].sum(axis=0)
     if problem.cells.has_end:
         transition[:n, n] = posterior[starts[1:] - 1].sum(axis=0)
@@ -451,19 +496,17 @@ def counts_of(
 
 
 def independent(
-    posterior: np.ndarray, starts: np.ndarray, units: np.ndarray, cells: Cells
+    posterior: np.ndarray, starts: np.ndarray, stretches: Stretches, n_tables: int, cells: Cells
 ) -> Found:
-    """Posteriors of independent steps, with the products of neighbours as pairs, by unit."""
-    n = cells.n_emitting
-    pairs = np.zeros((len(units) - 1, n, n))
-    begins = np.zeros(len(posterior), bool)
-    begins[starts[:-1]] = True
-    for u in range(len(units) - 1):
-        begin, end = units[u], units[u + 1]
-        left = slice(begin if begins[begin] else begin - 1, end - 1)
-        right = slice(left.start + 1, end)
-        inside = ~begins[right]
-        pairs[u] = posterior[left][inside].T @ posterior[right][inside]
+    """Posteriors of independent steps, with the products of neighbours as pairs."""
+    n, inside = cells.n_emitting, np.ones(len(posterior), bool)
+    inside[starts[:-1]] = False
+    table = np.repeat(stretches.table, np.diff(stretches.begins))[inside]
+    right = np.flatnonzero(inside)[np.argsort(table, kind="stable")]
+    cuts = np.append(0, np.cumsum(np.bincount(table, minlength=n_tables)))
+    pairs = np.empty((n_tables, n, n))
+    for k, own in enumerate(right[begin:end] for begin, end in pairwise(cuts)):
+        pairs[k] = posterior[own - 1].T @ posterior[own]
     topology = cells.topology
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
@@ -485,31 +528,31 @@ def filtered(
     chain: Chain,
     scores: Scored,
     starts: np.ndarray,
-    units: np.ndarray | None = None,
+    stretches: Stretches | None = None,
     *,
     every_step: bool = False,
 ) -> Filtered:
     """Forward messages p(z_t | x_1..t) of all steps, and log Z of the sequences.
 
-    `units` are those of the chain's tables, where they have more than one. A state that underflows
-    and comes back is seen if it matters for log Z, and with `every_step` for any message.
+    Without `stretches` the chain has one table. A state that underflows and comes back is seen if
+    it matters for log Z, and with `every_step` for any message.
     """
-    units = starts if units is None else units
+    stretches = one_table(starts) if stretches is None else stretches
     weights, message = np.empty(scores.shape), np.empty(scores.shape)
     log_z = np.empty(len(starts) - 1)
-    largest = fill_weights(chain, scores, starts, units, weights)
+    largest = fill_weights(chain, scores, starts, stretches, weights)
     room, part = room_for_steps(weights.shape[1]), (np.empty(len(weights)), message, log_z)
-    forward_steps(chain.start, chain.transition, weights, starts, units, room, part)
+    forward_steps(*chain[:2], weights, starts, *stretches, room, part)
     if chain.transition.min() <= SMALLEST_STEP:
         # Else steps from other states bring back more than what is lost.
-        log_z[_underflown(chain, weights, starts, units, message, every_step)] = np.nan
+        log_z[_underflown(chain, weights, starts, stretches, message, every_step)] = np.nan
     lost = np.flatnonzero(np.isnan(log_z))
     log_z += np.add.reduceat(largest, starts[:-1])
-    logs = logs_with_ends(chain, scores, starts, units) if len(lost) else np.empty(0)
+    logs = logs_with_ends(chain, scores, starts, stretches) if len(lost) else np.empty(0)
     by_sequence = {}
     for i in lost.tolist():
         steps = slice(starts[i], starts[i + 1])
-        own, tables = logs[steps], alone_in(chain, units, steps)[:3]
+        own, tables = logs[steps], alone_in(chain, stretches, steps)[:3]
         # Log forward messages, -inf from where no path is left.
         by_sequence[i] = forward = np.full(own.shape, -np.inf)
         work = Passes(own.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(own)))
@@ -522,7 +565,7 @@ def _underflown(
     chain: Chain,
     weights: np.ndarray,
     starts: np.ndarray,
-    units: np.ndarray,
+    stretches: Stretches,
     message: np.ndarray,
     every_step: bool,
 ) -> np.ndarray:
@@ -531,27 +574,30 @@ def _underflown(
     if every_step or not small.any():
         return small
     # Messages that go back from the end tell what matters.
-    pairs = np.empty((1, *chain.transition.shape[1:]))
+    pairs = np.zeros(chain.transition.shape)
     found = Found(np.empty_like(weights), pairs, np.zeros(len(small)))
     for first, last in runs_of(small):
-        pass_over(chain, weights, starts, units, found, first, last)
+        pass_over(chain, weights, starts, stretches, found, first, last)
     return np.isnan(found.log_z)
 
 
 def drawn_path(
-    weights: Weights, scored: Scored, starts: np.ndarray, rng: np.random.Generator
+    weights: Weights, scored: Scored, starts: np.ndarray, contexts: Any, rng: np.random.Generator
 ) -> np.ndarray:
     """A path of every sequence, by forward filtering and backward sampling."""
     n_states = scored.shape[1]
-    chain, lattice = chain_of(weights, n_states), lattice_of_steps(*scored.shape)
-    message, _, lost = filtered(chain, scored, starts)
+    chain = chain_of(weights, n_states)
+    stretches, lattice = stretches_for(contexts, starts), lattice_of_steps(*scored.shape)
+    lattice, tables = in_contexts(lattice, weights, contexts)
+    message, _, lost = filtered(chain, scored, starts, stretches)
     with np.errstate(divide="ignore"):
-        logs, moves = np.log(message, out=message), np.log(chain.transition[0])
+        logs, moves = np.log(message, out=message), np.log(tables.transition)
     for i, own in lost.items():
         logs[starts[i] : starts[i + 1]] = own
     path, chance = np.empty(len(logs), np.int32), np.empty(n_states)
     draw_paths(moves, lattice, starts, rng, logs.ravel(), chance, path)
-    return path.astype(np.int64)
+    states = path.astype(np.int64)
+    return states if contexts is None else states % n_states
 
 
 def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -569,8 +615,11 @@ def counts_of_path(path: np.ndarray, problem: NumericProblem, observations: Any)
     inside = np.ones(len(path), bool)
     inside[starts[:-1]] = False
     right = np.flatnonzero(inside)
-    pairs = np.bincount(path[right - 1] * size + path[right], minlength=size * size)
-    transition = pairs.reshape(size, size).astype(float)
+    row = path[right - 1]
+    if problem.contexts is not None:
+        row = row + size * problem.contexts[right]
+    pairs = np.bincount(row * size + path[right], minlength=problem.cells.n_tables * size**2)
+    transition = pairs.reshape(-1, size).astype(float)
     if problem.cells.has_end:
         transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
     posterior = np.zeros((len(path), n))
@@ -586,6 +635,6 @@ def drawn_structures(
     """The states of all steps given parameters, and their counts; values that are missing, too."""
     n_steps = len(problem.corpus.tokens)
     scored = problem.scored(scores, 0, n_steps, np.array([0, n_steps]))
-    path = drawn_path(weights, scored, problem.corpus.starts, rng)
+    path = drawn_path(weights, scored, problem.corpus.starts, problem.contexts, rng)
     completed = problem.family.completed(problem.observations, scores, path, rng)
     return Drawn(counts_of_path(path, problem, completed), path)

@@ -9,7 +9,7 @@ one sequence are in one group: messages run through all of it.
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from sklearn_cvb.chain.numbers.e_step import (
     Found,
     NumericProblem,
     Scored,
+    Stretches,
     filtered,
     in_place,
     independent,
     infer,
+    some_stretches,
+    stretches_of,
 )
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 
@@ -43,6 +46,10 @@ class Layout(NamedTuple):
     units: np.ndarray  # where units begin among all steps
     groups: list[Group]
     block_length: int | None
+    # A table of transitions leads to the steps of each unit, or to those in each of its contexts.
+    stretches: Stretches
+    unit: np.ndarray  # (n_tables,), ascending
+    context: np.ndarray  # (n_tables,)
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -55,7 +62,7 @@ class Units(NamedTuple):
 
     layout: Layout
     posterior: np.ndarray  # (n_steps, K)
-    pairs: np.ndarray  # (n_units, K, K)
+    pairs: np.ndarray  # (n_tables, K, K)
     statistics: np.ndarray  # (n_units, S, K)
 
     @property
@@ -95,11 +102,25 @@ def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool
         own = np.searchsorted(units, starts[[first, last]])
         groups.append((first, last, int(own[0]), int(own[1])))
         first = last
-    return Layout(units, groups, block_length)
+    return Layout(units, groups, block_length, *_tables_of(problem, units))
+
+
+def _tables_of(
+    problem: NumericProblem, units: np.ndarray
+) -> tuple[Stretches, np.ndarray, np.ndarray]:
+    """Which table leads to each step, and the unit and the context of each table."""
+    every = np.arange(len(units) - 1)
+    if problem.contexts is None:
+        return Stretches(units, every), every, np.zeros_like(every)
+    n = problem.cells.n_tables
+    both, table = np.unique(
+        np.repeat(every, np.diff(units)) * n + problem.contexts, return_inverse=True
+    )
+    return stretches_of(table, problem.corpus.starts), both // n, both % n
 
 
 def counts_by_unit(found: Found, starts: np.ndarray, units: np.ndarray, has_end: bool) -> HMMCounts:
-    """Start and transition counts of each unit, ends among the transitions; no emissions."""
+    """Start counts of each unit, and those of its tables with ends; no emissions."""
     n_units, n = len(units) - 1, found.posterior.shape[1]
     size = n + has_end
     # Without ends the pairs are all there is: a copy would take as long as half of inference.
@@ -116,7 +137,7 @@ def counts_by_unit(found: Found, starts: np.ndarray, units: np.ndarray, has_end:
 
 
 def chain_without(
-    counts: HMMCounts, own: HMMCounts, prior: Prior, problem: NumericProblem
+    counts: HMMCounts, own: HMMCounts, prior: Prior, problem: NumericProblem, place: "_Place"
 ) -> Chain:
     """Posterior means of the chain from all counts but those of each unit."""
     n, topology = problem.cells.n_emitting, problem.cells.topology
@@ -125,11 +146,16 @@ def chain_without(
     if topology is not None and topology.tied:
         transition = np.repeat(start[:, None, :], n, axis=1)
         return Chain(start, np.ascontiguousarray(transition), None)
-    moved = counts.transition - own.transition
+    rows: Any = counts.transition, prior.transition, prior.transition_total[:, None]
+    if problem.contexts is not None:
+        start = start[place.unit]
+        rows = (table.reshape(-1, n, table.shape[1])[place.context] for table in rows)
+    whole, below, total = rows
+    moved = whole - own.transition
     np.maximum(moved, 0.0, out=moved)
     # A product with ones is several times as fast as sums of short rows.
-    out = moved @ np.ones((moved.shape[-1], 1)) + prior.transition_total[:, None]
-    moved += prior.transition
+    out = moved @ np.ones((moved.shape[-1], 1)) + total
+    moved += below
     moved /= out
     end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.has_end else None
     return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
@@ -138,8 +164,20 @@ def chain_without(
 def room_for_units(layout: Layout, problem: NumericProblem) -> Units:
     """Place for what units add."""
     n, n_units = problem.cells.n_emitting, len(layout.units) - 1
-    posterior, pairs = problem.room((int(layout.units[-1]), n)), problem.room((n_units, n, n))
+    posterior = problem.room((int(layout.units[-1]), n))
+    pairs = problem.room((len(layout.unit), n, n))
     return Units(layout, posterior, pairs, problem.room((n_units, problem.family.n_statistics, n)))
+
+
+def _summed(by_table: np.ndarray, context: np.ndarray, problem: NumericProblem) -> np.ndarray:
+    """Transition counts of all units from those of their tables."""
+    if problem.contexts is None:
+        whole: np.ndarray = by_table.sum(axis=0)
+        return whole
+    n = problem.cells.n_states
+    total = np.zeros((problem.cells.n_tables, n, n))
+    np.add.at(total, context, by_table)
+    return total.reshape(-1, n)
 
 
 def with_known(statistics: np.ndarray, prior: Prior) -> np.ndarray:
@@ -156,9 +194,13 @@ def first_units(
     layout = layout_for(problem, block_length)
     found = room_for_units(layout, problem)
     for group, posterior in zip(layout.groups, posteriors(layout.ranges), strict=True):
-        steps, units, starts, bounds = _place_of(group, layout, problem)
+        place = _place_of(group, layout, problem)
+        steps, units, tables, starts, bounds, stretches = place[:6]
         found.posterior[steps] = posterior
-        found.pairs[units] = independent(posterior, starts, bounds, problem.cells).pairs
+        n_tables = tables.stop - tables.start
+        found.pairs[tables] = independent(
+            posterior, starts, stretches, n_tables, problem.cells
+        ).pairs
         observations = problem.observations.part(steps.start, steps.stop)
         found.statistics[units] = problem.family.statistics(observations, posterior, bounds)
     return found
@@ -170,14 +212,17 @@ def inferred_units(
     """All units inferred from the same counts, nothing left out: where a lost fit goes on."""
     layout = layout_for(problem, block_length, prior.emission.size > 0)
     found, size = room_for_units(layout, problem), len(counts.start)
-    nothing = HMMCounts(np.zeros((1, size)), np.zeros((1, size, size)), np.empty(0))
-    chain = chain_without(counts, nothing, prior, problem)
     scores = problem.family.predictive(with_known(counts.emission, prior))
     for group in layout.groups:
-        steps, units, starts, bounds = _place_of(group, layout, problem)
+        place = _place_of(group, layout, problem)
+        steps, units, tables, starts, bounds, stretches = place[:6]
+        n_tables = tables.stop - tables.start
+        no_start, no_steps = np.zeros((len(bounds) - 1, size)), np.zeros((n_tables, size, size))
+        nothing = HMMCounts(no_start, no_steps, np.empty(0))
+        chain = chain_without(counts, nothing, prior, problem, place)
         scored = problem.scored(scores, steps.start, steps.stop, bounds)
-        own = infer(chain, scored, starts, bounds, by_unit=True)
-        found.posterior[steps], found.pairs[units] = own.posterior, own.pairs
+        own = infer(chain, scored, starts, stretches)
+        found.posterior[steps], found.pairs[tables] = own.posterior, own.pairs
         found.statistics[units] = problem.family.statistics(
             scored.observations, own.posterior, bounds, scores
         )
@@ -188,11 +233,13 @@ def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
     """Counts and statistics that all units add up to."""
     total: HMMCounts | None = None
     for group in shares.layout.groups:
-        steps, units, starts, bounds = _place_of(group, shares.layout, problem)
-        found = Found(shares.posterior[steps], shares.pairs[units], np.empty(0))
-        own = counts_by_unit(found, starts, bounds, problem.cells.has_end)
-        tables = own.start, own.transition, shares.statistics[units]
-        total = in_place(total, HMMCounts(*(table.sum(axis=0) for table in tables)))
+        place = _place_of(group, shares.layout, problem)
+        own = _own_counts(shares, place, problem)
+        start, statistics = (
+            table.sum(axis=0) for table in (own.start, shares.statistics[place.units])
+        )
+        transition = _summed(own.transition, place.context, problem)
+        total = in_place(total, HMMCounts(start, transition, statistics))
     assert total is not None, "there is a sequence"
     return total
 
@@ -204,20 +251,20 @@ def sweep(
     counts = HMMCounts(*map(np.copy, counts))
     total, lost = 0.0, []
     for group in shares.layout.groups:
-        without = _without(group, shares, counts, prior, problem)
-        chain, scored, starts, bounds, own = without
-        found = infer(chain, scored, starts, bounds, by_unit=True)
+        chain, scored, place, own = _without(group, shares, counts, prior, problem)
+        inside, units, tables, starts, bounds, stretches = place[:6]
+        found = infer(chain, scored, starts, stretches)
         # Posteriors of a group's units, each from all counts but its own, and their statistics.
         statistics = problem.family.statistics(
             scored.observations, found.posterior, bounds, scored.scores
         )
-        inside, units, _, _ = _place_of(group, shares.layout, problem)
         after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
+        moved = after.transition - own.transition
         counts.start[:] += (after.start - own.start).sum(axis=0)
-        counts.transition[:] += (after.transition - own.transition).sum(axis=0)
+        counts.transition[:] += _summed(moved, place.context, problem)
         counts.emission[:] += (statistics - shares.statistics[units]).sum(axis=0)
-        shares.posterior[inside] = found.posterior
-        shares.pairs[units], shares.statistics[units] = found.pairs, statistics
+        shares.posterior[inside], shares.pairs[tables] = found.posterior, found.pairs
+        shares.statistics[units] = statistics
         explained = np.isfinite(found.log_z)
         total += found.log_z[explained].sum()
         lost.append(group[0] + np.flatnonzero(~explained))
@@ -228,8 +275,8 @@ def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProble
     """Sum of log p(unit | all others), all counts frozen (nats)."""
     total = 0.0
     for group in shares.layout.groups:
-        without = _without(group, shares, counts, prior, problem)
-        log_z = filtered(*without[:4]).log_z
+        chain, scored, place, _ = _without(group, shares, counts, prior, problem)
+        log_z = filtered(chain, scored, place.starts, place.stretches).log_z
         total += log_z[np.isfinite(log_z)].sum()
     return total
 
@@ -247,33 +294,48 @@ def resumed(shares: Units, problem: NumericProblem, block_length: int | None) ->
     return Units(shares.layout, *(table.copy() for table in shares[1:]))
 
 
+class _Place(NamedTuple):
+    """Where a group lies: its steps, units and tables; and what is where among its steps."""
+
+    steps: slice
+    units: slice
+    tables: slice
+    starts: np.ndarray  # where its sequences begin
+    bounds: np.ndarray  # and its units
+    stretches: Stretches
+    unit: np.ndarray  # of each table
+    context: np.ndarray
+
+
 class Without(NamedTuple):
     """A group's units, what all others say of each, and their own counts."""
 
     chain: Chain
     scored: Scored
-    starts: np.ndarray
-    bounds: np.ndarray
+    place: _Place
     own: HMMCounts
-
-
-class _Place(NamedTuple):
-    """Where a group lies, and where its sequences and its units begin among its steps."""
-
-    steps: slice
-    units: slice
-    starts: np.ndarray
-    bounds: np.ndarray
 
 
 def _place_of(group: Group, layout: Layout, problem: NumericProblem) -> _Place:
     first, last, first_unit, last_unit = group
-    starts, bounds = (
-        problem.corpus.starts[first : last + 1],
-        layout.units[first_unit : last_unit + 1],
-    )
+    starts = problem.corpus.starts[first : last + 1]
+    bounds = layout.units[first_unit : last_unit + 1]
     begin, end = int(starts[0]), int(starts[-1])
-    return _Place(slice(begin, end), slice(first_unit, last_unit), starts - begin, bounds - begin)
+    units = tables = slice(first_unit, last_unit)
+    stretches = Stretches(bounds - begin, np.arange(last_unit - first_unit))
+    if problem.contexts is not None:
+        tables = slice(*np.searchsorted(layout.unit, [first_unit, last_unit]).tolist())
+        inside, table, _ = some_stretches(layout.stretches, begin, end)
+        stretches = Stretches(inside, table)
+    unit, context = layout.unit[tables] - first_unit, layout.context[tables]
+    within = starts - begin, bounds - begin, stretches, unit, context
+    return _Place(slice(begin, end), units, tables, *within)
+
+
+def _own_counts(shares: Units, place: _Place, problem: NumericProblem) -> HMMCounts:
+    """Start and transition counts of a group's units."""
+    found = Found(shares.posterior[place.steps], shares.pairs[place.tables], np.empty(0))
+    return counts_by_unit(found, place.starts, place.bounds, problem.cells.has_end)
 
 
 def _without(
@@ -284,14 +346,13 @@ def _without(
     problem: NumericProblem,
 ) -> Without:
     """What is known of a group's units from all counts but those of each."""
-    steps, units, starts, bounds = _place_of(group, shares.layout, problem)
-    before = Found(shares.posterior[steps], shares.pairs[units], np.empty(0))
-    own = counts_by_unit(before, starts, bounds, problem.cells.has_end)
-    chain = chain_without(counts, own, prior, problem)
-    others = counts.emission - shares.statistics[units]
+    place = _place_of(group, shares.layout, problem)
+    own = _own_counts(shares, place, problem)
+    chain = chain_without(counts, own, prior, problem, place)
+    others = counts.emission - shares.statistics[place.units]
     if len(shares.layout.units) == 2 and not problem.is_part:
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
     scores = problem.family.predictive(with_known(others, prior))
-    scored = problem.scored(scores, steps.start, steps.stop, bounds)
-    return Without(chain, scored, starts, bounds, own)
+    scored = problem.scored(scores, place.steps.start, place.steps.stop, place.bounds)
+    return Without(chain, scored, place, own)

@@ -95,6 +95,7 @@ class Fitted(NamedTuple):
     # likelihoods; "predictive": predictive for both.
     reads: str
     settings: bytes = b""  # the emission as it was set, pickled
+    context_column: int | None = None  # the column of X that holds contexts, if any does
 
 
 def densities(
@@ -216,9 +217,11 @@ class NumberChain(Model):
         for piece, own in zip(pieces, self._first_posteriors(seed, pieces), strict=True):
             starts = problem.corpus.starts[piece[0] : piece[1] + 1]
             begin, end = int(starts[0]), int(starts[-1])
-            found = independent(own, starts - begin, np.array([0, end - begin]), self.cells)
+            inside = starts - begin
+            stretches = problem.stretches(begin, end, inside)
+            found = independent(own, inside, stretches, self.cells.n_tables, self.cells)
             observations = problem.observations.part(begin, end)
-            more = counts_of(found, observations, problem, starts - begin)
+            more = counts_of(found, observations, problem, inside)
             counts = in_place(counts, more)
         return Inferred(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
@@ -325,7 +328,8 @@ class NumberChain(Model):
         """Starts and steps of each sequence."""
         known, none = self.problem.known, np.full(len(sample), -1)
         is_open = np.ones(len(sample), bool) if known is None else known < 0
-        return counts_by_unit(sample, none, is_open, self.problem.corpus.starts, self.cells)
+        starts, contexts = self.problem.corpus.starts, self.problem.contexts
+        return counts_by_unit(sample, none, is_open, starts, self.cells, contexts)
 
     draw_hyper = draw_hyper
     noted = noted
@@ -375,7 +379,8 @@ class NumberChain(Model):
             point = family.mean(statistics)
         names = problem.names, problem.categories
         found = Fitted(family, point, *scores, *names, problem.is_table, reads)
-        return found._replace(settings=problem.settings)
+        column = problem.context_column
+        return found._replace(settings=problem.settings, context_column=column)
 
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""

@@ -21,8 +21,10 @@ from sklearn_cvb.chain.numbers.e_step import (
     chain_of,
     filtered,
     given_logs,
+    in_contexts,
     infer,
     lattice_of_steps,
+    stretches_for,
 )
 from sklearn_cvb.chain.numbers.model import (
     Fitted,
@@ -35,6 +37,8 @@ from sklearn_cvb.chain.numbers.series import (
     apart,
     observations_of,
     series_to_fit,
+    with_contexts,
+    without_contexts,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import (
@@ -46,9 +50,16 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.prediction import Read, chain_counts, mean_and_log, predicting_weights
+from sklearn_cvb.chain.prediction import (
+    Read,
+    by_context,
+    chain_counts,
+    mean_and_log,
+    predicting_weights,
+)
 from sklearn_cvb.chain.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
+from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
@@ -131,6 +142,7 @@ class ReadNumbers(Read):
     """Sequences of numbers; cells are those of a table of weights, a row for each step."""
 
     taken_off: np.ndarray  # the largest log weight of each step, which the table is without
+    contexts: np.ndarray | None = None  # of all steps, where these have tables of their own
 
     def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
         """Posterior of every (step, state) entry, and log weight of every sequence.
@@ -139,13 +151,14 @@ class ReadNumbers(Read):
         """
         n_states, starts = self.cells.n_emitting, self.corpus.starts
         logs, chain = self.logs.emission.reshape(-1, n_states), chain_of(self.weights, n_states)
+        stretches = stretches_for(self.contexts, starts)
         if kernel is decoding.smoothed:
-            given = chain, given_logs(logs), starts, starts
-            posterior, _, log_z = infer(*given, by_unit=False, exact=True)
+            posterior, _, log_z = infer(chain, given_logs(logs), starts, stretches, exact=True)
         else:
             # What came up to each step does not tell that the sequence ends.
             online = chain._replace(end=None)
-            posterior, log_z, _ = filtered(online, given_logs(logs), starts, every_step=True)
+            given = online, given_logs(logs), starts, stretches
+            posterior, log_z, _ = filtered(*given, every_step=True)
         lost = np.repeat(np.isneginf(log_z), np.diff(starts))
         if lost.any():
             # A step whose densities float64 has lost under all states tells them not apart.
@@ -153,6 +166,10 @@ class ReadNumbers(Read):
             shares = np.exp(of_steps - of_steps.max(axis=1, keepdims=True))
             posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
         return posterior.ravel(), log_z
+
+    def tables(self) -> np.ndarray:
+        """The contexts of all steps."""
+        return super().tables() if self.contexts is None else self.contexts
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
@@ -168,14 +185,34 @@ class ReadNumbers(Read):
         return self.entries()[1] + self.lacking()
 
 
+class ReadInContexts(ReadNumbers):
+    """Sequences of numbers whose steps have contexts."""
+
+    def _by_context(self) -> Read:
+        """The same, whose states are pairs: the context of a step, which is known, and a state."""
+        lattice, weights = in_contexts(self.lattice, self.weights, self.contexts)
+        logs = in_contexts(self.lattice, self.logs, self.contexts)[1]
+        return Read(self.corpus, lattice, weights, logs, self.cells)
+
+    def best_path(self) -> tuple[np.ndarray, np.ndarray]:
+        """States of the most probable paths; -inf for each sequence that has none."""
+        path, log_p = Read.best_path(self._by_context())
+        return path % self.cells.n_states, log_p
+
+    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """States of paths drawn from the posterior; -inf for each sequence that has none."""
+        path, log_z = Read.drawn_path(self._by_context(), rng)
+        return path % self.cells.n_states, log_z
+
+
 def read_at(
-    problem: tuple[Corpus, Any, np.ndarray | None],
+    problem: tuple[Corpus, Any, np.ndarray | None, np.ndarray | None],
     chain: tuple[Weights, Weights],
     scores: Scores,
     cells: Cells,
 ) -> ReadNumbers:
-    """A corpus, what was observed, and what states are known, under weights and densities."""
-    corpus, observations, known = problem
+    """A corpus, what was observed, states that are known and contexts, under weights and scores."""
+    corpus, observations, known, contexts = problem
     shape = len(corpus.tokens), cells.n_emitting
     emission, whole = np.empty(shape), np.array([0, shape[0]])
     Scored(scores, observations, shape, whole, known).fill(emission)
@@ -185,7 +222,9 @@ def read_at(
     emission -= taken_off[:, None]
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
-    return ReadNumbers(corpus, lattice_of_steps(*shape), weights, logs, cells, taken_off)
+    lattice = lattice_of_steps(*shape)
+    kind = ReadNumbers if contexts is None else ReadInContexts
+    return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
 
 
 # Corpora come in one piece, and there are no taggers.
@@ -214,6 +253,8 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     cells, family = laid_out(hmm, series.names, moments_of(series.table))
     corpus = apart(given, cells)
     topology = cells.topology
+    if series.contexts is not None:
+        cells = cells._replace(n_tables=1 + int(series.contexts.max()), has_contexts=True)
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
@@ -230,6 +271,8 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         start,
         pickle.dumps(emission),
         known,
+        contexts=series.contexts,
+        context_column=series.context_column,
     )
     return Reading(problem, None, attributes, messages)
 
@@ -260,13 +303,16 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
 def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
     hmm._check_parameters()
+    refuse_contexts(
+        setting_of(hmm, "transitions").contexts, "partial_fit: fit all sequences at once"
+    )
     emission, before = checked_emission(hmm), learned.more.numeric
     if pickle.dumps(emission) != before.settings:
         raise InvalidParameterError(
             "emission has changed since the first call or fit, and with it what the statistics "
             "mean: set it back, or begin anew with fit"
         )
-    given, observations, known = given_again(hmm, learned, X)
+    given, observations, known, _ = given_again(hmm, learned, X)
     n_steps, cells = int(given.starts[-1]), learned.layout
     refuse_lengths(y, given.n_sequences, given.n_sequences if before.is_table else n_steps)
     if y is not None and hmm.supervision == "y":
@@ -313,7 +359,10 @@ def left_of(
 ) -> tuple[dict[str, Any], Weights | None, None, Fitted]:
     """Public counts and emissions, weights that rows keep; no words seen once."""
     n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
-    public = HMMCounts(counts.start[:n], counts.transition[:n, :n], counts.emission.T)
+    transition = counts.transition[:n, :n]
+    if chain.cells.has_contexts:
+        transition = by_context(counts.transition, chain.cells)
+    public = HMMCounts(counts.start[:n], transition, counts.emission.T)
     attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
     attributes |= numeric.family.attributes(numeric.point)
     return attributes, None if state.weights is None else state.weights.chain, None, numeric
@@ -346,7 +395,7 @@ def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
 def _training(hmm: Any, state: Any, read: Reading) -> ReadNumbers:
     """The training sequences under the final weights."""
     problem = read.problem
-    training = problem.given, problem.observations, problem.known
+    training = problem.given, problem.observations, problem.known, problem.contexts
     return under_final_weights(hmm, state, read, training)
 
 
@@ -502,13 +551,13 @@ def before_forecasts(hmm: Any, learned: Learned, X: Any) -> np.ndarray:
     return table
 
 
-def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None]:
-    """New sequences with the columns that were fitted; no state of theirs is known."""
+def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None, np.ndarray | None]:
+    """New sequences with the columns that were fitted, and contexts; no state is known."""
     series, numeric = _series(hmm, learned, X), learned.more.numeric
     # What comes from a store needs no second look.
     if not (numeric.is_table or isinstance(X, Series) or is_store(X)):
         tell(cautions_of_shape(hmm, X, series))
-    return series.corpus, observations_of(series, numeric.family), None
+    return series.corpus, observations_of(series, numeric.family), None, series.contexts
 
 
 def _series(hmm: Any, learned: Learned, X: Any) -> Series:
@@ -527,18 +576,21 @@ def _series(hmm: Any, learned: Learned, X: Any) -> Series:
         X = series = X.series()
     if series is None:
         series = read_series(X, checked, lambda samples: numeric.categories)
-    n_columns = series.table.shape[1]
-    if n_columns != numeric.family.n_columns:
+    n_columns, column = series.table.shape[1], numeric.context_column
+    n_fitted = numeric.family.n_columns + (column is not None)
+    if n_columns != n_fitted:
         hint = ""
         if series.is_table:
             hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
         raise ValueError(
             f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
-            f"{numeric.family.n_columns} as in fit{hint}"
+            f"{n_fitted} as in fit{hint}"
         )
+    if column is not None:
+        series = without_contexts(series, column)
     if series.names is not None and numeric.names is not None and series.names != numeric.names:
         raise ValueError(
             f"X has columns {series.names!r}, but was fitted with {numeric.names!r}: columns must "
             "have the same names in the same order"
         )
-    return series
+    return series if column is None else with_contexts(series, learned.layout.n_tables)

@@ -23,7 +23,11 @@ from sklearn_cvb.reading.series import (
     cautions_of_shape,
     read_series,
 )
-from sklearn_cvb.reading.validation import check_table_to_fit
+from sklearn_cvb.reading.validation import InvalidParameterError, check_table_to_fit, nearest
+from sklearn_cvb.settings import setting_of
+
+# More contexts than this are no contexts, but times or names.
+_MOST_CONTEXTS = 10_000
 
 
 def series_to_fit(
@@ -34,6 +38,7 @@ def series_to_fit(
     `y` is not used, but who gives lengths there is told what to do.
     """
     attributes: dict[str, Any] = {}
+    contexts = setting_of(estimator, "transitions").contexts
 
     def checked(table: Any) -> np.ndarray:
         table, found = check_table_to_fit(estimator, table)
@@ -43,18 +48,69 @@ def series_to_fit(
     if is_store(X):
         series: Series = X.series()
     else:
-        series = read_series(X, checked, lambda frames: _categories(frames, emission))
+        series = read_series(X, checked, lambda frames: _categories(frames, emission, contexts))
     if series.categories:
         attributes["categories_"] = {
             name: as_array(labels) for name, labels in series.categories.items()
         }
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.names)
+    if contexts is not None:
+        column = column_of_contexts(contexts, series)
+        series = with_contexts(without_contexts(series, column), None)
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.names)
     messages += cautions_of_shape(estimator, X, series)
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
+
+
+def column_of_contexts(asked: Any, series: Series) -> int:
+    """The number of the column that holds contexts, which is given by its number or its name."""
+    n_columns, names = series.table.shape[1], series.names or []
+    if isinstance(asked, str) and asked in names:
+        return names.index(asked)
+    if isinstance(asked, str) or asked >= n_columns or n_columns == 1:
+        hint = nearest(asked, names) if isinstance(asked, str) else ""
+        raise InvalidParameterError(
+            f"Transitions(contexts={asked!r}) must name a column of X beside those that states "
+            f"emit{hint}: X has {n_columns} columns{f', {names!r}' if names else ' without names'}"
+        )
+    column: int = asked
+    return column
+
+
+def without_contexts(series: Series, column: int) -> Series:
+    """Sequences whose contexts are apart from what states emit, not yet looked at."""
+    table, names = np.delete(series.table, column, axis=1), series.names
+    if names is not None:
+        names = [name for i, name in enumerate(names) if i != column]
+    tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
+    corpus, contexts = series.corpus._replace(tokens=tokens), series.table[:, column]
+    rest: dict[str, Any] = {"table": table, "names": names, "corpus": corpus}
+    return series._replace(**rest, contexts=contexts, context_column=column)
+
+
+def with_contexts(series: Series, n_contexts: int | None) -> Series:
+    """Sequences whose contexts are whole numbers from 0 on, of which there are so many.
+
+    None: as many as they tell. That of a first step, which nothing leads to, may be missing.
+    """
+    assert series.contexts is not None, "they were told"
+    contexts, starts = series.contexts.copy(), series.corpus.starts
+    first = contexts[starts[:-1]]
+    contexts[starts[:-1]] = np.where(np.isnan(first), 0.0, first)
+    most = _MOST_CONTEXTS if n_contexts is None else n_contexts
+    wrong = np.flatnonzero(~((contexts >= 0) & (contexts < most)) | (contexts % 1 != 0))
+    if len(wrong):
+        step = int(wrong[0])
+        raise ValueError(
+            f"X holds {contexts[step]:g} as a context (column {series.context_column}, "
+            f"{place(step, starts)}): "
+            f"contexts are whole numbers from 0 to {most - 1}"
+            + ("" if n_contexts is None else ", those that were in fit")
+        )
+    return series._replace(contexts=contexts.astype(np.int64))
 
 
 def apart(given: Any, cells: Cells) -> Any:
@@ -118,10 +174,12 @@ class StoredObservations:
             raise _named(error, step_of(error.step), self.store.offsets) from None
 
 
-def _categories(frames: list[Any], emission: Emission) -> Categories:
-    """The sorted labels of all columns that are text and may be categories."""
+def _categories(frames: list[Any], emission: Emission, contexts: Any) -> Categories:
+    """The sorted labels of all columns that are text and may be categories, or are contexts."""
     names, found = list(frames[0].columns), {}
-    for name in emission.categorical(names):
+    column = names[contexts] if isinstance(contexts, int) and contexts < len(names) else contexts
+    emitted = emission.categorical([name for name in names if name != column])
+    for name in [*emitted, *(name for name in names if name == column)]:
         values = [value for frame in frames for value in frame[name].to_numpy().tolist()]
         labels = {value for value in values if not is_missing(value)}
         if any(isinstance(label, str) for label in labels):

@@ -144,8 +144,8 @@ def posteriors_under(
         starts = problem.corpus.starts[first : last + 1]
         begin, end = int(starts[0]), int(starts[-1])
         scored = problem.scored(weights.scores, begin, end, np.array([0, end - begin]))
-        # Every sequence begins a unit for the kernel.
-        found = infer(chain, scored, starts - begin, starts - begin, by_unit=False)
+        inside = starts - begin
+        found = infer(chain, scored, inside, problem.stretches(begin, end, inside))
         lost = np.repeat(np.isneginf(found.log_z), np.diff(starts))
         yield np.where(lost[:, None], 1.0 / n, found.posterior)
 

@@ -19,11 +19,12 @@ from sklearn_cvb.chain.numbers.series import StoredObservations, apart, observat
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.series import attributes_of_columns, cautions_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import HMMParameters
+from sklearn_cvb.settings import HMMParameters, setting_of
 from sklearn_cvb.store import NumberStore, StoredStates, write_numbers
 from sklearn_cvb.store.files import STARTS
 from sklearn_cvb.store.scratch import Rows, Scratch
@@ -88,7 +89,7 @@ class StoredProblem(NumericProblem):
                     found.append(state.shares.posterior[steps].argmax(axis=1))
                     continue
                 series = store.series(first, last)
-                training = series.corpus, observations_of(series, self.family), None
+                training = series.corpus, observations_of(series, self.family), None, None
                 again = numbers.under_final_weights(hmm, state, read, training)
                 found.append(again.best_path()[0])
             path = np.concatenate(found)
@@ -108,6 +109,7 @@ def _smaller(store: NumberStore, begin: int, end: int) -> Iterator[tuple[int, in
 def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     """A store, or what is first written into a temporary one, to be fitted to."""
     hmm._check_parameters()
+    refuse_contexts(setting_of(hmm, "transitions").contexts is not None, "stores: fit in memory")
     _refuse(hmm, y)
     emission = numbers.checked_emission(hmm)
     store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))

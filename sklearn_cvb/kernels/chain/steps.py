@@ -28,26 +28,26 @@ def _moved(message, transition, k):
 
 
 @jit
-def forward_steps(start, transition, weights, starts, units, room, found):
+def forward_steps(start, transition, weights, starts, stretches, table, room, found):
     """Scaled forward messages p(z_t | x_1..t) of sequences whose steps have a row of weights each.
 
-    Tables of the unit that begins a sequence, (n_units or 1, K), and of the steps into each unit,
-    (n_units or 1, K, K); ``weights`` (n_steps, K) of each observation and, at the last step of a
-    sequence, of its end. ``starts`` and ``units`` say where sequences and units begin; every
-    sequence begins a unit. ``found`` is (scale, message, log_z): ``scale`` (n_steps,) gets p(x_t |
-    x_1..t-1), ``log_z`` is NaN where float64 may lose a sequence.
+    Start rows (n_tables, K) and transitions (n_tables, K, K): ``table`` says which one leads to the
+    steps of each stretch; ``weights`` (n_steps, K) of each observation and, at the last step of a
+    sequence, of its end. ``starts`` and ``stretches`` say where sequences and stretches begin;
+    every sequence begins a stretch. ``found`` is (scale, message, log_z): ``scale`` (n_steps,) gets
+    p(x_t | x_1..t-1), ``log_z`` is NaN where float64 may lose a sequence.
     """
     scale, message, log_z = found
-    several, unit = transition.shape[0] > 1, 0
+    stretch = 0
     before, now = room[0], room[1]
     before[:] = 0.0
     now[:] = 0.0
     for i in range(starts.size - 1):
         total, product, inverse = 0.0, 1.0, 1.0
         for t in range(starts[i], starts[i + 1]):
-            if t == units[unit + 1]:
-                unit += 1
-            own = unit if several else 0
+            if t == stretches[stretch + 1]:
+                stretch += 1
+            own = table[stretch]
             sums, by = spread(0.0), spread(inverse)
             for k in range(0, message.shape[1], LANES):
                 if t == starts[i]:
@@ -78,7 +78,7 @@ def forward_steps(start, transition, weights, starts, units, room, found):
 
 @jit_token
 def _flush(sums, pairs):
-    """Add the sums of a unit to `pairs`, and begin anew."""
+    """Add the sums of a table's steps to `pairs`, and begin anew."""
     for k in range(0, pairs.shape[1], LANES):
         for i in range(pairs.shape[0]):
             put(pairs[i], k, part(pairs[i], k) + part(sums[i], k))
@@ -86,27 +86,26 @@ def _flush(sums, pairs):
 
 
 @jit
-def backward_steps(backward, weights, starts, units, scale, room, found):
+def backward_steps(backward, weights, starts, stretches, table, scale, room, found):
     """From forward messages to posteriors, and sums of pair marginals without their weights.
 
-    ``backward`` (n_units or 1, K, K) are transposes of the steps into each unit; the rest is as in
+    ``backward`` (n_tables, K, K) are transposes of the transitions; the rest is as in
     `forward_steps`. ``found`` is (posterior, pairs, log_z): posteriors take the place of messages,
-    ``pairs`` (n_units or 1, K, K) is added to, and ``log_z`` becomes NaN where float64 may lose a
+    ``pairs`` (n_tables, K, K) is added to, and ``log_z`` becomes NaN where float64 may lose a
     sequence, which leaves nothing of use in the other two.
     """
     posterior, pairs, log_z = found
     # Rows of whole vectors: what is written a moment ago is read again sooner.
     message, g, sums = room[0], room[1], room[2:]
     sums[:] = 0.0
-    several, counted, unit = backward.shape[0] > 1, pairs.shape[0] > 1, units.size - 2
-    n_states = posterior.shape[1]
+    stretch, n_states = table.size - 1, posterior.shape[1]
     for i in range(starts.size - 2, -1, -1):
         message[:] = 1.0
         for t in range(starts[i + 1] - 1, starts[i] - 1, -1):
-            if t < units[unit]:
-                if counted:
-                    _flush(sums, pairs[unit])
-                unit -= 1
+            if t < stretches[stretch]:
+                if table[stretch] != table[stretch - 1]:
+                    _flush(sums, pairs[table[stretch]])
+                stretch -= 1
             total, by = spread(0.0), spread(1.0 / scale[t])
             for k in range(0, n_states, LANES):
                 behind = part(message, k)
@@ -121,5 +120,5 @@ def backward_steps(backward, weights, starts, units, scale, room, found):
                     for j in range(n_states):
                         before = spread(posterior[t - 1, j])
                         put(sums[j], k, part(sums[j], k) + before * ahead)
-                    put(message, k, _moved(g, backward[unit if several else 0], k))
-    _flush(sums, pairs[unit if counted else 0])
+                    put(message, k, _moved(g, backward[table[stretch]], k))
+    _flush(sums, pairs[table[0]])

@@ -70,6 +70,12 @@ def draw(index):
         settings["update"] = _UPDATES[rng.integers(5)]
     if model_kind is not EMHMM:
         settings["alpha"] = [0.1, 1.0, 1e-6, "auto"][rng.integers(4)]
+    if isinstance(topology, str) and topology == "full" and index % 2:
+        settings["transitions"] = Transitions(contexts=n_columns)
+        # Of few contexts, and of more than there are steps.
+        series = [
+            np.column_stack([x, rng.integers(0, [2, 300][index % 3 // 2], len(x))]) for x in series
+        ]
     return Draw(model_kind(n_states, **settings), series)
 
 
@@ -218,7 +224,8 @@ def problems(index):
         warnings.filterwarnings("ignore", message="each of the .* single step|X has no value in")
         model.fit(series)
         told = [*_unfinished(model), *_unread(model, series), *_fallen(model)]
-        if hasattr(model, "partial_fit") and index % 5 == 0:
+        is_plain = model.transitions.contexts is None
+        if is_plain and hasattr(model, "partial_fit") and index % 5 == 0:
             told += [*_other_on_disk(model, series), *_unfinished_batches(model, series)]
         return told
 
@@ -272,7 +279,9 @@ def _unread(model, series):
     lengths = [len(x) for x in series]
     explained = np.setdiff1d(np.arange(len(series)), model.unexplained_)
     residuals = model.pseudo_residuals(series, "past", random_state=0)
-    if [table.shape for table in residuals] != [x.shape for x in series]:
+    has_contexts = model.transitions.contexts is not None
+    emitted = [x[:, :-1] if has_contexts else x for x in series]
+    if [table.shape for table in residuals] != [x.shape for x in emitted]:
         yield "pseudo-residuals are of another shape"
     if not np.isfinite(model.score_samples(series)[explained]).all():
         yield "score_samples is not finite"
@@ -287,11 +296,14 @@ def _unread(model, series):
         inputs = np.nan_to_num([[x[:1], x[-1:]] for x in kept])[:, :, 0, :1]
     else:
         # With ends not every length may be possible; one that was seen is.
-        drawn, _ = model.sample(2, lengths[explained[0]], random_state=0)
+        contexts = [series[explained[0]][:, -1]] if has_contexts else None
+        drawn, _ = model.sample(2, lengths[explained[0]], random_state=0, contexts=contexts)
         if not np.isfinite(np.asarray(drawn, float)).all():
             yield "samples are not finite"
     if isinstance(model.emission, AutoRegressive):
         order = model.emission.order
+    if has_contexts:
+        return
     try:
         ahead = model.predict_next(kept, 2, n_draws=5, random_state=0, inputs=inputs)
     except ValueError as error:

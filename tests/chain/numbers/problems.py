@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_cvb import Transitions
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Bernoulli,
@@ -42,11 +43,25 @@ TOPOLOGIES = {
     "constant": "constant",
     "independent": "independent",
     "table": np.array([[True, True], [True, False]]),
+    # Full, with transitions by the context that the last of three columns holds.
+    "contexts": "full",
 }
 
 
-def numbers(kind, lengths, missing="", seed=0):
+def transitions(topology, **settings):
+    """Transitions of this topology."""
+    contexts = 2 if topology == "contexts" else None
+    return Transitions(TOPOLOGIES[topology], contexts=contexts, **settings)
+
+
+def numbers(kind, lengths, missing="", seed=0, topology="full"):
     """Series of two regimes; `missing` is "", "steps" or "values"."""
+    if topology == "contexts":
+        # The first step of a series needs none.
+        rng = np.random.default_rng(seed)
+        found = [np.append(np.nan, rng.integers(0, 3, n - 1)) for n in lengths]
+        series = numbers(kind, lengths, missing, seed)
+        return [np.column_stack(pair) for pair in zip(series, found, strict=True)]
     rng = np.random.default_rng([seed, len(lengths)])
     series = []
     for length in lengths:

@@ -28,6 +28,8 @@ class Setting(NamedTuple):
     transition: np.ndarray
     is_tied: bool
     has_end: bool
+    # Of each step of each series: it is entered by the table of this number.
+    contexts: list
 
     @property
     def n_observed(self):
@@ -36,7 +38,7 @@ class Setting(NamedTuple):
 
 class Counts(NamedTuple):
     start: np.ndarray
-    # (K, K + 1), the end last
+    # (K, K + 1), the end last; of several contexts one table below the other
     transition: np.ndarray
     statistics: np.ndarray
 
@@ -61,16 +63,33 @@ def setting_of(model, series):
     elif chosen.topology == "independent":
         is_tied = True
     start_alpha = model.alpha if chosen.start_alpha is None else chosen.start_alpha
+    contexts = [np.zeros(len(x), int) for x in series]
+    if chosen.contexts is not None:
+        series, contexts = apart(series)
     family = emission.bind(moments_of(np.concatenate(series)), n)
-    return Setting(
-        family, series, n, model.alpha, start_alpha, start, allowed, is_tied, chosen.end_state
-    )
+    prior = model.alpha, start_alpha
+    topology = start, allowed, is_tied, chosen.end_state
+    return Setting(family, series, n, *prior, *topology, contexts)
+
+
+def apart(series):
+    """Series without their last column, and the contexts that it holds."""
+    return [x[:, :-1] for x in series], [np.nan_to_num(x[:, -1]).astype(int) for x in series]
 
 
 def allowed_table(setting):
-    """(K, K + 1): what may follow, the end last."""
+    """(K, K + 1): what may follow, the end last; as many tables as there are contexts."""
     end = np.full((setting.n_states, 1), setting.has_end)
-    return np.hstack([setting.transition, end])
+    return np.tile(np.hstack([setting.transition, end]), (n_contexts(setting), 1))
+
+
+def n_contexts(setting):
+    return 1 + max(own.max() for own in setting.contexts)
+
+
+def moves_into(tables, contexts, n):
+    """The table (K, .) that leads to each step, from all tables."""
+    return tables.reshape(-1, n, tables.shape[1])[contexts]
 
 
 # What a path weighs
@@ -140,13 +159,15 @@ def first_pairs(setting, posteriors):
 def counts_of(setting, posteriors, pairs, scores=None):
     """Counts of all series."""
     n = setting.n_states
-    start, transition, statistics = np.zeros(n), np.zeros((n, n + 1)), 0.0
-    for x, q, joint in zip(setting.series, posteriors, pairs, strict=True):
+    start, statistics = np.zeros(n), 0.0
+    transition = np.zeros((n_contexts(setting) * n, n + 1))
+    each = zip(setting.series, setting.contexts, posteriors, pairs, strict=True)
+    for x, contexts, q, joint in each:
         if setting.is_tied:
             start += q.sum(axis=0)
         else:
             start += q[0]
-            transition[:, :n] += joint.sum(axis=0)
+            np.add.at(transition.reshape(-1, n, n + 1)[:, :, :n], contexts[1:], joint)
             if setting.has_end:
                 transition[:, n] += q[-1]
         statistics = statistics + statistics_of(setting.family, x, q, scores)
@@ -174,8 +195,8 @@ def e_step(setting, log_start, log_transition, scores):
     moves = log_transition[:, :n]
     if setting.is_tied:
         moves = np.tile(log_start, (n, 1))
-    for x in setting.series:
-        steps = np.broadcast_to(moves, (len(x) - 1, n, n))
+    for x, contexts in zip(setting.series, setting.contexts, strict=True):
+        steps = moves_into(moves, contexts[1:], n)
         results.append(infer(log_start, steps, log_end, scores_of(setting.family, scores, x)))
     return [list(part) for part in zip(*results, strict=True)]
 
@@ -281,8 +302,8 @@ def groups_of(setting):
 
 def unit_counts(setting, unit, posteriors, pairs, statistics):
     """Counts of one unit: the steps into it are its own, and the end if it holds the last step."""
-    n = setting.n_states
-    start, transition = np.zeros(n), np.zeros((n, n + 1))
+    n, contexts = setting.n_states, setting.contexts[unit.series]
+    start, transition = np.zeros(n), np.zeros((n_contexts(setting) * n, n + 1))
     q, x = posteriors[unit.series], setting.series[unit.series]
     if setting.is_tied:
         start += q[unit.begin]
@@ -290,7 +311,8 @@ def unit_counts(setting, unit, posteriors, pairs, statistics):
         start += q[0]
     if not setting.is_tied:
         for t in range(max(1, unit.begin), unit.end):
-            transition[:, :n] += pairs[unit.series][t - 1]
+            own = slice(contexts[t] * n, (contexts[t] + 1) * n)
+            transition[own, :n] += pairs[unit.series][t - 1]
         if setting.has_end and unit.end == len(x):
             transition[:, n] += q[-1]
     return Counts(start, transition, statistics[unit])
@@ -377,7 +399,8 @@ def series_by_units(setting, units, whole, state):
         predictives[unit] = setting.family.predictive(statistics)
         every = scores_of(setting.family, predictives[unit], whole_series)
         scores[inside] = every[unit.begin : unit.end]
-        steps[inside] = moves[:, :n]
+        contexts = setting.contexts[unit.series][unit.begin : unit.end]
+        steps[inside] = moves_into(moves, contexts, n)[:, :, :n]
         if inside.start == 0:
             log_start = start
         if setting.has_end and inside.stop == n_steps:
@@ -406,21 +429,23 @@ def log_joints(setting):
     ends = np.cumsum([len(x) for x in setting.series])
     begins = np.concatenate([[0], ends[:-1]])
     allowed, found = allowed_table(setting), []
+    contexts = np.concatenate(setting.contexts)
     for path in paths:
-        start, moves = np.zeros(n), np.zeros((n, n + 1))
+        start, moves = np.zeros(n), np.zeros((len(allowed), n + 1))
         for begin, end in zip(begins, ends, strict=True):
             if setting.is_tied:
                 np.add.at(start, path[begin:end], 1)
                 continue
             start[path[begin]] += 1
-            np.add.at(moves, (path[begin : end - 1], path[begin + 1 : end]), 1)
+            row = path[begin : end - 1] + n * contexts[begin + 1 : end]
+            np.add.at(moves, (row, path[begin + 1 : end]), 1)
             if setting.has_end:
                 moves[path[end - 1], n] += 1
         if (start[~setting.start] > 0).any() or (moves[~allowed] > 0).any():
             found.append(-np.inf)
             continue
         value = log_polya(start[setting.start], setting.start_alpha)
-        for k in range(n):
+        for k in range(len(allowed)):
             value += log_polya(moves[k][allowed[k]], setting.alpha)
         cuts = np.split(np.eye(n)[path], begins[1:])
         found.append(value + log_evidence_given(setting, cuts))

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from chain.numbers import restatement
-from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers
+from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers, transitions
 from chain.numbers.restatement import infer, scores_of
 from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
-from sklearn_cvb.chain.prediction import predicting_weights
+from sklearn_cvb.chain.prediction import by_context, predicting_weights
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Regression
 
 SHORT = (4, 3, 1)
@@ -20,6 +20,7 @@ CASES = [
     *((name, "full", False, "values") for name in EMISSIONS),
     *(("diag", topology, False, "") for topology in TOPOLOGIES),
     *(("full", topology, True, "steps") for topology in ("left-right", "table", "constant")),
+    ("diag", "contexts", False, "values"),
 ]
 every_case = pytest.mark.parametrize(("name", "topology", "has_end", "missing"), CASES, ids=str)
 
@@ -28,7 +29,7 @@ def model_of(kind, name, topology, has_end, **settings):
     return kind(
         2,
         emission=EMISSIONS[name],
-        transitions=Transitions(TOPOLOGIES[topology], end_state=has_end),
+        transitions=transitions(topology, end_state=has_end),
         random_state=0,
         **settings,
     )
@@ -36,7 +37,8 @@ def model_of(kind, name, topology, has_end, **settings):
 
 @every_case
 def test_bound_never_falls_and_stays_below_the_evidence(name, topology, has_end, missing):
-    series = numbers(name, SHORTER if name in MIXTURES else SHORT, missing)
+    lengths = SHORTER if name in MIXTURES else SHORT
+    series = numbers(name, lengths, missing, topology=topology)
     model = model_of(VBHMM, name, topology, has_end, alpha=0.6, max_iter=60, tol=1e-7, init="token")
     if missing == "values" and name in ("full", "tied"):
         pytest.skip("no closed form: see the test with a gap")
@@ -98,7 +100,7 @@ def test_gibbs_with_a_gap_draws_from_the_posterior(name):
 
 @every_case
 def test_likelihood_never_falls(name, topology, has_end, missing):
-    series = numbers(name, (9, 7, 5, 1), missing)
+    series = numbers(name, (9, 7, 5, 1), missing, topology=topology)
     model = model_of(EMHMM, name, topology, has_end, alpha=0.1, max_iter=30, tol=0).fit(series)
     assert (np.diff(model.history_) > -1e-9 * np.abs(model.history_[1:])).all()
 
@@ -112,9 +114,18 @@ def chain_of(model):
         return np.log(model.startprob_), np.log(model.transmat_), end
 
 
+def moves_of(x, chain):
+    """Log transitions into all steps of a series but the first, and what states emit of it."""
+    moves = chain[1]
+    if moves.ndim == 2:
+        return np.broadcast_to(moves, (len(x) - 1, *moves.shape)), x
+    (values,), (contexts,) = restatement.apart([x])
+    return moves[contexts[1:]], values
+
+
 def inferred(x, chain, family, scores):
-    log_start, moves, log_end = chain
-    steps = np.broadcast_to(moves, (len(x) - 1, *moves.shape))
+    log_start, _, log_end = chain
+    steps, x = moves_of(x, chain)
     return infer(log_start, steps, log_end, scores_of(family, scores, x))
 
 
@@ -135,12 +146,10 @@ def log_likelihoods(model, series, chain):
         ):
             rows, totals = np.tile(start, (len(rows), 1)), np.ones(len(rows))
         with np.errstate(divide="ignore"):
-            logs = np.log(rows[:n] / totals[:n, None])
-            own = (
-                np.log(start[:n]),
-                logs[:, :n],
-                logs[:, n] if transitions.end_state else np.zeros(n),
-            )
+            logs = np.log(rows / totals[:, None])
+            end = logs[:n, n] if transitions.end_state else np.zeros(n)
+            moves = logs[:n, :n] if transitions.contexts is None else logs.reshape(-1, n, n)
+            own = np.log(start[:n]), moves, end
         each.append([inferred(x, own, fitted.family, scores)[0] for x in series])
     return logsumexp(each, axis=0) - np.log(len(each))
 
@@ -150,19 +159,20 @@ def log_likelihoods(model, series, chain):
 def test_reading_is_exact(kind, name, topology, has_end, missing):
     """Likelihoods, posteriors, filtered posteriors and best paths of new series."""
     model = model_of(kind, name, topology, has_end, alpha=0.3, max_iter=4)
-    model.fit(numbers(name, (9, 7, 5, 1), missing))
-    series = numbers(name, SHORT, missing, seed=5)
+    model.fit(numbers(name, (9, 7, 5, 1), missing, topology=topology))
+    series = numbers(name, SHORT, missing, seed=5, topology=topology)
     chain, fitted = chain_of(model), model._learned.more.numeric
     log_z = log_likelihoods(model, series, chain)
     np.testing.assert_allclose(model.score_samples(series), log_z, rtol=1e-10, atol=1e-10)
-    observed = np.array([(~np.isnan(x)).any(axis=1).sum() for x in series])
+    kept = restatement.apart(series)[0] if topology == "contexts" else series
+    observed = np.array([(~np.isnan(x)).any(axis=1).sum() for x in kept])
     each = model.score_samples(series, per="token")
     np.testing.assert_allclose(each, log_z / np.maximum(observed, 1), rtol=1e-10, atol=1e-10)
     assert model.score(series) == pytest.approx(sum(log_z) / observed.sum(), rel=1e-10)
     if kind is VBHMM:
         _, logs = predicting_weights(model._learned)
         log_end = logs.transition[:2, 2] if has_end else np.zeros(2)
-        chain = logs.start[:2], logs.transition[:2, :2], log_end
+        chain = logs.start[:2], by_context(logs.transition, model._learned.layout), log_end
         bounds = [inferred(x, chain, fitted.family, fitted.predicting)[0] for x in series]
         np.testing.assert_allclose(model.lower_bound_samples(series), bounds, rtol=1e-10)
     found = model.predict_proba(series), model.filter_proba(series), model.predict(series)
@@ -179,9 +189,10 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
 
 
 def weight_of(path, x, chain, fitted):
+    steps, x = moves_of(x, chain)
     scores = scores_of(fitted.family, fitted.predicting, x)
     value = chain[0][path[0]] + chain[2][path[-1]] + scores[np.arange(len(x)), path].sum()
-    return value + chain[1][path[:-1], path[1:]].sum()
+    return value + steps[np.arange(len(x) - 1), path[:-1], path[1:]].sum()
 
 
 def heaviest(x, chain, fitted):
@@ -201,6 +212,7 @@ GIBBS = [
     ("diag", "full", True, "values"),
     ("tied", "independent", False, "steps"),
     ("poisson", "table", True, ""),
+    ("diag", "contexts", False, "values"),
 ]
 
 
@@ -220,7 +232,7 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
     Where nothing tells the two states apart a path and its mirror count as one: a chain that does
     not change names is right, too.
     """
-    series = numbers(name, (3, 2), missing, seed=2)
+    series = numbers(name, (3, 2), missing, seed=2, topology=topology)
     settings = {"alpha": 0.8, "max_iter": n_sweeps, "samples": Samples(50, thin=1)}
     model = model_of(GibbsHMM, name, topology, has_end, **settings)
     model.set_params(emission=FORGETFUL.get(name, EMISSIONS[name]))
@@ -238,7 +250,7 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
         assert model.history_[-1] < logs[at]
     else:
         assert model.history_[-1] == pytest.approx(logs[at], rel=1e-9)
-    if topology in ("full", "independent"):
+    if topology in ("full", "independent", "contexts"):
         found = found + found[::-1]
         exact = exact + exact[::-1]
         found, exact = 0.5 * found, 0.5 * exact

@@ -10,7 +10,7 @@ from chain.numbers.problems import numbers
 from chain.numbers.restatement import infer, scores_of
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
-from sklearn_cvb.chain.numbers.e_step import Chain, filtered, given_logs
+from sklearn_cvb.chain.numbers.e_step import Chain, Stretches, filtered, given_logs, one_table
 from sklearn_cvb.chain.numbers.e_step import infer as infer_chain
 from sklearn_cvb.emissions import Columns, Gaussian
 
@@ -62,7 +62,8 @@ def test_posteriors_of_log_weights_far_apart(seed):
     starts = np.concatenate([[0], np.cumsum(lengths)])
     logs = rng.normal(size=(sum(lengths), n)) * rng.choice([1.0, 300.0, 1000.0], (sum(lengths), 1))
     chain = Chain(start[None], moves[None], None)
-    found = infer_chain(chain, given_logs(logs), starts, starts, by_unit=True)
+    own = Chain(*(np.repeat(table, len(lengths), axis=0) for table in chain[:2]), None)
+    found = infer_chain(own, given_logs(logs), starts, Stretches(starts, np.arange(len(lengths))))
     heads, log_z, _ = filtered(chain, given_logs(logs), starts, every_step=True)
     np.testing.assert_allclose(log_z, found.log_z, rtol=1e-12)
     for i, (begin, end) in enumerate(pairwise(starts)):
@@ -246,7 +247,7 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     logs = rng.normal(size=(6, 3))
     logs[2] = [-1e15, -3e15, -2e15]
     starts = np.array([0, 6])
-    found = infer_chain(chain, given_logs(logs), starts, starts, by_unit=False)
+    found = infer_chain(chain, given_logs(logs), starts, one_table(starts))
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
     assert found.pairs.sum() == pytest.approx(5.0)
     # State 0 is certain there: what comes after begins from it.
@@ -257,7 +258,7 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     chain = chain._replace(
         transition=np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]])
     )
-    found = infer_chain(chain, given_logs(logs), starts, starts, by_unit=False)
+    found = infer_chain(chain, given_logs(logs), starts, one_table(starts))
     np.testing.assert_array_equal(found.posterior.argmax(axis=1), [0, 1, 2, 2, 2, 2])
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
 
@@ -266,7 +267,7 @@ def test_scales_whose_product_leaves_float64():
     """Two steps, each far better explained by the state that cannot be there."""
     chain = Chain(np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]), None)
     logs, starts = np.array([[-343.0, 0.0], [0.0, -460.0]]), np.array([0, 2])
-    found = infer_chain(chain, given_logs(logs), starts, starts, by_unit=False)
+    found = infer_chain(chain, given_logs(logs), starts, one_table(starts))
     assert found.log_z[0] == pytest.approx(-803.0, rel=1e-14)
     np.testing.assert_array_equal(found.posterior, np.eye(2))
     assert filtered(chain, given_logs(logs), starts)[1][0] == pytest.approx(-803.0, rel=1e-14)

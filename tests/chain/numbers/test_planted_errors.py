@@ -27,9 +27,9 @@ def changed(monkeypatch, owner, name, change):
 @planted
 def own_counts_stay_in_the_chain(monkeypatch):
     def change(before):
-        def without(counts, own, prior, problem):
+        def without(counts, own, *others):
             nothing = own._replace(start=0 * own.start, transition=0 * own.transition)
-            return before(counts, nothing, prior, problem)
+            return before(counts, nothing, *others)
 
         return without
 
@@ -79,9 +79,9 @@ def ends_belong_to_the_first_unit(monkeypatch):
 @planted
 def steps_into_a_unit_belong_to_the_one_before(monkeypatch):
     def change(before):
-        def infer(chain, logs, starts, units, by_unit):
+        def infer(chain, logs, starts, stretches):
             moved = chain._replace(transition=np.roll(chain.transition, -1, axis=0))
-            return before(moved, logs, starts, units, by_unit)
+            return before(moved, logs, starts, stretches)
 
         return infer
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from chain.numbers import restatement
-from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers, start
+from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers, start, transitions
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Transitions, Windows
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Windows
 
 # Few and long, and many and short.
 LENGTHS = {"few": (5, 3, 4), "many": (1, 2, 1, 1, 2, 3, 1) * 6}
@@ -27,20 +27,21 @@ def problem(kind, name, topology, has_end, missing, size, start_alpha=None, **se
     model = kind(
         2,
         emission=EMISSIONS[name],
-        transitions=Transitions(TOPOLOGIES[topology], end_state=has_end, start_alpha=start_alpha),
+        transitions=transitions(topology, end_state=has_end, start_alpha=start_alpha),
         init=start(lengths, 2),
         max_iter=SWEEPS,
         tol=0,
         **settings,
     )
-    return model, numbers(name, lengths, missing), lengths
+    return model, numbers(name, lengths, missing, topology=topology), lengths
 
 
 def assert_counts(model, counts):
     """Fitted counts are the plain ones."""
     atol = 1e-8
     np.testing.assert_allclose(model.counts_.start, counts.start, atol=atol)
-    np.testing.assert_allclose(model.counts_.transition, counts.transition[:, :-1], atol=atol)
+    found = model.counts_.transition.reshape(counts.transition[:, :-1].shape)
+    np.testing.assert_allclose(found, counts.transition[:, :-1], atol=atol)
     np.testing.assert_allclose(model.counts_.emission.T, counts.statistics, rtol=1e-8, atol=1e-7)
     if model.transitions.end_state:
         np.testing.assert_allclose(model.end_counts_, counts.transition[:, -1], atol=atol)
@@ -78,7 +79,7 @@ def cvb_deviation(model, series, block_length=None):
         np.abs(np.array(history) - fitted.history_),
         np.abs(np.concatenate(posteriors) - found),
         np.abs(counts.start - fitted.counts_.start),
-        np.abs(counts.transition[:, :-1] - fitted.counts_.transition),
+        np.abs(counts.transition[:, :-1] - fitted.counts_.transition.reshape(-1, 2)),
     ]
     return max(table.max() for table in differences)
 
@@ -105,7 +106,8 @@ def test_cvb_by_windows(name, has_end, missing):
     assert cvb_deviation(model, series, block_length=2) < 1e-8
 
 
-@pytest.mark.parametrize("topology", ["left-right", "constant", "table"])
+@pytest.mark.parametrize("topology", ["left-right", "constant", "table", "contexts"])
 def test_cvb_by_windows_keeps_to_a_topology(topology):
-    model, series, _ = problem(CVBHMM, "diag", topology, True, "", "few", alpha=0.4)
+    has_end = topology != "contexts"
+    model, series, _ = problem(CVBHMM, "diag", topology, has_end, "", "few", alpha=0.4)
     assert cvb_deviation(model, series, block_length=2) < 1e-8

@@ -1,0 +1,84 @@
+"""What may be asked of transitions, and what those that depend on contexts cannot do."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.reading.validation import (
+    InvalidParameterError,
+    as_numbers,
+    check_concentrations,
+)
+from sklearn_cvb.settings import HMMParameters, Transitions
+
+
+def check_transitions(hmm: Any, transitions: Transitions, by_em: bool) -> None:
+    """Raise where fields of transitions do not go together, or not with the rest of a model."""
+    if transitions.start_alpha is not None:
+        check_concentrations("start_alpha", np.array(transitions.start_alpha), by_em)
+    if transitions.start == "stationary":
+        from sklearn_cvb.chain.stationary import check_stationary
+
+        check_stationary(transitions, by_em, vars(hmm).get("fixed"))
+    if transitions.contexts is not None:
+        _check_contexts(hmm, transitions)
+    if transitions.shared is None:
+        return
+    if hmm._why_no_weights:
+        raise InvalidParameterError(
+            f"{type(hmm).__name__} takes no HDP as prior of transitions: {hmm._why_no_weights}"
+        )
+    if not _is_full(transitions):
+        raise InvalidParameterError(
+            "an HDP as prior of transitions gives every state a weight wherever it is entered "
+            "from: it needs topology='full'"
+        )
+
+
+def _is_full(transitions: Transitions) -> bool:
+    return isinstance(transitions.topology, str) and transitions.topology == "full"
+
+
+def _check_contexts(hmm: Any, transitions: Transitions) -> None:
+    """Raise where a model is set to what transitions by context do not have."""
+    init, fixed = vars(hmm).get("init"), vars(hmm).get("fixed") or {}
+    reasons = {
+        "a topology other than 'full'": not _is_full(transitions),
+        "end_state=True: an end has no context": transitions.end_state,
+        "start='stationary': no distribution stays as it is": transitions.start != "free",
+        "prior='hdp'": transitions.shared is not None,
+        "symbols: name an emission of numbers, such as sklearn_cvb.emissions.Categorical()": (
+            hmm._observed.has_vocabulary
+        ),
+        "an array as alpha": bool(np.ndim(hmm.alpha)),
+        "fixed transitions": "transitions" in fixed,
+        "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
+    }
+    for what, is_so in reasons.items():
+        refuse_contexts(is_so, what)
+
+
+def refuse_contexts(is_so: bool, what: str) -> None:
+    """Raise where steps have contexts, if that is so, with which something cannot do."""
+    if is_so:
+        raise InvalidParameterError(f"Transitions(contexts=...) does not go with {what}")
+
+
+def contexts_to_draw(contexts: Any, cells: Cells) -> list[np.ndarray]:
+    """Contexts of each sequence to draw, as whole numbers; ValueError where they are none."""
+    if not cells.has_contexts:
+        raise ValueError("contexts are for models with Transitions(contexts=...); this has none")
+    if contexts is None:
+        raise ValueError(
+            "steps follow each other by their contexts: give `contexts`, an array for each sequence"
+        )
+    found = []
+    for i, own in enumerate(contexts):
+        table = as_numbers(f"contexts[{i}]", own)
+        if table.ndim != 1 or not len(table) or not np.isin(table, np.arange(cells.n_tables)).all():
+            raise ValueError(
+                f"contexts[{i}] must be a row of whole numbers from 0 to {cells.n_tables - 1}"
+            )
+        found.append(table.astype(np.int64))
+    return found

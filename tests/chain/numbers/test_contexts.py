@@ -1,0 +1,205 @@
+"""Transitions that depend on the context of a step."""
+
+import numpy as np
+import pytest
+from chain.numbers.problems import numbers
+
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    EMHMMTagger,
+    GibbsHMM,
+    HMMParameters,
+    Transitions,
+    write_numbers,
+)
+from sklearn_cvb.chain.numbers.e_step import Chain, given_logs, infer, one_table, stretches_of
+from sklearn_cvb.emissions import Categorical
+
+KINDS = [EMHMM, VBHMM, CVBHMM, GibbsHMM]
+every_kind = pytest.mark.parametrize("kind", KINDS)
+# By day states stay, by night they change.
+STEPS = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.3, 0.7], [0.85, 0.15]]])
+
+
+def days_and_nights(n_series=8, length=150, seed=0):
+    """Series whose last column says by which table each step was entered."""
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(n_series):
+        contexts, state = rng.integers(0, 2, length), np.zeros(length, int)
+        for t in range(1, length):
+            state[t] = rng.random() < STEPS[contexts[t], state[t - 1], 1]
+        found.append(np.column_stack([rng.normal(4.0 * state), contexts]))
+    return found
+
+
+def fitted(kind, X, contexts=1, **settings):
+    settings = {"emission": "gaussian", "max_iter": 40, "random_state": 0} | settings
+    return kind(2, transitions=Transitions(contexts=contexts), **settings).fit(X)
+
+
+def of_means(model):
+    """Transitions by ascending means."""
+    order = np.argsort(model.means_[:, 0])
+    return model.transmat_[:, order][:, :, order]
+
+
+@every_kind
+def test_two_tables_are_found_and_drawn_from(kind):
+    X = days_and_nights()
+    model = fitted(kind, X)
+    np.testing.assert_allclose(of_means(model), STEPS, atol=0.06)
+    assert model.n_columns_ == 1
+    assert model.n_features_in_ == 2
+    drawn, states = model.sample(contexts=[x[:, 1] for x in X] * 4, random_state=0)
+    assert drawn.shape == (32, 150, 2)
+    np.testing.assert_array_equal(drawn[:8, :, 1], np.array(X)[:, :, 1])
+    counts = np.zeros((2, 2, 2))
+    contexts = drawn[:, 1:, 1].astype(int)
+    np.add.at(counts, (contexts, states[:, :-1], states[:, 1:]), 1)
+    shares = counts / counts.sum(axis=2, keepdims=True)
+    np.testing.assert_allclose(shares, model.transmat_, atol=0.04)
+
+
+@every_kind
+def test_one_context_is_none(kind):
+    series = numbers("diag", (9, 7, 5, 1), "steps")
+    alone = kind(2, emission="gaussian", max_iter=5, random_state=0).fit(series)
+    zeros = [np.column_stack([np.zeros(len(x)), x]) for x in series]
+    model = fitted(kind, zeros, 0, max_iter=5)
+    np.testing.assert_allclose(model.history_, alone.history_, rtol=1e-12)
+    np.testing.assert_allclose(model.transmat_, alone.transmat_[None], rtol=1e-12)
+    found, exact = model.score_samples(zeros), alone.score_samples(series)
+    np.testing.assert_allclose(found, exact, rtol=1e-12)
+    assert model.bic(zeros) == pytest.approx(alone.bic(series), rel=1e-12)
+
+
+def test_tables_that_are_the_same_share_out_pairs():
+    """And all else is as with one table, where float64 loses a sequence, too."""
+    rng = np.random.default_rng(0)
+    starts, contexts = np.array([0, 9, 10, 24]), rng.integers(0, 3, 24)
+    logs = rng.normal(size=(24, 2)) * np.repeat([1.0, 900.0], [10, 14])[:, None]
+    one = Chain(np.array([[0.4, 0.6]]), np.array([[[0.5, 0.5], [0.0, 1.0]]]), None)
+    three = Chain(*(np.repeat(table, 3, axis=0) for table in one[:2]), None)
+    plain = infer(one, given_logs(logs), starts, one_table(starts))
+    found = infer(three, given_logs(logs), starts, stretches_of(contexts, starts))
+    np.testing.assert_allclose(found.posterior, plain.posterior, atol=1e-14)
+    np.testing.assert_allclose(found.log_z, plain.log_z, rtol=1e-14)
+    np.testing.assert_allclose(found.pairs.sum(axis=0), plain.pairs[0], rtol=1e-13)
+    entered = np.delete(contexts, starts[:-1])
+    np.testing.assert_allclose(found.pairs.sum(axis=(1, 2)), np.bincount(entered), rtol=1e-13)
+
+
+@every_kind
+def test_a_context_that_no_step_has_is_as_its_prior(kind):
+    """So is one that stands at first steps alone, into which nothing leads."""
+    X = days_and_nights(4, 30)
+    for x in X:
+        x[:, 1] *= 2
+    X[0][0, 1] = 3
+    model = fitted(kind, X, max_iter=3)
+    np.testing.assert_allclose(model.transmat_[[1, 3]], 0.5)
+    after = X[0].copy()
+    after[5, 1] = 1
+    assert np.isfinite(model.score([after]))
+
+
+@pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
+def test_intervals_hold_tables(kind):
+    X = days_and_nights(4)
+    model = fitted(kind, X)
+    lower, upper = model.credible_intervals(X, random_state=0).transition
+    assert lower.shape == (2, 2, 2)
+    assert ((lower < model.transmat_) & (model.transmat_ < upper)).all()
+    order = np.argsort(model.means_[:, 0])
+    inside = (lower[:, order][:, :, order] < STEPS) & (upper[:, order][:, :, order] > STEPS)
+    assert inside.mean() > 0.8
+
+
+def test_the_next_states_are_those_of_steps_without_values():
+    X = days_and_nights(3, 20)
+    model = fitted(EMHMM, X)
+    ahead = [np.vstack([x, [[np.nan, 1], [np.nan, 0]]]) for x in X]
+    for x, proba in zip(X, model.predict_proba(ahead), strict=True):
+        last = model.filter_proba([x])[0][-1]
+        exact = last @ model.transmat_[1]
+        np.testing.assert_allclose(proba[-2:], [exact, exact @ model.transmat_[0]], atol=1e-12)
+
+
+def test_frames_name_contexts_and_symbols_have_them():
+    pandas = pytest.importorskip("pandas")
+    X = days_and_nights(6)
+    frames = [
+        pandas.DataFrame(
+            {
+                "when": np.array(["day", "night"])[x[:, 1].astype(int)],
+                "symbol": np.array(["a", "b"])[(x[:, 0] > 2).astype(int)],
+            }
+        )
+        for x in X
+    ]
+    model = fitted(VBHMM, frames, "when", emission=Categorical())
+    assert model.categories_["when"].tolist() == ["day", "night"]
+    states = model.category_probabilities_[0]
+    order = np.argsort(states[:, 1])
+    np.testing.assert_allclose(model.transmat_[:, order][:, :, order], STEPS, atol=0.08)
+    frames[0].loc[3, "when"] = "dusk"
+    with pytest.raises(ValueError, match="'dusk' in column 'when'"):
+        model.predict(frames)
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(np.nan, "X holds nan as a context"), (2, "X holds 2 as"), (0.5, "X holds 0.5"), (-1, "-1")],
+)
+def test_contexts_that_are_none_are_told(value, told):
+    X = days_and_nights(2, 9)
+    model = fitted(EMHMM, X, max_iter=2)
+    X[1][4, 1] = value
+    with pytest.raises(ValueError, match=rf"{told}.*column 1, sequence 1, position 4"):
+        model.predict(X)
+
+
+REFUSED = {
+    "topology": ({"transitions": Transitions("left-right", contexts=1)}, "topology"),
+    "end": ({"transitions": Transitions(end_state=True, contexts=1)}, "end_state"),
+    "start": ({"transitions": Transitions(start="stationary", contexts=1)}, "start="),
+    "hdp": ({"transitions": Transitions(prior="hdp", contexts=1)}, "prior='hdp'"),
+    "column": ({"transitions": Transitions(contexts=2)}, "X has 2 columns"),
+    "name": ({"transitions": Transitions(contexts="hour")}, "without names"),
+    "symbols": ({"emission": "categorical"}, "Categorical"),
+    "alpha": ({"alpha": np.ones((2, 2))}, "array as alpha"),
+    "transmat": ({"init": HMMParameters(transmat=np.full((2, 2), 0.5))}, "transmat in init"),
+    "fixed": ({"fixed": {"transitions": True}}, "fixed transitions"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_go_with_contexts_is_refused_by_name(case):
+    settings, told = REFUSED[case]
+    own = {"transitions": Transitions(contexts=1), "emission": "gaussian"} | settings
+    kind = EMHMM if case == "start" else VBHMM
+    with pytest.raises(ValueError, match=told):
+        kind(2, **own).fit(days_and_nights(2, 9))
+
+
+def test_methods_that_know_no_contexts_say_what_to_do(tmp_path):
+    X = days_and_nights(2, 9)
+    model = fitted(EMHMM, X, max_iter=2)
+    calls = {
+        "predict_proba": lambda: model.predict_next(X),
+        "filter_proba": model.start_filter,
+        "pickle": model.to_json,
+        "give `contexts`": model.sample,
+        "fit in memory": lambda: model.fit(write_numbers(X, tmp_path / "store")),
+        "fit all": lambda: model.partial_fit(X),
+        r"contexts\[0\]": lambda: model.sample(contexts=[[0, 2]]),
+    }
+    for told, call in calls.items():
+        with pytest.raises(ValueError, match=told):
+            call()
+    with pytest.raises(ValueError, match="this has none"):
+        fitted(EMHMM, X, None, max_iter=2).sample(contexts=[[0, 1]])
+    with pytest.raises(ValueError, match="symbols"):
+        EMHMMTagger({"a": ["X"]}, transitions=Transitions(contexts=1)).fit([["a"]])
