@@ -235,6 +235,7 @@ class Transitions(Setting):
 
 NUMERIC = (
     *("means", "covariances", "rates", "shapes", "directions", "concentrations", "probabilities"),
+    *("locations", "scales", "degrees_of_freedom"),
     *("intercepts", "coefficients", "weights", "category_probabilities", "parts", "mixture"),
 )
 
@@ -262,9 +263,11 @@ class HMMParameters(Setting):
     means, covariances, rates, shapes, directions : array-like or None, default=None
         What states emit where it is numbers, in the units of the data and the shapes of the
         attributes of these names.
-    concentrations, probabilities, intercepts : array-like or None, default=None
+    concentrations, probabilities : array-like or None, default=None
         More of these, by kind of emission.
-    coefficients, weights : array-like or None, default=None
+    locations, scales, degrees_of_freedom : array-like or None, default=None
+        Of Student's t emissions.
+    intercepts, coefficients, weights : array-like or None, default=None
         Of regressions, and of mixtures.
     category_probabilities, parts, mixture : list or None, default=None
         The same of `Categorical` emissions, a table for each column, of `Columns`, a dict for each
@@ -288,6 +291,9 @@ class HMMParameters(Setting):
     directions: ArrayLike | None = None
     concentrations: ArrayLike | None = None
     probabilities: ArrayLike | None = None
+    locations: ArrayLike | None = None
+    scales: ArrayLike | None = None
+    degrees_of_freedom: ArrayLike | None = None
     intercepts: ArrayLike | None = None
     coefficients: ArrayLike | None = None
     weights: ArrayLike | None = None

@@ -172,7 +172,7 @@ class ShardedNumbers(Sharded, NumberChain):
         if self.init is None or self.init == "kmeans":
             steps, begins = sampled_steps(sum(sizes), rng), np.cumsum([0, *sizes])
             values = self.problem.source.ask("steps_at", steps, begins).counts
-            return clusters_of(values, n, rng)
+            return clusters_of(values, self.problem.family, rng)
         # Of a model every shard has its own posteriors.
         return [rng.bit_generator.state] * len(sizes)
 

@@ -13,6 +13,7 @@ from sklearn_cvb.chain.numbers.series import StoredObservations
 from sklearn_cvb.chain.parameters import kept_to_topology, tied
 from sklearn_cvb.chain.starts import given_weights, posterior_arrays
 from sklearn_cvb.emissions.columns import MixedObservations
+from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
@@ -152,6 +153,7 @@ def posteriors_under(
 class Clusters(NamedTuple):
     """A cluster of steps for each state, on columns in standard units."""
 
+    ends: tuple[np.ndarray, np.ndarray]  # what is beyond them counts as if it were there
     centre: np.ndarray
     scale: np.ndarray
     found: Any  # by k-means
@@ -162,7 +164,8 @@ class Clusters(NamedTuple):
         """Of each stretch of steps: nearly all of the cluster that is nearest."""
         n_states = problem.cells.n_emitting
         for first, last in steps:
-            values = (_as_table(problem.observations.part(first, last)) - self.centre) / self.scale
+            values = np.clip(_as_table(problem.observations.part(first, last)), *self.ends)
+            values = (values - self.centre) / self.scale
             posterior = np.full((last - first, n_states), _REST / n_states)
             posterior[np.arange(last - first), self.found.predict(values)] += 1.0 - _REST
             yield posterior
@@ -175,9 +178,17 @@ def sampled_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n_steps)
 
 
+def ends_of(values: np.ndarray, has_outliers: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where outliers begin: the inner fences of each column (Tukey 1977), or nowhere."""
+    lower, upper = np.quantile(values, [0.25, 0.75], axis=0)
+    # Of a column that has one value in most steps all others are not outliers.
+    width = np.where((upper > lower) & has_outliers, 1.5 * (upper - lower), np.inf)
+    return lower - width, upper + width
+
+
 def clusters_of(
     values: np.ndarray,
-    n_states: int,
+    family: Family,
     rng: np.random.Generator,
     known: Iterable[tuple[int, np.ndarray]] = (),
 ) -> Clusters:
@@ -187,6 +198,8 @@ def clusters_of(
     """
     from sklearn.cluster import KMeans
 
+    ends, n_states = ends_of(values, family.has_outliers), family.n_states
+    values = np.clip(values, *ends)
     centre, deviation = values.mean(axis=0), values.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
     values = (values - centre) / scale
@@ -198,9 +211,9 @@ def clusters_of(
         # Means of the steps whose states are known, and any step elsewhere.
         begin = values[rng.choice(len(values), n_states)]
         for state, own in known:
-            begin[state] = ((own - centre) / scale).mean(axis=0)
+            begin[state] = ((np.clip(own, *ends) - centre) / scale).mean(axis=0)
     found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(values)
-    return Clusters(centre, scale, found)
+    return Clusters(ends, centre, scale, found)
 
 
 def _clusters(problem: NumericProblem, rng: np.random.Generator) -> Clusters:
@@ -212,7 +225,7 @@ def _clusters(problem: NumericProblem, rng: np.random.Generator) -> Clusters:
             own = values_at(problem.observations, np.flatnonzero(problem.known == state))
             known.append((state, own))
     values = values_at(problem.observations, steps)
-    return clusters_of(values, problem.cells.n_emitting, rng, known)
+    return clusters_of(values, problem.family, rng, known)
 
 
 def values_at(observations: Any, steps: np.ndarray) -> np.ndarray:
