@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem, chain_of, infer
 from sklearn_cvb.chain.numbers.series import StoredObservations
-from sklearn_cvb.chain.parameters import kept_to_topology, tied
+from sklearn_cvb.chain.parameters import kept_to_topology, tied, uniform_weights
 from sklearn_cvb.chain.starts import given_weights, posterior_arrays
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family
@@ -19,6 +20,9 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 
 _STARTS = ("kmeans", "token")
+# What other restarts begin with where k-means is the start: states that stay, each of which emits
+# what a step drawn at random has. It is no word of users.
+STEPS, _STAYS = "steps", 0.8
 # So many steps tell where the clusters are.
 _SAMPLE = 20_000
 # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
@@ -61,7 +65,7 @@ def _posteriors(
     init, starts = "kmeans" if init is None else init, problem.corpus.starts
     n = problem.cells.n_emitting
     steps = [(int(starts[first]), int(starts[last])) for first, last in ranges]
-    if isinstance(init, str):
+    if isinstance(init, str) and init != STEPS:
         if init not in _STARTS:
             raise InvalidParameterError(
                 f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
@@ -86,7 +90,7 @@ def _posteriors(
     elif problem.start is not None:
         for begin, end in steps:
             yield problem.start[begin:end]
-    elif isinstance(init, HMMParameters):
+    elif begins_with_weights(init):
         weights = given_start(problem, init, rng)
         yield from posteriors_under(problem, weights, ranges)
     else:
@@ -106,11 +110,44 @@ def in_memory(problem: NumericProblem) -> bool:
     return not isinstance(problem.observations, StoredObservations)
 
 
-def given_start(
-    problem: NumericProblem, given: HMMParameters, rng: np.random.Generator
-) -> NumberWeights:
+def begins_with_weights(init: Any) -> bool:
+    """Whether a start says more than posteriors of steps."""
+    return isinstance(init, HMMParameters) or (isinstance(init, str) and init == STEPS)
+
+
+def drawn_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndarray:
+    """A step for each state to begin with."""
+    return rng.choice(n_steps, n_states, replace=n_steps < n_states)
+
+
+def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.ndarray:
+    """Statistics (S, K) of one step for each state; -1: none of these observations."""
+    total = np.zeros((family.n_statistics, len(steps)))
+    for state in np.flatnonzero(steps >= 0):
+        # What a family looks back at is in the rows before.
+        if isinstance(observations, StoredObservations):
+            own = observations.at(steps[[state]]).part(family.order, family.order + 1)
+        else:
+            own = observations.part(steps[state], steps[state] + 1)
+        total += family.statistics(own, np.eye(len(steps))[[state]], np.array([0, 1]))[0]
+    return total
+
+
+def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> NumberWeights:
+    """States that stay, and emit what these statistics say."""
+    chain, point = uniform_weights(cells), family.mean(statistics)
+    moves = (1.0 - _STAYS) * chain.transition + _STAYS * np.eye(cells.n_states)
+    chain = kept_to_topology(chain._replace(transition=moves), cells)
+    return NumberWeights(tied(chain, cells), family.at(point), point)
+
+
+def given_start(problem: NumericProblem, given: Any, rng: np.random.Generator) -> NumberWeights:
     """Weights to start from: what is given, and clusters where nothing of emissions is."""
     family = problem.family
+    if isinstance(given, str):
+        steps = drawn_steps(int(problem.corpus.starts[-1]), family.n_states, rng)
+        own = statistics_at(problem.observations, steps, family)
+        return weights_of_steps(own, family, problem.cells)
     chain = kept_to_topology(given_weights(given, problem.cells, None, rng), problem.cells)
     if given.numeric:
         point = family.point_of(given.numeric)
