@@ -29,6 +29,7 @@ from sklearn_cvb.emissions import (
     Gamma,
     Gaussian,
     Mixture,
+    StudentT,
     VonMises,
 )
 from sklearn_cvb.learning.compile_cases import AROUND
@@ -605,7 +606,7 @@ def test_fitted_attributes_are_documented(kind):
     if kind in HMMS and kind not in TAGGERS:
         numbers = np.random.default_rng(0).integers(2, size=(6, 8, 2)).astype(float)
         mixed = Columns([(Gaussian("diag"), [0]), (Categorical(), [1])])
-        others = [VonMises(), Mixture(Gaussian("diag")), AutoRegressive()]
+        others = [VonMises(), StudentT(), Mixture(Gaussian("diag")), AutoRegressive()]
         for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed, *others):
             models.append(quick(kind, emission=emission).fit(numbers))
         text = [pd.DataFrame({"speed": table[:, 0], "mode": list("aabbabab")}) for table in numbers]

@@ -129,6 +129,10 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
                 for pair in zip(means[:, :MOST_THINGS], widths[:, :MOST_THINGS], strict=True)
             ]
         ]
+    if "locations_" in attributes:
+        tables = np.stack([attributes["locations_"], attributes["scales_"]], axis=-1)
+        rows = tables[:, :MOST_THINGS].tolist()
+        return [[", ".join(f"{m:.3g} ± {s:.2g}" for m, s in row) for row in rows]]
     if "directions_" in attributes:
         tables = np.stack([attributes["directions_"], attributes["concentrations_"]], axis=-1)
         rows = tables[:, :MOST_THINGS].tolist()

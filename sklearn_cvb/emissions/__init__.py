@@ -10,6 +10,7 @@ from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.mixtures import Mixture, ZeroInflated
 from sklearn_cvb.emissions.poisson import Poisson
 from sklearn_cvb.emissions.regression import AutoRegressive, Regression
+from sklearn_cvb.emissions.student import StudentT
 from sklearn_cvb.settings import Symbols
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "NegativeBinomial",
     "Poisson",
     "Regression",
+    "StudentT",
     "Symbols",
     "VonMises",
     "ZeroInflated",
@@ -36,4 +38,5 @@ NAMED: dict[str, type[Emission]] = {
     "bernoulli": Bernoulli,
     "poisson": Poisson,
     "exponential": Exponential,
+    "student": StudentT,
 }

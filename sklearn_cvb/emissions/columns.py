@@ -165,6 +165,7 @@ class MixedFamily(Family):
         self.n_statistics: int = sum(family.n_statistics for family in families)
         self.n_parameters: int = sum(family.n_parameters for family in families)
         self.order: int = max(family.order for family in families)
+        self.has_outliers = any(family.has_outliers for family in families)
         pairs = zip(families, columns, strict=True)
         self.given_columns = np.concatenate([own[one.given_columns] for one, own in pairs])
 

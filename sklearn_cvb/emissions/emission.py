@@ -104,6 +104,7 @@ class Family:
     n_statistics: int  # S, the numbers that each state learns from
     n_parameters: int  # free ones, of all states
     states_axis = -1  # of the tables of a point
+    has_outliers = False  # whether values far from all others are to begin no state
     is_discrete = False  # whether a single value has a probability
     order = 0  # how many steps before a step tell what it emits
     given_columns = np.empty(0, np.intp)  # columns that no state says anything of

@@ -234,6 +234,7 @@ class MixtureFamily(Family):
         of_weights = n_states * (len(families) - 1)
         self.n_parameters: int = sum(own.n_parameters for own in families) + of_weights
         self.is_discrete = all(family.is_discrete for family in families)
+        self.has_outliers = any(family.has_outliers for family in families)
 
     # Steps and components
 

@@ -107,12 +107,12 @@ class Emissions(Parameters):
     ----------
     emission : str or object of `sklearn_cvb.emissions`
         What a state emits: symbols ("categorical", or ``Symbols(vocabulary=...)``), or numbers:
-        "gaussian", "bernoulli", "poisson", "exponential", or an object that says more, such as
-        ``Gaussian(covariance_type="diag")``. With numbers a sequence is an array of shape (length,
-        n_columns), or (length,) for a single column, with NaN where values are missing; `init` is
-        "kmeans" (the default), "token", arrays or a fitted model; `beta` is for symbols alone. CVB
-        leaves out sequences, or windows where one series holds most steps; Gibbs sampling draws by
-        "parameter".
+        "gaussian", "student", "bernoulli", "poisson", "exponential", or an object that says more,
+        such as ``Gaussian(covariance_type="diag")``. With numbers a sequence is an array of shape
+        (length, n_columns), or (length,) for a single column, with NaN where values are missing;
+        `init` is "kmeans" (the default), "token", arrays or a fitted model; `beta` is for symbols
+        alone. CVB leaves out sequences, or windows where one series holds most steps; Gibbs
+        sampling draws by "parameter".
 
     Attributes
     ----------
@@ -126,6 +126,8 @@ class Emissions(Parameters):
         emissions.
     directions_, concentrations_ : ndarray of shape (n_components, n_columns)
         Of von Mises emissions.
+    locations_, scales_, degrees_of_freedom_ : ndarray of shape (n_components, n_columns)
+        Of Student's t emissions.
     weights_ : ndarray of shape (n_components, number of components of a state)
         Of `Mixture` and `ZeroInflated` emissions.
     mixture_ : list of dict

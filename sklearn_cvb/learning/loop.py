@@ -80,6 +80,7 @@ def run_all(
                 return algorithm.sweep(state, model, rng)
 
             begun = before[index]
+            first = model.of_restart(index) if index else model
             sweep: Sweep = plain_sweep
             if saved is not None:
                 sweep, record = saved.around(index, sweep, record)
@@ -87,7 +88,7 @@ def run_all(
             rule = _rule(job, begun)
             # No name here for the first state: its memory is free after the first sweep.
             fit = sweep_until(
-                Fit(algorithm.start(model, rng), [], False) if begun is None else begun,
+                Fit(algorithm.start(first, rng), [], False) if begun is None else begun,
                 sweep,
                 estimator.max_iter,
                 rule,

@@ -192,6 +192,10 @@ class Model:
         """What a start has to know of this part beforehand."""
         return None
 
+    def of_restart(self, index: int) -> "Model":
+        """The same, or with another start: for restarts after the first, so that they differ."""
+        return self
+
     def seed(self, prior: Any, rng: np.random.Generator) -> Any:
         """What is drawn, for all parts of the data alike."""
         raise NotImplementedError

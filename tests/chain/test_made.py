@@ -29,6 +29,7 @@ from sklearn_cvb.emissions import (
     Gaussian,
     Mixture,
     Poisson,
+    StudentT,
     VonMises,
 )
 
@@ -48,6 +49,7 @@ EMISSIONS = {
     "bernoulli": (Bernoulli(), (NUMBERS > 2).astype(float)),
     "waits": (Gamma(shape=None), np.abs(NUMBERS)),
     "mixture": (Mixture(Gaussian("diag")), NUMBERS),
+    "tails": (StudentT(None), NUMBERS),
     "angles": (VonMises(), NUMBERS / 2),
     "categories": (Categorical(), np.clip(NUMBERS.round(), 0, 3)),
     "columns": (Columns([(Gaussian("diag"), [1]), (Poisson(), [0])]), np.abs(NUMBERS.round())),

@@ -37,11 +37,13 @@ def fitted(kind, n_states, transitions, **settings):
         (3, STATIONARY, 329.460),
         (2, Transitions(), 341.879),
         (3, Transitions(), 328.527),
+        # Not published; where k-means is the only start fits end at 326.886.
+        (4, Transitions(), 326.285),
     ],
 )
 def test_earthquakes_have_their_published_likelihoods(n_states, transitions, published):
     """Zucchini, MacDonald and Langrock (2016), tables 4.1 and 6.2."""
-    model = fitted(EMHMM, n_states, transitions)
+    model = fitted(EMHMM, n_states, transitions, n_init=2, random_state=2)
     x = [np.array(EARTHQUAKES, float)]
     assert -model.score_samples(x)[0] == pytest.approx(published, abs=6e-4)
     assert (np.diff(model.history_) > -1e-9 * np.abs(model.history_[1:])).all()

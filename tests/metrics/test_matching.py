@@ -106,7 +106,7 @@ def test_a_renumbered_model_of_numbers_is_the_same_model(kind, emission, end_sta
         name
         for name in (
             *("means_", "covariances_", "rates_", "probabilities_", "directions_"),
-            *("concentrations_", "weights_", "intercepts_", "coefficients_"),
+            *("locations_", "concentrations_", "weights_", "intercepts_", "coefficients_"),
         )
         if hasattr(model, name)
     ]

@@ -32,7 +32,13 @@ from sklearn_cvb.chain.numbers.leave_out import (
     score,
     sweep,
 )
-from sklearn_cvb.chain.numbers.starts import given_start, posteriors_under, starting_posteriors
+from sklearn_cvb.chain.numbers.starts import (
+    STEPS,
+    begins_with_weights,
+    given_start,
+    posteriors_under,
+    starting_posteriors,
+)
 from sklearn_cvb.chain.parameters import (
     Concentrations,
     HMMCounts,
@@ -55,7 +61,6 @@ from sklearn_cvb.learning.dirichlet import FreeRows
 from sklearn_cvb.learning.gibbs import sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 from sklearn_cvb.reading.series import Categories
-from sklearn_cvb.settings import HMMParameters
 
 # Sampling
 
@@ -170,6 +175,10 @@ class NumberChain(Model):
 
     # Where a restart begins
 
+    def of_restart(self, index: int) -> "NumberChain":
+        """K-means begins alike again and again: every other restart begins with steps."""
+        return replace(self, init=STEPS) if self.init is None and index % 2 else self
+
     def seed(self, prior: Prior, rng: np.random.Generator) -> np.random.Generator:
         """The generator: starts draw where clusters begin, or for every step."""
         return rng
@@ -201,7 +210,7 @@ class NumberChain(Model):
 
     def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, NumberWeights | None]:
         """Posteriors of a start, as independent steps."""
-        if isinstance(self.init, HMMParameters) and not keep:
+        if begins_with_weights(self.init) and not keep:
             first = given_start(self.problem, self.init, seed)
             begun = self.infer(first)
             return Inferred(begun.counts, begun.total), first

@@ -17,11 +17,15 @@ from sklearn_cvb.chain.numbers.leave_out import window_for
 from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.series import apart, observations_of
 from sklearn_cvb.chain.numbers.starts import (
+    STEPS,
     clusters_of,
+    drawn_steps,
     given_start,
     model_posterior,
     sampled_steps,
+    statistics_at,
     values_at,
+    weights_of_steps,
 )
 from sklearn_cvb.chain.parameters import (
     Concentrations,
@@ -140,6 +144,12 @@ class NumberShard(Shard):
         values[is_here] = here
         return PartResult(values, 0.0)
 
+    def statistics_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
+        """Statistics of a step for each state, as the counts; 0 where it is in other shards."""
+        own, problem = steps - begins[self.index.number], self.model.problem
+        own = np.where((own >= 0) & (own < len(self._given.tokens)), own, -1)
+        return PartResult(statistics_at(problem.observations, own, problem.family), 0.0)
+
     def _own(self, seed: Any) -> Any:
         return generator_at(seed[self.index.number]) if type(seed) is list else seed
 
@@ -163,6 +173,10 @@ class ShardedNumbers(Sharded, NumberChain):
         sizes, n = [one.n_tokens for one in self.problem.facts], self.cells.n_emitting
         if isinstance(self.init, HMMParameters):
             return given_start(self.problem, self.init, rng)
+        if self.init == STEPS:
+            steps, begins = drawn_steps(sum(sizes), n, rng), np.cumsum([0, *sizes])
+            own = self.problem.source.ask("statistics_at", steps, begins).counts
+            return weights_of_steps(own, self.problem.family, self.cells)
         if self.init == "token":
             states = []
             for size in sizes:
@@ -173,7 +187,7 @@ class ShardedNumbers(Sharded, NumberChain):
         if self.init is None or self.init == "kmeans":
             steps, begins = sampled_steps(sum(sizes), rng), np.cumsum([0, *sizes])
             values = self.problem.source.ask("steps_at", steps, begins).counts
-            return clusters_of(values, n, rng)
+            return clusters_of(values, self.problem.family, rng)
         # Of a model every shard has its own posteriors.
         return [rng.bit_generator.state] * len(sizes)
 

@@ -8,17 +8,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem, chain_of, infer
 from sklearn_cvb.chain.numbers.series import StoredObservations
-from sklearn_cvb.chain.parameters import kept_to_topology, tied
+from sklearn_cvb.chain.parameters import kept_to_topology, tied, uniform_weights
 from sklearn_cvb.chain.starts import given_weights, posterior_arrays
 from sklearn_cvb.emissions.columns import MixedObservations
-from sklearn_cvb.emissions.emission import given_point
+from sklearn_cvb.emissions.emission import Family, given_point
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 
 _STARTS = ("kmeans", "token")
+# What other restarts begin with where k-means is the start: states that stay, each of which emits
+# what a step drawn at random has. It is no word of users.
+STEPS, _STAYS = "steps", 0.8
 # So many steps tell where the clusters are.
 _SAMPLE = 20_000
 # A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
@@ -61,7 +65,7 @@ def _posteriors(
     init, starts = "kmeans" if init is None else init, problem.corpus.starts
     n = problem.cells.n_emitting
     steps = [(int(starts[first]), int(starts[last])) for first, last in ranges]
-    if isinstance(init, str):
+    if isinstance(init, str) and init != STEPS:
         if init not in _STARTS:
             raise InvalidParameterError(
                 f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
@@ -86,7 +90,7 @@ def _posteriors(
     elif problem.start is not None:
         for begin, end in steps:
             yield problem.start[begin:end]
-    elif isinstance(init, HMMParameters):
+    elif begins_with_weights(init):
         weights = given_start(problem, init, rng)
         yield from posteriors_under(problem, weights, ranges)
     else:
@@ -106,11 +110,44 @@ def in_memory(problem: NumericProblem) -> bool:
     return not isinstance(problem.observations, StoredObservations)
 
 
-def given_start(
-    problem: NumericProblem, given: HMMParameters, rng: np.random.Generator
-) -> NumberWeights:
+def begins_with_weights(init: Any) -> bool:
+    """Whether a start says more than posteriors of steps."""
+    return isinstance(init, HMMParameters) or (isinstance(init, str) and init == STEPS)
+
+
+def drawn_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndarray:
+    """A step for each state to begin with."""
+    return rng.choice(n_steps, n_states, replace=n_steps < n_states)
+
+
+def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.ndarray:
+    """Statistics (S, K) of one step for each state; -1: none of these observations."""
+    total = np.zeros((family.n_statistics, len(steps)))
+    for state in np.flatnonzero(steps >= 0):
+        # What a family looks back at is in the rows before.
+        if isinstance(observations, StoredObservations):
+            own = observations.at(steps[[state]]).part(family.order, family.order + 1)
+        else:
+            own = observations.part(steps[state], steps[state] + 1)
+        total += family.statistics(own, np.eye(len(steps))[[state]], np.array([0, 1]))[0]
+    return total
+
+
+def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> NumberWeights:
+    """States that stay, and emit what these statistics say."""
+    chain, point = uniform_weights(cells), family.mean(statistics)
+    moves = (1.0 - _STAYS) * chain.transition + _STAYS * np.eye(cells.n_states)
+    chain = kept_to_topology(chain._replace(transition=moves), cells)
+    return NumberWeights(tied(chain, cells), family.at(point), point)
+
+
+def given_start(problem: NumericProblem, given: Any, rng: np.random.Generator) -> NumberWeights:
     """Weights to start from: what is given, and clusters where nothing of emissions is."""
     family = problem.family
+    if isinstance(given, str):
+        steps = drawn_steps(int(problem.corpus.starts[-1]), family.n_states, rng)
+        own = statistics_at(problem.observations, steps, family)
+        return weights_of_steps(own, family, problem.cells)
     chain = kept_to_topology(given_weights(given, problem.cells, None, rng), problem.cells)
     if given.emissions:
         point = given_point(family, given.emissions)
@@ -153,6 +190,7 @@ def posteriors_under(
 class Clusters(NamedTuple):
     """A cluster of steps for each state, on columns in standard units."""
 
+    ends: tuple[np.ndarray, np.ndarray]  # what is beyond them counts as if it were there
     centre: np.ndarray
     scale: np.ndarray
     found: Any  # by k-means
@@ -163,7 +201,8 @@ class Clusters(NamedTuple):
         """Of each stretch of steps: nearly all of the cluster that is nearest."""
         n_states = problem.cells.n_emitting
         for first, last in steps:
-            values = (_as_table(problem.observations.part(first, last)) - self.centre) / self.scale
+            values = np.clip(_as_table(problem.observations.part(first, last)), *self.ends)
+            values = (values - self.centre) / self.scale
             posterior = np.full((last - first, n_states), _REST / n_states)
             posterior[np.arange(last - first), self.found.predict(values)] += 1.0 - _REST
             yield posterior
@@ -176,9 +215,17 @@ def sampled_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
     return np.arange(n_steps)
 
 
+def ends_of(values: np.ndarray, has_outliers: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where outliers begin: the inner fences of each column (Tukey 1977), or nowhere."""
+    lower, upper = np.quantile(values, [0.25, 0.75], axis=0)
+    # Of a column that has one value in most steps all others are not outliers.
+    width = np.where((upper > lower) & has_outliers, 1.5 * (upper - lower), np.inf)
+    return lower - width, upper + width
+
+
 def clusters_of(
     values: np.ndarray,
-    n_states: int,
+    family: Family,
     rng: np.random.Generator,
     known: Iterable[tuple[int, np.ndarray]] = (),
 ) -> Clusters:
@@ -188,6 +235,8 @@ def clusters_of(
     """
     from sklearn.cluster import KMeans
 
+    ends, n_states = ends_of(values, family.has_outliers), family.n_states
+    values = np.clip(values, *ends)
     centre, deviation = values.mean(axis=0), values.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
     values = (values - centre) / scale
@@ -199,9 +248,9 @@ def clusters_of(
         # Means of the steps whose states are known, and any step elsewhere.
         begin = values[rng.choice(len(values), n_states)]
         for state, own in known:
-            begin[state] = ((own - centre) / scale).mean(axis=0)
+            begin[state] = ((np.clip(own, *ends) - centre) / scale).mean(axis=0)
     found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(values)
-    return Clusters(centre, scale, found)
+    return Clusters(ends, centre, scale, found)
 
 
 def _clusters(problem: NumericProblem, rng: np.random.Generator) -> Clusters:
@@ -213,7 +262,7 @@ def _clusters(problem: NumericProblem, rng: np.random.Generator) -> Clusters:
             own = values_at(problem.observations, np.flatnonzero(problem.known == state))
             known.append((state, own))
     values = values_at(problem.observations, steps)
-    return clusters_of(values, problem.cells.n_emitting, rng, known)
+    return clusters_of(values, problem.family, rng, known)
 
 
 def values_at(observations: Any, steps: np.ndarray) -> np.ndarray:

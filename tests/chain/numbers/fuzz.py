@@ -22,6 +22,7 @@ from sklearn_cvb.emissions import (
     NegativeBinomial,
     Poisson,
     Regression,
+    StudentT,
     VonMises,
     ZeroInflated,
 )
@@ -29,9 +30,11 @@ from sklearn_cvb.emissions import (
 _KINDS = [
     *("full", "tied", "diag", "spherical", "bernoulli", "poisson", "categorical", "mixed"),
     *("gamma", "exponential", "negative binomial", "multinomial", "von mises", "gamma shapes"),
-    *("mixture", "zero inflated", "regression", "autoregression"),
+    *("mixture", "zero inflated", "regression", "autoregression", "student"),
 ]
-_REAL = ("full", "tied", "diag", "spherical", "mixture", "regression", "autoregression")
+_REAL = (
+    *("full", "tied", "diag", "spherical", "mixture", "regression", "autoregression", "student"),
+)
 _UPDATES = ["sequence", "sequence", Windows(1), Windows(3), Windows(50)]
 
 
@@ -192,6 +195,9 @@ def _emission(kind, n_columns, rng):
         return ZeroInflated(inner, weight_prior=2.0 if is_given else None)
     if kind == "von mises":
         return VonMises(concentration_range=(0.1, 1e5)) if is_given else VonMises()
+    if kind == "student":
+        prior = Gaussian("diag", mean_precision_prior=0.5 if is_given else None)
+        return StudentT(float(rng.choice([0.5, 4.0, 1e3])), prior)
     if kind == "exponential":
         return Exponential(rate_prior=0.3 if is_given else None)
     if kind == "negative binomial":

@@ -15,6 +15,7 @@ from sklearn_cvb.emissions import (
     NegativeBinomial,
     Poisson,
     Regression,
+    StudentT,
     VonMises,
     ZeroInflated,
 )
@@ -30,6 +31,7 @@ EMISSIONS = {
     "negative binomial": NegativeBinomial(size=3),
     "von mises": VonMises(concentration_range=(0.1, 100.0)),
     "mixture": Mixture(Gaussian("diag")),
+    "student": StudentT(3.0),
     "zeros": ZeroInflated(Poisson()),
     "multinomial": Multinomial(),
     "categorical": Categorical(n_categories=3),
@@ -66,7 +68,7 @@ def numbers(kind, lengths, missing="", seed=0, topology="full"):
     series = []
     for length in lengths:
         state = (np.arange(length) + rng.integers(4)) // 2 % 2
-        if kind in ("full", "tied", "diag", "spherical", "mixture"):
+        if kind in ("full", "tied", "diag", "spherical", "mixture", "student"):
             x = rng.normal(size=(length, 2)) @ np.array([[1.0, 0.4], [0.0, 0.7]])
             x = x + state[:, None] * [2.0, -1.0]
         elif kind == "bernoulli":

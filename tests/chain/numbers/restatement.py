@@ -8,10 +8,12 @@ import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 from scipy.special import digamma, gammaln, logsumexp
 
 from sklearn_cvb import Transitions
 from sklearn_cvb.emissions.mixtures import MixtureFamily
+from sklearn_cvb.emissions.student import StudentColumns
 from sklearn_cvb.reading.moments import moments_of
 
 
@@ -171,8 +173,8 @@ def counts_of(setting, posteriors, pairs, scores=None):
             if setting.has_end:
                 transition[:, n] += q[-1]
         statistics = statistics + statistics_of(setting.family, x, q, scores)
-    if scores is None and isinstance(setting.family, MixtureFamily):
-        # Where a fit starts, components of mixtures are told by all series together.
+    if scores is None and isinstance(setting.family, (MixtureFamily, StudentColumns)):
+        # Where a fit starts, all series together tell components of mixtures, and factors.
         lengths = [sum(map(len, setting.series))]
         statistics = first_statistics(setting.family, setting.series, posteriors, lengths)[0]
     return Counts(start, transition, statistics)
@@ -328,7 +330,7 @@ def cvb_sweeps(setting, init, n_sweeps, block_length=None):
     pairs = first_pairs(setting, posteriors)
     units = units_of(setting, block_length)
     statistics = {}
-    if isinstance(setting.family, MixtureFamily):
+    if isinstance(setting.family, (MixtureFamily, StudentColumns)):
         for group in groups_of(setting):
             of = [u for i, u in enumerate(units) if (i if setting.is_tied else u.series) in group]
             cuts = [(setting.series, u) for u in of], [(posteriors, u) for u in of]
@@ -455,6 +457,10 @@ def log_joints(setting):
 def log_evidence_given(setting, posteriors):
     """log p(x | z), parameters integrated out, and components summed over where there are some."""
     family = setting.family
+    if isinstance(family, StudentColumns):
+        table, posterior = np.concatenate(setting.series), np.concatenate(posteriors)
+        pairs = itertools.product(range(table.shape[1]), posterior.T > 0.5)
+        return sum(student_evidence(family, table[own, d], d) for d, own in pairs)
     if not isinstance(family, MixtureFamily):
         each = zip(setting.series, posteriors, strict=True)
         return family.log_evidence(sum(statistics_of(family, x, q) for x, q in each))
@@ -481,3 +487,19 @@ def log_polya(counts, prior):
 def log_evidence(setting):
     """log p(x), by all paths."""
     return float(logsumexp(log_joints(setting)[1]))
+
+
+def student_evidence(family, x, d):
+    """log p(x) of some values of a column with the same state, on a grid of parameters."""
+    prior, units = family.prior, family.units
+    eta, z = np.linspace(-14.0, 6.0, 81)[:, None], np.linspace(-7.0, 7.0, 351)
+    shape, rate = 0.5 * prior.degrees_of_freedom, 0.5 * prior.scale[d]
+    # Log precisions, and means in their own prior deviations.
+    logs = shape * np.log(rate) - gammaln(shape) + shape * eta - rate * np.exp(eta)
+    logs = logs - 0.5 * z**2 - 0.5 * np.log(2.0 * np.pi)
+    scale = np.exp(-0.5 * eta)
+    means = prior.mean[d] + z * scale / np.sqrt(prior.mean_precision)
+    for value in (x[~np.isnan(x)] - units.centre[d]) / units.scale[d]:
+        logs = logs + stats.t.logpdf((value - means) / scale, family.degrees)
+        logs = logs - np.log(scale * units.scale[d])
+    return logsumexp(logs) + np.log((eta[1] - eta[0]) * (z[1] - z[0])).item()
