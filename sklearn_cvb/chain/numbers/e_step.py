@@ -291,8 +291,10 @@ def pass_over(
     """Forward and backward over the sequences from `first` to `last`, into `found`."""
     last = len(starts) - 1 if last is None else last
     begin, end = starts[first], starts[last]
-    *inside, own = some_stretches(stretches, begin, end)
-    inside = weights[begin:end], starts[first : last + 1] - begin, *inside
+    some, own = stretches, slice(None)
+    if end - begin < len(weights):
+        *some, own = some_stretches(stretches, begin, end)
+    inside = weights[begin:end], starts[first : last + 1] - begin, *some
     posterior, log_z = found.posterior[begin:end], found.log_z[first:last]
     scale, transition = np.empty(end - begin), chain.transition[own]
     room = room_for_steps(weights.shape[1])

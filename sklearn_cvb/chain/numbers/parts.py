@@ -213,7 +213,7 @@ class NumbersInParts:
 
     is_in_parts = True
     any_choice = True
-    known = None
+    known = context_column = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
     def __init__(self, laid_out: LaidOut, facts: list[PartSummary], source: Source) -> None:

@@ -16,6 +16,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.numbers.e_step import Chain, given_logs, infer, one_table, stretches_of
 from sklearn_cvb.emissions import Categorical
+from sklearn_cvb.metrics import relabel
 
 KINDS = [EMHMM, VBHMM, CVBHMM, GibbsHMM]
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -50,6 +51,9 @@ def test_two_tables_are_found_and_drawn_from(kind):
     X = days_and_nights()
     model = fitted(kind, X)
     np.testing.assert_allclose(of_means(model), STEPS, atol=0.06)
+    other = relabel(model, [1, 0])
+    np.testing.assert_array_equal(other.transmat_, model.transmat_[:, ::-1, ::-1])
+    assert other.score(X) == pytest.approx(model.score(X), rel=1e-12)
     assert model.n_columns_ == 1
     assert model.n_features_in_ == 2
     drawn, states = model.sample(contexts=[x[:, 1] for x in X] * 4, random_state=0)
