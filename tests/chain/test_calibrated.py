@@ -4,6 +4,7 @@ import itertools
 import sys
 import types
 import warnings
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -212,15 +213,20 @@ def test_sweeps_of_short_runs_leave_the_posterior_as_it_is(name):
     _, model, _, prior = bound(name)
     size = prior.start.size + prior.transition.size + prior.emission.size
     ones = model.weights_at(np.ones(size))
-    exact, paths = {}, [counts for counts, _ in all_paths(model, ones)]
-    for joint in itertools.product(*paths):
-        total = sum(joint)
-        chance = np.exp(model.log_evidence(split(model, total), prior, None))
-        key = tuple(total.astype(int).tolist())
-        exact[key] = exact.get(key, 0.0) + chance
+    paths = [counts.astype(int) for counts, _ in all_paths(model, ones)]
+    # In how many ways all sequences together have these counts.
+    ways = Counter({(0,) * size: 1})
+    for own in paths:
+        before, ways = ways, Counter()
+        for (total, n), counts in itertools.product(before.items(), own):
+            ways[tuple((total + counts).tolist())] += n
+    exact = {
+        key: n * np.exp(model.log_evidence(split(model, np.array(key, float)), prior, None))
+        for key, n in ways.items()
+    }
     mass = sum(exact.values())
     rng, seen, n_sweeps = np.random.default_rng(0), {}, 30_000
-    counts = split(model, sum(one[0] for one in paths))
+    counts = split(model, sum(one[0] for one in paths).astype(float))
     for _ in range(n_sweeps):
         drawn = model.draw_structures(model.draw_parameters(counts, prior, rng), rng)
         counts = drawn.counts

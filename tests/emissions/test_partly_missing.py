@@ -121,7 +121,7 @@ def test_objectives_never_fall(kind, covariance_type):
 def test_em_stands_at_a_maximum():
     """No small change of a mean or a covariance makes what is observed more likely."""
     gaps, _ = with_gaps(120)
-    model = learned(EMHMM, "full", [gaps], max_iter=2000)
+    model = learned(EMHMM, "full", [gaps], max_iter=500)
     numeric = model._learned.more.numeric
     family, best = numeric.family, numeric.point
     rng = np.random.default_rng(0)

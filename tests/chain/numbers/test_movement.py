@@ -37,22 +37,27 @@ def tracks(data_folder, name, unit):
 
 
 def log_likelihood(parameters, series):
-    """By the forward algorithm, in plain words; logs of shapes, means and concentrations."""
+    """By the forward algorithm; logs of shapes, means and concentrations."""
     shapes, means, concentrations = np.exp(parameters[:6]).reshape(3, 2)
-    stay = 1 / (1 + np.exp(-parameters[8:11]))
-    steps = np.array([[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]])
+    stay = (1 / (1 + np.exp(-parameters[8:11]))).tolist()
+    steps = [[stay[0], 1 - stay[0]], [1 - stay[1], stay[1]]]
     total = 0.0
     for own in series:
         logs = stats.gamma.logpdf(own["step"].to_numpy()[:, None], shapes, scale=means / shapes)
         off = own["angle"].to_numpy()[:, None] - parameters[6:8]
         turns = stats.vonmises.logpdf(off, concentrations)
         densities = np.exp(logs + np.nan_to_num(turns))
-        message = np.array([stay[2], 1 - stay[2]])
-        for t, density in enumerate(densities):
-            message = (message @ steps if t else message) * density
-            scale = message.sum()
-            total += np.log(scale)
-            message /= scale
+        first, second = np.array([stay[2], 1 - stay[2]]) * densities[0]
+        scales = [first + second]
+        # Plain numbers: arrays of two would take ten times as long.
+        for one, other in densities[1:].tolist():
+            first, second = first / scales[-1], second / scales[-1]
+            first, second = (
+                (first * steps[0][0] + second * steps[1][0]) * one,
+                (first * steps[0][1] + second * steps[1][1]) * other,
+            )
+            scales.append(first + second)
+        total += np.log(scales).sum()
     return total
 
 
