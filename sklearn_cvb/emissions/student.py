@@ -68,10 +68,10 @@ class StudentT(Emission):
     sampling are exact in the factors of the precision that make a normal distribution a Student's
     t; Gibbs sampling draws them, and its `objective_` is of steps, states and factors. CVB, and all
     predictive densities, integrate them numerically, with less than 1e-6 nats of error a value up
-    to 300 scales from the location, and 1e-5 up to 1,000. Missing values are left out of a step exactly. The mean of a
-    forecast is that of locations. Default priors, and `reg_covar`, follow the variances of the
-    columns, which outliers widen: where a few values are thousands of times as large as the rest,
-    such as codes of missing values, make them NaN or give a prior.
+    to 300 scales from the location, and 1e-5 up to 1,000. Missing values are left out of a step
+    exactly. The mean of a forecast is that of locations. Default priors, and `reg_covar`, follow
+    the variances of the columns, which outliers widen: where a few values are thousands of times as
+    large as the rest, such as codes of missing values, make them NaN or give a prior.
 
     Examples
     --------
