@@ -133,6 +133,14 @@ def test_fits_are_the_same_again_and_pickled():
     assert "random_state=3" in repr(first)
 
 
+@pytest.mark.parametrize("n_clusters", [2, 4])
+def test_sequences_that_are_all_alike_have_clusters_too(n_clusters):
+    alike = [list("abab")] * 4
+    model = HMMMixture(VBHMM(2), n_components=n_clusters, n_init=1, random_state=0).fit(alike)
+    np.testing.assert_allclose(model.predict_proba(alike).sum(axis=1), 1.0)
+    assert len(set(model.labels_)) == 1
+
+
 def test_what_a_cluster_lacks_and_cannot_be_is_told():
     with pytest.raises(TypeError, match="an EMHMM, VBHMM, CVBHMM or GibbsHMM, got CVBHMMTagger"):
         HMMMixture(CVBHMMTagger({"a": ["A"]})).fit([["a"], ["a"]])

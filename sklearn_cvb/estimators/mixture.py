@@ -312,21 +312,28 @@ def _parted(
     model: Any, X: Any, clusters: np.ndarray, n_clusters: int, rng: np.random.RandomState
 ) -> tuple[list[Any], np.ndarray]:
     """A model of each cluster, and clusters of sequences that these explain best."""
+    # Sequences that are all alike are one cluster to k-means.
+    clusters = _filled(clusters, np.arange(len(clusters)), n_clusters)
     for _ in range(_ROUNDS):
-        models = [
-            briefly_fitted(model, taken(X, np.flatnonzero(clusters == c)), rng)
-            for c in range(n_clusters)
-        ]
+        members = [taken(X, np.flatnonzero(clusters == c)) for c in range(n_clusters)]
+        models = [briefly_fitted(model, own, rng) for own in members]
         if n_clusters == 1:
             break
         shares = np.bincount(clusters, minlength=n_clusters) / len(X)
         scores = np.stack([one.score_samples(X) for one in models], axis=1) + np.log(shares)
-        better = scores.argmax(axis=1)
         # A cluster that nothing is left of begins anew at the sequence that is explained worst.
-        worst = iter(np.argsort(scores.max(axis=1)))
-        for c in np.flatnonzero(np.bincount(better, minlength=n_clusters) == 0):
-            better[next(worst)] = c
+        better = _filled(scores.argmax(axis=1), np.argsort(scores.max(axis=1)), n_clusters)
         if (better == clusters).all():
             break
         clusters = better
     return models, clusters
+
+
+def _filled(clusters: np.ndarray, order: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Clusters none of which is empty: the first sequences in this order that others spare move."""
+    clusters, sizes = clusters.copy(), np.bincount(clusters, minlength=n_clusters)
+    for c in np.flatnonzero(sizes == 0):
+        row = next(row for row in order if sizes[clusters[row]] > 1)
+        sizes[clusters[row]] -= 1
+        clusters[row], sizes[c] = c, 1
+    return clusters
