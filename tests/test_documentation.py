@@ -64,10 +64,11 @@ def test_what_a_page_refers_to_exists(page):
 def test_every_published_experiment_has_a_page():
     from benchmarks.published.__main__ import experiments
 
+    pages = [FOLDER / "published" / name for name in ("index.rst", "appendix.rst")]
     listed = re.findall(
-        r"^   (\w+)$", (FOLDER / "published" / "index.rst").read_text("utf-8"), re.M
+        r"^   (\w+)$", "\n".join(page.read_text("utf-8") for page in pages), re.M
     )
-    assert sorted(listed) == sorted(experiments())
+    assert sorted(listed) == sorted([*experiments(), "appendix"])
 
 
 def test_files_and_commands_of_the_guide_for_contributors_exist():
