@@ -65,9 +65,7 @@ def test_every_published_experiment_has_a_page():
     from benchmarks.published.__main__ import experiments
 
     pages = [FOLDER / "published" / name for name in ("index.rst", "appendix.rst")]
-    listed = re.findall(
-        r"^   (\w+)$", "\n".join(page.read_text("utf-8") for page in pages), re.M
-    )
+    listed = re.findall(r"^   (\w+)$", "\n".join(page.read_text("utf-8") for page in pages), re.M)
     assert sorted(listed) == sorted([*experiments(), "appendix"])
 
 
