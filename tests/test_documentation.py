@@ -61,6 +61,21 @@ def test_what_a_page_refers_to_exists(page):
             value = getattr(value, part)
 
 
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("install", ["install"]),
+        ("which_class", ["which class", "sensor", "clickstream", "change point", "anomal"]),
+        ("how_to/data_frames", ["pandas"]),
+    ],
+)
+def test_what_newcomers_search_for_stands_in_a_heading(page, words):
+    """The site's search ranks headings first."""
+    text = (FOLDER / f"{page}.rst").read_text(encoding="utf-8")
+    headings = re.findall(r"^(.+)\n(?:=+|-+)$", text, re.M)
+    assert all(word in " ".join(headings).lower() for word in words)
+
+
 def test_every_published_experiment_has_a_page():
     from benchmarks.published.__main__ import experiments
 
