@@ -62,6 +62,13 @@ def test_what_a_page_refers_to_exists(page):
 
 
 @pytest.mark.parametrize(
+    "page", ["hmm", "taggers", "starts_and_priors", "transitions", "scores", "batches"]
+)
+def test_guides_to_chains_are_short(page):
+    assert len((FOLDER / f"{page}.rst").read_text(encoding="utf-8").split()) <= 1500
+
+
+@pytest.mark.parametrize(
     ("page", "words"),
     [
         ("install", ["install"]),
