@@ -17,7 +17,7 @@ def update(page, results):
     _, after = rest.split(END)
     text = f"{before}{BEGIN}\n\n{figures(results)}\n{END}{after}"
     page.write_text(text, encoding="utf-8")
-    write_tables("performance", tables(results), page.parent / "tables")
+    write_tables("performance", tables(results, with_targets=False), page.parent / "tables")
     folder = page.parent / "images"
     folder.mkdir(exist_ok=True)
     for name, curve in results["curves"].items():
@@ -25,27 +25,13 @@ def update(page, results):
 
 
 def figures(results):
-    """Machine, tables, what is not reached, and notes, in reStructuredText."""
+    """Machine, tables and notes, in reStructuredText: figures, and no targets."""
     day = results["date"].split("T")[0]
     parts = [
         "\n".join(f"- {line}" for line in (f"measured on {day}", *introduction(results))),
         ".. include:: tables/performance.rst",
-        missed(results),
         "What to know about the rows:",
         "\n".join(f"- {row['title']}: {row['note']}." for row in results["rows"] if row["note"]),
         "\n".join(f"- {line}." for line in results["left_out"]),
     ]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
-
-
-def missed(results):
-    """A sentence that names the rows that are not where they must be."""
-    judged = [row for row in results["rows"] if row["must_reached"] is not None]
-    titles = [row["title"] for row in judged if not row["must_reached"]]
-    n_goals = sum(bool(row["goal_reached"]) for row in judged)  # None: there is no goal
-    start = (
-        f"Of {len(judged)} targets {len(judged) - len(titles)} are reached, {n_goals} to the goal"
-    )
-    if not titles:
-        return f"{start}."
-    return f"{start}. Not reached: {'; '.join(titles)}."

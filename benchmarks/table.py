@@ -148,10 +148,11 @@ def _line(texts):
     return "| " + " | ".join(texts) + " |"
 
 
-def tables(results):
-    """A table of sweeps, and those of first fits, by name."""
-    found = {"sweeps": Table(_HEADINGS, [])}
-    found |= {folder: Table(headings, []) for folder, headings in _FOLDERS.items()}
+def tables(results, with_targets=True):
+    """A table of sweeps, and those of first fits, by name, with targets or without."""
+    kept = None if with_targets else -len(_BOUNDS)
+    found = {"sweeps": Table(_HEADINGS[:kept], [])}
+    found |= {folder: Table(headings[:kept], []) for folder, headings in _FOLDERS.items()}
     for row in results["rows"]:
-        found[_folder(row) or "sweeps"].rows.append(cells(row))
+        found[_folder(row) or "sweeps"].rows.append(cells(row)[:kept])
     return found

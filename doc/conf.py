@@ -65,8 +65,9 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_theme_options["logo"]["image_dark"] = html_theme_options["logo"]["image_light"]
-# The front page has its doors in place of a list of sections; others stand alone.
-ALONE = ["index", "search", "genindex", "performance", "glossary", "changes", "architecture"]
+# The front page has guides in place of a list of sections; others stand alone.
+ALONE = ["index", "search", "genindex", "install", "which_class", "performance", "glossary"]
+ALONE += ["contributors", "architecture", "why_it_is_fast", "changes"]
 html_sidebars = {page: [] for page in ALONE}
 
 # Code is copied without prompts and without what it prints.

@@ -61,13 +61,34 @@ def test_what_a_page_refers_to_exists(page):
             value = getattr(value, part)
 
 
+@pytest.mark.parametrize(
+    "page", ["hmm", "taggers", "starts_and_priors", "transitions", "scores", "batches"]
+)
+def test_guides_to_chains_are_short(page):
+    assert len((FOLDER / f"{page}.rst").read_text(encoding="utf-8").split()) <= 1500
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("install", ["install"]),
+        ("which_class", ["which class", "sensor", "clickstream", "change point", "anomal"]),
+        ("how_to/data_frames", ["pandas"]),
+    ],
+)
+def test_what_newcomers_search_for_stands_in_a_heading(page, words):
+    """The site's search ranks headings first."""
+    text = (FOLDER / f"{page}.rst").read_text(encoding="utf-8")
+    headings = re.findall(r"^(.+)\n(?:=+|-+)$", text, re.M)
+    assert all(word in " ".join(headings).lower() for word in words)
+
+
 def test_every_published_experiment_has_a_page():
     from benchmarks.published.__main__ import experiments
 
-    listed = re.findall(
-        r"^   (\w+)$", (FOLDER / "published" / "index.rst").read_text("utf-8"), re.M
-    )
-    assert sorted(listed) == sorted(experiments())
+    pages = [FOLDER / "published" / name for name in ("index.rst", "appendix.rst")]
+    listed = re.findall(r"^   (\w+)$", "\n".join(page.read_text("utf-8") for page in pages), re.M)
+    assert sorted(listed) == sorted([*experiments(), "appendix"])
 
 
 def test_files_and_commands_of_the_guide_for_contributors_exist():

@@ -34,6 +34,14 @@ def test_python_blocks_print_what_follows_them(capsys):
     assert n_run >= 1
 
 
+def test_it_is_short_and_its_links_lead_somewhere():
+    text = README.read_text(encoding="utf-8")
+    assert len(text.split()) <= 900
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert links
+    assert all((README.parent / link).is_file() for link in links)
+
+
 def test_options_of_the_main_job_exist():
     from sklearn_cvb.__main__ import main
 

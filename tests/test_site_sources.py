@@ -62,9 +62,10 @@ def test_the_figure_of_the_front_page_is_that_of_the_readme():
 def test_versions_to_cite_are_that_of_the_package():
     version = sklearn_cvb.__version__
     assert re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.M)[1] == version
-    front = (DOC / "index.rst").read_text("utf-8")
-    assert f"version = {{{version}}}" in front
-    assert f"sklearn_cvb-{version}-py3" in front
+    assert f"version = {{{version}}}" in (DOC / "index.rst").read_text("utf-8")
+    for page in ("index", "install", "how_to/start_in_a_container"):
+        wheels = re.findall(r"sklearn_cvb-(\S+)-py3", (DOC / f"{page}.rst").read_text("utf-8"))
+        assert set(wheels) == {version}, page
 
 
 @pytest.mark.parametrize("path", sorted((DOC / "_inventories").iterdir()), ids=lambda p: p.name)

@@ -293,7 +293,7 @@ def test_tokens_may_come_from_anything_that_has_an_order():
 
 def test_the_page_of_the_documentation_is_of_its_example():
     """`SKLEARN_CVB_PICTURES=1` writes it anew."""
-    page = (DOC / "hmm.rst").read_text(encoding="utf-8")
+    page = (DOC / "scores.rst").read_text(encoding="utf-8")
     heading = page.index("A tagged sentence to look at\n---")
     begin, end = page.index(">>> ", heading), page.index(".. raw:: html", heading)
     names = {}

@@ -160,6 +160,6 @@ stored = pickle.dumps(labelled)
 print(pickle.loads(stored).predict([["she", "can", "fish"]])[0].tolist())
 
 # %%
-# Where to go from here: :doc:`/hmm` is the guide to the models, :doc:`/published/noise` shows what
+# Where to go from here: :doc:`/taggers` is the guide to taggers, :doc:`/published/noise` shows what
 # slips in a word list cost on real text, and the examples of :doc:`/auto_examples/index` show one
 # thing each.

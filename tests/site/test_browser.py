@@ -9,6 +9,8 @@ PAGES = [
     "index",
     "user_guide",
     "hmm",
+    "taggers",
+    "scores",
     "coming_from_hmmlearn",
     "theory/cvb",
     "theory/leaving_out",
