@@ -9,7 +9,17 @@ from benchmarks.measurement import Measurement, Row
 from benchmarks.models import Sweep
 from benchmarks.timing import interleaved
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM
-from sklearn_cvb.emissions import AutoRegressive, Gaussian, Regression
+from sklearn_cvb.emissions import (
+    AutoRegressive,
+    Gamma,
+    Gaussian,
+    Mixture,
+    NegativeBinomial,
+    Poisson,
+    Regression,
+    StudentT,
+    VonMises,
+)
 
 N_STATES, _N_COLUMNS = 8, 4
 # Sequences and their length: 100,000 steps each.
@@ -18,10 +28,16 @@ _QUICK = 50
 # A state stays with this probability.
 _STAYS = 0.8
 _ALGORITHMS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
-# What is measured beside Gaussians with independent columns.
+# What is measured beside Gaussians with independent columns, and what it makes of the same series.
 _OTHERS = {
-    "regression of two columns on two": Regression([0, 1]),
-    "autoregression of order 1": AutoRegressive(1),
+    "regression of two columns on two": (Regression([0, 1]), np.positive),
+    "autoregression of order 1": (AutoRegressive(1), np.positive),
+    "Student's t": (StudentT(), np.positive),
+    "Poisson": (Poisson(), lambda x: np.floor(np.exp(0.5 * x))),
+    "negative binomial": (NegativeBinomial(size=3.0), lambda x: np.floor(np.exp(0.5 * x))),
+    "Gamma": (Gamma(shape=2.0), np.exp),
+    "von Mises": (VonMises(), lambda x: np.angle(np.exp(1j * x))),
+    "mixture of two Gaussian diag": (Mixture(Gaussian("diag"), n_components=2), np.positive),
 }
 
 
@@ -119,12 +135,13 @@ def against_em(algorithm, covariance_type, shape):
     return measure
 
 
-def against_gaussians(algorithm, emission, shape):
+def against_gaussians(algorithm, emission, of_series, shape):
     """A row that compares a sweep with one of Gaussian states, columns independent."""
 
     def measure(settings):
         X = series(_sized(shape, settings))
-        sides = [_sweep(algorithm, own, X) for own in (emission, "diag")]
+        ours = _sweep(algorithm, emission, [of_series(x) for x in X])
+        sides = ours, _sweep(algorithm, "diag", X)
         return _compared(*sides, sum(map(len, X)), settings, False)
 
     return measure
@@ -166,11 +183,12 @@ def rows():
         None,
         needs="dynamax",
     )
-    for kind, emission in _OTHERS.items():
+    for kind, (emission, of_series) in _OTHERS.items():
         for algorithm in _ALGORITHMS:
-            found[f"{kind.split()[0]}-{algorithm.lower()}"] = Row(
+            word = kind.split()[0].strip("'s").lower()
+            found[f"{word}-{algorithm.lower()}"] = Row(
                 f"{algorithm}, {N_STATES} states, {kind}, {words['series']}, against Gaussian diag",
-                against_gaussians(algorithm, emission, ONE_SERIES),
+                against_gaussians(algorithm, emission, of_series, ONE_SERIES),
                 False,
                 None,
                 None,

@@ -83,7 +83,7 @@ class States(Parameters):
     startprob_, transmat_, emissionprob_ : ndarray
         Posterior means, shapes (n_components,), (n_components, n_components) and
         (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol. With contexts
-        (see `Transitions`) transmat_ has a table for each, on its first axis.
+        (see `Transitions`) `transmat_` has a table for each, on its first axis.
     endprob_ : ndarray of shape (n_components,)
         Probability that a sequence ends after each state. Only where ends are events (see
         `Transitions`): the rows of `transmat_` then sum to 1 minus it.
