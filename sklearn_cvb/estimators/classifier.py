@@ -142,15 +142,9 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
                 f"sequences have {widths[0]} columns in class {names[0]!r}, but others in another: "
                 f"{dict(zip(names, widths, strict=True))}"
             )
-        columns = ("n_features_in_", "feature_names_in_")
-        attributes = {
-            name: getattr(models[0], name) for name in columns if hasattr(models[0], name)
-        }
-        for name in columns:
-            self.__dict__.pop(name, None)
-        # All at once: whoever predicts meanwhile has one fit.
-        self.__dict__.update(
-            attributes,
+        leave(
+            self,
+            models[0],
             estimators_=models,
             classes_=classes,
             class_count_=counts,
@@ -291,6 +285,15 @@ def knowing_all(estimator: Any, X: Any) -> Any:
         types = reading.types_of(sequences.tokens, sequences.starts)
         model.set_params(**{name: types})
     return model
+
+
+def leave(estimator: Any, like: Any, **attributes: Any) -> None:
+    """Set what a fit leaves, and the columns of a model: all at once, for whoever predicts."""
+    columns = ("n_features_in_", "feature_names_in_")
+    for name in columns:
+        estimator.__dict__.pop(name, None)
+    own = {name: getattr(like, name) for name in columns if hasattr(like, name)}
+    estimator.__dict__.update(own, **attributes)
 
 
 def as_collection(X: Any) -> Any:

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.lattice import topology_of
-from sklearn_cvb.estimators.classifier import as_collection, knowing_all, taken
+from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, taken
 from sklearn_cvb.estimators.hmm import BaseHMM
 from sklearn_cvb.estimators.parameters import Count, Parameters
 from sklearn_cvb.estimators.saving import Saved
@@ -111,7 +111,7 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
             raise ValueError(f"n_components={self.n_components} clusters of {len(X)} sequences")
         model = self._checked(knowing_all(self.estimator, X))
         rng = check_random_state(self.random_state)
-        described = None if self.n_components == 1 else [_described(model, X, rng)]
+        described = None if self.n_components == 1 else _described(model, X, rng)
         best: Any = None
         for _ in range(self.n_init):
             whole = self._whole(model, X, described, rng)
@@ -122,12 +122,9 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
         weights = start.sum(axis=1)
         n = start.shape[1]
         blocks = best.transmat_.reshape(self.n_components, n, self.n_components, n)
-        columns = ("n_features_in_", "feature_names_in_")
-        for name in columns:
-            self.__dict__.pop(name, None)
-        # All at once: whoever predicts meanwhile has one fit.
-        self.__dict__.update(
-            {name: getattr(best, name) for name in columns if hasattr(best, name)},
+        leave(
+            self,
+            best,
             labels_=shares.argmax(axis=1),
             weights_=weights,
             startprob_=start / weights[:, None],
@@ -166,13 +163,15 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
             model.set_params(update="parameter")
         return model
 
-    def _whole(self, model: Any, X: Any, described: Any, rng: np.random.RandomState) -> Any:
-        """The model of blocks, fitted from one start."""
+    def _whole(
+        self, model: Any, X: Any, described: np.ndarray | None, rng: np.random.RandomState
+    ) -> Any:
+        """The model of blocks, fitted from one start: clusters by what describes sequences."""
         clusters = np.zeros(len(X), int)
         if described is not None:
             seed = int(rng.randint(2**31 - 1))
             k_means = KMeans(self.n_components, n_init=1, random_state=seed)
-            clusters = k_means.fit_predict(described[0])
+            clusters = k_means.fit_predict(described)
         models, clusters = _parted(model, X, clusters, self.n_components, rng)
         asked, n = setting_of(model, "transitions"), model.n_components
         topology = topology_of(asked.topology, n)

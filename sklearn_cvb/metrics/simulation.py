@@ -64,7 +64,8 @@ def simulated_check(
     Raises
     ------
     ValueError
-        If a statistic changes its shape.
+        If a statistic changes its shape; of `sample`, where a model draws only given more than
+        lengths, as one with contexts does.
 
     References
     ----------
