@@ -195,16 +195,21 @@ class Transitions(Setting):
         no conjugate prior, with topology "full" and without an end state.
     sticky : float, default=0.0
         Added to the concentration of staying in each state (Fox et al. 2011).
-    prior : {"dirichlet", "hdp"} or HDP, default="dirichlet"
+    prior : {"dirichlet", "hdp", "pooled"} or HDP, default="dirichlet"
         "hdp" or ``HDP(gamma=...)``: rows share weights of the states, which are learned; of
-        symbols and numbers, with topology "full"; not for EM and taggers.
+        symbols and numbers, with topology "full"; not for EM and taggers. "pooled", with
+        `contexts`: the tables of all contexts are drawn around one table, which is learned, and
+        which contexts that were not in fit have. So subjects share and differ (partial pooling);
+        `alpha` is how many transitions a row of the shared table is worth, "auto" or None to learn
+        it. Not for EM.
     contexts : int, str or None, default=None
         The column of X, by number or, of frames, by name, that tells the context of each step:
         whole numbers from 0 on, or labels in frames. Each context has transitions of its own, and
         the step into position t takes those of the context at t; that of the first step of a
         sequence is not used, and may be missing. States emit the other columns, which emissions
         count without it. There are as many contexts as the training data show (largest number
-        plus 1, or labels). For `emission` of numbers, symbols among them as `Categorical`
+        plus 1, or labels; under "pooled" one more table, the last, for those to come). For
+        `emission` of numbers, symbols among them as `Categorical`
         columns; with topology "full", without end state, "stationary" starts and "hdp".
 
     Examples
@@ -230,7 +235,7 @@ class Transitions(Setting):
         "start_alpha": [Interval(Real, 0, LARGEST, closed="both"), None],
         "start": [StrOptions({"free", "stationary"})],
         "sticky": [Interval(Real, 0, LARGEST, closed="both")],
-        "prior": [StrOptions({"dirichlet", "hdp"}), HDP],
+        "prior": [StrOptions({"dirichlet", "hdp", "pooled"}), HDP],
         "contexts": [Interval(Integral, 0, None, closed="left"), str, None],
     }
     _plain: ClassVar[str] = "topology"

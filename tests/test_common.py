@@ -615,6 +615,8 @@ def test_fitted_attributes_are_documented(kind):
         models.append(quick(kind, emission=Gamma(shape=None)).fit(numbers + 1.0))
     if kind in (sklearn_cvb.VBHMM, sklearn_cvb.CVBHMM, sklearn_cvb.GibbsHMM):
         models.append(quick(kind, transitions=Transitions(prior="hdp")).fit(SENTENCES))
+        pooled = Transitions(contexts=1, prior="pooled")
+        models.append(quick(kind, transitions=pooled, emission="gaussian").fit(numbers))
     found = {
         name
         for model in models

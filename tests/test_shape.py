@@ -189,7 +189,7 @@ _RETURNS = {
     ("CVBHMMTagger", "full"): (45, 18),
     ("CVBHMM", "none"): (45, 12),
     ("EMHMM", "none"): (63, 12),
-    ("GibbsHMM", "gaussian"): (76, 13),
+    ("GibbsHMM", "gaussian"): (77, 13),
     ("CVBPCFG", "given"): (41, 12),
     ("CVBDMV", "raw"): (33, 12),
     ("CVBAlignmentHMM", "raw"): (25, 12),

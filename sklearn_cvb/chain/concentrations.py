@@ -17,6 +17,9 @@ from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
 from sklearn_cvb.learning.model import State
 
+# How often the weights of pooled tables are learned anew from the same counts.
+_POOLED_STEPS = 20
+
 
 def learn(
     concentrations: Concentrations,
@@ -54,7 +57,10 @@ def learn(
     if concentrations.shared is not None:
         from sklearn_cvb.chain.shared_weights import learned_weights
 
-        after = learned_weights(concentrations, counts, surely, step)
+        # Pooled weights and their alpha hold each other back: single steps would take a thousand
+        # sweeps, in which a fit seems to have converged.
+        for _ in range(_POOLED_STEPS if concentrations.is_pooled else 1):
+            after = learned_weights(after, counts, surely, step)
     elif concentrations.learn_alpha:
         moves, tables = rows("transition", cells.n_states), []
         if cells.topology is None:

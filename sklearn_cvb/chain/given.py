@@ -253,7 +253,9 @@ def _refuse(first: Concentrations, hmm: Any, rows: dict[str, np.ndarray]) -> Non
     begins = "start" in rows or first.start_alpha is not None
     why = {
         "an HDP as prior of transitions shares out what these rows would keep": (
-            first.shared is not None and bool(rows.keys() & {"start", "transitions"})
+            first.shared is not None
+            and not first.is_pooled
+            and bool(rows.keys() & {"start", "transitions"})
         ),
         "update='token' takes steps from the mean of several rows: use update='sequence'": (
             "transitions" in rows and "update" in hmm._settings and hmm.update == "token"

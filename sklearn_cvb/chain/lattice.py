@@ -61,6 +61,7 @@ class Cells(NamedTuple):
     is_stationary: bool = False  # whether sequences begin in the stationary distribution
     n_tables: int = 1  # how many tables of transitions there are, one below the other
     has_contexts: bool = False  # whether each of them is that of a context
+    has_new: bool = False  # whether the last one is that of contexts which were not in fit
 
     @property
     def n_emitting(self) -> int:

@@ -103,11 +103,12 @@ class Prior(NamedTuple):
 class Concentrations(NamedTuple):
     """alpha and beta of a sweep, which of them are learned, and their Gamma priors.
 
-    `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp",
-    `gamma` their concentration, and `sticky` what is added for staying in a state (see
-    `sklearn_cvb.chain.shared_weights`). `dictionary_weight` is how much the counts that a
-    dictionary expects weigh; None without a dictionary. `given` is what is said of single rows and
-    cells (see `sklearn_cvb.chain.given`), NaN where the concentrations say it.
+    `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp", or
+    a row of them for each state under "pooled", `gamma` their concentration, and `sticky` what is
+    added for staying in a state (see `sklearn_cvb.chain.shared_weights`). `dictionary_weight` is
+    how much the counts that a dictionary expects weigh; None without a dictionary. `given` is what
+    is said of single rows and cells (see `sklearn_cvb.chain.given`), NaN where the concentrations
+    say it.
     """
 
     alpha: float
@@ -117,7 +118,7 @@ class Concentrations(NamedTuple):
     alpha_prior: tuple[float, float]
     beta_prior: tuple[float, float]
     start_alpha: float | None
-    shared: tuple[float, ...] | None = None
+    shared: tuple[Any, ...] | None = None
     gamma: float = 1.0
     learn_gamma: bool = False
     gamma_prior: tuple[float, float] = (1.0, 1.0)
@@ -130,6 +131,21 @@ class Concentrations(NamedTuple):
         """Whether any of them is learned."""
         return self.learn_alpha or self.learn_beta or self.shared is not None
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the rows of each state share weights of its own."""
+        return self.shared is not None and isinstance(self.shared[0], tuple)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Rows of weights: that of all states, or one for each."""
+        return np.atleast_2d(self.shared)  # type: ignore[arg-type]
+
+    def sharing(self, weights: np.ndarray) -> "Concentrations":
+        """The same with other weights, in rows."""
+        rows = tuple(map(tuple, weights.tolist()))
+        return self._replace(shared=rows if self.is_pooled else rows[0])
+
     def log_density(self) -> float:
         """Log density of the learned concentrations under their priors (nats)."""
         value = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
@@ -137,9 +153,10 @@ class Concentrations(NamedTuple):
         if self.shared is None:
             return value
         # Of the weights over their logs, and of gamma.
-        shared, gamma = np.array(self.shared), self.gamma
-        each = gamma / len(shared)
-        weights = gammaln(gamma) - len(shared) * gammaln(each) + each * np.log(shared).sum()
+        rows, gamma = self.weights, self.gamma
+        each = gamma / rows.shape[1]
+        constant = gammaln(gamma) - rows.shape[1] * gammaln(each)
+        weights = len(rows) * constant + each * np.log(rows).sum()
         return value + (float(weights) + log_density(gamma, self.learn_gamma, self.gamma_prior))
 
 
@@ -149,6 +166,7 @@ class Concentrations(NamedTuple):
 def prior_settings(hmm: Any, asked: Asked, dictionary_weight: float | None) -> Concentrations:
     """Those of the first sweep, as an estimator's parameters say."""
     weights, n = asked.weights, hmm.n_components
+    is_pooled = asked.transitions.prior == "pooled"
     usual = FIRST_VALUE if weights is None else 1.0
     first = Concentrations(
         first_value(usual if hmm.alpha is None else hmm.alpha),
@@ -161,6 +179,17 @@ def prior_settings(hmm: Any, asked: Asked, dictionary_weight: float | None) -> C
         sticky=float(asked.transitions.sticky),
         dictionary_weight=dictionary_weight,
     )
+    if is_pooled:
+        # How alike contexts are is for the data to tell, if it is not said.
+        learned = first.learn_alpha or hmm.alpha is None
+        start = first.start_alpha
+        return first._replace(
+            alpha=n * first.alpha if learned else first.alpha,
+            learn_alpha=learned,
+            start_alpha=FIRST_VALUE if start is None else start,
+            shared=((1.0 / n,) * n,) * n,
+            gamma=float(n),
+        )
     if weights is None:
         return first
     return first._replace(
@@ -177,6 +206,8 @@ def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, 
     """The weights of the states, where the prior has them, and how many hold many tokens."""
     if hyper.shared is None:
         return {}
+    if hyper.is_pooled:
+        return {"pooled_transmat_": hyper.weights}
     found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
     if held is not None:
         many = held >= LEAST_SHARE * held.sum()
@@ -187,7 +218,7 @@ def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, 
 def going_on(first: Concentrations, before: Concentrations) -> Concentrations:
     """The concentrations asked for now, where learned ones go on from their values `before`."""
     beta = before.beta if first.learn_beta else first.beta
-    if (first.shared is None) != (before.shared is None):
+    if np.shape(first.shared or ()) != np.shape(before.shared or ()):
         # alpha was that of a cell, and is that of a row, or the other way round.
         return first._replace(beta=beta)
     return first._replace(
@@ -210,7 +241,10 @@ def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
     if cells.topology is not None:
         start, transition = cells.topology.masked(start, transition)
         start_total, out = float(start.sum()), transition.sum(axis=1)
-    if hyper.shared is not None:
+    if hyper.is_pooled:
+        transition = alpha * np.tile(hyper.weights, (cells.n_tables, 1))
+        out = np.full(n_rows, float(alpha))
+    elif hyper.shared is not None:
         # alpha and start_alpha are totals of a row, and the end, which is no state, has as much as
         # one of K equal weights beside them.
         ends = np.full(n - len(hyper.shared), 1.0 / len(hyper.shared))

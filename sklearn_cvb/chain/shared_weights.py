@@ -5,6 +5,10 @@ states are Dirichlet(gamma / K, ...), and tend to those of a Dirichlet process f
 (Ishwaran and Zarepour 2002). States that the data do not ask for get next to no weight. The end of
 a sequence, where it is an event, is no state: it has alpha / K in each row.
 
+Pooled tables are one index more: row j of every context is Dirichlet(alpha b_j1, ..., alpha b_jK),
+so that each state j has weights of its own, which its rows in all contexts share. Start rows have a
+plain prior then.
+
 All is learned from table counts: how many of the C transitions from j to k came anew from b (Teh,
 Jordan, Beal and Blei 2006), expected by Teh, Kurihara and Welling (2007) or drawn (Gibbs). Given
 tables, row totals alone tell of alpha; how many of a state's tables came anew tells of gamma.
@@ -25,15 +29,24 @@ _SMALLEST = 1e-9
 
 
 class _Table(NamedTuple):
-    """What each row that shares the weights has: those of the states, then the start row."""
+    """What each row that shares weights has: those of the states, then the start row.
 
-    cells: np.ndarray  # (n_states + 1, n_states)
-    ends: np.ndarray  # (n_states, 1)
-    totals: np.ndarray  # (n_states + 1,)
+    Of pooled tables the rows of all contexts, one table below the other, and no start row.
+    """
+
+    cells: np.ndarray  # (n_rows, n_states)
+    ends: np.ndarray  # (n_states, 1), or none
+    totals: np.ndarray  # (n_rows,)
 
 
-def _table(counts: HMMCounts, n: int, totals: HMMCounts | None = None) -> _Table:
-    """Counts of `n` states, or how surely they are positive; totals None for their sums."""
+def _table(
+    concentrations: Concentrations, counts: HMMCounts, totals: HMMCounts | None = None
+) -> _Table:
+    """Counts, or how surely they are positive; totals None for their sums."""
+    if concentrations.is_pooled:
+        sums = counts.transition.sum(axis=1) if totals is None else totals.transition
+        return _Table(counts.transition, np.empty((0, 0)), sums)
+    n = concentrations.weights.shape[1]
     cells = np.vstack([counts.transition[:n, :n], counts.start[:n]])
     ends = counts.transition[:n, n:]
     if totals is not None:
@@ -46,44 +59,53 @@ def _table(counts: HMMCounts, n: int, totals: HMMCounts | None = None) -> _Table
 class _RowPrior(NamedTuple):
     """The prior of the rows."""
 
-    weighted: np.ndarray  # (n_states + 1, n_states) What cells have from the weights
+    weighted: np.ndarray  # (n_rows, n_states) What cells have from the weights
     table: _Table  # with `sticky` and ends
-    per_alpha: np.ndarray  # (n_states + 1,) By how much a total rises with alpha
+    per_alpha: np.ndarray  # (n_rows,) By how much a total rises with alpha
 
 
-def _prior(concentrations: Concentrations, n_ends: int) -> _RowPrior:
-    alpha, shared = concentrations.alpha, np.array(concentrations.shared)
-    n = len(shared)
-    per_alpha = np.full(n + 1, 1.0 + n_ends / n)
-    per_alpha[n] = concentrations.start_alpha is None
-    scale = np.full(n + 1, alpha)
-    if concentrations.start_alpha is not None:
-        scale[n] = concentrations.start_alpha
-    weighted = scale[:, None] * shared
+def _prior(concentrations: Concentrations, own: _Table) -> _RowPrior:
+    """That of rows with these counts."""
+    alpha, weights, n_rows = concentrations.alpha, concentrations.weights, len(own.cells)
+    scale, per_alpha, n = np.full(n_rows, alpha), np.ones(n_rows), weights.shape[1]
+    n_moves = n_rows if concentrations.is_pooled else n
+    n_ends = own.ends.shape[1]
+    per_alpha[:n_moves] += n_ends / n
+    if n_moves < n_rows and concentrations.start_alpha is not None:
+        scale[n], per_alpha[n] = concentrations.start_alpha, 0.0
+    # Row r has the weights of state r, or those of all.
+    weighted = scale[:, None] * weights[np.arange(n_rows) % len(weights)]
     cells, totals = weighted.copy(), scale.copy()
-    cells[np.arange(n), np.arange(n)] += concentrations.sticky
-    totals[:n] += concentrations.sticky + n_ends * alpha / n
-    return _RowPrior(weighted, _Table(cells, np.full((n, n_ends), alpha / n), totals), per_alpha)
+    cells[np.arange(n_moves), np.arange(n_moves) % n] += concentrations.sticky
+    totals[:n_moves] += concentrations.sticky + n_ends * alpha / n
+    return _RowPrior(weighted, _Table(cells, np.full_like(own.ends, alpha / n), totals), per_alpha)
 
 
-def _weights_from(tables: np.ndarray, gamma: float) -> np.ndarray:
-    """Weights that tables and prior expect."""
-    found = np.maximum(tables + gamma / len(tables), 0.0)
-    found = np.maximum(found / found.sum(), _SMALLEST)
-    return found / found.sum()
+def _by_weights(tables: np.ndarray, concentrations: Concentrations) -> np.ndarray:
+    """Sums over the rows that share weights, a row for each of these."""
+    summed: np.ndarray = tables.reshape(-1, *concentrations.weights.shape).sum(axis=0)
+    return summed
+
+
+def _with_weights(
+    concentrations: Concentrations, shares: np.ndarray, **changed: Any
+) -> Concentrations:
+    """With weights in proportion to these, and other changes."""
+    found = np.maximum(shares, 0.0)
+    found = np.maximum(found / found.sum(axis=1, keepdims=True), _SMALLEST)
+    return concentrations.sharing(found / found.sum(axis=1, keepdims=True))._replace(**changed)
 
 
 def learned_weights(
     concentrations: Concentrations, counts: HMMCounts, surely: Presence, step: Callable[..., Any]
 ) -> Concentrations:
     """Weights, and what else is learned of alpha and gamma, after one step from expected tables."""
-    alpha, n = concentrations.alpha, len(concentrations.shared or ())
-    own, seen = _table(counts, n), _table(surely.cells, n, surely.totals)
-    prior = _prior(concentrations, own.ends.shape[1])
+    alpha, own = concentrations.alpha, _table(concentrations, counts)
+    seen, prior = _table(concentrations, surely.cells, surely.totals), _prior(concentrations, own)
     # Of the tables in a cell those from `sticky` are none of the weights'.
     gained = dirichlet.expected_gain(own.cells, seen.cells, prior.table.cells)
     tables = prior.weighted * gained
-    target = _weights_from(tables.sum(axis=0), concentrations.gamma)
+    sums = _by_weights(tables, concentrations)
     if concentrations.learn_alpha:
         shape, rate = concentrations.alpha_prior
         ends = prior.table.ends * dirichlet.expected_gain(own.ends, seen.ends, prior.table.ends)
@@ -91,14 +113,15 @@ def learned_weights(
         lost = dirichlet.expected_gain(own.totals, seen.totals, prior.table.totals)
         loss = rate + prior.per_alpha @ lost
         alpha = float(np.clip(gain / loss, dirichlet.SMALLEST, dirichlet.LARGEST))
-    found = concentrations._replace(alpha=alpha, shared=tuple(target.tolist()))
+    expected = sums + concentrations.gamma / sums.shape[1]
+    found = _with_weights(concentrations, expected, alpha=alpha)
     if step is dirichlet.ascend:
         found = _shortened(concentrations, found, own)
     if concentrations.learn_gamma:
         # A cell has a table of the weights no more surely than tokens, or than it has tables.
         none = np.prod(1.0 - np.minimum(seen.cells, tables), axis=0)
-        sums = tables.sum(axis=0)
-        row = SymmetricRows(sums, 1.0 - none, sums.sum(keepdims=True), np.ones(1), n)
+        n, total = sums.shape[1], sums.sum(axis=1)
+        row = SymmetricRows(sums[0], 1.0 - none, total, np.ones(1), n)
         shape, rate = concentrations.gamma_prior
         # The prior of gamma / K, which every state's cell has.
         gamma = n * dirichlet.fixed_point(concentrations.gamma / n, [row], shape, rate * n)
@@ -108,7 +131,7 @@ def learned_weights(
 
 def _evidence(concentrations: Concentrations, own: _Table) -> float:
     """Log evidence of the rows' counts, and the log densities of what is learned."""
-    prior = _prior(concentrations, own.ends.shape[1]).table
+    prior = _prior(concentrations, own).table
     value = dirichlet.log_evidence(own.cells, prior.cells, own.totals, prior.totals)
     value += dirichlet.log_evidence(own.ends, prior.ends, np.zeros(0), np.zeros(0))
     return value + concentrations.log_density()
@@ -120,11 +143,9 @@ def _shortened(before: Concentrations, after: Concentrations, own: _Table) -> Co
     for _ in range(30):
         if _evidence(after, own) >= least:
             return after
-        middle = np.sqrt(np.array(after.shared) * np.array(before.shared))
-        after = after._replace(
-            alpha=math.sqrt(after.alpha * before.alpha),
-            shared=tuple((middle / middle.sum()).tolist()),
-        )
+        middle = np.sqrt(after.weights * before.weights)
+        after = after.sharing(middle / middle.sum(axis=1, keepdims=True))
+        after = after._replace(alpha=math.sqrt(after.alpha * before.alpha))
     return before
 
 
@@ -137,9 +158,8 @@ def drawn_weights(
     states (Escobar and West 1995), then the weights.
     """
     alpha, gamma = concentrations.alpha, concentrations.gamma
-    n = len(concentrations.shared or ())
-    own = _table(counts, n)
-    prior = _prior(concentrations, own.ends.shape[1])
+    own = _table(concentrations, counts)
+    prior = _prior(concentrations, own)
     # Tables on the diagonal may come from `sticky` instead.
     tables = _drawn_tables(own.cells, prior.table.cells, rng)
     tables = rng.binomial(tables, prior.weighted / prior.table.cells)
@@ -148,14 +168,14 @@ def drawn_weights(
         anew += _drawn_tables(own.ends, prior.table.ends, rng).sum()
         rows = own.totals, prior.table.totals, prior.per_alpha
         alpha = _drawn_concentration(anew, *rows, concentrations.alpha_prior, rng)
-    sums = tables.sum(axis=0)
+    sums = _by_weights(tables, concentrations)
+    n = sums.shape[1]
     if concentrations.learn_gamma:
-        anew = _drawn_tables(sums, np.full(n, gamma / n), rng).sum()
-        rows = sums.sum(keepdims=True), np.array([gamma]), np.ones(1)
+        anew = _drawn_tables(sums, np.full(sums.shape, gamma / n), rng).sum()
+        rows = sums.sum(axis=1), np.array([gamma]), np.ones(1)
         gamma = _drawn_concentration(anew, *rows, concentrations.gamma_prior, rng)
-    weights = rng.standard_gamma(sums + gamma / n)
-    weights = _weights_from(np.maximum(weights, 1e-300), 0.0)
-    return concentrations._replace(alpha=alpha, gamma=gamma, shared=tuple(weights.tolist()))
+    weights = np.maximum(rng.standard_gamma(sums + gamma / n), 1e-300)
+    return _with_weights(concentrations, weights, alpha=alpha, gamma=gamma)
 
 
 def _drawn_tables(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:

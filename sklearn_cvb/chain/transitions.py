@@ -23,12 +23,19 @@ def check_transitions(hmm: Any, transitions: Transitions, by_em: bool) -> None:
         check_stationary(transitions, by_em, vars(hmm).get("fixed"))
     if transitions.contexts is not None:
         _check_contexts(hmm, transitions)
-    if transitions.shared is None:
+    is_pooled = transitions.prior == "pooled"
+    if transitions.shared is None and not is_pooled:
         return
     if hmm._why_no_weights:
-        raise InvalidParameterError(
-            f"{type(hmm).__name__} takes no HDP as prior of transitions: {hmm._why_no_weights}"
-        )
+        prior = "prior='pooled'" if is_pooled else "HDP as prior of transitions"
+        raise InvalidParameterError(f"{type(hmm).__name__} takes no {prior}: {hmm._why_no_weights}")
+    if is_pooled:
+        if transitions.contexts is None:
+            raise InvalidParameterError(
+                "prior='pooled' is of the tables of several contexts: name the column of X that "
+                "tells them, Transitions(contexts=..., prior='pooled')"
+            )
+        return
     if not _is_full(transitions):
         raise InvalidParameterError(
             "an HDP as prior of transitions gives every state a weight wherever it is entered "

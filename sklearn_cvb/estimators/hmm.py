@@ -232,6 +232,9 @@ class Posterior(States, Emissions, Paths, Concentrations):
     n_effective_components_ : int
         Under an HDP: the number of states that hold at least one in a hundred training tokens, by
         `labels_`.
+    pooled_transmat_ : ndarray of shape (n_components, n_components)
+        Under ``Transitions(contexts=..., prior="pooled")``: the table that those of all contexts
+        are drawn around.
     """
 
 

@@ -205,6 +205,8 @@ def _renumbered(model: Any, new: list[Any]) -> Any:
     vars(changed).update(attributes, counts_=changed._learned.counts, end_counts_=more.end)
     if hasattr(model, "state_weights_"):
         changed.state_weights_ = model.state_weights_[by.rows(model.state_weights_)]
+    if hasattr(model, "pooled_transmat_"):
+        changed.pooled_transmat_ = model.pooled_transmat_[by.order][:, by.order]
     return changed
 
 

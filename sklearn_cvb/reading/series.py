@@ -33,6 +33,10 @@ _NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
 Categories = Mapping[Any, list[Any]]
 
 
+class OpenLabels(list[Any]):
+    """Labels beside which others may come, all of which have the next code."""
+
+
 class Series(NamedTuple):
     """Observations as read."""
 
@@ -193,12 +197,12 @@ def _with_codes(values: np.ndarray, name: str, columns: list[Any], of: Categorie
         for step, value in enumerate(table[:, place_in].tolist()):
             if is_missing(value):
                 continue
-            if value not in codes:
+            if value not in codes and not isinstance(labels, OpenLabels):
                 raise ValueError(
                     f"{name} holds {short_repr(value)} in column {column!r}"
                     f"{nearest(value, labels)}, which was in no sequence of fit"
                 )
-            table[step, place_in] = codes[value]
+            table[step, place_in] = codes.get(value, len(labels))
     return table
 
 

@@ -61,6 +61,20 @@ def expected_tables(counts, alpha, shared, sticky):
     return found
 
 
+def pooled(alpha, weights, **changed):
+    first = Concentrations(alpha, 0.1, False, False, (2.0, 0.5), (1.0, 1.0), 0.3)
+    rows = tuple(map(tuple, weights.tolist()))
+    return first._replace(shared=rows, gamma=float(len(rows)), **changed)
+
+
+def pooled_counts(n_tables, n_states, most, seed=0):
+    """Tables one below the other; nothing leads to the last one."""
+    rng = np.random.default_rng(seed)
+    moves = rng.integers(most, size=(n_tables * n_states, n_states)).astype(float)
+    moves[-n_states:] = 0.0
+    return HMMCounts(rng.integers(most, size=n_states).astype(float), moves, np.empty(0))
+
+
 def whole_counts(n_states, most, n_ends=0, seed=0):
     """Counts of start and transitions; the end, where there is one, has a row, too."""
     rng, size = np.random.default_rng(seed), n_states + n_ends
@@ -73,7 +87,7 @@ def whole_counts(n_states, most, n_ends=0, seed=0):
 def step(before, counts):
     """One step from whole counts."""
     ones = HMMCounts(*(np.ones_like(table) for table in counts))
-    totals = HMMCounts(np.ones(1), np.ones(len(counts.start)), np.empty(0))
+    totals = HMMCounts(np.ones(1), np.ones(len(counts.transition)), np.empty(0))
     return learned_weights(before, counts, Presence(ones, totals), dirichlet.fixed_point)
 
 
@@ -88,6 +102,64 @@ def test_a_step_takes_the_expected_number_of_tables(sticky, start_alpha, n_ends)
     tables += expected_tables(np.vstack([counts.start[:3]]), of_start, shared, 0.0)[0]
     expected = (tables + 0.3) / (tables + 0.3).sum()
     np.testing.assert_allclose(step(before, counts).shared, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("sticky", [0.0, 2.5])
+def test_pooled_rows_take_the_expected_number_of_tables(sticky):
+    """Row j of every context has tables of the weights of state j; start rows have none."""
+    counts, rows = pooled_counts(4, 3, 12), np.random.default_rng(1).dirichlet(np.ones(3), 3)
+    found = step(pooled(1.7, rows, sticky=sticky), counts)
+    expected = np.ones((3, 3))
+    for table in counts.transition.reshape(4, 3, 3):
+        for j in range(3):
+            row = np.zeros((3, 3))
+            row[j] = table[j]
+            expected[j] += expected_tables(row, 1.7, rows[j], sticky)[j]
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.weights, expected, rtol=1e-10)
+
+
+def pooled_log_evidence(counts, alpha, rows):
+    """Log evidence of whole counts given alpha and the weights, row by row."""
+    value = 0.0
+    for i, row in enumerate(counts.transition):
+        u = alpha * rows[i % len(rows)]
+        value = value + (gammaln(row + u) - gammaln(u)).sum(axis=-1) + gammaln(alpha)
+        value = value - gammaln(row.sum() + alpha)
+    return value
+
+
+def test_learned_alpha_of_pooled_rows_has_the_highest_posterior_density():
+    counts, rows = pooled_counts(5, 3, 15), np.random.default_rng(1).dirichlet(np.ones(3), 3)
+    first = pooled(1.0, rows, learn_alpha=True)
+    found = first
+    for _ in range(300):
+        found = step(found, counts)._replace(shared=first.shared)
+
+    def lost(alpha):
+        density = gamma_distribution(2.0, scale=2.0).logpdf(alpha)
+        return -pooled_log_evidence(counts, alpha, rows) - density
+
+    best = minimize_scalar(lost, bounds=(1e-3, 50.0), method="bounded", options={"xatol": 1e-9})
+    assert found.alpha == pytest.approx(best.x, rel=1e-5)
+
+
+def test_drawn_pooled_weights_follow_their_posterior():
+    """Two states, alpha given: means beside sums over a grid of each row's weight."""
+    counts, rng = pooled_counts(4, 2, 9, seed=3), np.random.default_rng(0)
+    now, draws = pooled(2.0, np.full((2, 2), 0.5)), np.empty((8_000, 2))
+    for row in draws:
+        now = drawn_weights(now, counts, rng)
+        row[:] = now.weights[:, 0]
+    grid = (np.arange(400) + 0.5) / 400
+    for state in range(2):
+        own = counts._replace(transition=counts.transition[state::2])
+        logs = [pooled_log_evidence(own, 2.0, np.array([[w, 1.0 - w]])) for w in grid]
+        shares = np.exp(np.array(logs) - max(logs))
+        mean = shares @ grid / shares.sum()
+        spread = np.sqrt(shares @ (grid - mean) ** 2 / shares.sum())
+        assert draws[:, state].mean() == pytest.approx(mean, abs=0.01)
+        assert draws[:, state].std() == pytest.approx(spread, abs=0.01)
 
 
 def log_evidence_of(counts, alpha, start_alpha, shared, sticky):

@@ -58,7 +58,7 @@ from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.dirichlet import FreeRows
-from sklearn_cvb.learning.gibbs import sampled_labels
+from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 from sklearn_cvb.reading.series import Categories
 
@@ -395,8 +395,9 @@ class NumberChain(Model):
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         kept = [one for block in state.work.kept for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
-        means = self.means(counts, state.prior, state.shares)
-        return Sampled(paths, means, tuple((one.counts, one.prior) for one in kept)), 1.0
+        return Sampled(
+            paths, mean_means(state, self), tuple((one.counts, one.prior) for one in kept)
+        ), 1.0
 
     # Going on
 

@@ -254,7 +254,12 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     corpus = apart(given, cells)
     topology = cells.topology
     if series.contexts is not None:
-        cells = cells._replace(n_tables=1 + int(series.contexts.max()), has_contexts=True)
+        n_tables, has_new = (
+            1 + int(series.contexts.max()),
+            setting_of(hmm, "transitions").prior == "pooled",
+        )
+        tables = {"n_tables": n_tables + has_new, "has_new": has_new}
+        cells = cells._replace(**tables, has_contexts=True)
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
@@ -593,4 +598,4 @@ def _series(hmm: Any, learned: Learned, X: Any) -> Series:
             f"X has columns {series.names!r}, but was fitted with {numeric.names!r}: columns must "
             "have the same names in the same order"
         )
-    return series if column is None else with_contexts(series, learned.layout.n_tables)
+    return series if column is None else with_contexts(series, learned.layout)

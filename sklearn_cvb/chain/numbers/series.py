@@ -17,6 +17,7 @@ from sklearn_cvb.reading.corpus import (
 )
 from sklearn_cvb.reading.series import (
     Categories,
+    OpenLabels,
     Series,
     attributes_of_columns,
     cautions_of_columns,
@@ -48,7 +49,10 @@ def series_to_fit(
     if is_store(X):
         series: Series = X.series()
     else:
-        series = read_series(X, checked, lambda frames: _categories(frames, emission, contexts))
+        kind = OpenLabels if setting_of(estimator, "transitions").prior == "pooled" else list
+        series = read_series(
+            X, checked, lambda frames: _categories(frames, emission, contexts, kind)
+        )
     if series.categories:
         attributes["categories_"] = {
             name: as_array(labels) for name, labels in series.categories.items()
@@ -57,7 +61,7 @@ def series_to_fit(
         attributes |= attributes_of_columns(series.table.shape[1], series.names)
     if contexts is not None:
         column = column_of_contexts(contexts, series)
-        series = with_contexts(without_contexts(series, column), None)
+        series = with_contexts(without_contexts(series, column))
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.names)
     messages += cautions_of_shape(estimator, X, series)
     n_sequences = len(series.corpus.starts) - 1
@@ -91,8 +95,8 @@ def without_contexts(series: Series, column: int) -> Series:
     return series._replace(**rest, contexts=contexts, context_column=column)
 
 
-def with_contexts(series: Series, n_contexts: int | None) -> Series:
-    """Sequences whose contexts are whole numbers from 0 on, of which there are so many.
+def with_contexts(series: Series, cells: Cells | None = None) -> Series:
+    """Sequences whose contexts are whole numbers from 0 on, of which a fit has left so many.
 
     None: as many as they tell. That of a first step, which nothing leads to, may be missing.
     """
@@ -100,7 +104,7 @@ def with_contexts(series: Series, n_contexts: int | None) -> Series:
     contexts, starts = series.contexts.copy(), series.corpus.starts
     first = contexts[starts[:-1]]
     contexts[starts[:-1]] = np.where(np.isnan(first), 0.0, first)
-    most = _MOST_CONTEXTS if n_contexts is None else n_contexts
+    most = _MOST_CONTEXTS if cells is None or cells.has_new else cells.n_tables
     wrong = np.flatnonzero(~((contexts >= 0) & (contexts < most)) | (contexts % 1 != 0))
     if len(wrong):
         step = int(wrong[0])
@@ -108,8 +112,10 @@ def with_contexts(series: Series, n_contexts: int | None) -> Series:
             f"X holds {contexts[step]:g} as a context (column {series.context_column}, "
             f"{place(step, starts)}): "
             f"contexts are whole numbers from 0 to {most - 1}"
-            + ("" if n_contexts is None else ", those that were in fit")
+            + ("" if most == _MOST_CONTEXTS else ", those that were in fit")
         )
+    if cells is not None:
+        contexts = np.minimum(contexts, cells.n_tables - 1)
     return series._replace(contexts=contexts.astype(np.int64))
 
 
@@ -174,8 +180,13 @@ class StoredObservations:
             raise _named(error, step_of(error.step), self.store.offsets) from None
 
 
-def _categories(frames: list[Any], emission: Emission, contexts: Any) -> Categories:
-    """The sorted labels of all columns that are text and may be categories, or are contexts."""
+def _categories(
+    frames: list[Any], emission: Emission, contexts: Any, kind: Callable[[Any], list[Any]]
+) -> Categories:
+    """The sorted labels of all columns that are text and may be categories, or are contexts.
+
+    Those of contexts are lists of this kind.
+    """
     names, found = list(frames[0].columns), {}
     column = names[contexts] if isinstance(contexts, int) and contexts < len(names) else contexts
     emitted = emission.categorical([name for name in names if name != column])
@@ -184,4 +195,6 @@ def _categories(frames: list[Any], emission: Emission, contexts: Any) -> Categor
         labels = {value for value in values if not is_missing(value)}
         if any(isinstance(label, str) for label in labels):
             found[name] = sorted_types(labels)
+            if name == column:
+                found[name] = kind(found[name])
     return found

@@ -74,7 +74,9 @@ def draw(index):
     if model_kind is not EMHMM:
         settings["alpha"] = [0.1, 1.0, 1e-6, "auto"][rng.integers(4)]
     if isinstance(topology, str) and topology == "full" and index % 2:
-        settings["transitions"] = Transitions(contexts=n_columns)
+        is_pooled = index % 4 == 3 and model_kind is not EMHMM
+        prior = "pooled" if is_pooled else "dirichlet"
+        settings["transitions"] = Transitions(contexts=n_columns, prior=prior)
         # Of few contexts, and of more than there are steps.
         series = [
             np.column_stack([x, rng.integers(0, [2, 300][index % 3 // 2], len(x))]) for x in series

@@ -165,6 +165,81 @@ def test_contexts_that_are_none_are_told(value, told):
         model.predict(X)
 
 
+def subjects(n_subjects, length, seed=0):
+    """A series of each subject, whose transitions are drawn around tables that all share."""
+    rng, found = np.random.default_rng(seed), []
+    for subject in range(n_subjects):
+        moves = [rng.dirichlet(12.0 * row) for row in STEPS[0]]
+        state = np.zeros(length, int)
+        for t in range(1, length):
+            state[t] = rng.random() < moves[state[t - 1]][1]
+        found.append(np.column_stack([rng.normal(4.0 * state), np.full(length, subject)]))
+    return found
+
+
+def seen(X):
+    """Transitions of each series, told by the middle between both means."""
+    found = np.zeros((len(X), 2, 2))
+    for table, x in zip(found, X, strict=True):
+        states = (x[:, 0] > 2).astype(int)
+        np.add.at(table, (states[:-1], states[1:]), 1)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_subjects_learn_from_each_other(kind):
+    """Held out, pooled tables are ahead of tables apart and of one for all; also of newcomers."""
+    whole, settings = subjects(30, 300), {"emission": "gaussian", "random_state": 0}
+    X, later, new = [x[:50] for x in whole[:20]], [x[50:] for x in whole[:20]], whole[20:]
+    pooled = kind(2, transitions=Transitions(contexts=1, prior="pooled"), **settings).fit(X)
+    apart = kind(2, transitions=Transitions(contexts=1), **settings).fit(X)
+    one = kind(2, **settings).fit([x[:, :1] for x in X])
+    without = [x[:, :1] for x in later]
+    assert pooled.score(later) > max(apart.score(later), one.score(without)) + 0.001
+    assert pooled.score(new) == pytest.approx(one.score([x[:, :1] for x in new]), abs=0.02)
+    assert pooled.transmat_.shape == (21, 2, 2)
+    # Where nothing was counted the mean of the prior is what all share; of a sampler, its last.
+    tolerance = 0.1 if kind is GibbsHMM else 1e-12
+    np.testing.assert_allclose(pooled.transmat_[-1], pooled.pooled_transmat_, atol=tolerance)
+    order = np.argsort(pooled.means_[:, 0])
+    shares = np.mean([counts / counts.sum(axis=1, keepdims=True) for counts in seen(X)], axis=0)
+    np.testing.assert_allclose(pooled.transmat_[-1][order][:, order], shares, atol=0.04)
+    other = relabel(pooled, [1, 0])
+    np.testing.assert_array_equal(other.pooled_transmat_, pooled.pooled_transmat_[::-1, ::-1])
+
+
+def test_one_pooled_context_is_a_plain_model_with_its_prior():
+    X = days_and_nights(3, 40)
+    for x in X:
+        x[:, 1] = 0.0
+    settings = {"emission": "gaussian", "random_state": 0, "tol": 0.0, "max_iter": 400}
+    transitions = Transitions(contexts=1, prior="pooled")
+    model = VBHMM(2, transitions=transitions, alpha=3.0, **settings).fit(X)
+    known = {"alpha": 3.0 * model.pooled_transmat_, "init": model.predict_proba(X)}
+    plain = VBHMM(2, transitions=Transitions(start_alpha=0.1), **settings, **known)
+    plain.fit([x[:, :1] for x in X])
+    np.testing.assert_allclose(model.transmat_[0], plain.transmat_, atol=1e-10)
+    np.testing.assert_allclose(model.transmat_[1], model.pooled_transmat_, rtol=1e-12)
+    assert model.score(X) == pytest.approx(plain.score([x[:, :1] for x in X]), abs=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_contexts_that_were_not_in_fit_have_the_shared_table(kind):
+    pandas = pytest.importorskip("pandas")
+    X = subjects(4, 40)
+    frames = [
+        pandas.DataFrame({"who": ["abcd"[i]] * len(x), "x": x[:, 0]}) for i, x in enumerate(X)
+    ]
+    settings = {"emission": "gaussian", "random_state": 0, "max_iter": 20}
+    model = kind(2, transitions=Transitions(contexts="who", prior="pooled"), **settings).fit(frames)
+    assert model.categories_["who"].tolist() == list("abcd")
+    numbers = kind(2, transitions=Transitions(contexts=1, prior="pooled"), **settings).fit(X)
+    new = frames[0].assign(who="e")
+    expected = numbers.score([np.column_stack([X[0][:, 0], np.full(40, 7.0)])])
+    assert model.score([new]) == pytest.approx(expected, rel=1e-12)
+    assert model.score([new]) != pytest.approx(model.score(frames[:1]), rel=1e-6)
+
+
 REFUSED = {
     "topology": ({"transitions": Transitions("left-right", contexts=1)}, "topology"),
     "end": ({"transitions": Transitions(end_state=True, contexts=1)}, "end_state"),
@@ -176,6 +251,8 @@ REFUSED = {
     "alpha": ({"alpha": np.ones((2, 2))}, "array as alpha"),
     "transmat": ({"init": HMMParameters(transmat=np.full((2, 2), 0.5))}, "transmat in init"),
     "fixed": ({"fixed": {"transitions": True}}, "fixed transitions"),
+    "pooled": ({"transitions": Transitions(prior="pooled")}, "several contexts"),
+    "pooled EM": ({"transitions": Transitions(prior="pooled", contexts=1)}, "EM learns no prior"),
 }
 
 
@@ -183,7 +260,7 @@ REFUSED = {
 def test_what_does_not_go_with_contexts_is_refused_by_name(case):
     settings, told = REFUSED[case]
     own = {"transitions": Transitions(contexts=1), "emission": "gaussian"} | settings
-    kind = EMHMM if case == "start" else VBHMM
+    kind = EMHMM if case in ("start", "pooled EM") else VBHMM
     with pytest.raises(ValueError, match=told):
         kind(2, **own).fit(days_and_nights(2, 9))
 
