@@ -14,6 +14,7 @@ from sklearn_cvb.emissions import (
     Gamma,
     Gaussian,
     Mixture,
+    Multinomial,
     NegativeBinomial,
     Poisson,
     Regression,
@@ -57,6 +58,12 @@ def series(shape, seed=0):
     return found
 
 
+def _of_ten_trials(x):
+    """Counts of ten trials, an outcome for each column, the likelier the larger it is."""
+    shares = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+    return np.random.default_rng(0).multinomial(10, shares)
+
+
 def _sized(shape, settings):
     n_sequences, length = shape
     return (max(1, n_sequences // _QUICK), min(length, 2000)) if settings.quick else shape
@@ -68,18 +75,12 @@ def _sweep(algorithm, emission, X):
     return Sweep(_ALGORITHMS[algorithm](N_STATES, emission=emission), X)
 
 
-def _hmmlearn(covariance_type, X):
-    """One EM iteration of hmmlearn in its fastest mode."""
-    from hmmlearn.hmm import GaussianHMM
+def _hmmlearn(name, X, **settings):
+    """One EM iteration of a class of hmmlearn in its fastest mode."""
+    from hmmlearn import hmm
 
-    model = GaussianHMM(
-        N_STATES,
-        covariance_type,
-        n_iter=1,
-        tol=-np.inf,
-        implementation="scaling",
-        random_state=0,
-    )
+    settings |= {"n_iter": 1, "tol": -np.inf, "implementation": "scaling", "random_state": 0}
+    model = getattr(hmm, name)(N_STATES, **settings)
     table, lengths = np.concatenate(X), [len(steps) for steps in X]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -101,12 +102,12 @@ def _compared(ours, peer, n_steps, settings, faster):
     return Measurement(left, right, ratios, "ns a step", f"{n_steps:,} steps of {_N_COLUMNS}")
 
 
-def against_hmmlearn(covariance_type, shape):
-    """A row that compares a sweep of EM with one of hmmlearn."""
+def against_hmmlearn(emission, shape, name, of_series=np.positive, **peer_settings):
+    """A row that compares a sweep of EM with one of a class of hmmlearn."""
 
     def measure(settings):
-        X = series(_sized(shape, settings))
-        ours, peer = _sweep("EM", covariance_type, X), _hmmlearn(covariance_type, X)
+        X = [of_series(x) for x in series(_sized(shape, settings))]
+        ours, peer = _sweep("EM", emission, X), _hmmlearn(name, X, **peer_settings)
         return _compared(ours, peer, sum(map(len, X)), settings, True)
 
     return measure
@@ -160,13 +161,31 @@ def rows():
     found = {
         f"gaussian-{kind}-{name}": Row(
             f"EM, {N_STATES} Gaussian states, {kind}, {words[name]}, against hmmlearn",
-            against_hmmlearn(kind, shapes[name]),
+            against_hmmlearn(kind, shapes[name], "GaussianHMM", covariance_type=kind),
             True,
             *limit,
             needs="hmmlearn",
         )
         for (kind, name), limit in limits.items()
     }
+    found["mixture-hmmlearn"] = Row(
+        f"EM, {N_STATES} states, mixture of two Gaussian diag, {words['series']}, against hmmlearn",
+        against_hmmlearn(
+            Mixture(Gaussian("diag"), 2), ONE_SERIES, "GMMHMM", n_mix=2, covariance_type="diag"
+        ),
+        True,
+        5,
+        None,
+        needs="hmmlearn",
+    )
+    found["multinomial-hmmlearn"] = Row(
+        f"EM, {N_STATES} states, multinomial, {words['series']}, against hmmlearn",
+        against_hmmlearn(Multinomial(), ONE_SERIES, "MultinomialHMM", _of_ten_trials),
+        True,
+        1,
+        None,
+        needs="hmmlearn",
+    )
     found["gaussian-dynamax"] = Row(
         f"EM, {N_STATES} Gaussian states, diag, {words['sentences']}, against dynamax",
         against_dynamax("diag", peers.dynamax_gaussian_iteration, SENTENCES),
