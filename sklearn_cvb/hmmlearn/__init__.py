@@ -8,7 +8,8 @@ counted for stay as they are; NaN is a missing number, where EM learns numbers; 
 millionth of their column's mean; priors of normal emissions are the same for all states; variances
 of "spherical" begin at the mean of the columns'; `sample` draws other numbers of the same
 distributions; in signatures `algorithm` and what follows it need their names. `MultinomialHMM` and
-`GMMHMM` are missing, as there are no such emissions here.
+`GMMHMM` are missing: ``EMHMM(emission=Multinomial())`` and ``EMHMM(emission=Mixture(...))`` are
+their models.
 
 These classes are no estimators in scikit-learn's sense, and not all of its `check_estimator` holds:
 `lengths` stands where `y` does, so that searches, cross-validation and pipelines cannot use them.
