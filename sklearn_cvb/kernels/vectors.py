@@ -6,7 +6,7 @@ one for eight states, and are compiled sooner: there is one loop, without remain
 are LLVM's, which become the instructions of any processor.
 
 A kernel loops ``for k in range(0, row.size, LANES)``, takes ``part(row, k)``, computes with
-``+ - *`` and the functions here, and writes with ``put(row, k, vector)``. Rows are C-contiguous.
+``+ - * /`` and the functions here, and writes with ``put(row, k, vector)``. Rows are C-contiguous.
 What is read right after it was written is best kept in rows as wide as whole vectors
 (`up_to_vectors`): where a row ends within a vector, a processor waits until it is in memory.
 """
@@ -70,6 +70,7 @@ for _operation, _instruction in (
     (operator.isub, "fsub"),
     (operator.mul, "fmul"),
     (operator.imul, "fmul"),
+    (operator.truediv, "fdiv"),
 ):
     _define(_operation, _instruction)
 
@@ -177,3 +178,26 @@ def sum_of(typing, vector):
         return builder.extract_element(rest, ir.Constant(_INDEX, 0))
 
     return types.float64(_vector), write
+
+
+@intrinsic
+def root_of(typing, vector):
+    """Square roots."""
+
+    def write(context, builder, signature, arguments):
+        kind = ir.FunctionType(VECTOR, [VECTOR])
+        root = get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f64")
+        return builder.call(root, arguments)
+
+    return _vector(_vector), write
+
+
+@intrinsic
+def where_below(typing, left, right, first, second):
+    """Numbers of `first` where `left` is below `right`, else those of `second`."""
+
+    def write(context, builder, signature, arguments):
+        is_below = builder.fcmp_ordered("<", *arguments[:2])
+        return builder.select(is_below, *arguments[2:])
+
+    return _vector(_vector, _vector, _vector, _vector), write
