@@ -61,6 +61,7 @@ class Cells(NamedTuple):
     is_stationary: bool = False  # whether sequences begin in the stationary distribution
     n_tables: int = 1  # how many tables of transitions there are, one below the other
     has_contexts: bool = False  # whether each of them is that of a context
+    longest: int = 0  # the longest visit, where durations have laws of their own; 0 where not
 
     @property
     def n_emitting(self) -> int:
