@@ -172,6 +172,55 @@ class HDP(Setting):
 
 
 @dataclass(eq=False, repr=False)
+class Durations(Setting):
+    """How long visits to a state last: a hidden semi-Markov chain.
+
+    The states of a plain chain last for geometric times, of which the shortest is the most
+    probable. Here each visit draws its duration, 1 to `longest` steps, from a distribution of its
+    state, and then another state follows: the diagonal of `transmat_` is 0. A sequence begins with
+    a visit; its last one may go on beyond its end. A step takes time in proportion to `longest`.
+
+    Parameters
+    ----------
+    law : {"histogram", "poisson", "negative_binomial"} or emission, default="histogram"
+        "histogram": each duration has a probability of its own, with a Dirichlet prior.
+        "poisson" and "negative_binomial": the duration minus 1 has that distribution, of one
+        parameter a state. ``Categorical(concentration_prior=...)``, ``Poisson(...)`` and
+        ``NegativeBinomial(size=...)`` of `sklearn_cvb.emissions` say more; "negative_binomial" has
+        size 1, so that durations are geometric. Priors that are not given expect durations from 1
+        to `longest` alike.
+    longest : int, default=50
+        The longest duration there is. Under "poisson" and "negative_binomial" longer ones are ruled
+        out and no probability is put elsewhere: likelihoods are those of the data and of no visit
+        being longer.
+
+    References
+    ----------
+    Rabiner (1989), "A tutorial on hidden Markov models and selected applications in speech
+    recognition", section IV.D. Guédon (2003), "Estimating hidden semi-Markov chains from discrete
+    sequences". Yu (2010), "Hidden semi-Markov models".
+
+    Examples
+    --------
+    >>> from sklearn_cvb import Durations, EMHMM, Transitions
+    >>> X = [[0.1, 0.0, 0.2, 5.1, 5.0, 4.9, 0.1, 0.2, 0.0, 5.2, 5.0, 5.1]]
+    >>> lasts = Transitions(durations=Durations("poisson", longest=6))
+    >>> model = EMHMM(2, emission="gaussian", transitions=lasts, random_state=0).fit(X)
+    >>> model.transmat_.tolist(), model.durations_.shape
+    ([[0.0, 1.0], [1.0, 0.0]], (2, 6))
+    """
+
+    law: Any = "histogram"
+    longest: int = 50
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "law": [StrOptions({"histogram", "poisson", "negative_binomial"}), HasMethods("bind")],
+        "longest": [_COUNT],
+    }
+    _plain: ClassVar[str] = "law"
+
+
+@dataclass(eq=False, repr=False)
 class Transitions(Setting):
     """Which state may follow which, and the prior of these steps.
 
@@ -211,6 +260,10 @@ class Transitions(Setting):
         plus 1, or labels; under "pooled" one more table, the last, for those to come). For
         `emission` of numbers, symbols among them as `Categorical`
         columns; with topology "full", without end state, "stationary" starts and "hdp".
+    durations : {"histogram", "poisson", "negative_binomial"}, Durations or None, default=None
+        How long visits to each state last, by laws of their own (see `Durations`): a hidden
+        semi-Markov chain. None: as long as states follow themselves. For what `contexts` are for,
+        and not with them.
 
     Examples
     --------
@@ -228,6 +281,7 @@ class Transitions(Setting):
     sticky: float = 0.0
     prior: str | HDP = "dirichlet"
     contexts: int | str | None = None
+    durations: str | Durations | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "topology": [StrOptions({"full", "independent", "constant", "left-right"}), "array-like"],
@@ -237,6 +291,11 @@ class Transitions(Setting):
         "sticky": [Interval(Real, 0, LARGEST, closed="both")],
         "prior": [StrOptions({"dirichlet", "hdp", "pooled"}), HDP],
         "contexts": [Interval(Integral, 0, None, closed="left"), str, None],
+        "durations": [
+            StrOptions({"histogram", "poisson", "negative_binomial"}),
+            Durations,
+            None,
+        ],
     }
     _plain: ClassVar[str] = "topology"
 

@@ -609,6 +609,8 @@ def test_fitted_attributes_are_documented(kind):
         others = [VonMises(), StudentT(), Mixture(Gaussian("diag")), AutoRegressive()]
         for emission in ("gaussian", "poisson", "bernoulli", Categorical(), mixed, *others):
             models.append(quick(kind, emission=emission).fit(numbers))
+        lasting = {"emission": "gaussian", "transitions": Transitions(durations="poisson")}
+        models.append(quick(kind, **lasting).fit(numbers))
         text = [pd.DataFrame({"speed": table[:, 0], "mode": list("aabbabab")}) for table in numbers]
         models.append(quick(kind, emission=mixed).fit(text))
     if kind is sklearn_cvb.EMHMM:

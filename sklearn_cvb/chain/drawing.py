@@ -44,6 +44,29 @@ def paths_of_lengths(
     return states[inside]
 
 
+def paths_of_visits(
+    start: np.ndarray,
+    transition: np.ndarray,
+    durations: np.ndarray,
+    lengths: np.ndarray,
+    rng: np.random.RandomState,
+) -> np.ndarray:
+    """States of paths, flat, whose visits last for 1..L steps by the rows of durations (K, L)."""
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    moves, lasts = np.cumsum(transition, axis=1), np.cumsum(durations, axis=1)
+    states, left = np.empty(inside.shape, np.int32), np.zeros(len(lengths), np.int64)
+    for t in range(inside.shape[1]):
+        new = np.flatnonzero(left == 0)
+        if t == 0:
+            states[:, 0] = _draw_rows(np.cumsum(start)[None], np.zeros(len(new), int), rng)
+        else:
+            states[:, t] = states[:, t - 1]
+            states[new, t] = _draw_rows(moves, states[new, t - 1], rng)
+        left[new] = 1 + _draw_rows(lasts, states[new, t], rng)
+        left -= 1
+    return states[inside]
+
+
 def paths_ending_at(
     start: np.ndarray,
     transition: np.ndarray,

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_cvb.chain.prediction import predicting_weights
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.learning.learned import Learned
 
 
@@ -38,6 +38,7 @@ class Filter:
 
     def __init__(self, model: Any, learned: Learned) -> None:
         refuse_contexts(learned.layout.has_contexts, "start_filter: use filter_proba")
+        refuse_durations(bool(learned.layout.longest), "start_filter: use predict_proba")
         # What reading asks of a model are its parameters; a start may hold training data.
         self._model = copy.copy(model)
         parameters = {name: vars(model)[name] for name in model.get_params(deep=False)}

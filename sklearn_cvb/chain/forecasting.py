@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.numbers.e_step import drawn_columns
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions.emission import shaped
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import Seed, check_counts
@@ -38,6 +38,10 @@ def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -
     refuse_contexts(
         learned.layout.has_contexts,
         "predict_next: append steps without values, but with contexts, and use predict_proba",
+    )
+    refuse_durations(
+        bool(learned.layout.longest),
+        "predict_next: append steps without values, and use predict_proba",
     )
     check_counts(n_steps=n_steps, n_draws=n_draws)
     if not 0.0 < level < 1.0:

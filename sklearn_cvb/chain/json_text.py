@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.given import means_of
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, setting_of
 
@@ -19,6 +19,7 @@ def text_of(hmm: Any) -> str:
     """The parameters of a fitted model, what they are parameters of, and names of tags."""
     transitions = setting_of(hmm, "transitions")
     refuse_contexts(transitions.contexts is not None, "to_json: pickle the model")
+    refuse_durations(transitions.durations is not None, "to_json: pickle the model")
     content = {
         "format": _FORMAT,
         "version": _VERSION,

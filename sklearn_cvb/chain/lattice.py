@@ -62,6 +62,7 @@ class Cells(NamedTuple):
     n_tables: int = 1  # how many tables of transitions there are, one below the other
     has_contexts: bool = False  # whether each of them is that of a context
     has_new: bool = False  # whether the last one is that of contexts which were not in fit
+    longest: int = 0  # the longest visit, where durations have laws of their own; 0 where not
 
     @property
     def n_emitting(self) -> int:

@@ -44,8 +44,9 @@ class HMMCounts(NamedTuple):
         Expected number of times each symbol (row; unknown item last where there is one) was
         emitted by each state. Sparse where a tag dictionary rules states out. Of numbers an array
         of shape (n_components, n_statistics): the sums over steps that a state's parameters were
-        learned from, such as sums of squares, in the emission's own units. Inside the package
-        the same name holds the flat cells of `sklearn_cvb.chain.lattice.Cells`.
+        learned from, such as sums of squares, in the emission's own units; with laws of durations
+        their sums over visits come last, and transitions are those between visits. Inside the
+        package the same name holds the flat cells of `sklearn_cvb.chain.lattice.Cells`.
     """
 
     start: np.ndarray

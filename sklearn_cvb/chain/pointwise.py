@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from sklearn_cvb.chain.prediction import Read
+from sklearn_cvb.chain.transitions import refuse_durations
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 
@@ -50,6 +51,7 @@ def of_sequences(reads: Iterable[Read]) -> np.ndarray:
 def of_steps(reads: Iterable[Read]) -> np.ndarray:
     """log p(x_t | all other steps) of every observed step under each draw, (n_draws, n_steps)."""
     each = list(reads)
+    refuse_durations(bool(each[0].cells.longest), "per='step': take per='sequence'")
     corpus, logs = each[0].corpus, np.stack([read.log_emissions() for read in each], axis=1)
     start = np.stack([read.weights.start for read in each])
     weights = Weights(start, np.stack([read.weights.transition for read in each]), np.empty(0))

@@ -255,6 +255,10 @@ def drawn_states(
         lengths, rows = np.array(list(map(len, known))), np.concatenate(known)
         tables = weights.start, weights.transition, lengths
         return drawing.paths_of_lengths(*tables, rng, rows), lengths, rows
+    if learned.layout.longest and length is not None:
+        numeric, lengths = learned.more.numeric, drawing.lengths_to_draw(n_samples, length)
+        durations = numeric.family.durations(numeric.point)
+        return drawing.paths_of_visits(*weights[:2], durations, lengths, rng), lengths, None
     start, transition, has_end = weights.start[:n], weights.transition, learned.layout.has_end
     steps, end = transition[:n, :n], transition[:-1, -1]
     if length is None:

@@ -1,4 +1,4 @@
-"""What may be asked of transitions, and what those that depend on contexts cannot do."""
+"""What may be asked of transitions, and what those by context and visits that last cannot do."""
 
 from typing import Any
 
@@ -23,6 +23,8 @@ def check_transitions(hmm: Any, transitions: Transitions, by_em: bool) -> None:
         check_stationary(transitions, by_em, vars(hmm).get("fixed"))
     if transitions.contexts is not None:
         _check_contexts(hmm, transitions)
+    if transitions.durations is not None:
+        _check_durations(hmm, transitions)
     is_pooled = transitions.prior == "pooled"
     if transitions.shared is None and not is_pooled:
         return
@@ -70,6 +72,35 @@ def refuse_contexts(is_so: bool, what: str) -> None:
     """Raise where steps have contexts, if that is so, with which something cannot do."""
     if is_so:
         raise InvalidParameterError(f"Transitions(contexts=...) does not go with {what}")
+
+
+def _check_durations(hmm: Any, transitions: Transitions) -> None:
+    """Raise where a model is set to what visits with durations of their own do not have."""
+    init, parameters = vars(hmm).get("init"), vars(hmm)
+    reasons = {
+        "a single state, which no other follows": hmm.n_components == 1,
+        "a topology other than 'full'": not _is_full(transitions),
+        "end_state=True: a visit may go on beyond the end": transitions.end_state,
+        "start='stationary'": transitions.start != "free",
+        "sticky: no state follows itself": transitions.sticky > 0,
+        "prior='hdp'": transitions.shared is not None,
+        "contexts": transitions.contexts is not None,
+        "symbols: name an emission of numbers, such as sklearn_cvb.emissions.Categorical()": (
+            hmm._observed.has_vocabulary
+        ),
+        "an array as alpha": bool(np.ndim(hmm.alpha)),
+        "fixed transitions": "transitions" in (parameters.get("fixed") or {}),
+        "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
+        "supervision='y'": parameters.get("supervision") == "y",
+    }
+    for what, is_so in reasons.items():
+        refuse_durations(is_so, what)
+
+
+def refuse_durations(is_so: bool, what: str) -> None:
+    """Raise where visits have durations of their own, if that is so, that something cannot do."""
+    if is_so:
+        raise InvalidParameterError(f"Transitions(durations=...) does not go with {what}")
 
 
 def contexts_to_draw(contexts: Any, cells: Cells) -> list[np.ndarray]:

@@ -51,7 +51,12 @@ def _of_chain(model: Any) -> Learned:
     transition = np.asarray(model.transmat_)
     n_states = transition.shape[-1]
     moved = np.asarray(model.counts_.transition).reshape(-1, n_states)
-    shares = _shares(np.asarray(model.counts_.start) + moved.sum(axis=0))[:n_states]
+    held = (np.asarray(model.counts_.start) + moved.sum(axis=0))[:n_states]
+    lasting = vars(model).get("durations_")
+    if lasting is not None:
+        # What was entered are visits.
+        held = held * (lasting @ np.arange(1.0, lasting.shape[1] + 1.0))
+    shares = _shares(held)
     is_tagger = hasattr(model, "classes_")
     names = model.classes_ if is_tagger else range(n_states)
     numbers = _numbers_of(vars(model))

@@ -143,6 +143,9 @@ class Emissions(Parameters):
         `category_probabilities_`, an array of shape (n_components, n_categories) for each column.
     categories_ : dict of ndarray
         Of columns of text, by name: the label of each category. Only where frames have some.
+    durations_ : ndarray of shape (n_components, longest)
+        Probabilities that a visit lasts for 1 to `longest` steps, where durations have laws (see
+        `Durations`), at the parameters that the others of these attributes show.
     """
 
     # Which words there are `emissions.NAMED` says, which is loaded where numbers are learned from.
@@ -158,7 +161,8 @@ class Paths(Parameters):
         Which state may follow which: any; none depends on the one before; a sequence stays in one
         state; or it starts in state 0 and never goes back. Or a boolean table of shape
         (n_components, n_components) whose rows say what may follow. `Transitions` says more: ends
-        of sequences, priors of starts and of staying, weights of states that rows share, contexts.
+        of sequences, priors of starts and of staying, weights of states that rows share, contexts,
+        and how long visits to states last.
     supervision : {"none", "y"}
         Whether `fit` learns from the states in `y` where they are known: for each sequence its
         states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored, with a

@@ -146,6 +146,7 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
             "topology": topology is not None and (topology.tied or not topology.start.all()),
             "start": asked.start != "free",
             "prior": asked.shared is not None,
+            "durations": asked.durations is not None,
         }
         for name, is_refused in refused.items():
             if is_refused:

@@ -2,13 +2,17 @@
 
 import threading
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.numbers import visits
+from sklearn_cvb.chain.numbers.visits import geometric_visits
+from sklearn_cvb.chain.numbers.visits import inferred as infer_visits
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.emission import Family, Scores
+from sklearn_cvb.emissions.semi_markov import SemiMarkovScores
 from sklearn_cvb.kernels.chain import side_by_side
 from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes, Weights
@@ -132,6 +136,7 @@ class Found(NamedTuple):
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
     pairs: np.ndarray  # sums of pair marginals by the table that leads there, (n_tables, K, K)
     log_z: np.ndarray  # of each sequence, -inf where no path explains it
+    visits: np.ndarray | None = None  # (n_tables, K, L) of each duration, where these have laws
 
 
 class Chain(NamedTuple):
@@ -228,6 +233,8 @@ def infer(
     With `exact` a state may leave float64 twice, before it is all for a while and after: a sweep
     need not look for that.
     """
+    if isinstance(scores.scores, SemiMarkovScores):
+        return Found(*infer_visits(*given_to_visits(chain, scores), starts, each_table(stretches)))
     weights, n_states = np.empty(scores.shape), scores.shape[1]
     largest = fill_weights(chain, scores, starts, stretches, weights)
     pairs, log_z = np.zeros(chain.transition.shape), np.empty(len(starts) - 1)
@@ -250,6 +257,19 @@ def infer(
     if lost.any():
         _add_lost(chain, scores, starts, stretches, found, np.flatnonzero(lost))
     return found
+
+
+def each_table(stretches: Stretches) -> np.ndarray:
+    """The table that leads to each step."""
+    return np.repeat(stretches.table, np.diff(stretches.begins))
+
+
+def given_to_visits(chain: Chain, scored: Scored) -> tuple[visits.Tables, np.ndarray]:
+    """The tables of a hidden semi-Markov chain, and log weights of all steps."""
+    logs, scores = np.empty(scored.shape), cast(SemiMarkovScores, scored.scores)
+    scored.fill(logs)
+    durations = scores.log_durations(len(chain.start))
+    return visits.Tables(chain.start, chain.transition, durations), logs
 
 
 def fill_weights(
@@ -332,7 +352,7 @@ def alone_in(chain: Chain, stretches: Stretches, steps: slice) -> LogChain:
     begins, table, own = some_stretches(stretches, steps.start, steps.stop)
     with np.errstate(divide="ignore"):
         start, transition = np.log(chain.start[own][table[0]]), np.log(chain.transition[own])
-    return LogChain(start, transition, np.repeat(table, np.diff(begins)), own)
+    return LogChain(start, transition, each_table(Stretches(begins, table)), own)
 
 
 class Bench(NamedTuple):
@@ -439,7 +459,7 @@ def expectation(
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
     chain = chain_of(weights, n_states)
 
-    is_large = starts[-1] >= _FEWEST_STEPS
+    is_large = starts[-1] >= _FEWEST_STEPS and not problem.cells.longest
     pieces, own = problem.pieces(), threading.local()
 
     def part(first: int, last: int) -> Inferred:
@@ -493,8 +513,16 @@ def counts_of(
     if problem.cells.has_end:
         transition[:n, n] = posterior[starts[1:] - 1].sum(axis=0)
     whole = np.array([0, len(posterior)])
-    statistics = problem.family.statistics(observations, posterior, whole, scores)[0]
+    statistics = statistics_of(found, observations, problem, whole, scores)[0]
     return HMMCounts(start, transition, statistics)
+
+
+def statistics_of(
+    found: Found, observations: Any, problem: NumericProblem, units: np.ndarray, scores: Any = None
+) -> np.ndarray:
+    """Statistics (n_units, S, K) of steps, and of visits where their durations have laws."""
+    of_visits = () if found.visits is None else (found.visits,)
+    return problem.family.statistics(observations, found.posterior, units, scores, *of_visits)
 
 
 def independent(
@@ -509,10 +537,14 @@ def independent(
     pairs = np.empty((n_tables, n, n))
     for k, own in enumerate(right[begin:end] for begin, end in pairwise(cuts)):
         pairs[k] = posterior[own - 1].T @ posterior[own]
-    topology = cells.topology
+    topology, lasting = cells.topology, None
+    if cells.longest:
+        held = np.zeros((n_tables, n))
+        np.add.at(held, each_table(stretches), posterior)
+        lasting = geometric_visits(held, np.diagonal(pairs, axis1=1, axis2=2), cells.longest)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
-    return Found(posterior, pairs, np.zeros(len(starts) - 1))
+    return Found(posterior, pairs, np.zeros(len(starts) - 1), lasting)
 
 
 # What is known of each step as its sequence unfolds
@@ -609,8 +641,13 @@ def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.nda
     return np.minimum((levels <= drawn).sum(axis=-1), levels.shape[-1] - 1)
 
 
-def counts_of_path(path: np.ndarray, problem: NumericProblem, observations: Any) -> HMMCounts:
-    """Counts of a path, ends among the transitions, and statistics of observations."""
+def counts_of_path(
+    path: np.ndarray, problem: NumericProblem, observations: Any, lasting: Any = None
+) -> HMMCounts:
+    """Counts of a path, ends among the transitions, and statistics of observations.
+
+    Where durations have laws, `lasting` (1, K, L) counts those of its visits.
+    """
     starts, n = problem.corpus.starts, problem.cells.n_emitting
     size = problem.cells.n_states
     start = np.bincount(path[starts[:-1]], minlength=size).astype(float)
@@ -622,13 +659,14 @@ def counts_of_path(path: np.ndarray, problem: NumericProblem, observations: Any)
         row = row + size * problem.contexts[right]
     pairs = np.bincount(row * size + path[right], minlength=problem.cells.n_tables * size**2)
     transition = pairs.reshape(-1, size).astype(float)
+    if problem.cells.longest:
+        np.fill_diagonal(transition, 0.0)
     if problem.cells.has_end:
         transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
     posterior = np.zeros((len(path), n))
     posterior[np.arange(len(path)), path] = 1.0
-    whole = np.array([0, len(path)])
-    statistics = problem.family.statistics(observations, posterior, whole)[0]
-    return HMMCounts(start, transition, statistics)
+    found, whole = Found(posterior, pairs, np.empty(0), lasting), np.array([0, len(path)])
+    return HMMCounts(start, transition, statistics_of(found, observations, problem, whole)[0])
 
 
 def drawn_structures(
@@ -637,6 +675,12 @@ def drawn_structures(
     """The states of all steps given parameters, and their counts; values that are missing, too."""
     n_steps = len(problem.corpus.tokens)
     scored = problem.scored(scores, 0, n_steps, np.array([0, n_steps]))
-    path = drawn_path(weights, scored, problem.corpus.starts, problem.contexts, rng)
+    starts, lasting = problem.corpus.starts, None
+    if problem.cells.longest:
+        tables, logs = given_to_visits(chain_of(weights, problem.cells.n_emitting), scored)
+        path = visits.drawn(tables, logs, starts, rng)[0].astype(np.int64)
+        lasting = visits.counts_of_visits(path, starts, tables.log_durations[0], rng)[None]
+    else:
+        path = drawn_path(weights, scored, starts, problem.contexts, rng)
     completed = problem.family.completed(problem.observations, scores, path, rng)
-    return Drawn(counts_of_path(path, problem, completed), path)
+    return Drawn(counts_of_path(path, problem, completed, lasting), path)

@@ -24,6 +24,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     independent,
     infer,
     some_stretches,
+    statistics_of,
     stretches_of,
 )
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
@@ -198,11 +199,10 @@ def first_units(
         steps, units, tables, starts, bounds, stretches = place[:6]
         found.posterior[steps] = posterior
         n_tables = tables.stop - tables.start
-        found.pairs[tables] = independent(
-            posterior, starts, stretches, n_tables, problem.cells
-        ).pairs
+        own = independent(posterior, starts, stretches, n_tables, problem.cells)
+        found.pairs[tables] = own.pairs
         observations = problem.observations.part(steps.start, steps.stop)
-        found.statistics[units] = problem.family.statistics(observations, posterior, bounds)
+        found.statistics[units] = statistics_of(own, observations, problem, bounds)
     return found
 
 
@@ -223,9 +223,7 @@ def inferred_units(
         scored = problem.scored(scores, steps.start, steps.stop, bounds)
         own = infer(chain, scored, starts, stretches)
         found.posterior[steps], found.pairs[tables] = own.posterior, own.pairs
-        found.statistics[units] = problem.family.statistics(
-            scored.observations, own.posterior, bounds, scores
-        )
+        found.statistics[units] = statistics_of(own, scored.observations, problem, bounds, scores)
     return found
 
 
@@ -255,9 +253,7 @@ def sweep(
         inside, units, tables, starts, bounds, stretches = place[:6]
         found = infer(chain, scored, starts, stretches)
         # Posteriors of a group's units, each from all counts but its own, and their statistics.
-        statistics = problem.family.statistics(
-            scored.observations, found.posterior, bounds, scored.scores
-        )
+        statistics = statistics_of(found, scored.observations, problem, bounds, scored.scores)
         after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
         moved = after.transition - own.transition
         counts.start[:] += (after.start - own.start).sum(axis=0)
@@ -276,7 +272,8 @@ def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProble
     total = 0.0
     for group in shares.layout.groups:
         chain, scored, place, _ = _without(group, shares, counts, prior, problem)
-        log_z = filtered(chain, scored, place.starts, place.stretches).log_z
+        known = infer if problem.cells.longest else filtered
+        log_z = known(chain, scored, place.starts, place.stretches).log_z
         total += log_z[np.isfinite(log_z)].sum()
     return total
 

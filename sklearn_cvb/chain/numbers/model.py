@@ -39,6 +39,7 @@ from sklearn_cvb.chain.numbers.starts import (
     posteriors_under,
     starting_posteriors,
 )
+from sklearn_cvb.chain.numbers.visits import counts_of_visits
 from sklearn_cvb.chain.parameters import (
     Concentrations,
     HMMCounts,
@@ -294,7 +295,11 @@ class NumberChain(Model):
         problem, topology = self.problem, self.cells.topology
         whole = [(0, len(problem.corpus.starts) - 1)]
         path = drawn_columns(next(self._first_posteriors(rng, whole)), rng)
-        counts = counts_of_path(path, problem, problem.observations)
+        lasting = None
+        if self.cells.longest:
+            even = np.zeros((self.cells.n_emitting, self.cells.longest))
+            lasting = counts_of_visits(path, problem.corpus.starts, even, rng)[None]
+        counts = counts_of_path(path, problem, problem.observations, lasting)
         if topology is not None:
             # Steps are drawn independently: what must not follow must not be learned from.
             counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))

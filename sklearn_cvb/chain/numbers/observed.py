@@ -13,7 +13,8 @@ import numpy as np
 from sklearn_cvb.chain.given import fixed_rows, known_parameters, with_given
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals, mixture_quantiles
 from sklearn_cvb.chain.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
+from sklearn_cvb.chain.lattice import Cells, Topology, cells_with_end, topology_of
+from sklearn_cvb.chain.numbers import visits
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
@@ -21,6 +22,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     chain_of,
     filtered,
     given_logs,
+    given_to_visits,
     in_contexts,
     infer,
     lattice_of_steps,
@@ -59,10 +61,11 @@ from sklearn_cvb.chain.prediction import (
 )
 from sklearn_cvb.chain.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
+from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
@@ -83,7 +86,7 @@ from sklearn_cvb.reading.validation import (
     check_table_to_fit,
     tell,
 )
-from sklearn_cvb.settings import asked_of, setting_of
+from sklearn_cvb.settings import Durations, asked_of, setting_of
 
 # What a fit tells of its columns.
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
@@ -150,22 +153,26 @@ class ReadNumbers(Read):
         Steps of a sequence that no path explains get the shares of their emissions.
         """
         n_states, starts = self.cells.n_emitting, self.corpus.starts
-        logs, chain = self.logs.emission.reshape(-1, n_states), chain_of(self.weights, n_states)
+        scored, chain = self._scored(), chain_of(self.weights, n_states)
         stretches = stretches_for(self.contexts, starts)
         if kernel is decoding.smoothed:
-            posterior, _, log_z = infer(chain, given_logs(logs), starts, stretches, exact=True)
+            posterior, _, log_z, _ = infer(chain, scored, starts, stretches, exact=True)
         else:
             # What came up to each step does not tell that the sequence ends.
             online = chain._replace(end=None)
-            given = online, given_logs(logs), starts, stretches
-            posterior, log_z, _ = filtered(*given, every_step=True)
+            posterior, log_z, _ = filtered(online, scored, starts, stretches, every_step=True)
         lost = np.repeat(np.isneginf(log_z), np.diff(starts))
         if lost.any():
             # A step whose densities float64 has lost under all states tells them not apart.
+            logs = self.logs.emission.reshape(-1, n_states)
             of_steps = np.where(np.isneginf(logs[lost]).all(axis=1, keepdims=True), 0.0, logs[lost])
             shares = np.exp(of_steps - of_steps.max(axis=1, keepdims=True))
             posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
         return posterior.ravel(), log_z
+
+    def _scored(self) -> Scored:
+        """Log weights of all steps."""
+        return given_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
 
     def tables(self) -> np.ndarray:
         """The contexts of all steps."""
@@ -205,6 +212,37 @@ class ReadInContexts(ReadNumbers):
         return path % self.cells.n_states, log_z
 
 
+@dataclass(frozen=True)
+class ReadVisits(ReadNumbers):
+    """Sequences of numbers under a hidden semi-Markov chain."""
+
+    scores: Any = None  # those of durations
+
+    def _scored(self) -> Scored:
+        """Log weights of all steps, and of durations."""
+        logs = super()._scored()
+        return logs._replace(scores=self.scores._replace(emission=logs.scores))
+
+    def _to_visits(self) -> tuple[visits.Tables, np.ndarray, np.ndarray]:
+        """Tables of visits, log weights of all steps, and where sequences begin."""
+        chain = chain_of(self.weights, self.cells.n_emitting)
+        return *given_to_visits(chain, self._scored()), self.corpus.starts
+
+    def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
+        """Posterior of every (step, state) entry, and log weight of every sequence."""
+        is_online = kernel is not decoding.smoothed
+        refuse_durations(is_online, "what is known as a sequence unfolds: use predict_proba")
+        return super().entries()
+
+    def best_path(self) -> tuple[np.ndarray, np.ndarray]:
+        """States of the most probable visits; -inf for each sequence that has none."""
+        return visits.best(*self._to_visits())
+
+    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """States of visits drawn from the posterior; -inf for each sequence that has none."""
+        return visits.drawn(*self._to_visits(), rng)
+
+
 def read_at(
     problem: tuple[Corpus, Any, np.ndarray | None, np.ndarray | None],
     chain: tuple[Weights, Weights],
@@ -223,6 +261,8 @@ def read_at(
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
     lattice = lattice_of_steps(*shape)
+    if cells.longest:
+        return ReadVisits(corpus, lattice, weights, logs, cells, taken_off, scores=scores)
     kind = ReadNumbers if contexts is None else ReadInContexts
     return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
 
@@ -302,15 +342,21 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
     if rows is not None:
         known = given_point(family, known_parameters(hmm).emissions or {})
         family = FixedFamily(family, known, rows)
+    if transitions.durations is not None:
+        lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
+        topology = Topology(every, ~np.eye(n_states, dtype=bool), False)
+        cells = cells._replace(topology=topology, longest=int(lasting.longest))
+        law = law_of_durations(lasting.law, cells.longest, n_states)
+        family = SemiMarkovFamily(family, law, cells.longest)
     return cells, family
 
 
 def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
     hmm._check_parameters()
-    refuse_contexts(
-        setting_of(hmm, "transitions").contexts, "partial_fit: fit all sequences at once"
-    )
+    transitions, what = setting_of(hmm, "transitions"), "partial_fit: fit all sequences at once"
+    refuse_contexts(transitions.contexts is not None, what)
+    refuse_durations(transitions.durations is not None, what)
     emission, before = checked_emission(hmm), learned.more.numeric
     if pickle.dumps(emission) != before.settings:
         raise InvalidParameterError(

@@ -35,7 +35,7 @@ from sklearn_cvb.chain.parameters import (
     uniform_weights,
 )
 from sklearn_cvb.chain.symbols.vocabulary_pass import parameters_of
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.loop import generator_at
@@ -265,7 +265,9 @@ def refuse_in_shards(hmm: Any) -> None:
     if not hasattr(type(hmm), "partial_fit"):
         raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
     numbers.refuse_settings_of_symbols(hmm)
-    refuse_contexts(setting_of(hmm, "transitions").contexts is not None, "shards: fit in memory")
+    transitions = setting_of(hmm, "transitions")
+    refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
+    refuse_durations(transitions.durations is not None, "shards: fit in memory")
     if setting_of(hmm, "transitions").shared is not None:
         raise InvalidParameterError(
             "in shards series do not learn an HDP: leave the prior of transitions as it is, or fit "

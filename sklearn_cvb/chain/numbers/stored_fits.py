@@ -19,7 +19,7 @@ from sklearn_cvb.chain.numbers.series import StoredObservations, apart, observat
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.series import attributes_of_columns, cautions_of_columns
@@ -109,7 +109,9 @@ def _smaller(store: NumberStore, begin: int, end: int) -> Iterator[tuple[int, in
 def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     """A store, or what is first written into a temporary one, to be fitted to."""
     hmm._check_parameters()
-    refuse_contexts(setting_of(hmm, "transitions").contexts is not None, "stores: fit in memory")
+    transitions = setting_of(hmm, "transitions")
+    refuse_contexts(transitions.contexts is not None, "stores: fit in memory")
+    refuse_durations(transitions.durations is not None, "stores: fit in memory")
     _refuse(hmm, y)
     emission = numbers.checked_emission(hmm)
     store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))

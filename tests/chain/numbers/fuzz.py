@@ -8,7 +8,16 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Transitions, Windows, write_numbers
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    Durations,
+    GibbsHMM,
+    Transitions,
+    Windows,
+    write_numbers,
+)
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Bernoulli,
@@ -73,7 +82,12 @@ def draw(index):
         settings["update"] = _UPDATES[rng.integers(5)]
     if model_kind is not EMHMM:
         settings["alpha"] = [0.1, 1.0, 1e-6, "auto"][rng.integers(4)]
-    if isinstance(topology, str) and topology == "full" and index % 2:
+    is_full = isinstance(topology, str) and topology == "full"
+    if is_full and index % 4 == 0 and n_states > 1:
+        law = rng.choice(["histogram", "poisson", "negative_binomial"])
+        lasting = Durations(str(law), longest=int(rng.choice([1, 3, 60])))
+        settings["transitions"] = Transitions(durations=lasting)
+    if is_full and index % 2:
         is_pooled = index % 4 == 3 and model_kind is not EMHMM
         prior = "pooled" if is_pooled else "dirichlet"
         settings["transitions"] = Transitions(contexts=n_columns, prior=prior)
@@ -232,7 +246,7 @@ def problems(index):
         warnings.filterwarnings("ignore", message="each of the .* single step|X has no value in")
         model.fit(series)
         told = [*_unfinished(model), *_unread(model, series), *_fallen(model)]
-        is_plain = model.transitions.contexts is None
+        is_plain = model.transitions.contexts is None and model.transitions.durations is None
         if is_plain and hasattr(model, "partial_fit") and index % 5 == 0:
             told += [*_other_on_disk(model, series), *_unfinished_batches(model, series)]
         return told
@@ -286,14 +300,17 @@ def _unfinished(model):
 def _unread(model, series):
     lengths = [len(x) for x in series]
     explained = np.setdiff1d(np.arange(len(series)), model.unexplained_)
-    residuals = model.pseudo_residuals(series, "past", random_state=0)
     has_contexts = model.transitions.contexts is not None
-    emitted = [x[:, :-1] if has_contexts else x for x in series]
-    if [table.shape for table in residuals] != [x.shape for x in emitted]:
-        yield "pseudo-residuals are of another shape"
+    has_durations = model.transitions.durations is not None
+    emitted, found = [x[:, :-1] if has_contexts else x for x in series], [model.predict_proba]
+    if not has_durations:
+        residuals = model.pseudo_residuals(series, "past", random_state=0)
+        if [table.shape for table in residuals] != [x.shape for x in emitted]:
+            yield "pseudo-residuals are of another shape"
+        found.append(model.filter_proba)
     if not np.isfinite(model.score_samples(series)[explained]).all():
         yield "score_samples is not finite"
-    for table in (model.predict_proba(series), model.filter_proba(series)):
+    for table in (method(series) for method in found):
         for i in explained:
             if not np.allclose(np.sum(table[i], axis=1), 1.0):
                 yield f"posteriors of {i} do not sum to 1"
@@ -310,7 +327,7 @@ def _unread(model, series):
             yield "samples are not finite"
     if isinstance(model.emission, AutoRegressive):
         order = model.emission.order
-    if has_contexts:
+    if has_contexts or has_durations:
         return
     try:
         ahead = model.predict_next(kept, 2, n_draws=5, random_state=0, inputs=inputs)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_cvb import Transitions
+from sklearn_cvb import Durations, Transitions
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Bernoulli,
@@ -47,13 +47,21 @@ TOPOLOGIES = {
     "table": np.array([[True, True], [True, False]]),
     # Full, with transitions by the context that the last of three columns holds.
     "contexts": "full",
+    # And with visits that last for at most three steps.
+    **dict.fromkeys(("histogram", "poisson", "negative binomial"), "full"),
+}
+LAWS = {
+    "histogram": Categorical(concentration_prior=0.5),
+    "poisson": "poisson",
+    "negative binomial": NegativeBinomial(size=2.0, size_prior=1.0),
 }
 
 
 def transitions(topology, **settings):
     """Transitions of this topology."""
     contexts = 2 if topology == "contexts" else None
-    return Transitions(TOPOLOGIES[topology], contexts=contexts, **settings)
+    lasting = Durations(LAWS[topology], longest=3) if topology in LAWS else None
+    return Transitions(TOPOLOGIES[topology], contexts=contexts, durations=lasting, **settings)
 
 
 def numbers(kind, lengths, missing="", seed=0, topology="full"):

@@ -11,8 +11,9 @@ import numpy as np
 from scipy import stats
 from scipy.special import digamma, gammaln, logsumexp
 
-from sklearn_cvb import Transitions
+from sklearn_cvb import Durations, Transitions
 from sklearn_cvb.emissions.mixtures import MixtureFamily
+from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.emissions.student import StudentColumns
 from sklearn_cvb.reading.moments import moments_of
 
@@ -32,6 +33,8 @@ class Setting(NamedTuple):
     has_end: bool
     # Of each step of each series: it is entered by the table of this number.
     contexts: list
+    # The longest visit where durations have laws; 0 where not.
+    longest: int
 
     @property
     def n_observed(self):
@@ -70,8 +73,14 @@ def setting_of(model, series):
         series, contexts = apart(series)
     family = emission.bind(moments_of(np.concatenate(series)), n)
     prior = model.alpha, start_alpha
+    longest = 0
+    if chosen.durations is not None:
+        lasting = Durations.of(chosen.durations)
+        allowed, longest = ~np.eye(n, dtype=bool), lasting.longest
+        law = law_of_durations(lasting.law, longest, n)
+        family = SemiMarkovFamily(family, law, longest)
     topology = start, allowed, is_tied, chosen.end_state
-    return Setting(family, series, n, *prior, *topology, contexts)
+    return Setting(family, series, n, *prior, *topology, contexts, longest)
 
 
 def apart(series):
@@ -121,6 +130,66 @@ def infer(log_start, log_transitions, log_end, scores):
     return log_z, posterior, pairs
 
 
+class Joint(NamedTuple):
+    """Marginals of the steps of a series, and of the visits that begin at each of them."""
+
+    # (T - 1, K, K) and (T, K, L)
+    pairs: np.ndarray
+    visits: np.ndarray
+
+    def inside(self, begin, end):
+        """Visits that begin at some steps, (1, K, L)."""
+        return self.visits[begin:end].sum(axis=0)[None]
+
+
+def segmentations(n_steps, n, longest, begin=0, before=None):
+    """All visits (state, first step, duration) that make up so many steps; the last may go on."""
+    if begin >= n_steps:
+        return [()]
+    return [
+        ((k, begin, duration), *rest)
+        for k in range(n)
+        if k != before
+        for duration in range(1, longest + 1)
+        for rest in segmentations(n_steps, n, longest, begin + duration, k)
+    ]
+
+
+def infer_visits(log_start, log_transitions, durations, scores):
+    """`infer` where visits last by log probabilities of durations 1..L, (T, K, L), and every path.
+
+    Also the log weight of each path, its visits summed over.
+    """
+    (n_steps, n), longest = scores.shape, durations.shape[2]
+    every, logs, paths = segmentations(n_steps, n, longest), [], {}
+    for visits in every:
+        value, path, before = 0.0, np.empty(n_steps, int), None
+        for k, t, duration in visits:
+            value += log_start[k] if before is None else log_transitions[t - 1][before, k]
+            value += durations[t, k, duration - 1] + scores[t : t + duration, k].sum()
+            path[t : t + duration] = before = k
+        logs.append(value)
+        paths[tuple(path)] = np.logaddexp(paths.get(tuple(path), -np.inf), value)
+    log_z = logsumexp(logs)
+    posterior, pairs = np.zeros((n_steps, n)), np.zeros((n_steps - 1, n, n))
+    begun = np.zeros(durations.shape)
+    for visits, share in zip(every, np.exp(np.array(logs) - log_z), strict=True):
+        before = None
+        for k, t, duration in visits:
+            posterior[t : t + duration, k] += share
+            begun[t, k, duration - 1] += share
+            if before is not None:
+                pairs[t - 1, before, k] += share
+            before = k
+    return log_z, posterior, Joint(pairs, begun), paths
+
+
+def durations_of(scores, n_steps):
+    """Log probabilities of durations of visits that begin at so many steps."""
+    own = scores.log_durations(1)[0]
+    return np.broadcast_to(own, (n_steps, *own.shape))
+
+
 def scores_of(family, scores, x):
     """Log densities (T, K) of a series."""
     out = np.empty((len(x), family.n_states))
@@ -128,16 +197,17 @@ def scores_of(family, scores, x):
     return out
 
 
-def statistics_of(family, x, posterior, scores=None):
+def statistics_of(family, x, posterior, scores=None, visits=None):
     """Statistics (S, K) of some steps; `scores` say what to expect of missing values."""
-    return family.statistics(family.read(x), posterior, np.array([0, len(x)]), scores)[0]
+    own = () if visits is None else (visits,)
+    return family.statistics(family.read(x), posterior, np.array([0, len(x)]), scores, *own)[0]
 
 
-def statistics_inside(family, x, posterior, inside, scores=None):
+def statistics_inside(family, x, posterior, inside, scores=None, visits=None):
     """Statistics of some steps of a series, which may depend on the values before them."""
     own = np.zeros_like(posterior)
     own[inside] = posterior[inside]
-    return statistics_of(family, x, own, scores)
+    return statistics_of(family, x, own, scores, visits)
 
 
 # What posteriors count
@@ -158,6 +228,27 @@ def first_pairs(setting, posteriors):
     return [(q[:-1, :, None] * q[1:, None, :]) * setting.transition for q in posteriors]
 
 
+def first_visits(setting, pieces):
+    """Visits (1, K, L) of steps that are independent: as geometric as states change.
+
+    `pieces` are posteriors of the steps before and of those counted.
+    """
+    if not setting.longest:
+        return None
+    found = np.zeros((1, setting.n_states, setting.longest))
+    for k in range(setting.n_states):
+        held = sum(q[k] for _, q in pieces)
+        stays = sum(before[k] * q[k] for before, q in pieces if before is not None)
+        shares = [min(stays / held, 0.999) ** u for u in range(setting.longest)]
+        found[0, k] = (held - stays) * np.array(shares) / sum(shares)
+    return found
+
+
+def pieces_of(q, begin, end):
+    """Steps of a series with those before them."""
+    return [(q[t - 1] if t else None, q[t]) for t in range(begin, end)]
+
+
 def counts_of(setting, posteriors, pairs, scores=None):
     """Counts of all series."""
     n = setting.n_states
@@ -169,10 +260,21 @@ def counts_of(setting, posteriors, pairs, scores=None):
             start += q.sum(axis=0)
         else:
             start += q[0]
-            np.add.at(transition.reshape(-1, n, n + 1)[:, :, :n], contexts[1:], joint)
+            steps = joint.pairs if isinstance(joint, Joint) else joint
+            np.add.at(transition.reshape(-1, n, n + 1)[:, :, :n], contexts[1:], steps)
             if setting.has_end:
                 transition[:, n] += q[-1]
-        statistics = statistics + statistics_of(setting.family, x, q, scores)
+        visits = joint.inside(0, len(x)) if isinstance(joint, Joint) else None
+        if setting.longest and visits is None:
+            visits = np.zeros((1, n, setting.longest))
+        statistics = statistics + statistics_of(setting.family, x, q, scores, visits)
+    if setting.longest and not isinstance(pairs[0], Joint):
+        # Where a fit starts, all series together tell how long visits last.
+        visits = first_visits(setting, [one for q in posteriors for one in pieces_of(q, 0, len(q))])
+        nothing = np.zeros((1, n))
+        statistics = statistics + statistics_of(
+            setting.family, setting.series[0][:1] * np.nan, nothing, None, visits
+        )
     if scores is None and isinstance(setting.family, (MixtureFamily, StudentColumns)):
         # Where a fit starts, all series together tell components of mixtures, and factors.
         lengths = [sum(map(len, setting.series))]
@@ -198,8 +300,12 @@ def e_step(setting, log_start, log_transition, scores):
     if setting.is_tied:
         moves = np.tile(log_start, (n, 1))
     for x, contexts in zip(setting.series, setting.contexts, strict=True):
-        steps = moves_into(moves, contexts[1:], n)
-        results.append(infer(log_start, steps, log_end, scores_of(setting.family, scores, x)))
+        steps, logs = moves_into(moves, contexts[1:], n), scores_of(setting.family, scores, x)
+        if setting.longest:
+            durations = durations_of(scores, len(x))
+            results.append(infer_visits(log_start, steps, durations, logs)[:3])
+        else:
+            results.append(infer(log_start, steps, log_end, logs))
     return [list(part) for part in zip(*results, strict=True)]
 
 
@@ -313,8 +419,8 @@ def unit_counts(setting, unit, posteriors, pairs, statistics):
         start += q[0]
     if not setting.is_tied:
         for t in range(max(1, unit.begin), unit.end):
-            own = slice(contexts[t] * n, (contexts[t] + 1) * n)
-            transition[own, :n] += pairs[unit.series][t - 1]
+            own, joint = slice(contexts[t] * n, (contexts[t] + 1) * n), pairs[unit.series]
+            transition[own, :n] += (joint.pairs if isinstance(joint, Joint) else joint)[t - 1]
         if setting.has_end and unit.end == len(x):
             transition[:, n] += q[-1]
     return Counts(start, transition, statistics[unit])
@@ -341,7 +447,8 @@ def cvb_sweeps(setting, init, n_sweeps, block_length=None):
         for unit in units:
             x, q = setting.series[unit.series], posteriors[unit.series]
             own = slice(unit.begin, unit.end)
-            statistics[unit] = statistics_inside(setting.family, x, q, own)
+            visits = first_visits(setting, pieces_of(q, unit.begin, unit.end))
+            statistics[unit] = statistics_inside(setting.family, x, q, own, None, visits)
     history = []
     for _ in range(n_sweeps):
         total = 0.0
@@ -407,12 +514,19 @@ def series_by_units(setting, units, whole, state):
             log_start = start
         if setting.has_end and inside.stop == n_steps:
             log_end = moves[:, n]
-    log_z, q, joint = infer(log_start, steps[1:], log_end, scores)
+    if setting.longest:
+        durations = np.concatenate(
+            [durations_of(own, unit.end - unit.begin) for unit, own in predictives.items()]
+        )
+        log_z, q, joint, _ = infer_visits(log_start, steps[1:], durations, scores)
+    else:
+        log_z, q, joint = infer(log_start, steps[1:], log_end, scores)
     new = {}
     for unit, predictive in predictives.items():
         every_q, inside = np.zeros((len(whole_series), n)), slice(unit.begin, unit.end)
         every_q[inside] = q[unit.begin - offset : unit.end - offset]
-        new[unit] = statistics_of(setting.family, whole_series, every_q, predictive)
+        visits = joint.inside(unit.begin, unit.end) if setting.longest else None
+        new[unit] = statistics_of(setting.family, whole_series, every_q, predictive, visits)
     return log_z, q, joint, new
 
 
@@ -441,6 +555,9 @@ def log_joints(setting):
             start[path[begin]] += 1
             row = path[begin : end - 1] + n * contexts[begin + 1 : end]
             np.add.at(moves, (row, path[begin + 1 : end]), 1)
+            if setting.longest:
+                # Within a visit nothing moves.
+                np.fill_diagonal(moves, 0)
             if setting.has_end:
                 moves[path[end - 1], n] += 1
         if (start[~setting.start] > 0).any() or (moves[~allowed] > 0).any():
@@ -450,7 +567,8 @@ def log_joints(setting):
         for k in range(len(allowed)):
             value += log_polya(moves[k][allowed[k]], setting.alpha)
         cuts = np.split(np.eye(n)[path], begins[1:])
-        found.append(value + log_evidence_given(setting, cuts))
+        given = log_evidence_of_visits if setting.longest else log_evidence_given
+        found.append(value + given(setting, cuts))
     return paths, np.array(found)
 
 
@@ -474,6 +592,35 @@ def log_evidence_given(setting, posteriors):
             continue
         own = observations._replace(drawn=drawn)
         logs.append(family.log_evidence(family.statistics(own, posterior, whole)[0]))
+    return logsumexp(logs)
+
+
+def log_evidence_of_visits(setting, cuts):
+    """log p(x, durations | z), summed over how long the last visit of each series goes on."""
+    known, ways = np.zeros((setting.n_states, setting.longest)), []
+    for cut in cuts:
+        runs = [(k, len(list(own))) for k, own in itertools.groupby(cut.argmax(axis=1))]
+        if max(length for _, length in runs) > setting.longest:
+            return -np.inf
+        for k, length in runs[:-1]:
+            known[k, length - 1] += 1
+        last, at_least = runs[-1]
+        ways.append([(last, duration) for duration in range(at_least, setting.longest + 1)])
+    each = list(zip(setting.series, cuts, strict=True))
+    logs, nothing = [], np.zeros_like(known)[None]
+    own = sum(statistics_of(setting.family, x, q, None, nothing) for x, q in each)
+    for last in itertools.product(*ways):
+        visits = known.copy()
+        for k, duration in last:
+            visits[k, duration - 1] += 1
+        more = setting.family.statistics(
+            setting.family.read(setting.series[0][:1] * np.nan),
+            np.zeros((1, setting.n_states)),
+            np.array([0, 1]),
+            None,
+            visits[None],
+        )[0]
+        logs.append(setting.family.log_evidence(own + more))
     return logsumexp(logs)
 
 

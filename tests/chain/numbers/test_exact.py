@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from chain.numbers import restatement
-from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers, transitions
-from chain.numbers.restatement import infer, scores_of
+from chain.numbers.problems import EMISSIONS, LAWS, TOPOLOGIES, numbers, transitions
+from chain.numbers.restatement import durations_of, infer, infer_visits, scores_of
 from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
@@ -21,6 +21,7 @@ CASES = [
     *(("diag", topology, False, "") for topology in TOPOLOGIES),
     *(("full", topology, True, "steps") for topology in ("left-right", "table", "constant")),
     ("diag", "contexts", False, "values"),
+    ("diag", "histogram", False, "values"),
 ]
 every_case = pytest.mark.parametrize(("name", "topology", "has_end", "missing"), CASES, ids=str)
 
@@ -126,7 +127,10 @@ def moves_of(x, chain):
 def inferred(x, chain, family, scores):
     log_start, _, log_end = chain
     steps, x = moves_of(x, chain)
-    return infer(log_start, steps, log_end, scores_of(family, scores, x))
+    logs = scores_of(family, scores, x)
+    if hasattr(scores, "log_durations"):
+        return infer_visits(log_start, steps, durations_of(scores, len(x)), logs)
+    return infer(log_start, steps, log_end, logs)
 
 
 def log_likelihoods(model, series, chain):
@@ -175,17 +179,22 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
         chain = logs.start[:2], by_context(logs.transition, model._learned.layout), log_end
         bounds = [inferred(x, chain, fitted.family, fitted.predicting)[0] for x in series]
         np.testing.assert_allclose(model.lower_bound_samples(series), bounds, rtol=1e-10)
-    found = model.predict_proba(series), model.filter_proba(series), model.predict(series)
-    tables = zip(series, *found, strict=True)
-    for x, smoothed, filtered, path in tables:
-        found = inferred(x, chain, fitted.family, fitted.predicting)
-        np.testing.assert_allclose(smoothed, found[1], atol=1e-10)
+    found = model.predict_proba(series), model.predict(series)
+    for x, smoothed, path in zip(series, *found, strict=True):
+        exact = inferred(x, chain, fitted.family, fitted.predicting)
+        np.testing.assert_allclose(smoothed, exact[1], atol=1e-10)
+        if topology in LAWS:
+            assert exact[3][tuple(path)] == pytest.approx(max(exact[3].values()), rel=1e-10)
+        else:
+            assert weight_of(path, x, chain, fitted) == pytest.approx(heaviest(x, chain, fitted))
+    if topology in LAWS:
+        return
+    for x, filtered in zip(series, model.filter_proba(series), strict=True):
         unended = (chain[0], chain[1], np.zeros(2))
         # What comes later tells nothing, the end neither.
         for t in range(len(x)):
             part = inferred(x[: t + 1], unended, fitted.family, fitted.predicting)
             np.testing.assert_allclose(filtered[t], part[1][-1], atol=1e-10)
-        assert weight_of(path, x, chain, fitted) == pytest.approx(heaviest(x, chain, fitted))
 
 
 def weight_of(path, x, chain, fitted):
@@ -213,6 +222,7 @@ GIBBS = [
     ("tied", "independent", False, "steps"),
     ("poisson", "table", True, ""),
     ("diag", "contexts", False, "values"),
+    *(("diag", law, False, "steps") for law in LAWS),
 ]
 
 
@@ -245,13 +255,13 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
     assert not found[np.isneginf(logs)].any()
     # The trace holds log p(x, z) of the paths drawn.
     at = np.flatnonzero((paths == samples[-1]).all(axis=1))[0]
-    if name in ("mixture", "zeros"):
-        # There it holds log p(x, z, c).
+    if name in ("mixture", "zeros") or topology in LAWS:
+        # There it holds log p(x, z, c), or that of how long the last visits go on.
         assert model.history_[-1] < logs[at]
     elif name != "student":
         # There it holds densities of factors, too.
         assert model.history_[-1] == pytest.approx(logs[at], rel=1e-9)
-    if topology in ("full", "independent", "contexts"):
+    if topology in ("full", "independent", "contexts", *LAWS):
         found = found + found[::-1]
         exact = exact + exact[::-1]
         found, exact = 0.5 * found, 0.5 * exact

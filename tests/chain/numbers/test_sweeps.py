@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from chain.numbers import restatement
-from chain.numbers.problems import EMISSIONS, TOPOLOGIES, numbers, start, transitions
+from chain.numbers.problems import EMISSIONS, LAWS, TOPOLOGIES, numbers, start, transitions
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Windows
 
@@ -106,8 +106,8 @@ def test_cvb_by_windows(name, has_end, missing):
     assert cvb_deviation(model, series, block_length=2) < 1e-8
 
 
-@pytest.mark.parametrize("topology", ["left-right", "constant", "table", "contexts"])
+@pytest.mark.parametrize("topology", ["left-right", "constant", "table", "contexts", *LAWS])
 def test_cvb_by_windows_keeps_to_a_topology(topology):
-    has_end = topology != "contexts"
+    has_end = topology not in ("contexts", *LAWS)
     model, series, _ = problem(CVBHMM, "diag", topology, has_end, "", "few", alpha=0.4)
     assert cvb_deviation(model, series, block_length=2) < 1e-8

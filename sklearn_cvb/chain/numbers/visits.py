@@ -1,0 +1,212 @@
+"""Inference of hidden semi-Markov chains: the visits to states that steps make up.
+
+A visit begins where its state is entered, and has a duration of its own; the last one of a sequence
+may go on beyond its end. All functions are of arrays: log weights (n_steps, K) of what was
+observed, and where sequences begin.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.kernels.chain.durations import (
+    backward_visits,
+    best_visits,
+    draw_visits,
+    forward_visits,
+    room_for_visits,
+)
+from sklearn_cvb.kernels.special import room_for_bits, to_weights
+from sklearn_cvb.kernels.vectors import up_to_vectors
+
+
+class Tables(NamedTuple):
+    """A chain of visits, as many tables as there are on the first axis."""
+
+    start: np.ndarray  # (n_tables, K)
+    transition: np.ndarray  # (n_tables, K, K)
+    log_durations: np.ndarray  # (n_tables, K, L) of durations 1..L
+
+    @property
+    def log_lasting(self) -> np.ndarray:
+        """Log probabilities that a visit lasts for so long or longer."""
+        logs: np.ndarray = np.logaddexp.accumulate(self.log_durations[..., ::-1], axis=-1)
+        return logs[..., ::-1]
+
+
+class Inferred(NamedTuple):
+    """What is expected of visits."""
+
+    posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
+    pairs: np.ndarray  # (n_tables, K, K) of a visit and the next
+    log_z: np.ndarray  # of each sequence, -inf where no path explains it
+    durations: np.ndarray  # (n_tables, K, L) of visits by the table under which they begin
+
+
+class _Passes(NamedTuple):
+    """Both passes in float64; `log_z` is NaN where this loses a sequence."""
+
+    inferred: Inferred
+    log_entered: np.ndarray  # (n_steps, K)
+
+
+def inferred(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
+) -> Inferred:
+    """Forward-backward; `table` says which tables hold for visits that begin at each step."""
+    found = _passes(tables, log_weights, starts, table).inferred
+    for i in np.flatnonzero(np.isnan(found.log_z)).tolist():
+        steps = slice(starts[i], starts[i + 1])
+        _add_in_logs(tables, log_weights[steps], table[steps], i, steps, found)
+    return found
+
+
+def _passes(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
+) -> _Passes:
+    """Forward and backward over all sequences, scaled."""
+    n_steps, n = log_weights.shape
+    n_tables, _, longest = tables.log_durations.shape
+    weights, largest, scale = log_weights.copy(), np.empty(n_steps), np.empty(n_steps)
+    to_weights(weights, largest, room_for_bits())
+    width, log_z = up_to_vectors(n), np.empty(len(starts) - 1)
+    durations = np.zeros((n_tables, longest, width))
+    durations[:, :, :n] = np.exp(np.swapaxes(tables.log_durations, 1, 2))
+    room, (entered, left) = room_for_visits(longest, n), np.empty((2, n_steps, n))
+    steps, forward = (durations, weights, starts, table), (entered, left, scale, log_z)
+    forward_visits(*tables[:2], *steps, room, forward)
+    backward = np.ascontiguousarray(np.swapaxes(tables.transition, 1, 2))
+    lost = None
+    # What was added of a sequence before it was lost is added up anew without it.
+    while lost is None or not np.array_equal(lost, np.isnan(log_z)):
+        lost, posterior = np.isnan(log_z), np.zeros((n_steps, width))
+        visits, pairs = np.zeros_like(durations), np.zeros_like(backward)
+        expected = entered, left, posterior, visits, pairs, log_z
+        backward_visits(backward, *steps, scale, room, expected)
+    log_z += np.add.reduceat(largest, starts[:-1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        up_to = np.cumsum(np.log(scale) + largest) - np.log(scale) - largest
+        log_entered = np.log(entered, out=entered) + up_to[:, None]
+    by_state = np.ascontiguousarray(np.swapaxes(visits[:, :, :n], 1, 2))
+    posterior = np.ascontiguousarray(posterior[:, :n])
+    return _Passes(Inferred(posterior, pairs * tables.transition, log_z, by_state), log_entered)
+
+
+class _Logs(NamedTuple):
+    """Forward messages of one sequence: logs of p(x, a visit begins at t) and of p(x, one ends)."""
+
+    entered: np.ndarray
+    left: np.ndarray
+    log_z: float
+
+
+def _forward_in_logs(tables: Tables, logs: np.ndarray, table: np.ndarray) -> _Logs:
+    """One sequence that leaves float64: every step looks back at all durations."""
+    n_steps, longest = len(logs), tables.log_durations.shape[-1]
+    entered, left = np.full((2, *logs.shape), -np.inf)
+    with np.errstate(divide="ignore"):
+        moves, entered[0] = np.log(tables.transition), np.log(tables.start[table[0]])
+    for t in range(n_steps):
+        begins = np.arange(max(0, t + 1 - longest), t + 1)
+        lasts = tables.log_durations if t + 1 < n_steps else tables.log_lasting
+        emitted = np.cumsum(logs[begins][::-1], axis=0)[::-1]
+        each = entered[begins] + lasts[table[begins], :, t - begins] + emitted
+        left[t] = np.logaddexp.reduce(each, axis=0)
+        if t + 1 < n_steps:
+            entered[t + 1] = np.logaddexp.reduce(left[t][:, None] + moves[table[t + 1]], axis=0)
+    return _Logs(entered, left, float(np.logaddexp.reduce(left[-1])))
+
+
+def _add_in_logs(
+    tables: Tables, logs: np.ndarray, table: np.ndarray, i: int, steps: slice, found: Inferred
+) -> None:
+    """Add what is expected of sequence i, which leaves float64."""
+    n_steps, longest = len(logs), tables.log_durations.shape[-1]
+    entered, left, log_z = _forward_in_logs(tables, logs, table)
+    found.log_z[i], posterior = log_z, found.posterior[steps]
+    posterior[:] = 0.0
+    if np.isneginf(log_z):
+        return
+    with np.errstate(divide="ignore"):
+        moves = np.log(tables.transition)
+    ahead = np.zeros_like(logs)
+    for t in range(n_steps - 1, -1, -1):
+        own, last = table[t], np.minimum(np.arange(t, t + longest), n_steps - 1)
+        emitted = np.cumsum(logs[t : last[-1] + 1], axis=0)
+        lasts = tables.log_durations[own].T + emitted[last - t] + ahead[last]
+        visits = np.exp(entered[t] + lasts - log_z)
+        found.durations[own] += visits.T
+        covering = np.cumsum(visits[::-1], axis=0)[::-1]
+        posterior[t : last[-1] + 1] += covering[: len(emitted)]
+        if t > 0:
+            into = moves[own] + np.logaddexp.reduce(lasts, axis=0)
+            found.pairs[own] += np.exp(left[t - 1][:, None] + into - log_z)
+            ahead[t - 1] = np.logaddexp.reduce(into, axis=1)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+
+
+def _log_tables(tables: Tables) -> tuple[np.ndarray, ...]:
+    """Logs of a single table's start, transitions, durations and of lasting for so long."""
+    with np.errstate(divide="ignore"):
+        start, transition = np.log(tables.start[0]), np.log(tables.transition[0])
+    each = tables.log_durations[0].T, tables.log_lasting[0].T
+    return start, transition, *map(np.ascontiguousarray, each)
+
+
+def best(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """States of the most probable visits under a single table, and their log probabilities."""
+    room, back = np.empty((2, *log_weights.shape)), np.empty((2, *log_weights.shape), np.int64)
+    path, log_p = np.empty(len(log_weights), np.int32), np.empty(len(starts) - 1)
+    best_visits(_log_tables(tables), log_weights, starts, room, back, path, log_p)
+    return path, log_p
+
+
+def drawn(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """States of visits drawn given what was observed, under a single table; log Z."""
+    table = np.zeros(len(log_weights), np.int64)
+    (_, _, log_z, _), entered = _passes(tables, log_weights, starts, table)
+    for i in np.flatnonzero(np.isnan(log_z)).tolist():
+        steps = slice(starts[i], starts[i + 1])
+        entered[steps], _, log_z[i] = _forward_in_logs(tables, log_weights[steps], table[steps])
+    path = np.empty(len(log_weights), np.int32)
+    chance = np.empty(tables.log_durations[0].size)
+    draw_visits(_log_tables(tables), log_weights, starts, entered, rng, chance, path)
+    return path, log_z
+
+
+def counts_of_visits(
+    path: np.ndarray, starts: np.ndarray, log_durations: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """How many visits of a path have each duration, (K, L); what lasts too long counts as L.
+
+    How long the last visit of each sequence goes on beyond its end is drawn.
+    """
+    n, longest = log_durations.shape
+    begins = np.append(True, path[1:] != path[:-1])
+    begins[starts[:-1]] = True
+    first = np.flatnonzero(begins)
+    lasted = np.minimum(np.diff(np.append(first, len(path))), longest)
+    last = np.append(np.searchsorted(first, starts[1:-1]), len(first)) - 1
+    logs = log_durations[path[first[last]]]
+    logs = np.where(np.arange(1, longest + 1) < lasted[last, None], -np.inf, logs)
+    levels = np.cumsum(np.exp(logs - logs.max(axis=1, keepdims=True)), axis=1)
+    level = rng.random((len(last), 1)) * levels[:, -1:]
+    lasted[last] = 1 + np.minimum((levels <= level).sum(axis=1), longest - 1)
+    table = np.zeros((n, longest))
+    np.add.at(table, (path[first], lasted - 1), 1.0)
+    return table
+
+
+def geometric_visits(held: np.ndarray, stays: np.ndarray, longest: int) -> np.ndarray:
+    """Visits by duration, (..., K, L), if states that `held` so many steps stayed so often.
+
+    A start: all durations are there, as long as those of a chain that knows none.
+    """
+    chance = np.clip(stays / np.maximum(held, 1e-300), 0.0, 0.999)[..., None]
+    shares = chance ** np.arange(longest)
+    visits = np.maximum(held - stays, 0.0)[..., None]
+    return visits * shares / shares.sum(axis=-1, keepdims=True)

@@ -1,0 +1,153 @@
+"""What states emit, and how long they last: the parameters of a hidden semi-Markov chain's states.
+
+A duration is a number that a visit to a state emits once, and its law is a family of one column:
+durations 1..L minus 1 are what that column holds, and what is expected of visits gives its
+statistics, as expected steps give those of emissions.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from sklearn_cvb.emissions.categorical import Categorical, CategoricalFamily
+from sklearn_cvb.emissions.columns import MixedFamily
+from sklearn_cvb.emissions.counts import NegativeBinomial
+from sklearn_cvb.emissions.emission import (
+    Emission,
+    Family,
+    Observations,
+    Scores,
+)
+from sklearn_cvb.emissions.poisson import Poisson
+from sklearn_cvb.reading.moments import moments_of
+from sklearn_cvb.reading.validation import InvalidParameterError
+
+# The laws of durations that have a name.
+LAWS: dict[str, type[Emission]] = {
+    "histogram": Categorical,
+    "poisson": Poisson,
+    "negative_binomial": NegativeBinomial,
+}
+
+
+def law_of_durations(law: Any, longest: int, n_states: int) -> Family:
+    """The family of durations 1..longest minus 1; a prior that none is given for expects all."""
+    own: Any = LAWS[law]() if isinstance(law, str) else law
+    if not isinstance(own, tuple(LAWS.values())):
+        raise InvalidParameterError(
+            f"Durations: law must be {', '.join(map(repr, LAWS))}, or a Categorical, Poisson or "
+            f"NegativeBinomial of sklearn_cvb.emissions, got {law!r}"
+        )
+    if isinstance(own, Categorical):
+        own = clone(own).set_params(n_categories=longest)
+    family: Family = own.bind(moments_of(np.arange(float(longest))[:, None]), n_states)
+    return family
+
+
+class SemiMarkovScores(NamedTuple):
+    """Log densities of what states emit, and those of durations."""
+
+    emission: Scores
+    law: Scores
+    lengths: Observations  # what the law reads: all durations
+    n_states: int
+
+    def fill(self, observations: Any, units: np.ndarray, out: np.ndarray) -> None:
+        """Log densities of steps."""
+        self.emission.fill(observations, units, out)
+
+    def log_durations(self, n_units: int) -> np.ndarray:
+        """Log probabilities of durations 1..L under each of so many units, (n_units, K, L)."""
+        values, _, features = self.lengths
+        longest, bounds = len(values), np.arange(n_units + 1) * len(values)
+        every = Observations(np.tile(values, (n_units, 1)), None, np.tile(features, (n_units, 1)))
+        out = np.empty((n_units * longest, self.n_states))
+        self.law.fill(every, bounds, out)
+        return np.ascontiguousarray(np.swapaxes(out.reshape(n_units, longest, -1), 1, 2))
+
+
+class SemiMarkovFamily(MixedFamily):
+    """An emission and a law of durations; statistics one after the other, a point is a pair."""
+
+    def __init__(self, family: Family, law: Family, longest: int) -> None:
+        columns = np.arange(family.n_columns), np.empty(0, np.intp)
+        super().__init__([family, law], list(columns), family.n_states)
+        self.family, self.law = family, law
+        self.lengths: Observations = law.read(np.arange(float(longest))[:, None])
+        self.is_discrete: bool = family.is_discrete
+        for name in ("read", "read_sequences", "observed", "clusters"):
+            setattr(self, name, getattr(family, name))
+
+    def _scores(self, emission: Scores, law: Scores) -> SemiMarkovScores:
+        return SemiMarkovScores(emission, law, self.lengths, self.n_states)
+
+    def at(self, point: tuple[Any, Any]) -> SemiMarkovScores:
+        return self._scores(self.family.at(point[0]), self.law.at(point[1]))
+
+    def expected(self, statistics: np.ndarray) -> SemiMarkovScores:
+        own, of_visits = self._split(statistics)
+        return self._scores(self.family.expected(own), self.law.expected(of_visits))
+
+    def predictive(self, statistics: np.ndarray) -> SemiMarkovScores:
+        own, of_visits = self._split(statistics)
+        return self._scores(self.family.predictive(own), self.law.predictive(of_visits))
+
+    def statistics(
+        self,
+        observations: Any,
+        posterior: np.ndarray,
+        units: np.ndarray,
+        scores: Any = None,
+        visits: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Of steps, and of visits (n_units, K, L): where none are known, one of all durations."""
+        emission = None if scores is None else scores.emission
+        own = self.family.statistics(observations, posterior, units, emission)
+        longest = len(self.lengths.values)
+        if visits is None:
+            visits = np.full((len(units) - 1, self.n_states, longest), 1.0 / longest)
+        return np.concatenate([own, np.swapaxes(visits @ self.lengths.features, 1, 2)], axis=1)
+
+    def completed(
+        self,
+        observations: Any,
+        scores: Any,
+        states: np.ndarray,
+        rng: np.random.Generator,
+    ) -> Any:
+        return self.family.completed(observations, scores.emission, states, rng)
+
+    def sample(
+        self, point: tuple[Any, Any], states: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        return self.family.sample(point[0], states, rng)
+
+    def moments(self, point: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
+        return self.family.moments(point[0])
+
+    def marginals(self, statistics: np.ndarray) -> Any:
+        return self.family.marginals(self._split(statistics)[0])
+
+    def durations(self, point: tuple[Any, Any]) -> np.ndarray:
+        """Probabilities of durations 1..L, (K, L)."""
+        found: np.ndarray = np.exp(self.at(point).log_durations(1)[0])
+        return found
+
+    def attributes(self, point: tuple[Any, Any]) -> dict[str, Any]:
+        return self.family.attributes(point[0]) | {"durations_": self.durations(point)}
+
+    def point_of(self, given: dict[str, Any]) -> tuple[Any, Any]:
+        emitted = {name: given[name] for name in given if name != "durations"}
+        longest = len(self.lengths.values)
+        if "durations" in given and type(self.law) is not CategoricalFamily:
+            raise InvalidParameterError("durations are given for the law 'histogram' alone")
+        table = given.get("durations", np.full((self.n_states, longest), 1.0 / longest))
+        of_visits = self.law.most_likely(self.lengths.features.T @ np.transpose(table))
+        if "durations" in given:
+            known = self.law.point_of({"category_probabilities": [table]})
+            of_visits = np.maximum(known, 1e-300)
+        return self.family.point_of(emitted), of_visits
+
+    def in_order(self, order: np.ndarray) -> "SemiMarkovFamily":
+        return SemiMarkovFamily(self.family.in_order(order), self.law, len(self.lengths.values))

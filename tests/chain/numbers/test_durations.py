@@ -1,0 +1,276 @@
+"""Hidden semi-Markov chains: visits whose durations have laws of their own."""
+
+import numpy as np
+import pytest
+from chain.numbers.problems import LAWS
+from chain.numbers.restatement import infer_visits
+from chain.numbers.test_sweeps import cvb_deviation, problem
+from scipy import stats
+
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    Durations,
+    EMHMMTagger,
+    GibbsHMM,
+    HMMMixture,
+    HMMParameters,
+    Transitions,
+    write_numbers,
+)
+from sklearn_cvb.chain.numbers import leave_out, visits
+from sklearn_cvb.chain.numbers.e_step import Chain, given_logs, infer, one_table
+from sklearn_cvb.emissions import Categorical, Poisson
+from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
+from sklearn_cvb.metrics import relabel
+
+every_kind = pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
+# Of two states, 1 to 5 steps.
+TRUTH = np.array([[0.0, 0.1, 0.2, 0.6, 0.1], [0.1, 0.7, 0.2, 0.0, 0.0]])
+
+
+def visits_of(n_series=30, length=100, seed=0):
+    """Series of two states that take turns."""
+    rng, found = np.random.default_rng(seed), []
+    for _ in range(n_series):
+        state, path = rng.integers(2), []
+        while len(path) < length:
+            path += [state] * (1 + rng.choice(5, p=TRUTH[state]))
+            state = 1 - state
+        found.append(rng.normal(3.0 * np.array(path[:length])))
+    return found
+
+
+def fitted(kind, X, lasting="histogram", longest=5, **settings):
+    settings = {"emission": "gaussian", "max_iter": 60, "random_state": 0} | settings
+    return kind(2, transitions=Transitions(durations=Durations(lasting, longest)), **settings).fit(
+        X
+    )
+
+
+@every_kind
+def test_durations_are_found_and_drawn_from(kind):
+    X = visits_of()
+    model = fitted(kind, X)
+    order = np.argsort(model.means_[:, 0])
+    np.testing.assert_allclose(model.durations_[order], TRUTH, atol=0.05)
+    np.testing.assert_array_equal(model.transmat_, [[0.0, 1.0], [1.0, 0.0]])
+    other = relabel(model, [1, 0])
+    np.testing.assert_allclose(other.durations_, model.durations_[::-1], rtol=1e-12)
+    assert other.score(X) == pytest.approx(model.score(X), rel=1e-12)
+    assert model.score(X) > kind(2, emission="gaussian", random_state=0).fit(X).score(X) + 0.1
+    _, states = model.sample(400, 100, random_state=0)
+    lasted = np.zeros(model.durations_.shape)
+    for path in states:
+        cuts = np.flatnonzero(np.diff(path)) + 1
+        np.add.at(lasted, (path[cuts[:-1]], np.diff(cuts) - 1), 1)
+    shares = lasted / lasted.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(shares, model.durations_, atol=0.02)
+
+
+def random_tables(rng, n, longest, n_tables):
+    """Tables of a chain whose states do not follow themselves."""
+    moves = rng.dirichlet(np.ones(n), (n_tables, n)) * ~np.eye(n, dtype=bool)
+    moves /= moves.sum(axis=2, keepdims=True)
+    start = rng.dirichlet(np.ones(n), n_tables)
+    return visits.Tables(start, moves, np.log(rng.dirichlet(np.ones(longest), (n_tables, n))))
+
+
+@pytest.mark.parametrize("scale", [1.0, 600.0])
+@pytest.mark.parametrize(("n", "longest"), [(2, 4), (3, 2), (3, 1), (9, 2)])
+def test_sums_over_all_visits(n, longest, scale):
+    """Also where float64 loses a sequence; tables are those of the step that a visit begins at."""
+    rng = np.random.default_rng(0)
+    starts = np.array([0, 5, 8, 9]) if n < 9 else np.array([0, 3, 4])
+    tables, table = random_tables(rng, n, longest, 3), rng.integers(0, 3, starts[-1])
+    logs = scale * rng.normal(size=(starts[-1], n))
+    found = visits.inferred(tables, logs, starts, table)
+    one = visits.Tables(*(part[:1] for part in tables))
+    best, log_p = visits.best(one, logs, starts)
+    pairs, lasting = np.zeros_like(tables.transition), np.zeros_like(tables.log_durations)
+    with np.errstate(divide="ignore"):
+        start, moves = np.log(tables.start), np.log(tables.transition)
+    for i in range(len(starts) - 1):
+        own = slice(starts[i], starts[i + 1])
+        later = table[own][1:]
+        exact = infer_visits(
+            start[table[own][0]], moves[later], tables.log_durations[table[own]], logs[own]
+        )
+        assert found.log_z[i] == pytest.approx(exact[0], rel=1e-12)
+        np.testing.assert_allclose(found.posterior[own], exact[1], atol=1e-12)
+        np.add.at(pairs, later, exact[2].pairs)
+        np.add.at(lasting, table[own], exact[2].visits)
+        first = 0 * table[own]
+        paths = infer_visits(start[0], moves[first[1:]], tables.log_durations[first], logs[own])[3]
+        assert log_p[i] == pytest.approx(max(paths.values()), rel=1e-12)
+        assert paths[tuple(best[own])] == pytest.approx(log_p[i], rel=1e-12)
+    np.testing.assert_allclose(found.pairs, pairs, atol=1e-12)
+    np.testing.assert_allclose(found.durations, lasting, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0])
+def test_geometric_durations_are_a_plain_chain(scale):
+    """On long series, where the longest duration stands for all that go on beyond the end."""
+    rng, length = np.random.default_rng(0), 300
+    tables, stays = random_tables(rng, 3, length, 1), np.array([0.9, 0.5, 0.99])
+    logs = stats.nbinom.logpmf(np.arange(length), 1, 1.0 - stays[:, None])
+    logs[:, -1] -= np.log1p(-stays)
+    tables = tables._replace(log_durations=logs[None])
+    plain = np.diag(stays) + (1.0 - stays[:, None]) * tables.transition[0]
+    starts, logs = np.array([0, length, length + 7]), scale * rng.normal(size=(length + 7, 3))
+    exact = infer(
+        Chain(tables.start, plain[None], None), given_logs(logs), starts, one_table(starts)
+    )
+    found = visits.inferred(tables, logs, starts, np.zeros(len(logs), int))
+    np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-12)
+    np.testing.assert_allclose(found.posterior, exact.posterior, atol=1e-10)
+    own, every_pair = ~np.eye(3, dtype=bool), exact.pairs[0]
+    np.testing.assert_allclose(found.pairs[0][own], every_pair[own], rtol=1e-9)
+    # A visit that goes on is left as often as it has one step more.
+    begun = found.durations[0].sum(axis=1)
+    np.testing.assert_allclose(begun, exact.posterior.sum(axis=0) - np.diag(every_pair), rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_laws_are_those_of_scipy(name):
+    family = law_of_durations(LAWS[name], 6, 2)
+    whole, every = SemiMarkovFamily(Poisson().bind(_moments(), 2), family, 6), np.arange(6)
+    if name == "histogram":
+        point, exact = np.ascontiguousarray(TRUTH.T) + 0.01, TRUTH + 0.01
+    elif name == "poisson":
+        point, exact = np.array([[1.5, 7.0]]), stats.poisson.pmf(every, [[1.5], [7.0]])
+    else:
+        ones = np.array([[0.3, 0.8]])
+        point, exact = np.vstack([1 - ones, ones]), stats.nbinom.pmf(every, 2.0, ones.T)
+    if name == "histogram":
+        family = law_of_durations(LAWS[name], 5, 2)
+        whole = SemiMarkovFamily(Poisson().bind(_moments(), 2), family, 5)
+    own = np.ones((1, 2)), point
+    np.testing.assert_allclose(whole.durations(own), exact, rtol=1e-12)
+    np.testing.assert_allclose(whole.attributes(own)["durations_"], exact, rtol=1e-12)
+
+
+def _moments():
+    from sklearn_cvb.reading.moments import moments_of
+
+    return moments_of(np.arange(4.0)[:, None])
+
+
+def test_parameters_given_are_where_a_fit_starts():
+    X = visits_of(3)
+    emitted = {"means": [[0.0], [3.0]], "covariances": [[[1.0]], [[1.0]]]}
+    settings = {"max_iter": 1, "n_init": 1}
+    known = HMMParameters(emissions={**emitted, "durations": TRUTH})
+    model, even = (
+        fitted(EMHMM, X, init=init, **settings)
+        for init in (known, HMMParameters(emissions=emitted))
+    )
+    assert model.history_[0] > even.history_[0] + 0.2
+    with pytest.raises(ValueError, match="'histogram' alone"):
+        fitted(EMHMM, X, "poisson", init=known, **settings)
+
+
+def own_visits_stay(before):
+    """Durations that a unit began are not left out of what is known of it."""
+
+    def predictive(self, statistics):
+        n = self.family.n_statistics
+        more = np.zeros((statistics.shape[-2], 1))
+        more[n:] = 0.5
+        return before(self, statistics + more)
+
+    return predictive
+
+
+def visits_of_the_unit_before(before):
+    """Visits are counted for the unit after the one that they begin in."""
+
+    def statistics(found, *others):
+        moved = None if found.visits is None else np.roll(found.visits, 1, axis=0)
+        return before(found._replace(visits=moved), *others)
+
+    return statistics
+
+
+def test_planted_errors_are_seen(monkeypatch):
+    model, series, _ = problem(CVBHMM, "diag", "histogram", False, "", "few", alpha=0.4)
+    assert cvb_deviation(model, series, block_length=2) < 1e-8
+    with monkeypatch.context() as patched:
+        moved = visits_of_the_unit_before(leave_out.statistics_of)
+        patched.setattr(leave_out, "statistics_of", moved)
+        assert cvb_deviation(model, series, block_length=2) > 1e-4
+    patched = own_visits_stay(SemiMarkovFamily.predictive)
+    monkeypatch.setattr(SemiMarkovFamily, "predictive", patched)
+    assert cvb_deviation(model, series, block_length=2) > 1e-4
+
+
+def lasting(**settings):
+    return {"transitions": Transitions(durations="poisson", **settings)}
+
+
+REFUSED = {
+    "topology": (lasting(topology="left-right"), "topology"),
+    "end": (lasting(end_state=True), "end_state"),
+    "start": (lasting(start="stationary"), "start="),
+    "sticky": (lasting(sticky=1.0), "sticky"),
+    "hdp": (lasting(prior="hdp"), "prior='hdp'"),
+    "contexts": (lasting(contexts=1), "contexts"),
+    "symbols": ({"emission": "categorical"}, "Categorical"),
+    "alpha": ({"alpha": np.ones((2, 2))}, "array as alpha"),
+    "transmat": ({"init": HMMParameters(transmat=np.full((2, 2), 0.5))}, "transmat in init"),
+    "fixed": ({"fixed": {"transitions": True}}, "fixed transitions"),
+    "states": ({"supervision": "y"}, "supervision='y'"),
+    "single": ({"n_components": 1}, "a single state"),
+    "law": ({"transitions": Transitions(durations=Durations(Categorical))}, "law"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_go_with_durations_is_refused_by_name(case):
+    settings, told = REFUSED[case]
+    kind = EMHMM if case == "start" else VBHMM
+    model = kind(2, **{"emission": "gaussian"} | lasting()).set_params(**settings)
+    with pytest.raises(ValueError, match=told):
+        model.fit([np.arange(9.0)])
+
+
+def test_methods_that_know_no_visits_say_what_to_do(tmp_path):
+    X = [x[:, None] for x in visits_of(3, 20)]
+    model, posterior = fitted(EMHMM, X, max_iter=2), fitted(GibbsHMM, X, max_iter=60)
+    draws = posterior.credible_intervals(n_draws=3, random_state=0).draws
+    assert np.isfinite(posterior.score_samples(X, draws=draws)).all()
+    calls = {
+        "predict_proba": lambda: model.predict_next(X),
+        "unfolds": lambda: model.filter_proba(X),
+        "start_filter": model.start_filter,
+        "pickle": model.to_json,
+        "pseudo_residuals": lambda: model.pseudo_residuals(X),
+        "fit in memory": lambda: model.fit(write_numbers(X, tmp_path / "store")),
+        "fit all": lambda: model.partial_fit(X),
+        "take per='sequence'": lambda: posterior.log_likelihoods(X, draws, per="step"),
+        "mean field": lambda: fitted(VBHMM, X, max_iter=2).credible_intervals(X),
+        "HMMMixture": lambda: HMMMixture(model, n_components=2).fit(X),
+        "from_parameters": lambda: EMHMM.from_parameters(
+            startprob=[0.5, 0.5],
+            transmat=[[0.0, 1.0], [1.0, 0.0]],
+            emissions={"rates": [[1.0], [2.0]]},
+            emission="poisson",
+            **lasting(),
+        ),
+        "symbols": lambda: EMHMMTagger({"a": ["X"]}, **lasting()).fit([["a"]]),
+    }
+    for told, call in calls.items():
+        with pytest.raises(ValueError, match=told):
+            call()
+
+
+def test_series_that_no_visits_explain_are_left_out():
+    """No zero follows a zero where visits last for one step, and the other state emits ones."""
+    X = [[0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0], [0.0, 0.0]]
+    known = HMMParameters(emissions={"probabilities": [[0.0], [1.0]]})
+    with np.errstate(divide="ignore"), pytest.warns(UserWarning, match=r"\[2\]"):
+        model = fitted(
+            EMHMM, X, longest=1, emission="bernoulli", init=known, fixed={"emissions": True}
+        )
+    assert model.unexplained_.tolist() == [2]
