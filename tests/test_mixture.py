@@ -23,6 +23,7 @@ from sklearn_cvb import (
     Transitions,
 )
 from sklearn_cvb.estimators.mixture import briefly_fitted, posteriors_of
+from sklearn_cvb.learning.algorithms import Batch
 
 MOVES = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.8], [0.8, 0.2]]])
 SHOWN = np.array([[0.6, 0.3, 0.1, 0.0], [0.0, 0.1, 0.3, 0.6]])
@@ -162,3 +163,30 @@ def test_what_a_cluster_lacks_and_cannot_be_is_told():
     ):
         with pytest.raises(ValueError, match=f"leave {name} of the estimator out"):
             HMMMixture(EMHMM(2, **{name: value})).fit(X)
+
+
+# The second of three restarts of thirty sweeps is the best one.
+@pytest.mark.parametrize(
+    ("at", "restart", "n_kept"), [(75, 2, 30), (45, 2, 14), (10, 1, 9), (1, 1, 0)]
+)
+def test_ctrl_c_keeps_the_best_restart_so_far(at, restart, n_kept, monkeypatch):
+    estimator = EMHMM(2, max_iter=30, tol=0)
+    model = HMMMixture(estimator, n_init=3, random_state=0)
+    best = clone(model).set_params(n_init=restart).fit(X)
+    n_sweeps, sweep = 0, Batch.sweep
+
+    def pressed(self, state, chain, rng):
+        nonlocal n_sweeps
+        n_sweeps += chain.problem.cells.n_states == 4
+        if n_sweeps == at:
+            raise KeyboardInterrupt
+        return sweep(self, state, chain, rng)
+
+    monkeypatch.setattr(Batch, "sweep", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert hasattr(model, "labels_") == (n_kept > 0)
+    if n_kept:
+        np.testing.assert_array_equal(model.hmm_.history_, best.hmm_.history_[:n_kept])
+        assert model.hmm_.init is None
+        np.testing.assert_array_equal(model.predict(X), model.labels_)

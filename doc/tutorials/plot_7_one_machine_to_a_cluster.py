@@ -75,7 +75,7 @@ print("tags of a sentence:", pieces.predict(store[:1])[0].tolist()[:6])
 # A cluster
 # ---------
 #
-# With Dask (``python -m pip install "sklearn_cvb[dask]"``) sentences lie in partitions, on many
+# With Dask (``python -m pip install ".[dask]"``) sentences lie in partitions, on many
 # machines, and the same taggers learn from them where they are. Here the "cluster" is one process
 # with two threads; on a real one it is ``Client("tcp://scheduler:8786")``.
 

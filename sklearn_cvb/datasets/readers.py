@@ -70,7 +70,8 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
         from conllu import parser
     except ImportError as error:
         raise ImportError(
-            'read_conllu needs the package conllu: pip install "sklearn_cvb[corpora]"'
+            'read_conllu needs the package conllu: python -m pip install ".[corpora]" in a '
+            "checkout of sklearn_cvb"
         ) from error
     corpus = Bunch(data=[], target=[])
     words: list[str] = []

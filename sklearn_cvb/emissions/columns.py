@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport, Scores, Tails
+from sklearn_cvb.emissions.emission import (
+    Emission,
+    Family,
+    OutsideSupport,
+    Scores,
+    Tails,
+    given_point,
+)
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, nearest
 
@@ -293,7 +300,7 @@ class MixedFamily(Family):
             raise InvalidParameterError(f"parts must hold {len(self.families)} dicts, one a part")
         each = zip(self.families, parts, strict=True)
         return tuple(
-            family.point_of({name.removesuffix("_"): own[name] for name in own})
+            given_point(family, {name.removesuffix("_"): own[name] for name in own})
             for family, own in each
         )
 

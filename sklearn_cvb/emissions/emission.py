@@ -298,20 +298,20 @@ class OutsideSupport(ValueError):
 
 def given_point(family: "Family", given: dict[str, Any]) -> Any:
     """What states emit as a user says it, by the names of fitted attributes."""
-    point = family.point_of(given)
-    known = [name.removesuffix("_") for name in family.attributes(point)]
+    of_prior = family.mean(np.zeros((family.n_statistics, family.n_states)))
+    known = [name.removesuffix("_") for name in family.attributes(of_prior)]
     odd = [name for name in given if name not in known]
     if odd:
         raise InvalidParameterError(
             f"emissions: {odd[0]!r} is no parameter of what these states emit: {', '.join(known)}"
         )
-    return point
+    return family.point_of(given)
 
 
 def table_of(given: dict[str, Any], name: str, shape: tuple[int, ...]) -> np.ndarray:
     """A table of finite numbers of just this shape, which must be given."""
     if name not in given:
-        raise InvalidParameterError(f"{name} are missing: only {', '.join(given)} are given")
+        raise InvalidParameterError(f"emissions: {name} are missing")
     table = as_numbers(name, given[name])
     if table.shape != shape:
         raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {shape}")

@@ -19,6 +19,7 @@ from sklearn_cvb.emissions.emission import (
     Scores,
     Tails,
     as_units,
+    given_point,
     positive,
     refuse_outside,
     spread,
@@ -495,7 +496,7 @@ class MixtureFamily(Family):
         if len(rest) != n_shown:
             raise InvalidParameterError(f"mixture must hold {n_shown} dicts, one a component")
         parts = tuple(
-            family.point_of({name.removesuffix("_"): v for name, v in rest.pop(0).items()})
+            given_point(family, {name.removesuffix("_"): v for name, v in rest.pop(0).items()})
             if family.n_statistics
             else None
             for family in self.families

@@ -899,7 +899,8 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         X : ndarray
             Symbols, shape (n_samples, length); for several lengths an object array of arrays. The
             unknown item is never emitted: where a state emits nothing else stands None, a missing
-            observation. Numbers have one more axis, n_columns, unless a 2-D array was fitted.
+            observation. Numbers have one more axis, n_columns, unless a 2-D array was fitted; where
+            `categories_` has labels of columns these stand there, in an array of objects.
         Z : ndarray
             States (taggers: tags), shape (n_samples, length) or an object array.
         """
@@ -910,11 +911,9 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         asked = n_samples, length, contexts
         states, lengths, known = prediction.drawn_states(learned, *asked, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        values, nothing = observed.drawn(learned, states, starts, rng)
+        values, nothing = observed.drawn(learned, states, starts, rng, known)
         is_even = length is not None and np.ndim(length) == 0 and len(set(lengths.tolist())) == 1
         width = int(lengths[0]) if is_even else None
-        if known is not None:
-            values = np.insert(values, learned.more.numeric.context_column, known, axis=1)
         drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
         shown = self._arranged_states(learned.words, drawn, states)
         return reading.arrange(drawn, values, nothing), shown

@@ -105,6 +105,8 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
             If the estimator is no hidden Markov model, or a tagger.
         ValueError
             If there are fewer sequences than clusters; of what the estimator refuses.
+        KeyboardInterrupt
+            On Ctrl-C, with the best restart so far kept, if a sweep of one was over.
         """
         X = as_collection(X)
         if len(X) < self.n_components:
@@ -113,10 +115,19 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
         rng = check_random_state(self.random_state)
         described = None if self.n_components == 1 else _described(model, X, rng)
         best: Any = None
-        for _ in range(self.n_init):
-            whole = self._whole(model, X, described, rng)
-            if best is None or whole.objective_ > best.objective_:
-                best = whole
+        interrupted = False
+        try:
+            for _ in range(self.n_init):
+                whole = self._begun(model, X, described, rng)
+                try:
+                    whole.fit(X)
+                finally:
+                    # Ctrl-C keeps sweeps that are over. The start is as large as the data.
+                    best = _better(best, whole.set_params(init=None))
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            interrupted = True
         shares = self._shares(best, X)
         start = best.startprob_.reshape(self.n_components, -1)
         weights = start.sum(axis=1)
@@ -132,6 +143,8 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
             hmm_=best,
             _learned=best,
         )
+        if interrupted:
+            raise KeyboardInterrupt
         return self
 
     def _checked(self, model: Any) -> Any:
@@ -164,10 +177,10 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
             model.set_params(update="parameter")
         return model
 
-    def _whole(
+    def _begun(
         self, model: Any, X: Any, described: np.ndarray | None, rng: np.random.RandomState
     ) -> Any:
-        """The model of blocks, fitted from one start: clusters by what describes sequences."""
+        """The model of blocks, to be fitted from one start: clusters by what tells of sequences."""
         clusters = np.zeros(len(X), int)
         if described is not None:
             seed = int(rng.randint(2**31 - 1))
@@ -186,15 +199,13 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
                 begin[row] = np.zeros((len(posterior), n * self.n_components))
                 begin[row][:, c * n : (c + 1) * n] = posterior
         seed = int(rng.randint(2**31 - 1))
-        whole = clone(model).set_params(
+        return clone(model).set_params(
             n_components=n * self.n_components,
             transitions=Transitions(**settings),
             init=begin,
             n_init=1,
             random_state=seed,
         )
-        # The start is as large as the data.
-        return whole.fit(X).set_params(init=None)
 
     def _fitted(self) -> Any:
         """The whole model."""
@@ -280,6 +291,13 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
+
+
+def _better(best: Any, other: Any) -> Any:
+    """The one with the higher objective, the first among equals; None where neither is fitted."""
+    if not hasattr(other, "objective_"):
+        return best
+    return other if best is None or other.objective_ > best.objective_ else best
 
 
 def briefly_fitted(model: Any, X: Any, rng: np.random.RandomState) -> Any:

@@ -8,7 +8,14 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, NamedTuple
 
-from sklearn_cvb.settings import MiniBatches, Samples, SplitAndMerge, Valence, Windows
+from sklearn_cvb.settings import (
+    MiniBatches,
+    Samples,
+    SplitAndMerge,
+    Transitions,
+    Valence,
+    Windows,
+)
 
 # Words with one tag and with several, in sentences longer and shorter than a window.
 _X = [
@@ -99,17 +106,20 @@ class Situation(NamedTuple):
 
     def read(self, model: Any) -> None:
         """Read a fitted estimator in every way."""
-        # One of these is for symbols, the other for numbers.
-        is_numeric = "emission" in self.settings
-        other = "predict_next_proba" if is_numeric else "predict_next"
+        # One of these is for symbols, the other for numbers, and neither where contexts tell.
+        left_out = {"predict_next_proba" if "emission" in self.settings else "predict_next"}
+        more: dict[str, Any] = {}
+        if getattr(self.settings.get("transitions"), "contexts", None) is not None:
+            left_out.add("predict_next")
+            more["contexts"] = [[0, 1]]
         for name, settings in _READ:
-            method = getattr(model, name, None) if name != other else None
+            method = None if name in left_out else getattr(model, name, None)
             if method is not None and settings.keys() <= signature(method).parameters.keys():
                 method(self.new, **settings)
         # Who scores by classes alone needs them.
         model.score(self.X, *([self.y] if hasattr(model, "class_count_") else []))
         if hasattr(model, "sample"):
-            model.sample(2, random_state=0)
+            model.sample(2, random_state=0, **more)
 
 
 def _words(sentences: list[str]) -> list[list[Any]]:
@@ -168,6 +178,7 @@ def _numeric_situations(algorithm: str) -> dict[str, Situation]:
     pieces = [series[begin : begin + 6] for begin in range(0, 60, 6)]
     wide = [[[value, 1.0 + value % 2] for value in piece] for piece in pieces]
     missing = [[None if step % 5 == 3 else value for step, value in enumerate(series)]]
+    entered = [[[value, step % 2] for step, value in enumerate(piece)] for piece in pieces]
 
     def situation(X: list[Any], emission: Any, **settings: Any) -> Situation:
         own = base | settings | {"emission": emission}
@@ -178,6 +189,7 @@ def _numeric_situations(algorithm: str) -> dict[str, Situation]:
         "gaussian series": situation([series], "gaussian"),
         "gaussian missing": situation(missing, "gaussian"),
         "poisson": situation(pieces, "poisson"),
+        "gaussian contexts": situation(entered, "gaussian", transitions=Transitions(contexts=1)),
     }
 
 

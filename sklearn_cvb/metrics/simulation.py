@@ -8,6 +8,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.validation import Seed, check_counts
+from sklearn_cvb.settings import setting_of
 
 _IS_MISSING = np.frompyfunc(is_missing, 1, 1)
 
@@ -41,10 +42,11 @@ def simulated_check(
 ) -> SimulatedCheck:
     """What a fitted model makes of a statistic: does it draw data that look like these?
 
-    As many sequences, as long and with the same missing values are drawn from the model by its
-    `sample`, over and over. Under a right model the statistic of the data is one among those of the
-    simulations. Choose what matters and was not fitted: autocorrelation, runs, extremes. Parameters
-    were fitted to the same data, which makes small p-values rarer than they ought to be.
+    As many sequences, as long and with the same missing values and contexts are drawn from the
+    model by its `sample`, over and over. Under a right model the statistic of the data is one among
+    those of the simulations. Choose what matters and was not fitted: autocorrelation, runs,
+    extremes. Parameters were fitted to the same data, which makes small p-values rarer than they
+    ought to be.
 
     Parameters
     ----------
@@ -64,8 +66,7 @@ def simulated_check(
     Raises
     ------
     ValueError
-        If a statistic changes its shape; of `sample`, where a model draws only given more than
-        lengths, as one with contexts does.
+        If a statistic changes its shape.
 
     References
     ----------
@@ -94,15 +95,14 @@ def simulated_check(
     check_counts(n_simulations=n_simulations)
     rng = check_random_state(random_state)
     given = [_as_array(sequence) for sequence in X]
-    names = list(getattr(model, "feature_names_in_", ()))
-    labels = getattr(model, "categories_", {})
-    categories = {names.index(name): labels[name] for name in labels}
-    lengths = [len(sequence) for sequence in given]
+    asked: dict[str, Any] = {"length": [len(sequence) for sequence in given]}
+    if setting_of(model, "transitions").contexts is not None:
+        asked = {"contexts": _contexts_of(model, given)}
     observed = np.asarray(statistic(given), dtype=float)
     found = np.empty((n_simulations, *observed.shape))
     for number in range(n_simulations):
-        drawn, _ = model.sample(len(lengths), length=lengths, random_state=rng)
-        like = [_like(new, old, categories) for new, old in zip(drawn, given, strict=True)]
+        drawn, _ = model.sample(len(given), **asked, random_state=rng)
+        like = [_like(new, old) for new, old in zip(drawn, given, strict=True)]
         value = np.asarray(statistic(like), dtype=float)
         if value.shape != observed.shape:
             raise ValueError(
@@ -126,10 +126,24 @@ def _as_array(sequence: Any) -> np.ndarray:
     return symbols
 
 
-def _like(drawn: Any, given: np.ndarray, categories: dict[int, np.ndarray]) -> np.ndarray:
+def _contexts_of(model: Any, given: list[np.ndarray]) -> list[np.ndarray]:
+    """The contexts of all steps; a first step needs none."""
+    column = setting_of(model, "transitions").contexts
+    names = list(getattr(model, "feature_names_in_", ()))
+    if isinstance(column, str):
+        column = names.index(column)
+    labels = model.categories_.get(names[column]) if hasattr(model, "categories_") else None
+    found = []
+    for sequence in given:
+        own = sequence[:, column].copy()
+        if is_missing(own[0]):
+            own[0] = 0 if labels is None else labels[0]
+        found.append(own if labels is None else np.searchsorted(labels, own))
+    return found
+
+
+def _like(drawn: Any, given: np.ndarray) -> np.ndarray:
     """Drawn values, of the shape and type of what was given, missing where that is."""
     values = np.reshape(drawn, given.shape).astype(given.dtype)
-    for column, labels in categories.items():
-        values[:, column] = labels[values[:, column].astype(int)]
     values[_IS_MISSING(given).astype(bool)] = None if given.dtype == object else np.nan
     return values

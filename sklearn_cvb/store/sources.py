@@ -18,8 +18,7 @@ from sklearn_cvb.reading.corpus import as_list, is_table, samples_of, short_repr
 _BYTES, _ROWS, _SEQUENCES = 1 << 23, 1 << 16, 10_000
 
 _ARROW_NEEDED = (
-    "parquet files and Arrow columns need pyarrow: install it with "
-    "`python -m pip install pyarrow`, or sklearn_cvb[bulk]"
+    "parquet files and Arrow columns need pyarrow: install it with `python -m pip install pyarrow`"
 )
 
 

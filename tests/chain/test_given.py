@@ -200,7 +200,17 @@ def test_wrong_tables_are_named(wrong, message):
 @pytest.mark.parametrize(
     ("emission", "wrong", "message"),
     [
-        ("gaussian", {"rates": [[1], [2]]}, "means are missing"),
+        (
+            "gaussian",
+            {"mean": [[1, 1], [2, 2]]},
+            "'mean' is no parameter of what these states emit: means, covariances",
+        ),
+        ("gaussian", {"covariances": [[[1, 0], [0, 1]]] * 2}, "means are missing"),
+        (
+            Columns([(Gaussian("diag"), [0]), (Bernoulli(), [1])]),
+            {"parts": [{"means": [[1], [2]]}, {"probability": [[0.1], [0.2]]}]},
+            "'probability' is no parameter of what these states emit: probabilities",
+        ),
         ("gaussian", {"means": [[1], [2]]}, "means has shape"),
         (
             Gaussian("diag"),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sklearn_cvb import EMHMM
+from sklearn_cvb import EMHMM, Transitions
 from sklearn_cvb.emissions import Categorical, Columns, Gaussian
 from sklearn_cvb.metrics import simulated_check
 
@@ -51,6 +51,32 @@ def test_what_is_missing_is_missing_in_simulations_and_categories_are_named():
     assert (found.simulated[:, :2] == 2).all()
     assert 0.0 < found.simulated[:, 2].std() < 0.2
     assert (found.p_value[2:] > 0.3).all()
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_contexts_are_those_of_the_data(named):
+    """By day the state stays, by night it changes: the shares of both are found again."""
+    rng = np.random.default_rng(0)
+    night = rng.integers(0, 2, 300)
+    state = (night.cumsum() % 2) ^ (rng.random(300) < 0.1)
+    X, contexts = np.column_stack([rng.normal(9.0 * state), night]), 1
+    X[0, 1] = np.nan
+    if named:
+        words = [None, *np.array(["day", "night"])[night[1:]]]
+        X, contexts = pd.DataFrame({"when": words, "value": X[:, 0]}), "when"
+    transitions = Transitions(contexts=contexts)
+    model = EMHMM(2, emission="gaussian", transitions=transitions, random_state=0).fit([X])
+
+    def changes(drawn):
+        values, night = drawn[0].T[:: -1 if named else 1]
+        moved = np.diff(values.astype(float) > 4.5)
+        by_night = night[1:] == ("night" if named else 1)
+        assert pd.isna(night[0])
+        return [moved[by_night].mean(), moved[~by_night].mean()]
+
+    found = simulated_check(model, [X], changes, n_simulations=50, random_state=0)
+    np.testing.assert_allclose(found.simulated.mean(axis=0), found.observed, atol=0.02)
+    assert abs(np.diff(found.observed)[0]) > 0.5
 
 
 def test_symbols_and_numbers_keep_their_types():

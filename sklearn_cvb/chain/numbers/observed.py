@@ -74,6 +74,7 @@ from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
     arrange,
+    as_array,
     is_missing,
     is_store,
     refuse_lengths,
@@ -556,9 +557,16 @@ def intervals(
 
 
 def drawn(
-    learned: Learned, states: np.ndarray, starts: np.ndarray, rng: np.random.RandomState
+    learned: Learned,
+    states: np.ndarray,
+    starts: np.ndarray,
+    rng: np.random.RandomState,
+    contexts: np.ndarray | None,
 ) -> tuple[np.ndarray, Any]:
-    """What each state emits, in sequences that begin at `starts`, and what stands for nothing."""
+    """What each state emits, in sequences that begin at `starts`, and what stands for nothing.
+
+    With contexts in their column, and labels of categories.
+    """
     fitted: Fitted = learned.more.numeric
     numbers = np.random.default_rng(rng.randint(2**31 - 1))
     family, point = fitted.family, fitted.point
@@ -568,7 +576,22 @@ def drawn(
         values = np.concatenate([family.sample(point, own, numbers) for own in each])
     else:
         values = family.sample(point, states, numbers)
-    return values[:, 0] if fitted.is_table else values, np.nan
+    if contexts is not None and fitted.context_column is not None:
+        values = np.insert(values, fitted.context_column, contexts, axis=1)
+    return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
+
+
+def _labelled(fitted: Fitted, values: np.ndarray) -> np.ndarray:
+    """The same table, with labels for their codes where columns hold categories."""
+    if not fitted.categories:
+        return values
+    shown, names = values.astype(object), list(fitted.names or ())
+    if fitted.context_column is not None:
+        names.insert(fitted.context_column, None)
+    for name, labels in fitted.categories.items():
+        column = names.index(name if name in names else None)
+        shown[:, column] = as_array(labels)[values[:, column].astype(int)]
+    return shown
 
 
 def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -479,7 +479,11 @@ def intervals(
 
 
 def drawn(
-    learned: Learned, states: np.ndarray, starts: np.ndarray, rng: np.random.RandomState
+    learned: Learned,
+    states: np.ndarray,
+    starts: np.ndarray,
+    rng: np.random.RandomState,
+    contexts: None,
 ) -> tuple[np.ndarray, Any]:
     """What each state emits, and what stands for nothing: None, also for no known symbol."""
     vocabulary = learned.words.types

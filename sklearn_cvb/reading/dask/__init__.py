@@ -5,5 +5,5 @@ try:
 except ImportError as error:
     raise ImportError(
         "fits on partitions of Dask need dask and distributed: "
-        'python -m pip install "sklearn_cvb[dask]"'
+        'python -m pip install ".[dask]" in a checkout of sklearn_cvb'
     ) from error

@@ -11,6 +11,7 @@ from sklearn_cvb import (
     EMHMMTagger,
     GibbsHMM,
     HMMParameters,
+    Samples,
     Transitions,
     write_numbers,
 )
@@ -64,6 +65,17 @@ def test_two_tables_are_found_and_drawn_from(kind):
     np.add.at(counts, (contexts, states[:, :-1], states[:, 1:]), 1)
     shares = counts / counts.sum(axis=2, keepdims=True)
     np.testing.assert_allclose(shares, model.transmat_, atol=0.04)
+
+
+@every_kind
+def test_a_fit_goes_on(kind):
+    X = days_and_nights(3, 30)
+    more = {"samples": Samples(4, thin=1)} if kind is GibbsHMM else {"tol": 0}
+    whole = fitted(kind, X, max_iter=12, **more)
+    part = fitted(kind, X, max_iter=7, warm_start=True, **more).set_params(max_iter=5).fit(X)
+    np.testing.assert_allclose(part.history_, whole.history_[7:], rtol=1e-12)
+    if kind is not GibbsHMM:
+        np.testing.assert_allclose(part.transmat_, whole.transmat_, rtol=1e-12)
 
 
 @every_kind
@@ -145,6 +157,9 @@ def test_frames_name_contexts_and_symbols_have_them():
     ]
     model = fitted(VBHMM, frames, "when", emission=Categorical())
     assert model.categories_["when"].tolist() == ["day", "night"]
+    drawn, _ = model.sample(contexts=[[0, 1, 0]], random_state=0)
+    assert drawn[0, :, 0].tolist() == ["day", "night", "day"]
+    assert set(drawn[0, :, 1]) <= {"a", "b"}
     states = model.category_probabilities_[0]
     order = np.argsort(states[:, 1])
     np.testing.assert_allclose(model.transmat_[:, order][:, :, order], STEPS, atol=0.08)
