@@ -24,6 +24,8 @@ class Forecast(NamedTuple):
         Probabilities of the states.
     samples : ndarray of shape (n_samples, n_draws, n_steps, n_columns)
         Drawn continuations, which the intervals are quantiles of.
+    level : float
+        How probable it is that a value lies in its interval.
     """
 
     mean: np.ndarray
@@ -31,6 +33,7 @@ class Forecast(NamedTuple):
     upper: np.ndarray
     proba: np.ndarray
     samples: np.ndarray
+    level: float
 
 
 def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -> None:
@@ -92,7 +95,8 @@ def forecast(
         samples.append(drawn.reshape(*states.shape, -1))
     every, tails = np.concatenate(samples, axis=1), [0.5 - 0.5 * level, 0.5 + 0.5 * level]
     lower, upper = np.quantile(every, tails, axis=1)
-    return Forecast(np.mean(means, axis=0), lower, upper, np.mean(probabilities, axis=0), every)
+    mean, proba = np.mean(means, axis=0), np.mean(probabilities, axis=0)
+    return Forecast(mean, lower, upper, proba, every, level)
 
 
 def _states_ahead(

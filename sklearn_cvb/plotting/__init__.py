@@ -1,10 +1,20 @@
 """Pictures of what a fit did. Needs matplotlib, which is imported when a function is called."""
 
 from sklearn_cvb.plotting.curves import plot_accuracy, plot_components, plot_history, plot_restarts
-from sklearn_cvb.plotting.matrices import hinton, plot_confusion, plot_transitions
-from sklearn_cvb.plotting.residuals import plot_residuals
+from sklearn_cvb.plotting.matrices import (
+    hinton,
+    plot_confusion,
+    plot_tag_accuracies,
+    plot_transitions,
+)
+from sklearn_cvb.plotting.residuals import plot_residuals, plot_simulated_check
 from sklearn_cvb.plotting.sentences import plot_alignment, plot_dependency_tree, plot_phrase_tree
-from sklearn_cvb.plotting.series import plot_ellipses, plot_forecast, plot_states
+from sklearn_cvb.plotting.series import (
+    plot_ellipses,
+    plot_forecast,
+    plot_state_sequences,
+    plot_states,
+)
 
 __all__ = [
     "hinton",
@@ -19,6 +29,9 @@ __all__ = [
     "plot_phrase_tree",
     "plot_residuals",
     "plot_restarts",
+    "plot_simulated_check",
+    "plot_state_sequences",
     "plot_states",
+    "plot_tag_accuracies",
     "plot_transitions",
 ]

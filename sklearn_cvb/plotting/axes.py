@@ -1,11 +1,22 @@
-"""Axes to draw in."""
+"""What pictures share: axes to draw in, their width, colours of states, tables of numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+
+# Inches: new figures are as wide as a column of text, so that letters have one size in all.
+WIDTH = 6.4
+# So many letters of tick labels fit an inch.
+_LETTERS_PER_INCH = 11
+# Shares below half a per cent have no number in a table.
+_SMALLEST_SHARE = 0.005
 
 
 def axes_or_new(ax: Axes | None, **keywords: Any) -> Axes:
@@ -17,6 +28,57 @@ def axes_or_new(ax: Axes | None, **keywords: Any) -> Axes:
     return plt.subplots(layout="constrained", **keywords)[1]
 
 
+def panels(axes: Any, n: int, height: float) -> np.ndarray:
+    """The given axes, or n in a new figure, two in a row."""
+    if axes is None:
+        import matplotlib.pyplot as plt
+
+        n_columns, n_rows = min(n, 2), -(-n // 2)
+        size = (WIDTH, height * n_rows)
+        axes = plt.subplots(n_rows, n_columns, figsize=size, layout="constrained")[1]
+        for ax in np.ravel(axes)[n:]:
+            ax.remove()
+        axes = np.ravel(axes)[:n]
+    return np.ravel(axes)
+
+
 def legend_beside(ax: Axes, **keywords: Any) -> None:
     """A legend to the right of the axes, where it cannot cover a line."""
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, **keywords)
+
+
+def state_colour(state: int) -> Any:
+    """The colour of a state, the same in all pictures: of the first ten that of its line, "C0"."""
+    import matplotlib as mpl
+
+    return mpl.colormaps["tab20"](2 * state % 20 + state // 10 % 2)
+
+
+def state_name(state: int, labels: Sequence[Any] | Mapping[int, Any] | None) -> str:
+    """What a legend calls a state."""
+    return f"state {state}" if labels is None else str(labels[state])
+
+
+def name_cells(axis: Axis, n: int, labels: Sequence[Any] | None, name: str) -> None:
+    """Put a name, or else a number, at each of n cells; upright where they are long."""
+    if labels is not None and len(labels) != n:
+        raise ValueError(f"{len(labels)} {name} for {n} cells")
+    texts = [str(label) for label in (range(n) if labels is None else labels)]
+    axis.set_ticks(range(n), labels=texts)
+    inches = axis.axes.get_window_extent().width / axis.axes.figure.dpi
+    if axis.axis_name == "x" and sum(map(len, texts)) + n > _LETTERS_PER_INCH * inches:
+        axis.set_tick_params(rotation=90)
+
+
+def number_cells(
+    ax: Axes, shares: np.ndarray, rows: Sequence[Any], columns: Sequence[Any], least: float = 0.0
+) -> None:
+    """Draw a table of shares: cells as dark as they are large, with their per cents."""
+    ax.imshow(100 * shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
+    for (row, column), share in np.ndenumerate(shares):
+        if share >= max(least, _SMALLEST_SHARE):
+            shade = "white" if share > 0.5 else "black"
+            text = f"{100 * share:.0f}"
+            ax.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
+    name_cells(ax.xaxis, len(columns), columns, "columns")
+    name_cells(ax.yaxis, len(rows), rows, "rows")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sklearn_cvb.plotting.axes import axes_or_new, legend_beside
+from sklearn_cvb.plotting.axes import axes_or_new, legend_beside, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -189,14 +189,9 @@ def plot_components(selection: ComponentSelection, axes: Any = None) -> np.ndarr
     >>> [ax.get_title() for ax in plot_components(selection)]
     ['evidence', 'held-out perplexity', 'AIC', 'BIC', 'ICL']
     """
-    panels = [criterion for criterion in selection.criteria if criterion.values is not None]
-    if axes is None:
-        import matplotlib.pyplot as plt
-
-        size = (3.6 * len(panels), 3.2)
-        axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", squeeze=False)[1]
-    axes = np.ravel(axes)
-    for ax, criterion in zip(axes, panels, strict=True):
+    shown = [criterion for criterion in selection.criteria if criterion.values is not None]
+    axes = panels(axes, len(shown), 2.2)
+    for ax, criterion in zip(axes, shown, strict=True):
         best = selection.best(criterion.name)
         position = selection.n_components.index(best)
         ax.plot(selection.n_components, criterion.values, marker="o", markersize=4, linewidth=1.2)
@@ -204,7 +199,7 @@ def plot_components(selection: ComponentSelection, axes: Any = None) -> np.ndarr
         ax.xaxis.get_major_locator().set_params(integer=True)
         ax.set_title(criterion.name)
         ax.set_xlabel("number of states")
-        ax.set_ylabel(f"{criterion.unit}, {'high' if criterion.higher else 'low'} is good")
+        ax.set_ylabel(f"{criterion.unit},\n{'high' if criterion.higher else 'low'} is good", size=9)
         ax.grid(alpha=0.3)
     return axes
 

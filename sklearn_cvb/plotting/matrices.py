@@ -1,30 +1,36 @@
-"""Matrices: Hinton diagrams, confusion of predicted and true tags, graphs of transitions."""
+"""Matrices: Hinton diagrams, confusion of predicted and true tags, transitions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.plotting.axes import axes_or_new, legend_beside
+from sklearn_cvb.plotting.axes import (
+    WIDTH,
+    axes_or_new,
+    legend_beside,
+    name_cells,
+    number_cells,
+    state_colour,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
 
 _POSITIVE, _NEGATIVE = "#1f4e8c", "#c0392b"
 # The largest value fills this much of its cell's side.
 _LARGEST_SIDE = 0.95
-# Shares below half a per cent are left out of the cells.
-_SMALLEST_SHARE = 0.005
-# In units of the circle on which the states stand.
-_NODE_RADIUS = 0.11
-_LOOP_RADIUS = 0.12
-_WIDEST_EDGE = 4.0
-_LEGEND = (1.0, 0.5, 0.25)
+# A graph of more states than this cannot be read: a table is drawn.
+_MOST_IN_A_GRAPH = 5
+# In units of the circle on which the states stand; widths in points.
+_NODE_RADIUS = 0.16
+_BEND = 0.15
+_WIDEST_EDGE = 6.0
 
 
 def hinton(
@@ -89,8 +95,8 @@ def hinton(
             Rectangle(corner, side, side, color=_POSITIVE if value > 0 else _NEGATIVE, linewidth=0)
         )
     n_rows, n_columns = values.shape
-    _name_cells(ax.xaxis, n_columns, column_labels, "column_labels")
-    _name_cells(ax.yaxis, n_rows, row_labels, "row_labels")
+    name_cells(ax.xaxis, n_columns, column_labels, "column_labels")
+    name_cells(ax.yaxis, n_rows, row_labels, "row_labels")
     ax.set_xlim(-0.5, n_columns - 0.5)
     ax.set_ylim(n_rows - 0.5, -0.5)
     ax.set_aspect("equal")
@@ -147,39 +153,94 @@ def plot_confusion(
     columns: list[Any] = [column for column in filled if column is not None]
     totals = counts.sum(axis=1)[rows]
     shares = counts[np.ix_(rows, columns)] / totals[:, None]
-    ax = axes_or_new(ax, figsize=(1.8 + 0.42 * len(columns), 1.2 + 0.36 * len(rows)))
-    image = ax.imshow(100 * shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
-    for (row, column), share in np.ndenumerate(shares):
-        if share >= _SMALLEST_SHARE:
-            shade = "white" if share > 0.5 else "black"
-            text = f"{100 * share:.0f}"
-            ax.text(column, row, text, ha="center", va="center", color=shade, fontsize=8)
+    ax = axes_or_new(ax, figsize=(WIDTH, 1.4 + 0.26 * len(rows)))
     names = [f"{true_labels[row]} ({total:,})" for row, total in zip(rows, totals, strict=True)]
-    _name_cells(ax.xaxis, len(columns), [predicted_labels[c] for c in columns], "columns")
-    _name_cells(ax.yaxis, len(rows), names, "rows")
-    ax.tick_params(axis="x", rotation=90)
+    number_cells(ax, shares, names, [predicted_labels[column] for column in columns])
+    ax.set_title("Per cent of the true tag's tokens")
     ax.set_xlabel("predicted")
     ax.set_ylabel("true (number of tokens)")
-    ax.figure.colorbar(image, ax=ax, label="share of the true tag's tokens (%)")
+    return ax
+
+
+def plot_tag_accuracies(
+    y_true: Sequence[Any],
+    predictions: Mapping[str, Sequence[Any]],
+    *,
+    max_tags: int = 15,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how many tokens of each tag are right before and after a change: a dot for each.
+
+    Parameters
+    ----------
+    y_true : list of sequences, object array of sequences, or array of shape (n_sequences, length)
+        True tags; tokens whose tag is None or NaN are left out.
+    predictions : dict of str to predicted tags, of the same form
+        Two or more, such as before and after words were corrected, in this order.
+    max_tags : int, default=15
+        How many rows: the most frequent true tags.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for new axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A grey line joins the dots of a tag. Each row's number of tokens stands behind its tag.
+
+    See Also
+    --------
+    plot_confusion : What the tokens of a tag are taken for.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_cvb.plotting import plot_tag_accuracies
+    >>> before, after = [["DT", "VB", "VB"]], [["DT", "NN", "VB"]]
+    >>> ax = plot_tag_accuracies([["DT", "NN", "NN"]], {"before": before, "after": after})
+    >>> [line.get_xdata().tolist() for line in ax.get_lines()]
+    [[0.0, 100.0], [50.0, 100.0]]
+    """
+    from sklearn_cvb.metrics.tagging import tag_confusion
+
+    rows: list[str] = []
+    found = []
+    for predicted in predictions.values():
+        counts, tags, guessed = tag_confusion(y_true, predicted)
+        totals = counts.sum(axis=1)
+        shown = np.argsort(-totals, kind="stable")[:max_tags]
+        rows = [f"{tags[i]} ({totals[i]:,})" for i in shown]
+        right = (counts * [[tag == other for other in guessed] for tag in tags]).sum(axis=1)
+        found.append(100 * right[shown] / totals[shown])
+    ax = axes_or_new(ax, figsize=(WIDTH, 1.2 + 0.26 * len(rows)))
+    places = np.arange(len(rows))
+    ax.hlines(places, np.min(found, axis=0), np.max(found, axis=0), color="0.7", zorder=1)
+    for name, values in zip(predictions, found, strict=True):
+        ax.plot(values, places, "o", label=name)
+    name_cells(ax.yaxis, len(rows), rows, "tags")
+    ax.invert_yaxis()
+    ax.set(xlabel="tokens of the tag that are right (%)", ylabel="true tag (number of tokens)")
+    ax.grid(axis="x", alpha=0.3)
+    legend_beside(ax)
     return ax
 
 
 def plot_transitions(
     model: Any,
     *,
-    threshold: float = 0.1,
+    threshold: float = 0.05,
     labels: Sequence[Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the transitions of a model as a graph: states on a circle, edges as wide as probable.
+    """Draw the transitions of a model in per cent: a graph of few states, a table of many.
 
     Parameters
     ----------
     model : fitted estimator or array of shape (n_states, n_states)
         An estimator with `transmat_`, or transition probabilities from row to column; rows need
         not sum to 1, so that part of a matrix can be drawn.
-    threshold : float, default=0.1
-        Transitions less probable than this are left out.
+    threshold : float, default=0.05
+        Transitions less probable than this have no arrow, and no number.
     labels : sequence of str, default=None
         Names of the states; None for the tags of a tagger, else for numbers from 0.
     ax : matplotlib.axes.Axes, default=None
@@ -188,7 +249,8 @@ def plot_transitions(
     Returns
     -------
     matplotlib.axes.Axes
-        States stand clockwise from the top. A loop outside the circle is a transition to itself.
+        Up to five states stand clockwise from the top: arrows are as wide as probable, the number
+        in a state is that of staying. More are rows and columns of a table.
 
     Raises
     ------
@@ -202,10 +264,8 @@ def plot_transitions(
     >>> from sklearn_cvb.plotting import plot_transitions
     >>> ax = plot_transitions([[0.0, 1.0], [0.95, 0.05]], labels=["DT", "NN"])
     >>> [text.get_text() for text in ax.texts]
-    ['DT', 'NN']
+    ['100', '95', 'DT', '5', 'NN']
     """
-    from matplotlib.patches import Circle
-
     matrix = np.asarray(getattr(model, "transmat_", model), dtype=float)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"transition probabilities must form a square, got shape {matrix.shape}")
@@ -213,56 +273,66 @@ def plot_transitions(
         labels = list(getattr(model, "classes_", range(len(matrix))))
     if len(labels) != len(matrix):
         raise ValueError(f"{len(labels)} labels for {len(matrix)} states")
-    ax = axes_or_new(ax)
-    angles = np.pi / 2 - 2 * np.pi * np.arange(len(matrix)) / len(matrix)
-    places = np.column_stack([np.cos(angles), np.sin(angles)])
-    # Many states get smaller nodes, so that neighbours do not touch.
-    radius = min(_NODE_RADIUS, 2.0 / max(1, len(matrix)))
-    for source, target in np.argwhere(matrix >= threshold):
-        _draw_edge(ax, places[source], places[target], matrix[source, target], radius)
-    font_size = 9 if radius == _NODE_RADIUS else 7
-    for place, label in zip(places, labels, strict=True):
-        ax.add_patch(Circle(place, radius, facecolor="white", edgecolor="black", zorder=2))
-        ax.text(*place, str(label), ha="center", va="center", fontsize=font_size, zorder=3)
-    for probability in _LEGEND:
-        ax.plot([], [], color="C0", linewidth=_WIDEST_EDGE * probability, label=f"{probability:g}")
-    reach = 1 + radius + 2 * _LOOP_RADIUS
-    ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
-    ax.set_axis_off()
-    legend_beside(ax, title="probability")
+    if len(matrix) <= _MOST_IN_A_GRAPH:
+        return _draw_graph(axes_or_new(ax, figsize=(WIDTH, 4.0)), matrix, labels, threshold)
+    ax = axes_or_new(ax, figsize=(WIDTH, 1.6 + 0.26 * len(matrix)))
+    number_cells(ax, matrix, labels, labels, threshold)
+    ax.set(title="Probability of the next state (%)", xlabel="to", ylabel="from")
     return ax
 
 
-def _draw_edge(
-    ax: Axes, source: np.ndarray, target: np.ndarray, probability: float, radius: float
-) -> None:
-    """An arrow bent to its left, so that the two directions stay apart, or a loop outwards."""
-    from matplotlib.patches import Circle, FancyArrowPatch
+def _draw_graph(ax: Axes, matrix: np.ndarray, labels: Sequence[Any], threshold: float) -> Axes:
+    """States on a circle, names outside it; in each the per cent of staying."""
+    from matplotlib.patches import Circle
 
-    style: dict[str, Any] = {"linewidth": _WIDEST_EDGE * probability, "color": "C0", "zorder": 1}
-    if (source == target).all():
-        centre = source * (1 + (radius + _LOOP_RADIUS) * 0.9)
-        ax.add_patch(Circle(centre, _LOOP_RADIUS, fill=False, **style))
-        return
-    along = (target - source) / np.linalg.norm(target - source)
+    angles = np.pi / 2 - 2 * np.pi * np.arange(len(matrix)) / len(matrix)
+    places = np.column_stack([np.cos(angles), np.sin(angles)])
+    for source, target in np.argwhere(matrix >= threshold):
+        if source != target:
+            _draw_edge(ax, places[source], places[target], matrix[source, target])
+    for state, (x, y) in enumerate(places.round(6)):
+        style = {"facecolor": (*state_colour(state)[:3], 0.35), "edgecolor": state_colour(state)}
+        ax.add_patch(Circle((x, y), _NODE_RADIUS, **style))
+        if matrix[state, state] >= threshold:
+            ax.text(x, y, f"{100 * matrix[state, state]:.0f}", ha="center", va="center")
+        side = "center" if x == 0 else ("left" if x > 0 else "right")
+        above = "center" if abs(x) > abs(y) else ("bottom" if y > 0 else "top")
+        out = 1 + 1.3 * _NODE_RADIUS
+        ax.text(out * x, out * y, fill(str(labels[state]), 14), ha=side, va=above, weight="bold")
+    # Names are outside, and that at the top needs room below the title.
+    reach = 1 + 1.2 * _NODE_RADIUS
+    low, high = places.min(axis=0) - reach + 1, places.max(axis=0) + reach - 1
+    if len(matrix) <= 2:
+        low[0], high[0] = -0.6, 0.6
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1] + 0.3), aspect="equal")
+    ax.set_title("Per cent that move or (inside) stay")
+    ax.set_axis_off()
+    return ax
+
+
+def _draw_edge(ax: Axes, source: np.ndarray, target: np.ndarray, probability: float) -> None:
+    """An arrow bent to its left, so that the two directions stay apart, and its per cent."""
+    from matplotlib.patches import FancyArrowPatch
+
+    step = target - source
+    along = step / np.linalg.norm(step)
+    begin, end = source + _NODE_RADIUS * along, target - _NODE_RADIUS * along
     ax.add_patch(
         FancyArrowPatch(
-            source + radius * along,
-            target - radius * along,
-            connectionstyle="arc3,rad=0.15",
+            begin,
+            end,
+            connectionstyle=f"arc3,rad={_BEND}",
             arrowstyle="-|>",
             mutation_scale=9 + 6 * probability,
             shrinkA=0,
             shrinkB=0,
-            alpha=0.8,
-            **style,
+            alpha=0.6,
+            linewidth=_WIDEST_EDGE * probability,
+            color="0.5",
         )
     )
-
-
-def _name_cells(axis: Axis, n: int, labels: Sequence[Any] | None, name: str) -> None:
-    if labels is not None and len(labels) != n:
-        raise ValueError(f"{len(labels)} {name} for {n} cells")
-    axis.set_ticks(
-        range(n), labels=[str(label) for label in (range(n) if labels is None else labels)]
-    )
+    # Nearer to where it comes from, as many arrows cross in the middle.
+    bend = (begin + end) / 2 + _BEND * np.array([1, -1]) * (end - begin)[::-1]
+    x, y = 0.49 * begin + 0.42 * bend + 0.09 * end
+    text = ax.text(x, y, f"{100 * probability:.0f}", ha="center", va="center", fontsize=9)
+    text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})

@@ -1,18 +1,22 @@
-"""Pictures of pseudo-residuals: over time, against the normal distribution, and each other."""
+"""Whether a model fits: pseudo-residuals, and statistics of the data among simulated ones."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from sklearn_cvb.plotting.axes import WIDTH, panels
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.validation import check_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from sklearn_cvb.metrics.simulation import SimulatedCheck
 
 # Of a normal distribution 95 % are nearer to 0.
 _NEAR = 1.96
@@ -68,7 +72,7 @@ def plot_residuals(residuals: ArrayLike, *, n_lags: int = 20, names: Any = None)
         names = [f"column {d}" if n_columns > 1 else "" for d in range(n_columns)]
     if len(names) != n_columns:
         raise ValueError(f"names are {len(names)}, but there are {n_columns} columns")
-    size = (9.0, 0.6 + 2.3 * n_columns)
+    size = (WIDTH, 0.6 + 2.0 * n_columns)
     axes = plt.subplots(n_columns, 3, figsize=size, layout="constrained", squeeze=False)[1]
     for row, column, name in zip(axes, table.T, names, strict=True):
         _over_time(row[0], column)
@@ -108,3 +112,67 @@ def _autocorrelation(ax: Axes, column: np.ndarray, n_lags: int) -> None:
     for ends in (near, -near):
         ax.plot(lags, ends, color="C0", ls="--", lw=1.0)
     ax.axhline(0.0, color="grey", lw=0.8)
+
+
+def plot_simulated_check(
+    check: SimulatedCheck, *, names: Sequence[str] | None = None, axes: Any = None
+) -> np.ndarray:
+    """Plot the statistics of simulated data, and where those of the data lie among them.
+
+    Parameters
+    ----------
+    check : SimulatedCheck
+        Result of `sklearn_cvb.metrics.simulated_check`.
+    names : sequence of str, default=None
+        Of the numbers that the statistic consists of; None numbers them where there are several.
+    axes : sequence of matplotlib.axes.Axes, default=None
+        One for each number; None for a new figure.
+
+    Returns
+    -------
+    ndarray of matplotlib.axes.Axes
+        Each has a histogram of the simulations, a line at the data, and the p-value as its title.
+
+    Raises
+    ------
+    ValueError
+        If there is not one name for each number.
+
+    References
+    ----------
+    Gelman, Meng and Stern (1996), "Posterior predictive assessment of model fitness via realized
+    discrepancies", Statistica Sinica 6.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from sklearn_cvb import EMHMM
+    >>> from sklearn_cvb.metrics import simulated_check
+    >>> from sklearn_cvb.plotting import plot_simulated_check
+    >>> series = np.random.default_rng(0).normal(size=100)
+    >>> model = EMHMM(1, emission="gaussian").fit([series])
+    >>> check = simulated_check(model, [series], lambda X: X[0].max(), random_state=0)
+    >>> (ax,) = plot_simulated_check(check, names=["largest value"])
+    >>> ax.get_title()
+    'p = 0.139'
+    """
+    observed, p_values = np.ravel(check.observed), np.ravel(check.p_value)
+    if names is None:
+        names = [
+            f"statistic {i}" if len(observed) > 1 else "statistic" for i in range(len(observed))
+        ]
+    if len(names) != len(observed):
+        raise ValueError(f"names are {len(names)}, but there are {len(observed)} statistics")
+    simulated = np.reshape(check.simulated, (len(check.simulated), -1))
+    axes = panels(axes, len(observed), 2.6)
+    for ax, name, drawn, own, p_value in zip(
+        axes, names, simulated.T, observed, p_values, strict=True
+    ):
+        ax.hist(drawn[np.isfinite(drawn)], 20, color="0.8", label="simulated")
+        ax.axvline(own, color="C1", label="observed")
+        ax.set(xlabel=name, title=f"p = {p_value:.3f}")
+    axes[0].set_ylabel("simulations")
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    return axes

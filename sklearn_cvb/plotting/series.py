@@ -1,14 +1,22 @@
-"""Series of numbers: their states as bands, what comes next, and the states themselves."""
+"""States of series and sequences: as bands, as rows, as ellipses, and what comes next."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.plotting.axes import axes_or_new, legend_beside
+from sklearn_cvb.plotting.axes import (
+    WIDTH,
+    axes_or_new,
+    legend_beside,
+    state_colour,
+    state_name,
+)
+from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.validation import check_counts
 
 if TYPE_CHECKING:
@@ -19,7 +27,13 @@ if TYPE_CHECKING:
 _STYLES = ("-", "--", ":", "-.")
 
 
-def plot_states(series: ArrayLike, states: ArrayLike, ax: Axes | None = None) -> Any:
+def plot_states(
+    series: ArrayLike,
+    states: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    labels: Sequence[Any] | Mapping[int, Any] | None = None,
+) -> Any:
     """Plot a series over bands in the colours of its states.
 
     Parameters
@@ -30,11 +44,14 @@ def plot_states(series: ArrayLike, states: ArrayLike, ax: Axes | None = None) ->
         The state of each step, such as ``model.predict([series])[0]``.
     ax : matplotlib.axes.Axes, default=None
         Where to draw, all columns in line styles of their own; None for new axes, one a column.
+    labels : sequence or dict, default=None
+        The name of each state; None for its number.
 
     Returns
     -------
     matplotlib.axes.Axes
-        An array of them where several columns have axes of their own.
+        State k has the colour ``f"C{k}"``, up to ten states, here and in other pictures. An array
+        of them where several columns have axes of their own.
 
     Raises
     ------
@@ -59,25 +76,30 @@ def plot_states(series: ArrayLike, states: ArrayLike, ax: Axes | None = None) ->
     if ax is None and len(names) > 1:
         import matplotlib.pyplot as plt
 
-        size = (8.0, 0.8 + 1.8 * len(names))
+        size = (WIDTH, 0.8 + 1.6 * len(names))
         axes = plt.subplots(len(names), sharex=True, figsize=size, layout="constrained")[1]
     else:
-        axes = [axes_or_new(ax, figsize=(8.0, 2.8))]
+        height = max(2.8, 0.4 + 0.22 * len(np.unique(own)))
+        axes = [axes_or_new(ax, figsize=(WIDTH, height))]
     for one in axes:
-        _draw_bands(one, own, steps)
+        _draw_bands(one, own, steps, labels)
     for d, values in enumerate(table.T):
         one, style = axes[d % len(axes)], "-" if len(axes) > 1 else _STYLES[d % len(_STYLES)]
         label = names[d] if len(names) > len(axes) else None
         one.plot(steps, values, color="black", lw=1.0, ls=style, label=label)
-        if len(names) == len(axes) and names[d] is not None:
+        if len(names) == len(axes):
             one.set_ylabel(names[d])
-    axes[-1].set_xlabel("step" if steps.dtype.kind == "i" else "")
+    _describe_steps(axes[-1], steps)
     axes[0].set_title("States of a series")
+    if len(axes) > 1:
+        keys = axes[0].get_legend_handles_labels()
+        axes[0].figure.legend(*keys, loc="outside right center", frameon=False)
+        return axes
     legend_beside(axes[0])
-    return axes if len(axes) > 1 else axes[0]
+    return axes[0]
 
 
-def _draw_bands(ax: Axes, own: np.ndarray, steps: np.ndarray) -> None:
+def _draw_bands(ax: Axes, own: np.ndarray, steps: np.ndarray, labels: Any) -> None:
     """Draw the runs of states, each from half a step before it to half a step after."""
     middles = steps[:-1] + (steps[1:] - steps[:-1]) / 2
     half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else (0.5 if steps.dtype.kind == "i" else 0)
@@ -85,22 +107,22 @@ def _draw_bands(ax: Axes, own: np.ndarray, steps: np.ndarray) -> None:
     ends = np.append(np.flatnonzero(own[1:] != own[:-1]) + 1, len(own))
     begins = np.append(0, ends[:-1])
     for state in np.unique(own):
-        label: str | None = f"state {state}"
+        label: str | None = state_name(int(state), labels)
         for begin, end in zip(begins, ends, strict=True):
             if own[begin] == state:
-                colour = _colour(int(state))
+                colour = state_colour(int(state))
                 ax.axvspan(edges[begin], edges[end], color=colour, alpha=0.35, lw=0, label=label)
                 label = None
     ax.set_xlim(edges[0], edges[-1])
 
 
-def _names_of(series: Any, n_columns: int) -> list[str | None]:
+def _names_of(series: Any, n_columns: int) -> list[str]:
     """Names of columns: those of a frame or a Series, else numbers where there are several."""
     if hasattr(series, "columns"):
         return [str(name) for name in series.columns]
     if n_columns == 1:
         name = getattr(series, "name", None)
-        return [None if name is None else str(name)]
+        return ["value" if name is None else str(name)]
     return [f"column {d}" for d in range(n_columns)]
 
 
@@ -108,6 +130,80 @@ def _steps_of(series: Any, n_steps: int) -> np.ndarray:
     """Dates of the steps where the index has them, else numbers."""
     dates = np.asarray(getattr(series, "index", ())) if hasattr(series, "iloc") else np.empty(0)
     return dates if dates.dtype.kind == "M" else np.arange(n_steps)
+
+
+def _describe_steps(ax: Axes, steps: np.ndarray) -> None:
+    """Name the axis of steps: large numbers are no years, and years are named once."""
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    if steps.dtype.kind == "i":
+        ax.set_xlabel("step")
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+    else:
+        locator = AutoDateLocator(minticks=3, maxticks=8)
+        ax.xaxis.set(major_locator=locator, major_formatter=ConciseDateFormatter(locator))
+
+
+def plot_state_sequences(
+    states: Any,
+    *,
+    labels: Sequence[Any] | Mapping[int, Any] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the states of many sequences: a row for each, from its first step, in their colours.
+
+    Parameters
+    ----------
+    states : list of sequences, object array of sequences, or array of shape (n_sequences, length)
+        States from 0, such as ``model.predict(X)``; None, NaN or a negative state is left white.
+    labels : sequence or dict, default=None
+        The name of each state; None for its number.
+    ax : matplotlib.axes.Axes, default=None
+        Where to draw; None for new axes.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The first sequence is at the top. Colours are those of `plot_states`.
+
+    Raises
+    ------
+    ValueError
+        If there is no state.
+
+    See Also
+    --------
+    plot_states : One series of numbers, with its states.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn_cvb.plotting import plot_state_sequences
+    >>> ax = plot_state_sequences([[0, 0, 1], [2, 1]], labels=["look", "choose", "pay"])
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['look', 'choose', 'pay']
+    """
+    from matplotlib.patches import Patch
+
+    rows = [[-1 if is_missing(state) else int(state) for state in row] for row in states]
+    found = sorted({state for row in rows for state in row if state >= 0})
+    if not found:
+        raise ValueError("states has none: give a sequence of integers for each sequence")
+    cells = np.ones((len(rows), max(map(len, rows)), 4))
+    for i, row in enumerate(rows):
+        for t, state in enumerate(row):
+            if state >= 0:
+                cells[i, t] = state_colour(state)
+    height = np.clip(1.0 + 0.15 * len(rows), 0.8 + 0.22 * len(found), 6.0)
+    ax = axes_or_new(ax, figsize=(WIDTH, float(height)))
+    ax.imshow(cells, aspect="auto", interpolation="nearest")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.get_major_locator().set_params(integer=True)
+    ax.set(xlabel="step", ylabel="sequence", title="States of sequences")
+    keys = [Patch(color=state_colour(state), label=state_name(state, labels)) for state in found]
+    legend_beside(ax, handles=keys)
+    return ax
 
 
 def plot_forecast(
@@ -123,8 +219,8 @@ def plot_forecast(
 
     Parameters
     ----------
-    series : array-like of shape (length,) or (length, n_columns)
-        What the forecast goes on from.
+    series : array-like, Series or DataFrame of shape (length,) or (length, n_columns)
+        What the forecast goes on from. Dates of an index are the axis.
     forecast : Forecast
         Result of `predict_next`.
     index : int, default=0
@@ -140,7 +236,7 @@ def plot_forecast(
     -------
     matplotlib.axes.Axes
         The fan has bands that hold 50 % and 80 % of the drawn continuations, and the lines of
-        `lower`, `mean` and `upper`.
+        `lower`, `mean` and `upper`; the legend names the level of these.
 
     Examples
     --------
@@ -156,21 +252,24 @@ def plot_forecast(
     """
     check_counts(n_last=n_last)
     table = _columns_of(series)
-    ax = axes_or_new(ax, figsize=(8.0, 2.8))
+    ax = axes_or_new(ax, figsize=(WIDTH, 2.8))
+    steps = _steps_of(series, len(table))
+    # Dates go on at the pace of the last two.
+    pace = steps[-1] - steps[-2] if len(steps) > 1 else 1
     begin, n_steps = max(0, len(table) - n_last), forecast.mean.shape[1]
-    ax.plot(np.arange(begin, len(table)), table[begin:, column], color="black", lw=1.2)
-    ahead = np.arange(len(table), len(table) + n_steps)
+    ahead = steps[-1] + pace * np.arange(1, n_steps + 1)
+    ax.plot(steps[begin:], table[begin:, column], color="black", lw=1.2)
     drawn = forecast.samples[index, :, :, column]
     for share, alpha in ((80, 0.25), (50, 0.4)):
         low, high = np.percentile(drawn, [50 - share / 2, 50 + share / 2], axis=0)
         ax.fill_between(ahead, low, high, color="C0", alpha=alpha, lw=0, label=f"{share} %")
     ax.plot(ahead, forecast.mean[index, :, column], color="C0", lw=1.5, label="mean")
-    for ends, label in ((forecast.lower, "interval"), (forecast.upper, None)):
+    for ends, label in ((forecast.lower, f"{100 * forecast.level:g} %"), (forecast.upper, None)):
         ax.plot(ahead, ends[index, :, column], color="C0", lw=0.8, ls="--", label=label)
-    ax.axvline(len(table) - 0.5, color="grey", lw=0.8, ls=":")
-    ax.set_xlabel("step")
-    ax.set_title("What comes next")
-    legend_beside(ax)
+    ax.axvline(steps[-1] + pace / 2, color="grey", lw=0.8, ls=":")
+    _describe_steps(ax, steps)
+    ax.set(title="What comes next", ylabel=_names_of(series, table.shape[1])[column])
+    legend_beside(ax, title="of what is drawn")
     return ax
 
 
@@ -224,11 +323,11 @@ def plot_ellipses(
     n_states, n_columns = estimator.means_.shape
     if len(pair) != 2 or not all(0 <= column < n_columns for column in pair):
         raise ValueError(f"columns must be two of the {n_columns} columns, got {columns!r}")
-    ax = axes_or_new(ax, figsize=(5.0, 4.0))
+    ax = axes_or_new(ax, figsize=(WIDTH, 4.4))
     if X is not None:
         for sequence, states in zip(X, estimator.predict(X), strict=True):
             points = _columns_of(sequence)[:, pair]
-            colours = [_colour(int(state)) for state in states]
+            colours = [state_colour(int(state)) for state in states]
             ax.scatter(points[:, 0], points[:, 1], s=8, c=colours, alpha=0.6, lw=0)
     covariances = estimator.covariances_
     type_ = getattr(estimator.emission, "covariance_type", "full")
@@ -246,7 +345,7 @@ def plot_ellipses(
         for deviations, width in ((1, 2.0), (2, 1.0)):
             height, length = 2 * deviations * np.sqrt(values)
             patch = Ellipse(middle, length, height, angle=angle)
-            patch.set(fill=False, edgecolor=_colour(state), linewidth=width)
+            patch.set(fill=False, edgecolor=state_colour(state), linewidth=width)
             ax.add_patch(patch)
         ax.annotate(str(state), middle, ha="center", va="center", weight="bold")
     ax.autoscale_view()
@@ -254,14 +353,6 @@ def plot_ellipses(
     ax.set_ylabel(f"column {pair[1]}")
     ax.set_title("States at one and two standard deviations")
     return ax
-
-
-def _colour(state: int) -> Any:
-    """The colour of a state, the same in all pictures."""
-    import matplotlib as mpl
-
-    # The first colour is that of lines.
-    return mpl.colormaps["tab20"]((2 * state + 2) % 20 + (state + 1) // 10 % 2)
 
 
 def _columns_of(series: ArrayLike) -> np.ndarray:

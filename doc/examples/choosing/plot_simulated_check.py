@@ -7,11 +7,11 @@ A likelihood says which of two models is better, not whether either is any good.
 far out the real ones are among them, by any statistic that matters.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.metrics import simulated_check
+from sklearn_cvb.plotting import plot_simulated_check
 
 # %%
 # A machine that is idle or busy, for times that are all about as long (generated). States of a
@@ -43,12 +43,4 @@ print("p-value :", found.p_value.round(3))
 # The model draws the right share of busy steps. But its busy times vary far too much: these states
 # are not left by chance.
 
-fig, axes = plt.subplots(1, 2, layout="constrained")
-names = "busy steps (%)", "spread of durations"
-for ax, name, simulated, observed in zip(
-    axes, names, found.simulated.T, found.observed, strict=True
-):
-    ax.hist(simulated, 20, color="0.8")
-    ax.axvline(observed, color="C1", label="observed")
-    ax.set(xlabel=name, yticks=[])
-legend = axes[1].legend()
+axes = plot_simulated_check(found, names=["busy steps (%)", "spread of durations"])

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from sklearn_cvb import CVBHMM, Symbols
-from sklearn_cvb.plotting import hinton, plot_transitions
+from sklearn_cvb.plotting import hinton, plot_state_sequences, plot_transitions
 
 stages = [
     ["search", "list", "product"],
@@ -43,8 +43,8 @@ models = {
 # exactly zero. The score says how well each explains the clicks: the mixture, which knows no order,
 # is worse than the others.
 
-fig, axes = plt.subplots(1, 4, figsize=(10, 3), layout="constrained")
-for ax, (name, model) in zip(axes, models.items(), strict=True):
+fig, axes = plt.subplots(2, 2, figsize=(6.4, 5.6), layout="constrained")
+for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
     hinton(model.transmat_, row_labels=range(3), column_labels=range(3), largest=1.0, ax=ax)
     ax.set_title(f"{name}\n{model.score(X):.3f} nats a click", fontsize=10)
 
@@ -54,3 +54,8 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 model = models["left-right"]
 names = model.vocabulary_[model.emissionprob_.argmax(axis=1)]
 ax = plot_transitions(model, threshold=0.02, labels=names)
+
+# %%
+# What it makes of the first visits, from left to right:
+
+ax = plot_state_sequences(model.predict(X[:30]), labels=names)

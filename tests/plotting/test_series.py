@@ -8,7 +8,7 @@ import pytest
 
 from sklearn_cvb import EMHMM, VBHMM
 from sklearn_cvb.emissions import Gaussian
-from sklearn_cvb.plotting import plot_ellipses, plot_forecast, plot_states
+from sklearn_cvb.plotting import plot_ellipses, plot_forecast, plot_state_sequences, plot_states
 
 RNG = np.random.default_rng(0)
 STATE = np.repeat([0, 1, 0, 2], 15)
@@ -58,12 +58,34 @@ def test_frames_have_dates_names_and_an_axis_a_column():
         assert begin == matplotlib.dates.date2num(dates[0]) - 0.5
         assert len(ax.patches) == 4
     assert plot_states(frame["volume"], STATE).get_ylabel() == "volume"
-    assert plot_states(SERIES[:, 0], STATE).get_xlabel() == "step"
+    ax = plot_states(SERIES[:, 0], STATE, labels=["off", "idle", "busy"])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("step", "value")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["off", "idle", "busy"]
+
+
+def test_states_of_sequences_are_rows_in_the_colours_of_their_states():
+    ax = plot_state_sequences([[0, 0, 2], [2.0, np.nan], [], [None, 1, 1]])
+    first, second, third = (matplotlib.colors.to_rgba(f"C{state}") for state in range(3))
+    white = (1.0, 1.0, 1.0, 1.0)
+    expected = [
+        [first, first, third],
+        [third, white, white],
+        [white, white, white],
+        [white, second, second],
+    ]
+    np.testing.assert_allclose(ax.images[0].get_array(), expected)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "state 0",
+        "state 1",
+        "state 2",
+    ]
+    with pytest.raises(ValueError, match="states has none"):
+        plot_state_sequences([[-1]])
 
 
 def test_forecast_is_drawn_where_the_series_ends():
     model = VBHMM(3, emission="gaussian", random_state=0).fit([SERIES])
-    forecast = model.predict_next([SERIES[:50], SERIES], 7, random_state=0)
+    forecast = model.predict_next([SERIES[:50], SERIES], 7, level=0.7, random_state=0)
     ax = plot_forecast(SERIES, forecast, index=1, column=1, n_last=20)
     past, mean, lower, upper = ax.get_lines()[:4]
     np.testing.assert_array_equal(past.get_xdata(), np.arange(40, 60))
@@ -72,10 +94,18 @@ def test_forecast_is_drawn_where_the_series_ends():
     np.testing.assert_array_equal(mean.get_ydata(), forecast.mean[1, :, 1])
     np.testing.assert_array_equal(lower.get_ydata(), forecast.lower[1, :, 1])
     np.testing.assert_array_equal(upper.get_ydata(), forecast.upper[1, :, 1])
+    assert ax.get_ylabel() == "column 1"
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["80 %", "50 %", "mean", "70 %"]
     drawn = forecast.samples[1, :, :, 1]
     band = ax.collections[1].get_paths()[0].vertices
     assert band[:, 1].min() == pytest.approx(np.percentile(drawn, 25, axis=0).min())
     assert band[:, 1].max() == pytest.approx(np.percentile(drawn, 75, axis=0).max())
+    dates = pd.date_range("2026-01-01", periods=60, freq="h")
+    ax = plot_forecast(pd.DataFrame(SERIES, dates, ["a", "b"]), forecast, column=1, n_last=20)
+    ahead = ax.get_lines()[1].get_xdata()
+    assert (ahead == pd.date_range(dates[-1], periods=8, freq="h")[1:].to_numpy()).all()
+    assert ax.get_ylabel() == "b"
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])

@@ -7,6 +7,7 @@ from scipy import stats
 from sklearn.exceptions import NotFittedError
 
 from sklearn_cvb import CVBHMM, VBHMM, VBHMMTagger
+from sklearn_cvb.metrics.simulation import SimulatedCheck
 from sklearn_cvb.plotting import (
     hinton,
     plot_accuracy,
@@ -15,6 +16,8 @@ from sklearn_cvb.plotting import (
     plot_history,
     plot_residuals,
     plot_restarts,
+    plot_simulated_check,
+    plot_tag_accuracies,
     plot_transitions,
 )
 from sklearn_cvb.selection import ComponentSelection, Criterion
@@ -125,25 +128,33 @@ def test_hinton_refuses_what_it_cannot_draw(axes, matrix, labels, message):
 def test_transition_graph_has_an_edge_for_each_probable_transition(axes):
     from matplotlib.patches import Circle, FancyArrowPatch
 
-    matrix = np.array([[0.5, 0.5, 0.0], [0.05, 0.0, 0.95], [1.0, 0.0, 0.0]])
+    matrix = np.array([[0.5, 0.5, 0.0], [0.04, 0.01, 0.95], [1.0, 0.0, 0.0]])
     plot_transitions(matrix, labels=["DT", "NN", "VB"], ax=axes)
     arrows = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
-    loops = [p for p in axes.patches if isinstance(p, Circle) and not p.get_fill()]
     widths = [arrow.get_linewidth() for arrow in arrows]
-    np.testing.assert_allclose(widths, [4 * 0.5, 4 * 0.95, 4 * 1.0])
-    np.testing.assert_allclose([loop.get_linewidth() for loop in loops], [4 * 0.5])
+    np.testing.assert_allclose(widths, [6 * 0.5, 6 * 0.95, 6 * 1.0])
+    circles = [patch for patch in axes.patches if isinstance(patch, Circle)]
     # Clockwise from the top.
-    places = [text.get_position() for text in axes.texts]
     half = np.sqrt(3) / 2
-    np.testing.assert_allclose(places, [(0, 1), (half, -0.5), (-half, -0.5)], atol=1e-12)
-    assert [text.get_text() for text in axes.texts] == ["DT", "NN", "VB"]
-    assert loops[0].center[1] > 1
+    corners = [(0, 1), (half, -0.5), (-half, -0.5)]
+    np.testing.assert_allclose([circle.center for circle in circles], corners, atol=1e-6)
+    # Of arrows, then in each state what stays, and outside its name.
+    assert [text.get_text() for text in axes.texts] == ["50", "95", "100", "50", "DT", "NN", "VB"]
+    assert axes.texts[3].get_position() == circles[0].center
+    for name, circle in zip(axes.texts[4:], circles, strict=True):
+        assert np.hypot(*name.get_position()) > 1 + circle.radius
 
 
-def test_transition_graph_of_a_tagger_bears_its_tags(axes):
-    model = VBHMMTagger(tag_dictionary={"a": ["DT"], "b": ["NN", "DT"]}).fit(X)
+def test_transitions_of_many_states_are_a_table_with_the_tags_of_a_tagger(axes):
+    tags = [f"T{i}" for i in range(6)]
+    words = dict(zip("abcdef", tags, strict=True))
+    model = VBHMMTagger(words, alpha=1e-9).fit([list("abcdefabcdef")] * 5)
     plot_transitions(model, ax=axes)
-    assert [text.get_text() for text in axes.texts] == ["DT", "NN"]
+    np.testing.assert_allclose(axes.images[0].get_array(), 100 * model.transmat_)
+    numbers = {text.get_position(): text.get_text() for text in axes.texts}
+    assert numbers == {((i + 1) % 6, i): "100" for i in range(6)}
+    for axis in (axes.xaxis, axes.yaxis):
+        assert [text.get_text() for text in axis.get_ticklabels()] == tags
 
 
 @pytest.mark.parametrize(
@@ -219,3 +230,34 @@ def test_residuals_are_drawn_over_time_by_quantile_and_lag():
         plot_residuals(table, names=["one"])
     with pytest.raises(ValueError, match="n_lags"):
         plot_residuals(table, n_lags=0)
+
+
+def test_simulated_values_are_a_histogram_and_those_of_the_data_a_line():
+    rng = np.random.default_rng(0)
+    simulated = rng.normal(size=(50, 3))
+    simulated[4, 1] = np.nan
+    check = SimulatedCheck(np.array([0.5, -0.1, 2.0]), simulated, np.array([0.6, 1.0, 0.0399]))
+    axes = plot_simulated_check(check, names=["mean", "largest", "runs"])
+    assert [ax.get_xlabel() for ax in axes] == ["mean", "largest", "runs"]
+    assert [ax.get_title() for ax in axes] == ["p = 0.600", "p = 1.000", "p = 0.040"]
+    for ax, values, own in zip(axes, simulated.T, check.observed, strict=True):
+        heights, edges = np.histogram(values[np.isfinite(values)], 20)
+        assert [bar.get_height() for bar in ax.patches] == heights.tolist()
+        np.testing.assert_allclose([bar.get_x() for bar in ax.patches], edges[:-1])
+        assert ax.get_lines()[0].get_xdata() == [own, own]
+    with pytest.raises(ValueError, match="names are 1, but there are 3 statistics"):
+        plot_simulated_check(check, names=["mean"])
+
+
+def test_accuracies_of_tags_are_dots_before_and_after(axes):
+    gold = [["NN", "VB", "NN", None], ["DT", "NN", "VB"]]
+    before = [["NN", "NN", "VB", "NN"], ["NN", "NN", "NN"]]
+    plot_tag_accuracies(gold, {"before": before, "after": gold}, max_tags=2, ax=axes)
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["NN (3)", "VB (2)"]
+    for line, name, values in zip(
+        axes.get_lines(), ["before", "after"], [[200 / 3, 0], [100, 100]], strict=True
+    ):
+        assert line.get_label() == name
+        np.testing.assert_allclose(line.get_xydata(), np.column_stack([values, [0, 1]]))
+    joined = [segment[:, 0] for segment in axes.collections[0].get_segments()]
+    np.testing.assert_allclose(joined, [[200 / 3, 100], [0, 100]])
