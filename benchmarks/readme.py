@@ -1,8 +1,8 @@
 """The README's figures: runs the commands that it names, and writes what they print into it.
 
 ``python -m benchmarks.readme --data-home FOLDER`` runs them, keeps what they print in
-``benchmarks/readme.json`` and writes the figures between the two marks of ``README.md``;
-``--from-file`` writes them again from that file.
+``benchmarks/readme.json`` and writes the figures between the two marks of ``README.md``, and into
+``doc/tables/taggers.csv``, which pages show; ``--from-file`` writes both again from that file.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "benchmarks" / "readme.json"
+TABLE = ROOT / "doc" / "tables" / "taggers.csv"
 BEGIN = "<!-- Figures from here on are written by python -m benchmarks.readme -->"
 END = "<!-- Figures end here -->"
 COMMANDS = {
@@ -38,6 +39,7 @@ def main(arguments=None):
     found = json.loads(FIGURES.read_text(encoding="utf-8"))
     readme = ROOT / "README.md"
     readme.write_text(replaced(readme.read_text(encoding="utf-8"), found), encoding="utf-8")
+    TABLE.write_text(table(found), encoding="utf-8")
     return 0
 
 
@@ -68,6 +70,19 @@ def figures(printed):
     return {"text": " ".join(printed.partition("\nalgorithm ")[0].split()), "rows": rows}
 
 
+def _cells(found):
+    """The header of the table of figures, and its rows."""
+    yield ["", "journal", "seconds a fit", "pocket English", "held out: known", "unknown"]
+    for title, row in found["journal"]["rows"].items():
+        pocket = found["pocket English"]["rows"][title]["accuracy"]
+        yield [title, row["accuracy"], row["seconds"], pocket, row["known"], row["unknown"]]
+
+
+def table(found):
+    """The figures as comma-separated text."""
+    return "\n".join(",".join(cells) for cells in _cells(found)) + "\n"
+
+
 def block(found):
     """The README's text of figures.
 
@@ -80,12 +95,9 @@ def block(found):
         f"generated sentences ({_ambiguity(pocket)}), 3 starts. The last two columns: 100 "
         "sentences held out of the 1,000 from the journal, by whether the tagger knew the word.",
         "",
-        "| | journal | seconds a fit | pocket English | held out: known | unknown |",
-        "|---|---|---|---|---|---|",
     ]
-    for title, row in journal["rows"].items():
-        cells = [row["accuracy"], row["seconds"], pocket["rows"][title]["accuracy"]]
-        lines.append(f"| {' | '.join([title, *cells, row['known'], row['unknown']])} |")
+    header, *rows = (f"| {' | '.join(cells)} |" for cells in _cells(found))
+    lines += [header.replace("|  |", "| |"), f"|{'---|' * 6}", *rows]
     return "\n".join(lines) + "\n"
 
 

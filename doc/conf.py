@@ -34,6 +34,8 @@ extensions = [
     "sphinx_copybutton",
     "numpydoc",
     "front_figure",
+    "front_pictures",
+    "measured",
     "toy_posterior",
 ]
 templates_path = ["_templates"]

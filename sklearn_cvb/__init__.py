@@ -12,6 +12,7 @@ _collects = gc.isenabled()
 gc.disable()
 try:
     from sklearn_cvb.chain.parameters import HMMCounts
+    from sklearn_cvb.chain.tags.word_review import WordTable
     from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM
     from sklearn_cvb.estimators.taggers import (
         CVBHMMTagger,
@@ -116,6 +117,7 @@ __all__ = [
     "VBLatentPCFG",
     "Valence",
     "Windows",
+    "WordTable",
     "fit_agreeing",
     "open_store",
     "read_pharaoh",

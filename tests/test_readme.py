@@ -59,6 +59,7 @@ def _stored():
 def test_figures_are_those_that_the_commands_printed():
     text = README.read_text(encoding="utf-8")
     assert readme.replaced(text, _stored()) == text
+    assert readme.table(_stored()) == readme.TABLE.read_text(encoding="utf-8")
     for command in readme.COMMANDS.values():
         assert f"`{' '.join(['python -m sklearn_cvb', *command])}`" in text
     assert [len(part["rows"]) for part in _stored().values()] == [5, 5]

@@ -59,6 +59,28 @@ def test_the_figure_of_the_front_page_is_that_of_the_readme():
     np.testing.assert_allclose(bars, front_figure.BAR * (shares - 70) / 30, atol=0.51)
 
 
+def test_pictures_of_the_front_page_show_what_its_code_finds():
+    import front_pictures
+
+    picture = ElementTree.fromstring(front_pictures.of_numbers(front_pictures.found_by("numbers")))
+    bands = [(float(b.get("x")), float(b.get("width"))) for b in picture.iter(f"{SVG}rect")]
+    assert bands == [(0.0, 190.0), (190.0, 190.0), (380.0, 190.0)]
+    steps = [len(line.get("points").split()) for line in picture.iter(f"{SVG}polyline")]
+    assert steps == [150, 140]
+
+
+def test_rows_and_columns_of_measured_tables_are_chosen():
+    from measured import chosen
+
+    table = [["what", "n", "at 10, %"], ["a", "1", "5.0"], ["a, b", "1", "6.0"], ["a", "2", "7.0"]]
+    assert chosen(table) == table
+    assert chosen(table, where="n = 2") == [table[0], table[3]]
+    found = chosen(table, where="n = 1", rows="both = a, b; a", columns="; 10 = at 10, %")
+    assert found == [["", "10"], ["both", "6.0"], ["a", "5.0"]]
+    with pytest.raises(KeyError, match="c"):
+        chosen(table, rows="c")
+
+
 def test_versions_to_cite_are_that_of_the_package():
     version = sklearn_cvb.__version__
     assert re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.M)[1] == version

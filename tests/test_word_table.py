@@ -9,9 +9,10 @@ from sklearn_cvb import (
     EMHMMTagger,
     Symbols,
     TagDictionary,
+    WordTable,
     tag_dictionary_from,
 )
-from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck
+from sklearn_cvb.chain.tags.word_review import WordToCheck
 
 X = [["it", "saw", "it"], ["the", "duck", "saw", "it"], ["the", "new", "it", "saw"]]
 LEGAL = {"it": ["P", "X"], "the": ["D"], "duck": ["N", "V"], "saw": ["N", "V", "X"]}

@@ -77,8 +77,7 @@ print(table)
 # Here is what someone who speaks the language would fill in for a few of them. The rest is left as
 # it was.
 
-from sklearn_cvb import tag_dictionary_from
-from sklearn_cvb.chain.tags.word_review import WordTable
+from sklearn_cvb import WordTable, tag_dictionary_from
 
 usual = {
     "the": "DT",

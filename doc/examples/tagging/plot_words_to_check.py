@@ -13,8 +13,7 @@ from collections import Counter
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_cvb import CVBHMMTagger, tag_dictionary_from
-from sklearn_cvb.chain.tags.word_review import WordTable
+from sklearn_cvb import CVBHMMTagger, WordTable, tag_dictionary_from
 from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.metrics import token_accuracy
 from sklearn_cvb.plotting import plot_tag_accuracies

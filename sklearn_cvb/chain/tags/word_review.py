@@ -46,14 +46,16 @@ class WordToCheck(NamedTuple):
 class WordTable:
     """Words to check, the one with the most at stake first.
 
+    ``words_to_check`` of a fitted tagger makes one.
+
     Parameters
     ----------
     rows : iterable of WordToCheck
 
     Examples
     --------
-    >>> from sklearn_cvb import tag_dictionary_from
-    >>> from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck
+    >>> from sklearn_cvb import WordTable, tag_dictionary_from
+    >>> from sklearn_cvb.chain.tags.word_review import WordToCheck
     >>> table = WordTable([WordToCheck("a", "DT", ("DT", "LS")), WordToCheck("of", "", ("IN",))])
     >>> tag_dictionary_from(table)
     {'a': {'DT': 0.9, 'LS': 0.1}, 'of': ('IN',)}
