@@ -3,9 +3,9 @@ How much do subjects differ?
 ============================
 
 Twelve people, forty steps of each. A table of transitions of each person alone is mostly noise; one
-table for all hides what they do differently. ``Transitions(contexts=..., prior="pooled")`` draws the
-tables around one that all share, and learns from the data how far they lie from it. The series are
-generated.
+table for all hides what they do differently. ``Transitions(contexts=..., prior="pooled")`` draws
+the tables around one that all share, and learns from the data how far they lie from it. The series
+are generated.
 """
 
 import matplotlib.pyplot as plt
