@@ -171,6 +171,13 @@ def test_parameters_given_are_where_a_fit_starts():
         fitted(EMHMM, X, "poisson", init=known, **settings)
 
 
+def test_a_fit_goes_on_under_the_same_law_alone():
+    X, again = visits_of(3), {"max_iter": 4, "tol": 0}
+    model = fitted(VBHMM, X, "poisson", warm_start=True, **again)
+    model.set_params(transitions__durations=Durations("histogram", 5)).fit(X)
+    np.testing.assert_array_equal(model.history_, fitted(VBHMM, X, **again).history_)
+
+
 def own_visits_stay(before):
     """Durations that a unit began are not left out of what is known of it."""
 
