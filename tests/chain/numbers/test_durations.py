@@ -113,19 +113,19 @@ def test_draws_are_of_the_posterior_beside_a_lost_sequence():
     """That float64 loses one sequence changes nothing for those after it."""
     rng, starts = np.random.default_rng(0), np.array([0, 6, 9])
     tables, logs = random_tables(rng, 2, 3, 1), rng.normal(size=(9, 2))
-    logs[:6] *= 900.0
+    # State 0 explains all of these steps, but lasts for three of them at most.
+    logs[:6, 1] -= 900.0
     found, n_draws = {}, 3000
     for _ in range(n_draws):
-        path, log_z = visits.drawn(tables, logs, starts, rng)
-        found[tuple(path[6:])] = found.get(tuple(path[6:]), 0) + 1
+        drawn, log_z = visits.drawn(tables, logs, starts, rng)
+        found[tuple(drawn[6:])] = found.get(tuple(drawn[6:]), 0) + 1
+        assert np.count_nonzero(drawn[:6]) == 1
     with np.errstate(divide="ignore"):
         start, moves = np.log(tables.start[0]), np.log(tables.transition[[0, 0]])
     exact = infer_visits(start, moves, tables.log_durations[[0, 0, 0]], logs[6:])
     assert log_z[1] == pytest.approx(exact[0], rel=1e-12)
     for path, value in exact[3].items():
         assert found.get(path, 0) / n_draws == pytest.approx(np.exp(value - exact[0]), abs=0.04)
-    best = visits.best(tables, logs, starts)[0]
-    np.testing.assert_array_equal(visits.drawn(tables, logs, starts, rng)[0][:6], best[:6])
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
