@@ -8,7 +8,7 @@ from benchmarks import peers
 from benchmarks.measurement import Measurement, Row
 from benchmarks.models import Sweep
 from benchmarks.timing import interleaved
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Durations, Transitions
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Gamma,
@@ -148,6 +148,21 @@ def against_gaussians(algorithm, emission, of_series, shape):
     return measure
 
 
+def against_short_visits(algorithm, shape):
+    """A row that compares a sweep of visits of up to 100 steps with one of up to 25."""
+
+    def measure(settings):
+        X, kind = series(_sized(shape, settings)), _ALGORITHMS[algorithm]
+        sides = (
+            kind(N_STATES, emission="gaussian", transitions=Transitions(durations=Durations(*own)))
+            for own in (("histogram", 100), ("histogram", 25))
+        )
+        n_steps = sum(map(len, X))
+        return _compared(*(Sweep(model, X) for model in sides), n_steps, settings, False)
+
+    return measure
+
+
 def rows():
     """All rows, by name."""
     shapes = {"series": ONE_SERIES, "sentences": SENTENCES}
@@ -212,6 +227,14 @@ def rows():
                 None,
                 None,
             )
+    for algorithm in _ALGORITHMS:
+        found[f"durations-{algorithm.lower()}"] = Row(
+            f"{algorithm}, {N_STATES} states, visits of up to 100 steps, against up to 25",
+            against_short_visits(algorithm, ONE_SERIES),
+            False,
+            None,
+            None,
+        )
     for kind in ("diag", "full"):
         for name, shape in shapes.items():
             found[f"gaussian-cvb-{kind}-{name}"] = Row(

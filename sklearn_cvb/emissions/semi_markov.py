@@ -18,6 +18,7 @@ from sklearn_cvb.emissions.emission import (
     Family,
     Observations,
     Scores,
+    table_of,
 )
 from sklearn_cvb.emissions.poisson import Poisson
 from sklearn_cvb.reading.moments import moments_of
@@ -139,14 +140,15 @@ class SemiMarkovFamily(MixedFamily):
 
     def point_of(self, given: dict[str, Any]) -> tuple[Any, Any]:
         emitted = {name: given[name] for name in given if name != "durations"}
-        longest = len(self.lengths.values)
-        if "durations" in given and type(self.law) is not CategoricalFamily:
+        shape = self.n_states, len(self.lengths.values)
+        if "durations" not in given:
+            even = np.full(shape, 1.0 / shape[1])
+            of_visits = self.law.most_likely(self.lengths.features.T @ even.T)
+        elif type(self.law) is CategoricalFamily:
+            table = table_of(given, "durations", shape)
+            of_visits = np.maximum(self.law.point_of({"category_probabilities": [table]}), 1e-300)
+        else:
             raise InvalidParameterError("durations are given for the law 'histogram' alone")
-        table = given.get("durations", np.full((self.n_states, longest), 1.0 / longest))
-        of_visits = self.law.most_likely(self.lengths.features.T @ np.transpose(table))
-        if "durations" in given:
-            known = self.law.point_of({"category_probabilities": [table]})
-            of_visits = np.maximum(known, 1e-300)
         return self.family.point_of(emitted), of_visits
 
     def in_order(self, order: np.ndarray) -> "SemiMarkovFamily":

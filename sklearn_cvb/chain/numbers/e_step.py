@@ -8,8 +8,6 @@ import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers import visits
-from sklearn_cvb.chain.numbers.visits import geometric_visits
-from sklearn_cvb.chain.numbers.visits import inferred as infer_visits
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.emissions.semi_markov import SemiMarkovScores
@@ -234,7 +232,8 @@ def infer(
     need not look for that.
     """
     if isinstance(scores.scores, SemiMarkovScores):
-        return Found(*infer_visits(*given_to_visits(chain, scores), starts, each_table(stretches)))
+        given = given_to_visits(chain, scores)
+        return Found(*visits.inferred(*given, starts, each_table(stretches)))
     weights, n_states = np.empty(scores.shape), scores.shape[1]
     largest = fill_weights(chain, scores, starts, stretches, weights)
     pairs, log_z = np.zeros(chain.transition.shape), np.empty(len(starts) - 1)
@@ -541,7 +540,7 @@ def independent(
     if cells.longest:
         held = np.zeros((n_tables, n))
         np.add.at(held, each_table(stretches), posterior)
-        lasting = geometric_visits(held, np.diagonal(pairs, axis1=1, axis2=2), cells.longest)
+        lasting = visits.geometric_visits(held, np.diagonal(pairs, axis1=1, axis2=2), cells.longest)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
     return Found(posterior, pairs, np.zeros(len(starts) - 1), lasting)

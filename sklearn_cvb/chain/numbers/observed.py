@@ -305,6 +305,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
         refuse_impossible(known, given, topology)
+    durations = setting_of(hmm, "transitions").durations
     problem = NumericProblem(
         corpus,
         given,
@@ -315,7 +316,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         series.categories,
         series.is_table,
         start,
-        pickle.dumps(emission),
+        pickle.dumps(emission if durations is None else (emission, durations)),
         known,
         contexts=series.contexts,
         context_column=series.context_column,

@@ -34,7 +34,7 @@ class Tables(NamedTuple):
         return logs[..., ::-1]
 
 
-class Inferred(NamedTuple):
+class Expected(NamedTuple):
     """What is expected of visits."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
@@ -46,15 +46,16 @@ class Inferred(NamedTuple):
 class _Passes(NamedTuple):
     """Both passes in float64; `log_z` is NaN where this loses a sequence."""
 
-    inferred: Inferred
-    log_entered: np.ndarray  # (n_steps, K)
+    expected: Expected
+    entered: np.ndarray  # (n_steps, K) p(a visit begins at t | x_1..t-1)
+    log_steps: np.ndarray  # log p(x_t | x_1..t-1)
 
 
 def inferred(
     tables: Tables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
-) -> Inferred:
+) -> Expected:
     """Forward-backward; `table` says which tables hold for visits that begin at each step."""
-    found = _passes(tables, log_weights, starts, table).inferred
+    found = _passes(tables, log_weights, starts, table).expected
     for i in np.flatnonzero(np.isnan(found.log_z)).tolist():
         steps = slice(starts[i], starts[i + 1])
         _add_in_logs(tables, log_weights[steps], table[steps], i, steps, found)
@@ -81,15 +82,14 @@ def _passes(
     while lost is None or not np.array_equal(lost, np.isnan(log_z)):
         lost, posterior = np.isnan(log_z), np.zeros((n_steps, width))
         visits, pairs = np.zeros_like(durations), np.zeros_like(backward)
-        expected = entered, left, posterior, visits, pairs, log_z
-        backward_visits(backward, *steps, scale, room, expected)
+        both = entered, left, posterior, visits, pairs, log_z
+        backward_visits(backward, *steps, scale, room, both)
     log_z += np.add.reduceat(largest, starts[:-1])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        up_to = np.cumsum(np.log(scale) + largest) - np.log(scale) - largest
-        log_entered = np.log(entered, out=entered) + up_to[:, None]
     by_state = np.ascontiguousarray(np.swapaxes(visits[:, :, :n], 1, 2))
     posterior = np.ascontiguousarray(posterior[:, :n])
-    return _Passes(Inferred(posterior, pairs * tables.transition, log_z, by_state), log_entered)
+    found = Expected(posterior, pairs * tables.transition, log_z, by_state)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _Passes(found, entered, np.log(scale) + largest)
 
 
 class _Logs(NamedTuple):
@@ -118,7 +118,7 @@ def _forward_in_logs(tables: Tables, logs: np.ndarray, table: np.ndarray) -> _Lo
 
 
 def _add_in_logs(
-    tables: Tables, logs: np.ndarray, table: np.ndarray, i: int, steps: slice, found: Inferred
+    tables: Tables, logs: np.ndarray, table: np.ndarray, i: int, steps: slice, found: Expected
 ) -> None:
     """Add what is expected of sequence i, which leaves float64."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
@@ -168,8 +168,12 @@ def drawn(
 ) -> tuple[np.ndarray, np.ndarray]:
     """States of visits drawn given what was observed, under a single table; log Z."""
     table = np.zeros(len(log_weights), np.int64)
-    (_, _, log_z, _), entered = _passes(tables, log_weights, starts, table)
-    for i in np.flatnonzero(np.isnan(log_z)).tolist():
+    (_, _, log_z, _), entered, log_steps = _passes(tables, log_weights, starts, table)
+    lost = np.isnan(log_z)
+    log_steps[np.repeat(lost, np.diff(starts))] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entered = np.log(entered) + (np.cumsum(log_steps) - log_steps)[:, None]
+    for i in np.flatnonzero(lost).tolist():
         steps = slice(starts[i], starts[i + 1])
         entered[steps], _, log_z[i] = _forward_in_logs(tables, log_weights[steps], table[steps])
     path = np.empty(len(log_weights), np.int32)

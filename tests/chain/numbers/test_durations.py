@@ -109,6 +109,25 @@ def test_sums_over_all_visits(n, longest, scale):
     np.testing.assert_allclose(found.durations, lasting, atol=1e-12)
 
 
+def test_draws_are_of_the_posterior_beside_a_lost_sequence():
+    """That float64 loses one sequence changes nothing for those after it."""
+    rng, starts = np.random.default_rng(0), np.array([0, 6, 9])
+    tables, logs = random_tables(rng, 2, 3, 1), rng.normal(size=(9, 2))
+    # State 0 explains all of these steps, but lasts for three of them at most.
+    logs[:6, 1] -= 900.0
+    found, n_draws = {}, 3000
+    for _ in range(n_draws):
+        drawn, log_z = visits.drawn(tables, logs, starts, rng)
+        found[tuple(drawn[6:])] = found.get(tuple(drawn[6:]), 0) + 1
+        assert np.count_nonzero(drawn[:6]) == 1
+    with np.errstate(divide="ignore"):
+        start, moves = np.log(tables.start[0]), np.log(tables.transition[[0, 0]])
+    exact = infer_visits(start, moves, tables.log_durations[[0, 0, 0]], logs[6:])
+    assert log_z[1] == pytest.approx(exact[0], rel=1e-12)
+    for path, value in exact[3].items():
+        assert found.get(path, 0) / n_draws == pytest.approx(np.exp(value - exact[0]), abs=0.04)
+
+
 @pytest.mark.parametrize("scale", [1.0, 100.0])
 def test_geometric_durations_are_a_plain_chain(scale):
     """On long series, where the longest duration stands for all that go on beyond the end."""
@@ -167,8 +186,17 @@ def test_parameters_given_are_where_a_fit_starts():
         for init in (known, HMMParameters(emissions=emitted))
     )
     assert model.history_[0] > even.history_[0] + 0.2
+    with pytest.raises(ValueError, match=r"durations has shape \(2, 5\)"):
+        fitted(EMHMM, X, longest=4, init=known, **settings)
     with pytest.raises(ValueError, match="'histogram' alone"):
         fitted(EMHMM, X, "poisson", init=known, **settings)
+
+
+def test_a_fit_goes_on_under_the_same_law_alone():
+    X, again = visits_of(3), {"max_iter": 4, "tol": 0}
+    model = fitted(VBHMM, X, "poisson", warm_start=True, **again)
+    model.set_params(transitions__durations=Durations("histogram", 5)).fit(X)
+    np.testing.assert_array_equal(model.history_, fitted(VBHMM, X, **again).history_)
 
 
 def own_visits_stay(before):
