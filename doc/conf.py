@@ -69,7 +69,7 @@ html_theme_options = {
 html_theme_options["logo"]["image_dark"] = html_theme_options["logo"]["image_light"]
 # The front page has guides in place of a list of sections; others stand alone.
 ALONE = ["index", "search", "genindex", "install", "which_class", "performance", "glossary"]
-ALONE += ["contributors", "architecture", "why_it_is_fast", "changes"]
+ALONE += ["contributors", "architecture", "why_it_is_fast", "maintainers", "changes", "stability"]
 html_sidebars = {page: [] for page in ALONE}
 
 # Code is copied without prompts and without what it prints.

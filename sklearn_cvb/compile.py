@@ -63,8 +63,9 @@ def command_line() -> argparse.ArgumentParser:
         type=_chosen,
         default={name: list(situations.values()) for name, situations in EVERY_SITUATION.items()},
         metavar="NAMES",
-        help=f"a selection of {','.join(EVERY_SITUATION)}, also with wildcards as in '*PCFG'; a "
-        "situation after a colon, as in CVBHMMTagger:partial (default: all)",
+        help=f"some of these, with commas between: {', '.join(EVERY_SITUATION)}; also with "
+        "wildcards as in '*PCFG'; a situation after a colon, as in CVBHMMTagger:partial "
+        "(default: all)",
     )
     return parser
 

@@ -415,9 +415,9 @@ class TagDictionary(Setting):
         What to do about slips in a plain dictionary of text. "auto": drop the tags that the forms
         of a word in other case lack (`dropped_tags_`), and weight the rest by how well they go with
         the word's shape (its case, digits and hyphens) among all words of the dictionary. Entries
-        that say how often tags were seen are left alone, and so is all where most say it, or the
-        words of the text are no strings or all in one case. In scripts without capitals nothing is
-        dropped.
+        that say how often tags were seen stay as they are. Nothing is done if most entries say so,
+        if words are not strings, or if the text is all in one case. In scripts without capitals
+        nothing is dropped.
     unknown_tags : collection or None, default=None
         Tags of words missing from the dictionary. None for all or, where words are known by their
         form (see `Symbols`), for those of open classes, `open_tags_`.
@@ -510,8 +510,8 @@ class StepSizes(Setting):
     offset : float, default=10.0
         With `partial_fit`: the larger, the longer are all steps counted alike.
     total_samples : int or None, default=None
-        With `partial_fit`: of how many sequences there will be all counts are estimates; None for
-        as many as were seen so far. Give it where sequences come several times.
+        With `partial_fit`: how many sequences there will be in all, to whose number counts are
+        scaled; None for as many as were seen so far. Give it if sequences come several times.
     """
 
     decay: float | None = None

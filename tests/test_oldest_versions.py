@@ -1,11 +1,14 @@
 """The oldest versions that are allowed, and what the job that tests with them takes for them."""
 
+import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+import sklearn_cvb
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = ROOT / ".ci" / "oldest.py"
@@ -29,6 +32,16 @@ def test_every_dependency_has_an_oldest_version(oldest):
     assert {f"{name}>={version}" for name, version in oldest.items()} == {
         requirement for group in groups for requirement in group
     }
+
+
+def test_the_conda_recipe_asks_for_the_same():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    recipe = (ROOT / "doc" / "release" / "meta.yaml").read_text(encoding="utf-8")
+    run = recipe[recipe.index("\n  run:\n") : recipe.index("\ntest:\n")]
+    listed = re.findall(r"^    - (\S+) (>=\S+)$", run, re.M)
+    python = f"python{project['requires-python']}"
+    assert ["".join(parts) for parts in listed] == [python, *project["dependencies"]]
+    assert f'version = "{sklearn_cvb.__version__}"' in recipe
 
 
 def test_versions_that_are_broken_or_withdrawn_are_not_allowed(oldest):

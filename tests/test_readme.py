@@ -60,6 +60,9 @@ def test_figures_are_those_that_the_commands_printed():
     text = README.read_text(encoding="utf-8")
     assert readme.replaced(text, _stored()) == text
     assert readme.table(_stored()) == readme.TABLE.read_text(encoding="utf-8")
+    paper = (README.parent / "doc" / "paper" / "paper.md").read_text(encoding="utf-8")
+    for title, row in _stored()["journal"]["rows"].items():
+        assert f"\n| {title} | {row['accuracy'].split()[0]} | {row['seconds']} |\n" in paper
     for command in readme.COMMANDS.values():
         assert f"`{' '.join(['python -m sklearn_cvb', *command])}`" in text
     assert [len(part["rows"]) for part in _stored().values()] == [5, 5]

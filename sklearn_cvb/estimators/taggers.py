@@ -43,7 +43,8 @@ class Tags(States):
         Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
     n_components : int or None
-        Number of tags 0..n_components-1 without dictionary and labels; with them they decide.
+        Number of tags, 0 to n_components - 1, if there is neither a dictionary nor a label. Else
+        the dictionary and the labels say which tags there are.
 
     Attributes
     ----------

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 ELSEWHERE = {
     "docs.dask.org",
     "docs.python.org",
+    "github.com",
     "docs.scipy.org",
     "matplotlib.org",
     "numpy.org",
