@@ -1,6 +1,7 @@
 """Counts that vary more than Poisson's, and counts that share a number of trials."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn_cvb.emissions.emission import (
     Observations,
     OutsideSupport,
     as_units,
+    by_value,
     positive,
     refuse_outside,
     refuse_where,
@@ -102,12 +104,17 @@ class CountScores(NamedTuple):
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        values, observed, size = observations.values, observations.observed, self.size
+        values, observed = observations.values, observations.observed
         out[:] = observations.features[:, -1:]
         for d in range(values.shape[1]):
-            counts, sizes = (spread(table[:, d], units) for table in (self.counts, self.sizes))
-            score = betaln(counts + values[:, d, None], sizes + size) - betaln(counts, sizes)
+            score = by_value(partial(self._of_column, d), values[:, d], units)
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
+
+    def _of_column(self, d: int, column: np.ndarray, units: np.ndarray) -> np.ndarray:
+        counts, sizes = self.counts[:, d], self.sizes[:, d]
+        after = spread(counts, units) + column[:, None], spread(sizes + self.size, units)
+        found: np.ndarray = betaln(*after) - spread(betaln(counts, sizes), units)
+        return found
 
 
 class NegativeBinomialFamily(_WithBase, BernoulliFamily):
@@ -213,11 +220,16 @@ class TrialScores(NamedTuple):
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
         values, totals = observations.values, self.counts.sum(axis=1)
-        out[:] = observations.features[:, -1:] + spread(gammaln(totals), units)
-        out -= gammaln(spread(totals, units) + values.sum(axis=1, keepdims=True))
+        out[:] = observations.features[:, -1:]
+        out -= by_value(partial(_log_rising, totals), values.sum(axis=1), units)
         for d in range(values.shape[1]):
-            own = spread(self.counts[:, d], units)
-            out += gammaln(own + values[:, d, None]) - gammaln(own)
+            out += by_value(partial(_log_rising, self.counts[:, d]), values[:, d], units)
+
+
+def _log_rising(counts: np.ndarray, column: np.ndarray, units: np.ndarray) -> np.ndarray:
+    """Log Gamma(counts + x) - log Gamma(counts) of a column x; a row of counts (K,) a unit."""
+    found: np.ndarray = gammaln(spread(counts, units) + column[:, None])
+    return found - spread(gammaln(counts), units)
 
 
 class MultinomialFamily(_WithBase):

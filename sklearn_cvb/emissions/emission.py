@@ -346,6 +346,22 @@ def spread(table: np.ndarray, units: np.ndarray) -> np.ndarray:
     return table if len(table) == 1 else np.repeat(table, np.diff(units), axis=0)
 
 
+def by_value(
+    score: Callable[[np.ndarray, np.ndarray], np.ndarray], column: np.ndarray, units: np.ndarray
+) -> np.ndarray:
+    """``score(column, units)`` of counts, (n_steps, K), asked once for each value of a unit."""
+    n_units, n_values = len(units) - 1, int(column.max(initial=0.0)) + 1
+    if n_units * n_values > len(column):
+        return score(column, units)
+    key = np.repeat(n_values * np.arange(n_units), np.diff(units)) + column.astype(np.int64)
+    is_there = np.zeros(n_units * n_values, bool)
+    is_there[key] = True
+    so_far = np.cumsum(is_there)
+    values = np.flatnonzero(is_there) % n_values
+    table = score(values.astype(np.float64), np.append(0, so_far[n_values - 1 :: n_values]))
+    return table[so_far[key] - 1]
+
+
 def as_units(statistics: np.ndarray) -> np.ndarray:
     """Statistics with an axis of units, also where there is one alone."""
     return statistics[None] if statistics.ndim == 2 else statistics

@@ -1,6 +1,7 @@
 """Poisson emissions: columns of counts, independent given the state."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn_cvb.emissions.emission import (
     Observations,
     Scores,
     as_units,
+    by_value,
     refuse_where,
     spread,
     with_zeros,
@@ -112,18 +114,20 @@ class NegativeBinomialScores(NamedTuple):
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         values, observed = observations.values, observations.observed
-        largest = self.shape.max(axis=(0, 2)) + values.max(axis=0, initial=0.0)
-        constants = -self.shape * np.log1p(1.0 / self.rate) - gammaln(self.shape)
         out[:] = 0.0
         for d in range(values.shape[1]):
-            column, shape = values[:, d, None], spread(self.shape[:, d], units)
-            if largest[d] > _LARGE:
-                score = log_negative_binomial(column, shape, spread(self.rate[:, d], units))
-            else:
-                score = gammaln(shape + column) - gammaln(column + 1.0)
-                score = score - column * spread(np.log1p(self.rate[:, d]), units)
-                score = score + spread(constants[:, d], units)
+            score = by_value(partial(self._of_column, d), values[:, d], units)
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
+
+    def _of_column(self, d: int, column: np.ndarray, units: np.ndarray) -> np.ndarray:
+        own, rate = self.shape[:, d], self.rate[:, d]
+        x, shape = column[:, None], spread(own, units)
+        if own.max() + column.max(initial=0.0) > _LARGE:
+            return log_negative_binomial(x, shape, spread(rate, units))
+        constants = -own * np.log1p(1.0 / rate) - gammaln(own)
+        score = gammaln(shape + x) - gammaln(x + 1.0)
+        found: np.ndarray = score - x * spread(np.log1p(rate), units) + spread(constants, units)
+        return found
 
 
 class PoissonScores(NamedTuple):

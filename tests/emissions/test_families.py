@@ -73,6 +73,18 @@ def test_predictive_density_is_a_quotient_of_evidences(case):
 
 
 @every_case
+def test_predictive_densities_of_units_are_those_of_their_steps_alone(case):
+    family, observations, posterior, statistics = bound(case)
+    n, by_unit = len(posterior), np.stack([statistics, 0.5 * statistics])
+    many, found = family.read(np.tile(case.table, (6, 1))), np.empty((6 * n, 2))
+    family.predictive(by_unit).fill(many, np.array([0, n, 6 * n]), found)
+    for own, steps in zip(by_unit, (found[:n], found[-n:]), strict=True):
+        scores = family.predictive(own)
+        alone = [scores_of(scores, observations.part(t, t + 1), 1, 2)[0] for t in range(n)]
+        np.testing.assert_allclose(steps, alone, rtol=1e-11, atol=1e-12)
+
+
+@every_case
 def test_expected_log_densities_are_derivatives_of_the_evidence(case):
     """d/dw log of the integral of p(theta) p(x | theta)^w is E[log p(x | theta)] where w = 0."""
     family, observations, posterior, statistics = bound(case)
