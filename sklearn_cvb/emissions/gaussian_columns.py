@@ -149,7 +149,7 @@ class StudentScores(NamedTuple):
         if observed is None:
             # Columns that were learned from other numbers of steps have each their exponent.
             observed = np.ones(observations.values.shape, bool)
-        tables = self.constants, self.means, 1.0 / self.squares, exponents
+        tables = self.means, 1.0 / self.squares, exponents, self.constants[:, :, None]
         room = room_for(*self.means.shape[1:])
         student_by_column(observations.values, observed, units, tables, room, out)
 

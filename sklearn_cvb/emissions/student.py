@@ -22,24 +22,17 @@ from sklearn_cvb.emissions.emission import (
     as_units,
     positive,
     refuse_outside,
-    spread,
     table_of,
 )
+from sklearn_cvb.emissions.factors import FactorScores, integrated_scores, sums_of_factors
 from sklearn_cvb.emissions.gamma import shape_of
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, Posterior, StudentScores
-from sklearn_cvb.kernels.emission import feature_sums
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 # Degrees of freedom that EM begins with where it learns them.
 _FIRST = 4.0
-# Factors are integrated by the trapezoid rule in their logarithm, whose error falls exponentially
-# with the number of nodes: steps of this share of the integrand's width, and ends that leave no
-# digit, for values up to so many scales from the location.
-_STEP, _NO_DIGIT, _FARTHEST = 0.5, 37.0, 1e3
-# Steps whose factors are integrated together.
-_BLOCK = 1024
 # The deviation of a normal distribution in median absolute deviations.
 _DEVIATIONS = 1.4826
 
@@ -67,11 +60,12 @@ class StudentT(Emission):
     EM without a prior finds maximum likelihood, else the maximum a posteriori. EM, VB and Gibbs
     sampling are exact in the factors of the precision that make a normal distribution a Student's
     t; Gibbs sampling draws them, and its `objective_` is of steps, states and factors. CVB, and all
-    predictive densities, integrate them numerically, with less than 1e-6 nats of error a value up
-    to 300 scales from the location, and 1e-5 up to 1,000. Missing values are left out of a step
-    exactly. The mean of a forecast is that of locations. Default priors, and `reg_covar`, follow
-    the variances of the columns, which outliers widen: where a few values are thousands of times as
-    large as the rest, such as codes of missing values, make them NaN or give a prior.
+    predictive densities, integrate them numerically, with less than 1e-10 nats of error a value in
+    states of hundreds of steps, else 1e-6 up to 300 scales from the location, and 1e-5 up to 1,000.
+    Missing values are left out of a step exactly. The mean of a forecast is that of locations.
+    Default priors, and `reg_covar`, follow the variances of the columns, which outliers widen:
+    where a few values are thousands of times as large as the rest, such as codes of missing values,
+    make them NaN or give a prior.
 
     Examples
     --------
@@ -121,94 +115,6 @@ class Point(NamedTuple):
     means: np.ndarray
     variances: np.ndarray
     degrees: np.ndarray
-
-
-class FactorScores(NamedTuple):
-    """Log densities where factors are integrated in closed form, at a point or expected.
-
-    Given a value the factor is Gamma((nu + 1) / 2, (nu + delta) / 2), where delta is the expected
-    squared distance in scales.
-    """
-
-    density: StudentScores
-    around: np.ndarray  # nu + delta at the location, (n_units, D, K)
-
-    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
-        self.density.fill(observations, units, out)
-
-    def rates(self, values: np.ndarray, units: np.ndarray, d: int) -> np.ndarray:
-        """(nu + delta) / 2 of the values of a column (n_steps, K)."""
-        tables = self.density.means, self.density.squares, self.around
-        means, squares, around = (spread(table[:, d], units) for table in tables)
-        return 0.5 * around * (1.0 + (values[:, [d]] - means) ** 2 / squares)
-
-    def shapes(self, units: np.ndarray, d: int) -> np.ndarray:
-        """(nu + 1) / 2."""
-        return spread(0.5 * (self.density.degrees[:, d] + 1.0), units)
-
-    def factors(
-        self, values: np.ndarray, units: np.ndarray, d: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Expected factors of the values of a column, and their logs, (n_steps, K) each."""
-        shapes, rates = self.shapes(units, d), self.rates(values, units, d)
-        return shapes / rates, digamma(shapes) - np.log(rates)
-
-
-class IntegratedScores(NamedTuple):
-    """What is to come under Normal-Gamma posteriors: factors are integrated by nodes."""
-
-    posterior: Posterior  # (n_units, D, K) each
-    log_scales: np.ndarray  # (D,)
-    nodes: np.ndarray  # factors
-    log_weights: np.ndarray
-
-    def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
-        values, observed = observations.values, observations.observed
-        out[:] = 0.0
-        for d in range(values.shape[1]):
-            score = self.integrals(values, units, d)[0]
-            out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
-
-    def factors(
-        self, values: np.ndarray, units: np.ndarray, d: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Expected factors of the values of a column, and their logs, (n_steps, K) each."""
-        _, factors, logs = self.integrals(values, units, d)
-        return factors, logs
-
-    def integrals(self, values: np.ndarray, units: np.ndarray, d: int) -> np.ndarray:
-        """Log densities of a column, expected factors and their logs, (3, n_steps, K)."""
-        tables = [spread(table[:, d], units) for table in self.posterior]
-        found = np.empty((3, len(values), tables[0].shape[1]))
-        for begin in range(0, len(values), _BLOCK):
-            block = slice(begin, begin + _BLOCK)
-            mean, precision, degrees, scale = (
-                table if len(table) == 1 else table[block] for table in tables
-            )
-            half = 0.5 * (degrees + 1.0)
-            # Given a factor what is to come is a Student's t of as many degrees as are known.
-            widths = scale * (1.0 / self.nodes[:, None, None] + 1.0 / precision)
-            logs = self.log_weights[:, None, None] - 0.5 * np.log(math.pi * widths)
-            logs = logs - half * np.log1p((values[block, [d]] - mean) ** 2 / widths)
-            largest = logs.max(axis=0)
-            chances = np.exp(logs - largest)
-            total = chances.sum(axis=0)
-            constants = gammaln(half) - gammaln(0.5 * degrees) - self.log_scales[d]
-            found[0, block] = largest + np.log(total) + constants
-            found[1, block] = np.tensordot(self.nodes, chances, 1) / total
-            found[2, block] = np.tensordot(np.log(self.nodes), chances, 1) / total
-        return found
-
-
-def nodes_of(degrees: float) -> tuple[np.ndarray, np.ndarray]:
-    """Factors, and the logs of their weights under Gamma(degrees / 2, degrees / 2)."""
-    a = 0.5 * degrees
-    step, share = _STEP / math.sqrt(a + 0.5), _NO_DIGIT / a
-    highest = math.log1p(share + math.sqrt(2.0 * share))
-    lowest = math.log((degrees + 1.0) / (degrees + _FARTHEST**2)) - _NO_DIGIT / (degrees + 1.0)
-    logs = np.arange(min(lowest, -highest), highest + step, step)
-    density = a * math.log(a) - gammaln(a) + a * logs - a * np.exp(logs)
-    return np.exp(logs), density + math.log(step)
 
 
 def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
@@ -266,35 +172,23 @@ class StudentColumns(GaussianColumns):
         units: np.ndarray,
         scores: Any = None,
     ) -> np.ndarray:
-        n_units, n_states = len(units) - 1, self.n_states
-        sums = np.empty((n_units, 5, self.n_columns, n_states))
+        n_units = len(units) - 1
+        if scores is not None and not observations.features.size:
+            moments: np.ndarray = scores.moments(observations, posterior, units)
+            return moments.reshape(n_units, -1, self.n_states)
+        sums = np.empty((n_units, 5, self.n_columns, self.n_states))
         for d in range(self.n_columns):
-            x, there = observations.values[:, d], self.observed(observations)[:, d]
-            factors, logs = self._factors(observations, posterior, units, scores, d)
-            # All in one sum over steps: states that are weighted, that are not, and by logs.
-            shares = np.hstack([posterior * factors, posterior, posterior * logs])
-            features = np.column_stack([there, x, x**2]).astype(np.float64)
-            own = np.zeros((n_units, 3, 3 * n_states))
-            feature_sums(features, shares, units, own)
-            weighted, steps, by_logs = np.split(own, 3, axis=2)
-            sums[:, :3, d], sums[:, 3, d], sums[:, 4, d] = weighted, steps[:, 0], by_logs[:, 0]
-        return sums.reshape(n_units, -1, n_states)
+            factors = self._factors(observations, posterior, d)
+            sums[:, :, d] = sums_of_factors(observations, d, posterior, units, factors)
+        return sums.reshape(n_units, -1, self.n_states)
 
     def _factors(
-        self,
-        observations: Observations,
-        posterior: np.ndarray,
-        units: np.ndarray,
-        scores: Any,
-        d: int,
+        self, observations: Observations, posterior: np.ndarray, d: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Factors of a column and their logs: drawn, expected under scores, or to start from."""
+        """Factors of a column and their logs: drawn, or to start from."""
         if observations.features.size:
             drawn = observations.features[:, [d]]
             return drawn, np.log(drawn)
-        if scores is not None:
-            found: tuple[np.ndarray, np.ndarray] = scores.factors(observations.values, units, d)
-            return found
         seen = posterior * self.observed(observations)[:, [d]]
         degrees = _FIRST if self.degrees is None else self.degrees
         shape = 0.5 * (degrees + 1.0)
@@ -305,14 +199,7 @@ class StudentColumns(GaussianColumns):
         self, observations: Observations, scores: Any, states: np.ndarray, rng: np.random.Generator
     ) -> Observations:
         """With a factor drawn for each value given its state."""
-        n_steps = len(states)
-        drawn, own = np.empty((n_steps, self.n_columns)), (np.arange(n_steps), states)
-        whole = np.array([0, n_steps])
-        for d in range(self.n_columns):
-            shapes = scores.shapes(whole, d)[0, states]
-            rates = scores.rates(observations.values, whole, d)[own]
-            drawn[:, d] = np.maximum(rng.standard_gamma(shapes), 1e-300) / rates
-        return observations._replace(features=drawn)
+        return observations._replace(features=scores.drawn(observations.values, states, rng))
 
     # From statistics to distributions
 
@@ -378,7 +265,7 @@ class StudentColumns(GaussianColumns):
 
     def predictive(self, statistics: np.ndarray) -> Any:
         found = self.posterior(as_units(statistics))
-        return IntegratedScores(found, self.log_scales, *nodes_of(self._given_degrees()))
+        return integrated_scores(found, self.log_scales, self._given_degrees())
 
     # Objectives
 

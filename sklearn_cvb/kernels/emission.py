@@ -227,30 +227,78 @@ def add_logs(logs, units, constants, exponents, scores):
                 put(scores[t], k, part(scores[t], k) + constant + exponent * part(logs[t], k))
 
 
+@jit_token
+def _polynomial(coefficients, z, k):
+    """A polynomial of z for the states from k on; coefficients (N, K) from the constant on."""
+    total = part(coefficients[coefficients.shape[0] - 1], k)
+    for i in range(coefficients.shape[0] - 2, -1, -1):
+        total = total * z + part(coefficients[i], k)
+    return total
+
+
+@jit_inline
+def _log_ratios(row, means, inverses, room):
+    """Fill the first buffer of `room` with log(1 + inverse (x - mean)^2) of all columns."""
+    logs, (bits, mantissas) = room
+    for d in range(logs.shape[0]):
+        for k in range(0, logs.shape[1], LANES):
+            put(logs[d], k, _ratio(row, d, means, inverses, k))
+    log_of_block(logs.reshape(logs.size), bits, mantissas)
+
+
 @jit
 def student_by_column(x, observed, units, tables, room, scores):
-    """Sum over observed columns of constant + exponent log(1 + inverse (x - mean)^2).
+    """Sum over observed columns of polynomial(z) - exponent log z.
 
-    The tables (constants, means, inverses, exponents) are (n_units or 1, D, K); see `room_for`.
+    z is 1 / (1 + inverse (x - mean)^2). The tables (means, inverses, exponents) are (n_units or 1,
+    D, K), polynomials (n_units or 1, D, N, K) from the constants on; see `room_for`.
     """
-    constants, means, inverses, exponents = tables
-    ratios, (bits, mantissas) = room
-    n_columns, n_states = ratios.shape
-    flat = ratios.reshape(n_columns * n_states)
+    means, inverses, exponents, polynomials = tables
     for u in range(units.size - 1):
         own = u if means.shape[0] > 1 else 0
-        constant, exponent = constants[own], exponents[own]
         for t in range(units[u], units[u + 1]):
-            for d in range(n_columns):
-                for k in range(0, n_states, LANES):
-                    put(ratios[d], k, _ratio(x[t], d, means[own], inverses[own], k))
-            log_of_block(flat, bits, mantissas)
-            for k in range(0, n_states, LANES):
+            _log_ratios(x[t], means[own], inverses[own], room)
+            for k in range(0, scores.shape[1], LANES):
                 sums = spread(0.0)
-                for d in range(n_columns):
+                for d in range(x.shape[1]):
                     if observed[t, d]:
-                        sums += part(constant[d], k) + part(exponent[d], k) * part(ratios[d], k)
+                        z = spread(1.0) / _ratio(x[t], d, means[own], inverses[own], k)
+                        sums += _polynomial(polynomials[own, d], z, k)
+                        sums += part(exponents[own, d], k) * part(room[0][d], k)
                 put(scores[t], k, sums)
+
+
+@jit_token
+def _add(row, k, vector):
+    """Add a vector to the part of a row from k on."""
+    put(row, k, part(row, k) + vector)
+
+
+@jit
+def student_moments(x, observed, posterior, units, tables, room, sums):
+    """Add to `sums` the states' shares of w, w x, w x^2, 1 and log w of each observed column.
+
+    Given a value a factor w is z f(z) on average and its log is log z + g(z), for z as above; f and
+    g are polynomials. The tables (means, inverses, f, g) are as above, sums (n_units, 5, D, K).
+    """
+    means, inverses, factors, logs = tables
+    for u in range(units.size - 1):
+        own = u if means.shape[0] > 1 else 0
+        for t in range(units[u], units[u + 1]):
+            _log_ratios(x[t], means[own], inverses[own], room)
+            for d in range(x.shape[1]):
+                if observed[t, d]:
+                    value = spread(x[t, d])
+                    for k in range(0, posterior.shape[1], LANES):
+                        shares = part(posterior[t], k)
+                        z = spread(1.0) / _ratio(x[t], d, means[own], inverses[own], k)
+                        log = _polynomial(logs[own, d], z, k) - part(room[0][d], k)
+                        weighted = shares * _polynomial(factors[own, d], z, k) * z
+                        _add(sums[u, 0, d], k, weighted)
+                        _add(sums[u, 1, d], k, weighted * value)
+                        _add(sums[u, 2, d], k, weighted * value * value)
+                        _add(sums[u, 3, d], k, shares)
+                        _add(sums[u, 4, d], k, shares * log)
 
 
 @jit_token_reduction
@@ -329,5 +377,5 @@ def normal_wishart(statistics, mean_prior, strength, scale_prior, means, factors
 
 
 def room_for(n_columns: int, n_states: int) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Buffers of `student_by_column`."""
+    """Buffers of `student_by_column` and `student_moments`."""
     return np.empty((n_columns, n_states)), room_for_bits(n_columns * n_states)

@@ -6,7 +6,7 @@ one for eight states, and are compiled sooner: there is one loop, without remain
 are LLVM's, which become the instructions of any processor.
 
 A kernel loops ``for k in range(0, row.size, LANES)``, takes ``part(row, k)``, computes with
-``+ - *`` and the functions here, and writes with ``put(row, k, vector)``. Rows are C-contiguous.
+``+ - * /`` and the functions here, and writes with ``put(row, k, vector)``. Rows are C-contiguous.
 What is read right after it was written is best kept in rows as wide as whole vectors
 (`up_to_vectors`): where a row ends within a vector, a processor waits until it is in memory.
 """
@@ -70,6 +70,7 @@ for _operation, _instruction in (
     (operator.isub, "fsub"),
     (operator.mul, "fmul"),
     (operator.imul, "fmul"),
+    (operator.truediv, "fdiv"),
 ):
     _define(_operation, _instruction)
 

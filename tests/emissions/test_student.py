@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.emissions import Columns, Gaussian, Mixture, Poisson, StudentT
+from sklearn_cvb.emissions.emission import Observations
 from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -47,11 +48,18 @@ def over_factors(degrees, density):
     return total, chances @ np.exp(u), chances @ u
 
 
-@pytest.mark.parametrize("degrees", [0.7, 4.0, 60.0])
-def test_scores_and_factors_are_integrals_over_the_factor_of_a_normal_distribution(degrees):
-    """At a point, expected (VB) and predictive (CVB); factors given a value, too."""
+@pytest.mark.parametrize(
+    ("degrees", "times"),
+    [(0.7, 1), (0.7, 200), (4.0, 1), (4.0, [1, 80]), (4.0, 500), (60.0, 1), (60.0, 5e4)],
+)
+def test_scores_and_factors_are_integrals_over_the_factor_of_a_normal_distribution(degrees, times):
+    """At a point, expected (VB) and predictive (CVB), where much is known and where little is.
+
+    Factors given a value, too.
+    """
     family, observations, table, statistics = bound(degrees)
-    units, found = np.array([0, len(table)]), family.posterior(statistics)
+    statistics = times * statistics
+    found = family.posterior(statistics)
     point = family.mean(statistics)
     shown = family.attributes(point)
     kinds = family.at(point), family.expected(statistics), family.predictive(statistics)
@@ -59,6 +67,10 @@ def test_scores_and_factors_are_integrals_over_the_factor_of_a_normal_distributi
     each = stats.t.logpdf(table[:, None], degrees, shown["locations_"], shown["scales_"])
     np.testing.assert_allclose(scores[0], np.nansum(each, axis=2), atol=1e-10)
     whole = [np.zeros_like(scores[0]) for _ in kinds]
+    ones, by_step = np.ones_like(scores[0]), np.arange(len(table) + 1)
+    moments = [kind.moments(observations, ones, by_step) for kind in kinds]
+    known = ~kinds[-1].is_new.any(axis=0)
+    assert known.tolist() == (np.broadcast_to(times, 2) > 1).tolist()
     for t, d, k in np.ndindex(*table.shape, 2):
         if np.isnan(table[t, d]):
             continue
@@ -74,14 +86,15 @@ def test_scores_and_factors_are_integrals_over_the_factor_of_a_normal_distributi
                 x, nu, m, np.sqrt(v * (1.0 / w + 1.0 / kappa))
             ),
         )
-        for own, total, density in zip(kinds, whole, densities, strict=True):
+        for own, total, density in zip(moments, whole, densities, strict=True):
             exact, factor, log_factor = over_factors(degrees, density)
             total[t, k] += exact - family.log_scales[d]
-            factors, logs = own.factors(observations.values, units, d)
-            np.testing.assert_allclose(factors[t, k], factor, rtol=2e-6)
-            np.testing.assert_allclose(logs[t, k], log_factor, atol=2e-6)
+            expected = [factor, factor * x, factor * x**2, 1.0, log_factor]
+            error = 1e-8 if known[k] else 2e-6
+            np.testing.assert_allclose(own[t, :, d, k], expected, rtol=error, atol=error)
     for own, total in zip(scores, whole, strict=True):
         np.testing.assert_allclose(own, total, atol=2e-7)
+        np.testing.assert_allclose(own[:, known], total[:, known], atol=1e-10)
 
 
 @pytest.mark.parametrize("degrees", [1.0, 4.0, 30.0])
@@ -89,10 +102,11 @@ def test_what_is_to_come_is_near_its_integral_far_away(degrees):
     """Under a posterior of many steps it is nearly the Student's t of the point."""
     family, _, _, statistics = bound(degrees)
     point, many = family.mean(1e7 * statistics), family.predictive(1e7 * statistics)
-    values = point.means[0, 0] + np.sqrt(point.variances[0, 0]) * np.array([0.0, 3.0, 1e2, 9e2])
-    found = many.integrals(values[:, None], np.array([0, 4]), 0)[0, :, 0]
-    exact = family.distributions(point, None).logpdf(values[:, None, None])[:, 0, 0]
-    np.testing.assert_allclose(found + family.log_scales[0], exact, atol=2e-6)
+    off = np.sqrt(point.variances[:, 0]) * np.array([0.0, 3.0, 1e2, 9e2, 1e6])[:, None]
+    far = Observations(point.means[:, 0] + off, None, np.empty((5, 0)))
+    found = filled(many, far)[:, 0] + family.log_scales.sum()
+    exact = family.distributions(point, None).logpdf(far.values[:, None, :])[:, 0].sum(axis=-1)
+    np.testing.assert_allclose(found, exact, atol=2e-6)
 
 
 def test_evidence_is_of_steps_and_factors():
