@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gammaln, logsumexp, xlogy
+from scipy.special import digamma, gammaln, xlogy
 
 from sklearn_cvb.emissions.emission import (
     FEWEST,
@@ -25,9 +25,12 @@ from sklearn_cvb.emissions.emission import (
     table_of,
     with_zeros,
 )
+from sklearn_cvb.kernels.emission import feature_sums
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, check_counts
 
+# Steps that are taken together.
+_BLOCK = 1024
 # A fit begins with this share of each step in the component of its place, the rest in all.
 _OWN_SHARE = 0.8
 
@@ -191,6 +194,29 @@ class ComponentObservations(NamedTuple):
         return ComponentObservations(values, parts, observed, drawn)
 
 
+def _in_blocks(n_steps: int) -> list[slice]:
+    """Slices of steps whose weights stay in the cache."""
+    return [slice(begin, begin + _BLOCK) for begin in range(0, n_steps, _BLOCK)]
+
+
+def _to_powers(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log weights of components, the first axis, to weights, in place, of which the largest is 1.
+
+    Returns the log of what that was, and the sums of weights.
+    """
+    largest = np.maximum(logs.max(axis=0), -np.finfo(float).max)
+    logs -= largest
+    np.exp(logs, out=logs)
+    return largest, logs.sum(axis=0)
+
+
+def has_values(observations: ComponentObservations) -> np.ndarray:
+    """Which steps (n_steps,) are not all missing."""
+    observed = observations.observed
+    found: np.ndarray = observed @ np.ones(observed.shape[1]) > 0.0
+    return found
+
+
 class ComponentScores(NamedTuple):
     """Log densities of mixtures: of weights (n_units, C, K), log, and components."""
 
@@ -212,9 +238,13 @@ class ComponentScores(NamedTuple):
 
     def fill(self, observations: ComponentObservations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        out[:] = logsumexp(self.of_each(observations, units), axis=0)
+        logs = self.of_each(observations, units)
+        for steps in _in_blocks(len(out)):
+            largest, total = _to_powers(logs[:, steps])
+            with np.errstate(divide="ignore"):
+                np.add(np.log(total), largest, out=out[steps])
         # A step without any value tells nothing of its component.
-        out[~observations.observed.any(axis=1)] = 0.0
+        out[~has_values(observations)] = 0.0
 
 
 class MixtureFamily(Family):
@@ -265,9 +295,11 @@ class MixtureFamily(Family):
         of_parts = [None] * len(self.families) if scores is None else scores.components
         each = zip(self.families, observations.parts, shares, of_parts, strict=True)
         parts = [family.statistics(own, share, units, one) for family, own, share, one in each]
-        seen = np.asarray(observations.observed.any(axis=1))[:, None]
-        counts = np.add.reduceat(shares * seen, units[:-1], axis=1)
-        return np.concatenate([*parts, np.moveaxis(counts, 0, 1)], axis=1)
+        seen = has_values(observations)[:, None].astype(np.float64)
+        counts = np.zeros((len(shares), len(units) - 1, 1, self.n_states))
+        for share, count in zip(shares, counts, strict=True):
+            feature_sums(seen, share, units, count)
+        return np.concatenate([*parts, *counts], axis=1)
 
     def _shares(
         self, observations: ComponentObservations, units: np.ndarray, scores: Any
@@ -275,12 +307,13 @@ class MixtureFamily(Family):
         """Chances of the components given the state of each step, (C, n_steps, K)."""
         if observations.drawn is not None:
             return np.eye(len(self.families))[observations.drawn].T[..., None]
-        logs = scores.of_each(observations, units)
-        largest = logs.max(axis=0)
-        logs -= np.where(np.isfinite(largest), largest, 0.0)
-        chances = np.exp(logs)
-        totals = chances.sum(axis=0)
-        return np.where(totals > 0, chances / np.where(totals > 0, totals, 1.0), 1 / len(logs))
+        chances: np.ndarray = scores.of_each(observations, units)
+        for steps in _in_blocks(chances.shape[1]):
+            some = chances[:, steps]
+            total = _to_powers(some)[1]
+            some[:, total == 0.0], total[total == 0.0] = 1.0 / len(some), 1.0
+            some /= total
+        return chances
 
     def _first_shares(
         self, observations: ComponentObservations, posterior: np.ndarray
