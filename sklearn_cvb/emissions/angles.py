@@ -25,10 +25,10 @@ from sklearn_cvb.emissions.emission import (
     refuse_outside,
     refuse_where,
     shaped,
-    spread,
     table_of,
     with_zeros,
 )
+from sklearn_cvb.kernels.angles import angle_scores, room_for_angles, scaled_bessel
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -133,37 +133,20 @@ class AngleScores(NamedTuple):
     """
 
     sums: Sums  # (n_units, D, K) each
-    evidence: np.ndarray  # (n_units, D, K), log
     grid: np.ndarray
-    grid_prior: np.ndarray  # log
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        observed, n_columns = observations.observed, self.evidence.shape[1]
+        counts, length, direction = self.sums
+        sums = counts, length * np.cos(direction), length * np.sin(direction)
+        observed, grid = observations.observed, (self.grid, _log_i0(self.grid), scaled_bessel())
+        if observed is None:
+            observed = np.ones((len(out), counts.shape[1]), bool)
+        # The kernel compares weights without a factor that falls from 1 to 1 / sqrt(2 pi k r).
+        faintest = math.log(_NO_DIGIT) - 0.5 * math.log(self.grid[-1] / self.grid[0])
+        rest = units, sums, grid, faintest, room_for_angles(), out
         out[:] = 0.0
-        for d in range(n_columns):
-            cosine, sine = observations.values[:, [d]], observations.values[:, [n_columns + d]]
-            count, length, direction = (spread(table[:, d], units) for table in self.sums)
-            along, across = length * np.cos(direction), length * np.sin(direction)
-            total = np.hypot(along + cosine, across + sine)
-            used = self._used(d)
-            more = self.grid_prior[used] - np.log(2.0 * np.pi) * (count + 1.0)[..., None]
-            score = more - (count + 1.0)[..., None] * _log_i0(self.grid[used])
-            score = logsumexp(score + _log_i0(total[..., None] * self.grid[used]), axis=-1)
-            score = score - spread(self.evidence[:, d], units)
-            out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
-
-    def _used(self, d: int) -> slice:
-        """The concentrations that leave a digit, for an angle at the mean or opposite to it."""
-        parts = []
-        for end in (1.0, -1.0):
-            count, length = self.sums.counts[:, d, :, None] + 1.0, self.sums.length[:, d, :, None]
-            logs = self.grid_prior - count * _log_i0(self.grid)
-            logs = logs + _log_i0(np.abs(length + end) * self.grid)
-            parts.append(logs > logs.max(axis=-1, keepdims=True) + math.log(_NO_DIGIT))
-        # Between the two the weight of one concentration against another moves steadily.
-        found = np.flatnonzero(np.any(parts, axis=(0, 1, 2)))
-        return slice(int(found[0]), int(found[-1]) + 1)
+        angle_scores(observations.values, observed, *rest)
 
 
 class VonMisesFamily(Family):
@@ -245,9 +228,7 @@ class VonMisesFamily(Family):
         return self._linear(*turned, chances @ _log_i0(self.grid))
 
     def predictive(self, statistics: np.ndarray) -> AngleScores:
-        sums = self._sums(as_units(statistics))
-        evidence = logsumexp(self._logs(sums), axis=-1)
-        return AngleScores(sums, evidence, self.grid, self.grid_prior)
+        return AngleScores(self._sums(as_units(statistics)), self.grid)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         return float(logsumexp(self._logs(self._sums(statistics)), axis=-1).sum())

@@ -130,6 +130,23 @@ def room_for_bits(size: int = _BLOCK) -> tuple[np.ndarray, np.ndarray]:
     return bits, bits.view(np.float64)
 
 
+@jit_inline
+def exp_of_block(part, bits, power):
+    """Exponentials of numbers up to 700, in place; two views of a buffer with a place for each."""
+    for i in range(part.size):
+        x = max(part[i], -800.0)
+        whole = math.floor(x * 1.4426950408889634 + 0.5)
+        r = (x - whole * _LOG_2_HIGH) - whole * _LOG_2_LOW
+        high = ((_F[13] * r + _F[12]) * r + _F[11]) * r + _F[10]
+        high = ((high * r + _F[9]) * r + _F[8]) * r + _F[7]
+        high = ((high * r + _F[6]) * r + _F[5]) * r + _F[4]
+        part[i] = (((high * r + _F[3]) * r + _F[2]) * r + 1.0) * r + 1.0
+        exponent = np.int64(whole) + 1023
+        bits[i] = exponent << 52 if exponent > 0 else 0
+    for i in range(part.size):
+        part[i] *= power[i]
+
+
 @jit
 def to_weights(logs, largest, room):
     """Log weights (n_steps, K) to weights, in place, the largest of each step 1.
@@ -151,18 +168,7 @@ def to_weights(logs, largest, room):
     flat = logs.reshape(n_steps * n_states)
     for begin in range(0, flat.size, bits.size):
         part = flat[begin : begin + bits.size]
-        for i in range(part.size):
-            x = max(part[i], -800.0)
-            whole = math.floor(x * 1.4426950408889634 + 0.5)
-            r = (x - whole * _LOG_2_HIGH) - whole * _LOG_2_LOW
-            high = ((_F[13] * r + _F[12]) * r + _F[11]) * r + _F[10]
-            high = ((high * r + _F[9]) * r + _F[8]) * r + _F[7]
-            high = ((high * r + _F[6]) * r + _F[5]) * r + _F[4]
-            part[i] = (((high * r + _F[3]) * r + _F[2]) * r + 1.0) * r + 1.0
-            exponent = np.int64(whole) + 1023
-            bits[i] = exponent << 52 if exponent > 0 else 0
-        for i in range(part.size):
-            part[i] *= power[i]
+        exp_of_block(part, bits, power)
 
 
 @jit_inline

@@ -178,3 +178,26 @@ def sum_of(typing, vector):
         return builder.extract_element(rest, ir.Constant(_INDEX, 0))
 
     return types.float64(_vector), write
+
+
+@intrinsic
+def root_of(typing, vector):
+    """Square roots."""
+
+    def write(context, builder, signature, arguments):
+        kind = ir.FunctionType(VECTOR, [VECTOR])
+        root = get_or_insert_function(builder.module, kind, f"llvm.sqrt.v{LANES}f64")
+        return builder.call(root, arguments)
+
+    return _vector(_vector), write
+
+
+@intrinsic
+def where_below(typing, left, right, first, second):
+    """Numbers of `first` where `left` is below `right`, else those of `second`."""
+
+    def write(context, builder, signature, arguments):
+        is_below = builder.fcmp_ordered("<", *arguments[:2])
+        return builder.select(is_below, *arguments[2:])
+
+    return _vector(_vector, _vector, _vector, _vector), write

@@ -5,8 +5,10 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 from emissions.plain import CASES, WHOLE, bound, scores_of, without_prior
+from scipy.special import i0e, logsumexp
 
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions.angles import VonMisesFamily
 from sklearn_cvb.emissions.categorical import CategoricalFamily
 from sklearn_cvb.emissions.columns import MixedFamily
 from sklearn_cvb.emissions.emission import Observations
@@ -331,6 +333,27 @@ def test_counts_to_come_have_all_digits_at_any_shape(shape, mean):
         scores.fill(Observations(x[:, None], None, np.empty((len(x), 0))), whole, found)
         exact = [exact_negative_binomial(value, shape, rate) for value in x.tolist()]
         np.testing.assert_allclose(found[:, 0], exact, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [0.0, 0.3, 40.0, 5e3, 1e7])
+@pytest.mark.parametrize("highest", [30.0, 1e6])
+def test_angles_to_come_are_sums_over_all_concentrations(n, highest):
+    """However little or much is known, and however concentrated: also opposite to the mean."""
+    grid = np.geomspace(0.001, highest, 200)
+    length = n * np.array([0.0, 0.4, 0.99, 1.0 - 1e-5, 1.0])
+    family, turns = VonMisesFamily(grid, len(length), 1), np.linspace(0.0, np.pi, 9)
+    known = np.stack([np.full(5, n), length * np.cos(2.0), length * np.sin(2.0)])
+    found = np.empty((9, 5))
+    family.predictive(known).fill(family.read(2.0 + turns[:, None]), np.array([0, 9]), found)
+
+    def log_sum(n, length):
+        each = np.log(i0e(length * grid)) + length * grid - n * (np.log(i0e(grid)) + grid)
+        return logsumexp(each)
+
+    for t, k in np.ndindex(found.shape):
+        more = abs(length[k] + np.exp(1j * turns[t]))
+        plain = log_sum(n + 1.0, more) - log_sum(n, length[k]) - np.log(2.0 * np.pi)
+        assert found[t, k] == pytest.approx(plain, abs=1e-10 + 1e-15 * n * highest)
 
 
 def test_counts_to_come_by_units_and_with_gaps_are_the_same_in_both_ways(monkeypatch):
