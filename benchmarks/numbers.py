@@ -11,6 +11,9 @@ from benchmarks.timing import interleaved
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Durations, Transitions
 from sklearn_cvb.emissions import (
     AutoRegressive,
+    Bernoulli,
+    Categorical,
+    Columns,
     Gamma,
     Gaussian,
     Mixture,
@@ -20,6 +23,7 @@ from sklearn_cvb.emissions import (
     Regression,
     StudentT,
     VonMises,
+    ZeroInflated,
 )
 
 N_STATES, _N_COLUMNS = 8, 4
@@ -36,6 +40,13 @@ _OTHERS = {
     "Student's t": (StudentT(), np.positive),
     "Poisson": (Poisson(), lambda x: np.floor(np.exp(0.5 * x))),
     "negative binomial": (NegativeBinomial(size=3.0), lambda x: np.floor(np.exp(0.5 * x))),
+    "multinomial": (Multinomial(), lambda x: np.floor(np.exp(0.5 * x))),
+    "categorical": (Categorical(n_categories=4), lambda x: np.clip(np.floor(x) + 2.0, 0.0, 3.0)),
+    "Bernoulli": (Bernoulli(), lambda x: 1.0 * (x > 0.0)),
+    "zero-inflated Poisson": (
+        Columns([(ZeroInflated(Poisson()), [d]) for d in range(_N_COLUMNS)]),
+        lambda x: np.floor(np.exp(0.5 * x)),
+    ),
     "Gamma": (Gamma(shape=2.0), np.exp),
     "von Mises": (VonMises(), lambda x: np.angle(np.exp(1j * x))),
     "mixture of two Gaussian diag": (Mixture(Gaussian("diag"), n_components=2), np.positive),

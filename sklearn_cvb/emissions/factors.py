@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import digamma, eval_genlaguerre, gammaln, roots_genlaguerre
 
 from sklearn_cvb.emissions.emission import Observations, spread
-from sklearn_cvb.emissions.gaussian_columns import Posterior, StudentScores
+from sklearn_cvb.emissions.gaussian_columns import Posterior, StudentScores, log_gamma_step
 from sklearn_cvb.kernels.emission import (
     feature_sums,
     room_for,
@@ -154,8 +154,7 @@ def expansion_of(found: Posterior, degrees: float, n_terms: int) -> Expansion:
         h = np.exp(h) / np.sqrt(wider)
         rest[:, i, :, d] = np.tensordot(weights, h, 1)
     total, first, logs = rest
-    half = 0.5 * (n + 1.0)
-    constants = gammaln(half) - gammaln(0.5 * n) - 0.5 * np.log(math.pi * found.scale)
+    constants = log_gamma_step(0.5 * n) - 0.5 * np.log(math.pi * found.scale)
     constants = constants + gammaln(a + 0.5) - gammaln(a) - 0.5 * math.log(a)
     values = np.log(total) + constants, first / total / a, logs / total - math.log(a)
     powers_of_z = np.vander(points, increasing=True)
@@ -233,7 +232,7 @@ class IntegratedScores(NamedTuple):
             largest = logs.max(axis=0)
             chances = np.exp(logs - largest)
             total = chances.sum(axis=0)
-            found[0, block] = largest + np.log(total) + gammaln(half) - gammaln(0.5 * degrees)
+            found[0, block] = largest + np.log(total) + log_gamma_step(0.5 * degrees)
             found[1, block] = np.tensordot(nodes, chances, 1) / total
             found[2, block] = np.tensordot(np.log(nodes), chances, 1) / total
         return found

@@ -34,6 +34,9 @@ from sklearn_cvb.kernels.emission import (
 )
 from sklearn_cvb.kernels.special import log_of, room_for_bits
 
+# From here on a few terms of a series are all digits.
+_SERIES = 20.0
+
 
 class NormalPrior(NamedTuple):
     """Normal-Wishart or Normal-Gamma prior, in standard units.
@@ -110,6 +113,18 @@ class Posterior(NamedTuple):
     precision: np.ndarray
     degrees: np.ndarray
     scale: np.ndarray
+
+
+def log_gamma_step(x: np.ndarray) -> np.ndarray:
+    """log Gamma(x + 1/2) - log Gamma(x), of which large x lose no digit."""
+    if x.min() < _SERIES:
+        found: np.ndarray = gammaln(x + 0.5) - gammaln(x)
+        return found
+    # Stirling's series of both.
+    inverse = 1.0 / x
+    square = inverse * inverse
+    rest = 1 / 640 - square * (17 / 14336 - square * (31 / 18432))
+    return 0.5 * np.log(x) - inverse * (1 / 8 - square * (1 / 192 - square * rest))
 
 
 class NormalScores(NamedTuple):
@@ -216,8 +231,9 @@ class GaussianColumns(GaussianFamily):
 
     def _parts(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Number of steps, sums and sums of squares of each column, (..., D, K) each."""
-        count, total, squares = np.split(statistics, 3, axis=-2)
-        return np.maximum(count, 0.0), total, squares
+        n = self.n_columns
+        count, total = statistics[..., :n, :], statistics[..., n : 2 * n, :]
+        return np.maximum(count, 0.0), total, statistics[..., 2 * n :, :]
 
     def posterior(self, statistics: np.ndarray) -> Posterior:
         count, total, squares = self._parts(statistics)
@@ -300,7 +316,7 @@ class GaussianColumns(GaussianFamily):
             if (half[:, :1] == half).all():
                 # Where nothing is missing all columns have as many steps.
                 half = half[:, :1]
-            constants = constants + (gammaln(half + 0.5) - gammaln(half))
+            constants = constants + log_gamma_step(half)
         return StudentScores(constants, found.mean, squares, found.degrees, self.is_shared)
 
     # Objectives

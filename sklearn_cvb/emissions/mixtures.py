@@ -30,8 +30,8 @@ from sklearn_cvb.kernels.emission import feature_sums
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, check_counts
 
-# Steps that are taken together.
-_BLOCK = 1024
+# Steps that are taken together, and what stands for a log of 0 that is taken off.
+_BLOCK, _LEAST = 1024, -np.finfo(np.float64).max
 # A fit begins with this share of each step in the component of its place, the rest in all.
 _OWN_SHARE = 0.8
 
@@ -205,7 +205,7 @@ def _to_powers(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Returns the log of what that was, and the sums of weights.
     """
-    largest = np.maximum(logs.max(axis=0), -np.finfo(float).max)
+    largest = np.maximum(logs.max(axis=0), _LEAST)
     logs -= largest
     np.exp(logs, out=logs)
     return largest, logs.sum(axis=0)

@@ -4,6 +4,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from scipy.special import poch
 
 from sklearn_cvb import EMHMM, HMMParameters
 from sklearn_cvb.display import ModelSummary
@@ -16,6 +17,7 @@ from sklearn_cvb.emissions import (
     VonMises,
 )
 from sklearn_cvb.emissions.emission import OutsideSupport
+from sklearn_cvb.emissions.gaussian_columns import log_gamma_step
 from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -28,6 +30,14 @@ def _log_poisson(x, rate):
         pi = Decimal("3.14159265358979323846264338327950288")
         factorial = x * x.ln() - x + (2 * pi * x).ln() / 2 + 1 / (12 * x)
         return float(x * rate.ln() - rate - factorial)
+
+
+@pytest.mark.parametrize("x", [0.3, 19.9, 20.0, 31.0, 1e4, 1e12])
+def test_half_a_step_of_log_gamma_keeps_its_digits(x):
+    """Two of them are a whole one, Gamma(x + 1) = x Gamma(x)."""
+    halves = [log_gamma_step(np.array([x + more]))[0] for more in (0.0, 0.5)]
+    assert sum(halves) == pytest.approx(np.log(x), abs=3e-14)
+    assert halves[0] == pytest.approx(np.log(poch(x, 0.5)), abs=1e-13 * max(1.0, x))
 
 
 @pytest.mark.parametrize("size", [1e9, 1e13])

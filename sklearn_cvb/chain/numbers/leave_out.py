@@ -28,6 +28,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     stretches_of,
 )
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.learning.model import Inferred
 
 # Steps that are left out together where one sequence holds most of the data: a tenth of a short
 # one, or too little would be left to learn from.
@@ -227,44 +228,49 @@ def inferred_units(
     return found
 
 
+def _sums(
+    own: HMMCounts, statistics: np.ndarray, place: "_Place", problem: NumericProblem
+) -> HMMCounts:
+    """Counts and statistics that a group's units add up to."""
+    start, transition = own.start.sum(axis=0), _summed(own.transition, place.context, problem)
+    return HMMCounts(start, transition, statistics.sum(axis=0))
+
+
 def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
     """Counts and statistics that all units add up to."""
     total: HMMCounts | None = None
     for group in shares.layout.groups:
         place = _place_of(group, shares.layout, problem)
         own = _own_counts(shares, place, problem)
-        start, statistics = (
-            table.sum(axis=0) for table in (own.start, shares.statistics[place.units])
-        )
-        transition = _summed(own.transition, place.context, problem)
-        total = in_place(total, HMMCounts(start, transition, statistics))
+        total = in_place(total, _sums(own, shares.statistics[place.units], place, problem))
     assert total is not None, "there is a sequence"
     return total
 
 
-def sweep(
-    shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem
-) -> tuple[float, np.ndarray]:
-    """One sweep, in place: sum of log normalisers (nats), and sequences without a path."""
-    counts = HMMCounts(*map(np.copy, counts))
-    total, lost = 0.0, []
+def sweep(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem) -> Inferred:
+    """One sweep; shares change in place. Counts are those of all units at the end."""
+    running, total = HMMCounts(*map(np.copy, counts)), 0.0
+    # Counted anew, so that rounding does not build up.
+    counted: HMMCounts | None = None
+    lost = []
     for group in shares.layout.groups:
-        chain, scored, place, own = _without(group, shares, counts, prior, problem)
+        chain, scored, place, own = _without(group, shares, running, prior, problem)
         inside, units, tables, starts, bounds, stretches = place[:6]
         found = infer(chain, scored, starts, stretches)
         # Posteriors of a group's units, each from all counts but its own, and their statistics.
         statistics = statistics_of(found, scored.observations, problem, bounds, scored.scores)
         after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
-        moved = after.transition - own.transition
-        counts.start[:] += (after.start - own.start).sum(axis=0)
-        counts.transition[:] += _summed(moved, place.context, problem)
-        counts.emission[:] += (statistics - shares.statistics[units]).sum(axis=0)
+        less = _sums(own, shares.statistics[units], place, problem)
+        more = _sums(after, statistics, place, problem)
+        for table, gained, given in zip(running, more, less, strict=True):
+            table += gained - given
+        counted = in_place(counted, more)
         shares.posterior[inside], shares.pairs[tables] = found.posterior, found.pairs
         shares.statistics[units] = statistics
         explained = np.isfinite(found.log_z)
         total += found.log_z[explained].sum()
         lost.append(group[0] + np.flatnonzero(~explained))
-    return total, np.concatenate(lost)
+    return Inferred(counted, total, np.concatenate(lost), shares)
 
 
 def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem) -> float:

@@ -267,9 +267,7 @@ class NumberChain(Model):
         """Each sequence, or window, from the statistics of all others; shares change in place."""
         if frozen:
             return Inferred(counts, score(shares, counts, prior, self.problem), shares=shares)
-        total, unexplained = sweep(shares, counts, prior, self.problem)
-        # Counted anew, so that rounding does not build up.
-        return Inferred(counts_of_units(shares, self.problem), total, unexplained, shares)
+        return sweep(shares, counts, prior, self.problem)
 
     # One batch after another
 
