@@ -109,8 +109,8 @@ class Family:
     order = 0  # how many steps before a step tell what it emits
     given_columns = np.empty(0, np.intp)  # columns that no state says anything of
 
-    # (observations, known states or None, rng) -> shares (n_steps, K) of clusters to start from;
-    # None for k-means around values.
+    # (observations of some steps, their known states or -1, rng) -> scores under clusters to start
+    # from; None for k-means around values.
     clusters: Any = None
 
     # What each family defines. Of numbers (n_steps, D), NaN where missing, its observations:

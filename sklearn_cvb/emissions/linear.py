@@ -50,7 +50,7 @@ from sklearn_cvb.kernels.emission import parabolas, second_moments
 from sklearn_cvb.kernels.special import log_of, room_for_bits
 
 # A start tries so many random clusters, and sorts so many steps so many times.
-_TRIALS, _SAMPLE, _SWEEPS = 5, 20_000, 10
+_TRIALS, _SWEEPS = 5, 10
 # EM learns no slope along what varies less than this, in standard units.
 _CONSTANT = 1e-10
 
@@ -178,30 +178,20 @@ class RegressionFamily(Family):
         return sums
 
     def clusters(
-        self, observations: Observations, known: np.ndarray | None, rng: np.random.Generator
-    ) -> np.ndarray:
-        """By the line that each step is nearest to: k-means around lines (Spaeth 1979)."""
-        n, identity = len(observations.values), np.eye(self.n_states)
-        rows = np.arange(n) if n <= _SAMPLE else np.sort(rng.choice(n, _SAMPLE, replace=False))
-        values, observed, inputs = observations
-        observed = None if observed is None else observed[rows]
-        sample = Observations(values[rows], observed, inputs[rows])
-        whole, scores = np.array([0, len(rows)]), np.empty((len(rows), self.n_states))
-        told = np.full(len(rows), -1) if known is None else known[rows]
-        tried = []
+        self, sample: Observations, known: np.ndarray, rng: np.random.Generator
+    ) -> ParabolaScores:
+        """Lines, to one of which each step is nearest: k-means around lines (Spaeth 1979)."""
+        n, identity = len(sample.values), np.eye(self.n_states)
+        whole, scores, tried = np.array([0, n]), np.empty((n, self.n_states)), []
         for _ in range(_TRIALS):
-            state = rng.integers(self.n_states, size=len(rows))
+            state = rng.integers(self.n_states, size=n)
             for _ in range(_SWEEPS):
-                state = np.where(told >= 0, told, state)
+                state = np.where(known >= 0, known, state)
                 point = self.most_likely(self.statistics(sample, identity[state], whole)[0])
                 self.at(point).fill(sample, whole, scores)
                 state = scores.argmax(axis=1)
             tried.append((float(scores.max(axis=1).sum()), point))
-        every, best = np.empty((n, self.n_states)), max(tried, key=itemgetter(0))[1]
-        self.at(best).fill(observations, np.array([0, n]), every)
-        # Nothing is nearer to a step that is missing.
-        nothing = (every == every[:, :1]).all(axis=1, keepdims=True)
-        return np.where(nothing, 1.0 / self.n_states, identity[every.argmax(axis=1)])
+        return self.at(max(tried, key=itemgetter(0))[1])
 
     # From statistics to distributions
 

@@ -32,7 +32,16 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.numbers import e_step, leave_out, stored_fits
 from sklearn_cvb.chain.numbers.series import StoredObservations
-from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gamma, Gaussian, Poisson
+from sklearn_cvb.emissions import (
+    AutoRegressive,
+    Bernoulli,
+    Categorical,
+    Columns,
+    Gamma,
+    Gaussian,
+    Poisson,
+    Regression,
+)
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.store import StoredStates, StoreError, number_store, scratch
 
@@ -254,6 +263,18 @@ def test_fits_find_the_same_to_the_last_bit(kind, init, store):
         np.testing.assert_array_equal(
             np.concatenate(list(states)), np.concatenate(here.predict(X, decoding))
         )
+
+
+@pytest.mark.parametrize("topology", ["full", "independent"])
+@pytest.mark.parametrize("emission", [Regression([0]), AutoRegressive(2)], ids=["lines", "lags"])
+@pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
+def test_what_depends_on_other_columns_or_steps(kind, emission, topology, tmp_path):
+    """Starts by lines, and steps that look back within pieces that begin in a sequence."""
+    own = [table[:, :3] for table in X]
+    found = write_numbers([own[:20], own[20:]], tmp_path / "store")
+    settings = {"transitions": Transitions(topology), "random_state": 0, "max_iter": 3, "tol": 0}
+    model = kind(2, emission=emission, init="kmeans", **settings)
+    _assert_same(*_fit_twice(model, found, own))
 
 
 @pytest.mark.parametrize(

@@ -154,10 +154,17 @@ class StoredObservations:
         return identity
 
     def part(self, begin: int, end: int) -> Any:
-        """Some of the steps, of whole sequences."""
-        first, last = np.searchsorted(self.store.offsets, [begin, end])
-        starts = self.store.offsets[first : last + 1] - begin if self.family.order else None
-        return self._read(self.store.table(begin, end), starts, lambda step: begin + step)
+        """Some of the steps, which may begin within a sequence."""
+        if not self.family.order:
+            return self._read(self.store.table(begin, end), None, lambda step: begin + step)
+        offsets = self.store.offsets
+        own = offsets[np.searchsorted(offsets, begin, side="right") - 1]
+        # What the first steps look back at is read before them.
+        before = max(int(own), begin - self.family.order)
+        inside = offsets[(offsets > before) & (offsets < end)]
+        starts = np.concatenate([[before], inside, [end]]) - before
+        found = self._read(self.store.table(before, end), starts, lambda step: before + step)
+        return found.part(begin - before, end - before)
 
     def at(self, steps: np.ndarray) -> Any:
         """Those at some places, each after as many steps before it as the family looks back."""

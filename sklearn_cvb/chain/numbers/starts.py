@@ -14,7 +14,7 @@ from sklearn_cvb.chain.numbers.series import StoredObservations
 from sklearn_cvb.chain.parameters import kept_to_topology, tied, uniform_weights
 from sklearn_cvb.chain.starts import given_weights, posterior_arrays
 from sklearn_cvb.emissions.columns import MixedObservations
-from sklearn_cvb.emissions.emission import Family, given_point
+from sklearn_cvb.emissions.emission import Family, Observations, Scores, given_point
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
@@ -71,13 +71,9 @@ def _posteriors(
                 f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
                 "fitted model or None"
             )
-        if init == "kmeans" and problem.family.clusters is not None and in_memory(problem):
-            found = problem.family.clusters(problem.observations, problem.known, rng)
-            for begin, end in steps:
-                yield _REST / n + (1.0 - _REST) * found[begin:end]
-            return
         if init == "kmeans":
-            yield from _clusters(problem, rng).posteriors(problem, steps)
+            found = _clusters if problem.family.clusters is None else _nearest
+            yield from found(problem, rng).posteriors(problem, steps)
             return
         for begin, end in steps:
             # From Dirichlet(1), independently.
@@ -103,11 +99,6 @@ def _posteriors(
         whole = np.concatenate(arrays)
         for begin, end in steps:
             yield whole[begin:end]
-
-
-def in_memory(problem: NumericProblem) -> bool:
-    """Whether all steps are at hand at once."""
-    return not isinstance(problem.observations, StoredObservations)
 
 
 def begins_with_weights(init: Any) -> bool:
@@ -206,6 +197,39 @@ class Clusters(NamedTuple):
             posterior = np.full((last - first, n_states), _REST / n_states)
             posterior[np.arange(last - first), self.found.predict(values)] += 1.0 - _REST
             yield posterior
+
+
+class Nearest(NamedTuple):
+    """A cluster for each state, which says itself how near a step is."""
+
+    scores: Scores
+
+    def posteriors(
+        self, problem: NumericProblem, steps: Iterable[tuple[int, int]]
+    ) -> Iterator[np.ndarray]:
+        """Of each stretch of steps: nearly all of the cluster that is nearest."""
+        n_states = problem.cells.n_emitting
+        for begin, end in steps:
+            scored = problem.scored(self.scores, begin, end, np.array([0, end - begin]))
+            every = np.empty(scored.shape)
+            scored.fill(every)
+            # Nothing is nearer to a step that is missing.
+            nothing = (every == every[:, :1]).all(axis=1, keepdims=True)
+            shares = np.where(nothing, 1.0 / n_states, np.eye(n_states)[every.argmax(axis=1)])
+            yield _REST / n_states + (1.0 - _REST) * shares
+
+
+def _nearest(problem: NumericProblem, rng: np.random.Generator) -> Nearest:
+    """By the family, on a sample of steps."""
+    rows = np.sort(sampled_steps(int(problem.corpus.starts[-1]), rng))
+    known = np.full(len(rows), -1) if problem.known is None else problem.known[rows]
+    sample = problem.observations
+    if isinstance(sample, StoredObservations):
+        sample = sample.at(rows)
+    else:
+        observed = None if sample.observed is None else sample.observed[rows]
+        sample = Observations(sample.values[rows], observed, sample.features[rows])
+    return Nearest(problem.family.clusters(sample, known, rng))
 
 
 def sampled_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
