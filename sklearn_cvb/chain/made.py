@@ -8,7 +8,7 @@ from sklearn_cvb.chain.given import chain_tables
 from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, kept_to_topology, public_counts
 from sklearn_cvb.chain.prediction import BesideCounts
-from sklearn_cvb.chain.transitions import refuse_durations
+from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.reading.corpus import vocabulary_of
@@ -39,6 +39,7 @@ def left_of_parameters(hmm: Any) -> tuple[Left, Reading]:
         words = vocabulary_of([] if known is None else list(known))
         types, cells = words.types, hmm._words_read(words, None, None, False).cells
     transitions = setting_of(hmm, "transitions")
+    refuse_contexts(transitions.contexts is not None, "from_parameters")
     refuse_durations(transitions.durations is not None, "from_parameters")
     cells = cells._replace(topology=topology_of(transitions.topology, hmm.n_components))
     if transitions.end_state:

@@ -290,6 +290,13 @@ def test_methods_that_know_no_contexts_say_what_to_do(tmp_path):
         "give `contexts`": model.sample,
         "fit in memory": lambda: model.fit(write_numbers(X, tmp_path / "store")),
         "fit all": lambda: model.partial_fit(X),
+        "from_parameters": lambda: EMHMM.from_parameters(
+            startprob=np.full(2, 0.5),
+            transmat=np.full((2, 2), 0.5),
+            emissions={"means": np.zeros((2, 1)), "covariances": np.ones((2, 1, 1))},
+            emission="gaussian",
+            transitions=Transitions(contexts=1),
+        ),
         r"contexts\[0\]": lambda: model.sample(contexts=[[0, 2]]),
     }
     for told, call in calls.items():
