@@ -129,7 +129,7 @@ model = CVBPCFG(grammar, random_state=0).fit(sentences)
 learned = {(str(r.lhs()), tuple(map(str, r.rhs()))): r.prob() for r in model.grammar_.productions()}
 true = {(str(r.lhs()), tuple(map(str, r.rhs()))): r.prob() for r in truth.to_nltk().productions()}
 rules = [rule for rule in true if true[rule] < 1]
-fig, ax = plt.subplots(figsize=(8, 4.6), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 ax.barh(range(len(rules)), [true[rule] for rule in rules], color="0.85", label="truth")
 ax.plot([learned[rule] for rule in rules], range(len(rules)), "o", label="CVB, 300 raw sentences")
 ax.set_yticks(range(len(rules)), labels=[f"{left} → {' '.join(right)}" for left, right in rules])

@@ -26,7 +26,7 @@ spread = np.array([[2.0, 0.05], [4.0, 0.25], [6.0, 0.3]])
 series = rng.normal(centres[truth], spread[truth])
 series[rng.random(series.shape) < 0.05] = np.nan
 
-fig, axes = plt.subplots(2, figsize=(8, 3.4), sharex=True, layout="constrained")
+fig, axes = plt.subplots(2, figsize=(6.4, 3.4), sharex=True, layout="constrained")
 for ax, column, name in zip(axes, series.T, ["temperature", "vibration"], strict=True):
     ax.plot(column, lw=0.8)
     ax.set_ylabel(name)
@@ -54,6 +54,7 @@ from sklearn_cvb.plotting import plot_states
 
 states = model.predict([series])[0]
 ax = plot_states(series[:, 0], states)
+labels = ax.set(xlabel="minute", ylabel="temperature")
 
 # %%
 # Here the truth is known, so that the share of minutes in the right regime can be said:
@@ -78,7 +79,7 @@ numbers = range(1, 7)
 settings = {"emission": "gaussian", "n_init": 5, "random_state": 0}
 held_out = [cross_val_score(VBHMM(k, **settings), pieces, cv=4).mean() for k in numbers]
 bounds = [VBHMM(k, **settings).fit([series]).lower_bound_ for k in numbers]
-fig, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 3), layout="constrained")
 axes[0].plot(numbers, held_out, "o-")
 axes[0].set(xlabel="states", ylabel="nats a minute", title="pieces held out")
 axes[1].plot(numbers, bounds, "o-")
@@ -96,12 +97,15 @@ for k, score, bound in zip(numbers, held_out, bounds, strict=True):
 # ------------------------------
 #
 # Ellipses hold the states at one and two standard deviations. Intervals say how sure the means are.
+# ``relabel`` gives the states the numbers, and so the colours, that they had above.
 
+from sklearn_cvb.metrics import match_states, relabel
 from sklearn_cvb.plotting import plot_ellipses
 
 model = VBHMM(3, **settings).fit([series])
+model = relabel(model, match_states([states], model.predict([series])))
 ax = plot_ellipses(model, [series])
-ax.set(xlabel="temperature", ylabel="vibration")
+labels = ax.set(xlabel="temperature", ylabel="vibration")
 lower, upper = model.credible_intervals([series], level=0.95, random_state=0).emission["means"]
 for state in np.argsort(model.means_[:, 0]):
     low, high = lower[state, 0], upper[state, 0]
@@ -118,6 +122,7 @@ from sklearn_cvb.plotting import plot_forecast
 
 forecast = model.predict_next([series], n_steps=60, level=0.9, random_state=0)
 ax = plot_forecast(series, forecast, n_last=120)
+labels = ax.set(xlabel="minute", ylabel="temperature")
 hot = int(np.argmax(model.means_[:, 0]))
 print(f"probability to be hot an hour from now: {forecast.proba[0, -1, hot]:.1%}")
 

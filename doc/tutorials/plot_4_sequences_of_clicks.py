@@ -66,9 +66,8 @@ import matplotlib.pyplot as plt
 from sklearn_cvb.plotting import hinton, plot_transitions
 
 pages = model.vocabulary_.tolist()
-fig, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 2.4), layout="constrained")
 hinton(model.emissionprob_[:, : len(pages)], row_labels=range(3), column_labels=pages, ax=ax)
-ax.tick_params(axis="x", rotation=45)
 
 # %%
 # And from which phase to which:

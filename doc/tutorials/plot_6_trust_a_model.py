@@ -83,7 +83,7 @@ intervals = {
     "VB, calibrated": vb.credible_intervals(X, level=0.9, random_state=0),
     "Gibbs": gibbs.credible_intervals(level=0.9),
 }
-fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for shift, (name, found) in enumerate(intervals.items()):
     lower, upper = found.transition
     places = np.arange(9) + 0.2 * shift - 0.2
@@ -101,17 +101,16 @@ legend = ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
 # Pick something that the model was not told to match, compute it on the data, and on data that the
 # model draws. Here: how often a symbol comes twice in a row.
 
+from sklearn_cvb.metrics import simulated_check
+from sklearn_cvb.plotting import plot_simulated_check
+
 
 def repeats(sequences):
     return np.mean([np.mean(np.diff(sequence) == 0) for sequence in sequences])
 
 
-drawn = [repeats(sampler.sample(60, 20, random_state=i)[0]) for i in range(200)]
-fig, ax = plt.subplots(layout="constrained")
-ax.hist(drawn, bins=20, alpha=0.5, label="drawn from the model, 200 times")
-ax.axvline(repeats(X), color="C3", lw=2, label="the data")
-ax.set(xlabel="share of steps that repeat a symbol", ylabel="draws")
-legend = ax.legend()
+check = simulated_check(sampler, X, repeats, random_state=0)
+axes = plot_simulated_check(check, names=["share of steps that repeat a symbol"])
 
 # %%
 # The data lie among the draws. If they did not, the model would lack something: states that stay, a

@@ -29,7 +29,9 @@ energy = level[truth] + slope[truth] * temperature + rng.normal(0, 3, len(truth)
 series = np.column_stack([temperature, energy])
 series[rng.random(series.shape) < 0.02] = np.nan
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3), width_ratios=[2, 1], layout="constrained")
+fig, (left, right) = plt.subplots(
+    1, 2, figsize=(6.4, 2.8), width_ratios=[2, 1], layout="constrained"
+)
 left.plot(energy, lw=0.7)
 left.set(xlabel="hour", ylabel="kW")
 right.plot(temperature, energy, ".", ms=3)
@@ -62,7 +64,7 @@ for state in np.argsort(model.coefficients_[:, 0, 0]):
     noise = np.sqrt(model.covariances_[state, 0, 0])
     print(f"{middle:5.2f} kW a degree, between {low:5.2f} and {high:5.2f}; noise {noise:.1f} kW")
 
-fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 ends = np.array([temperature.min(), temperature.max()])
 for state in range(3):
     own = states == state

@@ -69,7 +69,7 @@ for state, name in ((1 - travels, "feeding"), (travels, "travelling")):
 from sklearn_cvb.metrics import one_to_one_accuracy
 
 states = model.predict([steps])[0]
-fig, ax = plt.subplots(figsize=(6, 5), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 5), layout="constrained")
 for state, name in ((1 - travels, "feeding"), (travels, "travelling")):
     own = states == state
     ax.scatter(*track[1:][own].T, s=8, label=name)

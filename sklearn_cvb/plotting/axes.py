@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 # Inches: new figures are as wide as a column of text, so that letters have one size in all.
 WIDTH = 6.4
-# So many letters stand side by side below an axis.
-_LETTERS_ABREAST = 45
+# So many letters of tick labels fit an inch.
+_LETTERS_PER_INCH = 11
 # Shares below half a per cent have no number in a table.
 _SMALLEST_SHARE = 0.005
 
@@ -65,7 +65,8 @@ def name_cells(axis: Axis, n: int, labels: Sequence[Any] | None, name: str) -> N
         raise ValueError(f"{len(labels)} {name} for {n} cells")
     texts = [str(label) for label in (range(n) if labels is None else labels)]
     axis.set_ticks(range(n), labels=texts)
-    if axis.axis_name == "x" and sum(map(len, texts)) + 2 * n > _LETTERS_ABREAST:
+    inches = axis.axes.get_window_extent().width / axis.axes.figure.dpi
+    if axis.axis_name == "x" and sum(map(len, texts)) + n > _LETTERS_PER_INCH * inches:
         axis.set_tick_params(rotation=90)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -297,13 +298,14 @@ def _draw_graph(ax: Axes, matrix: np.ndarray, labels: Sequence[Any], threshold: 
         side = "center" if x == 0 else ("left" if x > 0 else "right")
         above = "center" if abs(x) > abs(y) else ("bottom" if y > 0 else "top")
         out = 1 + 1.3 * _NODE_RADIUS
-        ax.text(out * x, out * y, str(labels[state]), ha=side, va=above, weight="bold")
+        ax.text(out * x, out * y, fill(str(labels[state]), 14), ha=side, va=above, weight="bold")
+    # Names are outside, and that at the top needs room below the title.
     reach = 1 + 1.2 * _NODE_RADIUS
     low, high = places.min(axis=0) - reach + 1, places.max(axis=0) + reach - 1
     if len(matrix) <= 2:
         low[0], high[0] = -0.6, 0.6
-    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
-    ax.set_title("Per cent that move or (inside) stay", pad=22)
+    ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1] + 0.3), aspect="equal")
+    ax.set_title("Per cent that move or (inside) stay")
     ax.set_axis_off()
     return ax
 
@@ -329,7 +331,8 @@ def _draw_edge(ax: Axes, source: np.ndarray, target: np.ndarray, probability: fl
             color="0.5",
         )
     )
-    # The middle of the bend is half as far out as its control point.
-    x, y = (begin + end) / 2 + _BEND / 2 * np.array([1, -1]) * (end - begin)[::-1]
+    # Nearer to where it comes from, as many arrows cross in the middle.
+    bend = (begin + end) / 2 + _BEND * np.array([1, -1]) * (end - begin)[::-1]
+    x, y = 0.49 * begin + 0.42 * bend + 0.09 * end
     text = ax.text(x, y, f"{100 * probability:.0f}", ha="center", va="center", fontsize=9)
     text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.0})

@@ -79,7 +79,8 @@ def plot_states(
         size = (WIDTH, 0.8 + 1.6 * len(names))
         axes = plt.subplots(len(names), sharex=True, figsize=size, layout="constrained")[1]
     else:
-        axes = [axes_or_new(ax, figsize=(WIDTH, 2.8))]
+        height = max(2.8, 0.4 + 0.22 * len(np.unique(own)))
+        axes = [axes_or_new(ax, figsize=(WIDTH, height))]
     for one in axes:
         _draw_bands(one, own, steps, labels)
     for d, values in enumerate(table.T):
@@ -139,7 +140,7 @@ def _describe_steps(ax: Axes, steps: np.ndarray) -> None:
         ax.set_xlabel("step")
         ax.xaxis.set_major_formatter("{x:,.0f}")
     else:
-        locator = AutoDateLocator(maxticks=8)
+        locator = AutoDateLocator(minticks=3, maxticks=8)
         ax.xaxis.set(major_locator=locator, major_formatter=ConciseDateFormatter(locator))
 
 
@@ -194,7 +195,8 @@ def plot_state_sequences(
         for t, state in enumerate(row):
             if state >= 0:
                 cells[i, t] = state_colour(state)
-    ax = axes_or_new(ax, figsize=(WIDTH, float(np.clip(1.0 + 0.15 * len(rows), 2.0, 6.0))))
+    height = np.clip(1.0 + 0.15 * len(rows), 0.8 + 0.22 * len(found), 6.0)
+    ax = axes_or_new(ax, figsize=(WIDTH, float(height)))
     ax.imshow(cells, aspect="auto", interpolation="nearest")
     for axis in (ax.xaxis, ax.yaxis):
         axis.get_major_locator().set_params(integer=True)

@@ -39,7 +39,7 @@ links = symmetrize(forward.link_proba_, backward.link_proba_, "product")
 # Areas of circles are posteriors, squares the links that are right.
 
 gold = read_pharaoh(["0-0 1-2 2-1", "0-0 1-2 2-4 3-1 4-5 5-6 6-7"])
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), layout="constrained")
 for ax, i, right in zip(axes, (4, 9), gold, strict=True):
     plot_alignment(*X[i], forward.link_proba_[i], gold=right, ax=ax)
 

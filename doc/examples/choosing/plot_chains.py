@@ -38,7 +38,7 @@ for name, found in model.convergence().items():
 # The chains come from far below, and then mix. A chain may leave the others for a while, as one
 # does here: only long traces show it.
 
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.0), layout="constrained")
 for trace in traces:
     axes[0].plot(range(1, 101), trace[:100], lw=1)
     axes[1].plot(range(500, 1000), trace[500:], lw=0.6)

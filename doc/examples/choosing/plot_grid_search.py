@@ -32,17 +32,17 @@ search = GridSearchCV(
 print(search.best_params_, f"{search.best_score_:.1%}")
 
 # %%
-# Accuracy and perplexity need not agree on what is best. (scikit-learn's scores are better when
-# higher, so perplexity is negative.)
+# Accuracy and perplexity need not agree on what is best; dark cells are good. scikit-learn's scores
+# are better when higher, so that of perplexity is negative; its sign is turned back here.
 
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.2), layout="constrained")
 for ax, name in zip(axes, ["accuracy", "perplexity"], strict=True):
     scores = search.cv_results_[f"mean_test_{name}"].reshape(3, 3)
     ax.imshow(scores, cmap="Blues")
     middle = (scores.min() + scores.max()) / 2
     for (i, j), value in np.ndenumerate(scores):
         colour = "white" if value > middle else "black"
-        ax.text(j, i, f"{value:.3g}", ha="center", va="center", color=colour)
+        ax.text(j, i, f"{abs(value):.3g}", ha="center", va="center", color=colour)
     ax.set(title=name, xlabel="beta", ylabel="alpha")
     ax.set_xticks(range(3), labels=grid["beta"])
     ax.set_yticks(range(3), labels=grid["alpha"])

@@ -43,21 +43,24 @@ for replication in range(20):
     for name, model in models.items():
         model.fit(X, y)
         for i, level in enumerate(levels):
-            given = {"method": "mean field"}
+            given = {} if name == "Gibbs" else {"method": "mean field"}
             if "calibrated" in name:
                 given = {"X": X, "y": y, "random_state": 0}
             lower, upper = model.credible_intervals(level=level, **given).transition
             inside[name][replication, i] = ((lower < transitions) & (transitions < upper)).mean()
 
 # %%
-# A well-made interval lies on the dashed line, but for the chance of twenty data sets. VB and CVB
+# A well-made interval lies on the dashed line, but for the chance of twenty data sets: bars are two
+# standard errors. VB and CVB
 # take states and parameters to be independent, which makes them too sure. Calibrated intervals put
 # back what is missing (:doc:`/uncertainty`); :doc:`/published/coverage` has many more data sets.
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot([45, 100], [45, 100], "k--", lw=0.8)
 for (name, found), marker in zip(inside.items(), "s^oD", strict=True):
-    ax.plot([100 * level for level in levels], 100 * found.mean(axis=0), marker=marker, label=name)
+    error = 200 * found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    at = 100 * np.array(levels) + 0.4 * "s^oD".index(marker)
+    ax.errorbar(at, 100 * found.mean(axis=0), error, marker=marker, capsize=3, label=name)
 ax.set(xlabel="level of the interval (%)", ylabel="true probabilities inside (%)")
 ax.grid(alpha=0.3)
 legend = ax.legend()

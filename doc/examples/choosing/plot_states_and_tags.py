@@ -32,7 +32,7 @@ metrics = {
 fig, ax = plt.subplots(layout="constrained")
 for (name, metric), marker in zip(metrics.items(), "os^", strict=True):
     ax.plot(numbers, [100 * metric(gold, m.labels_) for m in models], marker=marker, label=name)
-ax.set(xscale="log", xlabel="states", ylabel="%")
+ax.set(xscale="log", xlabel="states", ylabel="score (%)", ylim=(0, None))
 ax.set_xticks(numbers, labels=[str(k) for k in numbers])
 ax.minorticks_off()
 ax.grid(alpha=0.3)

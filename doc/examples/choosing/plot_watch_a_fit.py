@@ -30,21 +30,21 @@ taggers = {
     "VB, stops by itself": VBHMMTagger(**settings),
     "EM, 60 sweeps": EMHMMTagger(max_iter=60, tol=0, **settings),
 }
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-for name, tagger in taggers.items():
+fig, axes = plt.subplot_mosaic("AA;01", figsize=(6.4, 5.0), layout="constrained")
+for i, (name, tagger) in enumerate(taggers.items()):
     monitor = ScoringMonitor(scoring={"accuracy": token_accuracy_scorer})
     tagger.set_callbacks(monitor).fit(corpus.data, corpus.target)
     rows = [row for row in monitor.get_logs().data if row["task_name"] == "sweep"]
     sweeps = range(1, len(rows) + 1)
-    axes[0].plot(sweeps, [100 * row["accuracy"] for row in rows], label=name)
-    axes[1].plot(sweeps, tagger.history_, label=name)
+    axes["A"].plot(sweeps, [100 * row["accuracy"] for row in rows], label=name)
+    axes[str(i)].plot(sweeps, tagger.history_, color=f"C{i}")
+    axes[str(i)].set(xlabel="sweeps", ylabel="history_ (nats)", title=name[:2])
     print(f"{name}: {tagger.n_iter_} sweeps, converged: {tagger.converged_}")
-axes[0].set(xlabel="sweeps", ylabel="tokens tagged right (%)", title="accuracy")
-axes[1].set(xlabel="sweeps", ylabel="nats", title="what each algorithm reports: history_")
-legend = axes[0].legend()
+axes["A"].set(ylabel="tokens tagged right (%)", title="accuracy")
+legend = axes["A"].legend()
 
 # %%
 # The objective rises with each sweep, the accuracy need not. Objectives of two algorithms cannot be
-# compared. ``sklearn.callback.ProgressBar`` shows a bar, ``verbose=2`` prints a line a sweep, and
-# Ctrl-C keeps the last finished sweep. A long fit saves itself with ``checkpoint=folder``;
-# :class:`~sklearn_cvb.Checkpoint` says how often, too.
+# compared, so that each has an axis of its own. ``sklearn.callback.ProgressBar`` shows a bar,
+# ``verbose=2`` prints a line a sweep, and Ctrl-C keeps the last finished sweep. A long fit saves
+# itself with ``checkpoint=folder``; :class:`~sklearn_cvb.Checkpoint` says how often, too.

@@ -26,7 +26,12 @@ accuracies = {
 fig, ax = plt.subplots(layout="constrained")
 for (name, values), marker in zip(accuracies.items(), "os^vD", strict=True):
     ax.plot(sentences, values, marker=marker, label=name)
-ax.set(xscale="log", xlabel="raw sentences", ylabel="tokens tagged right (%)")
+ax.set(
+    xscale="log",
+    xlabel="raw sentences",
+    ylabel="tokens tagged right (%)",
+    title="A thousand raw sentences are enough",
+)
 ax.set_xticks(sentences, labels=[f"{n:,}" for n in sentences])
 ax.minorticks_off()
 ax.grid(alpha=0.3)

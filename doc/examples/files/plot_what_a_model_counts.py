@@ -55,14 +55,13 @@ for kind, model in fitted.items():
 
 model = fitted[HMMCounts]
 counts = model.counts_
-fig, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 2.8), layout="constrained")
 hinton(counts.transition, row_labels=range(3), column_labels=range(3), ax=axes[0])
 axes[0].set_title("steps from state to state")
 words = [str(word) for word in model.vocabulary_]
 emission = np.asarray(counts.emission).T[:, : len(words)]
 hinton(emission, row_labels=range(3), column_labels=words, ax=axes[1])
 axes[1].set_title("words in states")
-axes[1].tick_params(axis="x", rotation=45)
 
 # %%
 # What follows from the counts, in words. A notebook shows the same below a fitted model.

@@ -8,6 +8,7 @@ algorithms see the rules and the sentences, never a tree.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, Grammar, HastingsPCFG
 from sklearn_cvb.datasets import make_pcfg_corpus
@@ -50,15 +51,16 @@ for name, model in models.items():
 
 # %%
 # All agree, and come close to the truth, which is marked by bars: these sentences leave little
-# doubt about the rules. Where there is less text, the prior matters.
+# doubt about the rules. (The markers of a rule stand one below the other.) Where there is less
+# text, the prior matters.
 
 shown = [i for i, p in enumerate(truth.probabilities) if p < 1]
 names = [str(production) for production in truth.to_nltk().productions()]
-fig, ax = plt.subplots(figsize=(8, 5), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 6.4), layout="constrained")
 ax.barh(range(len(shown)), truth.probabilities[shown], color="0.85", label="truth")
-for (name, model), marker in zip(models.items(), "os^Dv", strict=True):
-    found = model.rule_probabilities_[shown]
-    ax.plot(found, range(len(shown)), marker, ms=5, ls="none", label=name)
+for i, (name, marker) in enumerate(zip(models, "os^Dv", strict=True)):
+    found = models[name].rule_probabilities_[shown]
+    ax.plot(found, np.arange(len(shown)) + 0.16 * (i - 2), marker, ms=3.5, label=name)
 ax.set_yticks(range(len(shown)), labels=[names[i].split(" [")[0] for i in shown])
 ax.invert_yaxis()
 ax.set_xlabel("probability of the rule")

@@ -54,14 +54,14 @@ print(ModelSummary(model))
 
 proba = model.predict_proba([sentence])[0]
 symbols = list(model.symbols_)
-fig, axes = plt.subplots(1, 3, figsize=(9, 3.4), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 3, figsize=(6.4, 2.8), sharey=True, layout="constrained")
 for ax, symbol in zip(axes, ["NP", "VP", "PP"], strict=True):
     # Spans end after their last word.
     table = np.asarray(proba[:, 1:, symbols.index(symbol)])
     ax.imshow(table, cmap="Blues", vmin=0, vmax=1)
     for i, j in np.argwhere(table > 0.005):
         colour = "white" if table[i, j] > 0.5 else "black"
-        ax.text(j, i, f"{table[i, j]:.2f}", ha="center", va="center", fontsize=7, color=colour)
+        ax.text(j, i, f"{table[i, j]:.2f}", ha="center", va="center", fontsize=6, color=colour)
     ax.set_title(symbol)
     ax.set_xticks(range(len(sentence)), labels=sentence, rotation=90)
     ax.set_yticks(range(len(sentence)), labels=sentence)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from nltk import Tree
 
-from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar, Symbols
+from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, Grammar
 from sklearn_cvb.metrics import boundary_scores, segmentation_f1, segmentation_scores
 
 rng = np.random.default_rng(0)
@@ -35,11 +35,7 @@ for n in sizes:
     grammar = Grammar.from_text("Verb -> S T M").with_substrings("STM", X[:n])
     for model, name in ((EMPCFG, "EM"), (VBPCFG, "VB"), (CVBPCFG, "CVB")):
         prior = {} if name == "EM" else {"alpha": 1e-3}
-        found = (
-            model(grammar, emission=Symbols(handle_unknown="error"), random_state=0, **prior)
-            .fit(X[:n])
-            .labels_
-        )
+        found = model(grammar, handle_unknown="error", random_state=0, **prior).fit(X[:n]).labels_
         f1[name].append(100 * segmentation_f1(gold[:n], found))
 pieces = ["".join(child.leaves()) for child in found[0]]
 print("CVB, all verbs:", "-".join(pieces))

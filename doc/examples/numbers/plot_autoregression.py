@@ -35,8 +35,7 @@ print("slopes:", model.coefficients_.ravel().round(2))
 # %%
 # A forecast begins at the last value, and goes back to the mean as fast as its regime does.
 
-fig, axes = plt.subplots(2, figsize=(8, 4.6), layout="constrained")
+fig, axes = plt.subplots(2, figsize=(6.4, 4.6), layout="constrained")
 plot_states(series, states, ax=axes[0])
 ahead = model.predict_next([series], n_steps=25, level=0.8, random_state=0)
-plot_forecast(series, ahead, n_last=60, ax=axes[1])
-axes[1].set_xlabel("step")
+ax = plot_forecast(series, ahead, n_last=60, ax=axes[1])

@@ -43,7 +43,7 @@ for name, (emission, values) in candidates.items():
 # The family that the data came from predicts best. Three Poisson columns lose, since they do not
 # know that ten visits are ten; the states they find are the same.
 
-fig, (left, middle) = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
+fig, (left, middle) = plt.subplots(1, 2, figsize=(6.4, 3.2), sharey=True, layout="constrained")
 rows = np.arange(len(scores))[::-1]
 left.plot(list(scores.values()), rows, "o")
 left.set(yticks=rows, yticklabels=list(scores), xlabel="held-out nats a step")

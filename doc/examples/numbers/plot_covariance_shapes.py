@@ -13,7 +13,7 @@ from sklearn.datasets import load_iris
 
 from sklearn_cvb import VBHMM
 from sklearn_cvb.emissions import Gaussian
-from sklearn_cvb.metrics import one_to_one_accuracy
+from sklearn_cvb.metrics import match_states, one_to_one_accuracy, relabel
 from sklearn_cvb.plotting import plot_ellipses
 
 iris = load_iris()
@@ -31,13 +31,14 @@ models = {
 }
 
 # %%
-# Ellipses are states at one and two standard deviations. ``lower_bound_`` is the evidence: the
+# Ellipses are states at one and two standard deviations. ``match_states`` and ``relabel`` give each
+# species one number and colour in all panels. ``lower_bound_`` is the evidence: the
 # highest one is best supported by the data. It agrees with the species here: two of them overlap,
 # and what tells them apart is the order of the steps.
 
-fig, axes = plt.subplots(2, 2, figsize=(8, 6.4), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(2, 2, figsize=(6.4, 5.6), sharex=True, sharey=True, layout="constrained")
 for ax, (shape, model) in zip(axes.ravel(), models.items(), strict=True):
-    plot_ellipses(model, X, ax=ax)
+    plot_ellipses(relabel(model, match_states(species, model.predict(X))), X, ax=ax)
     right = one_to_one_accuracy(species, model.predict(X))
     ax.set_title(f"{shape}: bound {model.lower_bound_:.0f}, {right:.0%} right", fontsize=10)
     ax.set(xlabel="sepal length (cm)", ylabel="sepal width (cm)")

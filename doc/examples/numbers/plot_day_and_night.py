@@ -42,7 +42,7 @@ for name, one, X in (("by the clock", model, new), ("one table", plain, [x[:, :1
 # Both tables, with states from little to much movement.
 
 order = np.argsort(model.means_[:, 0])
-fig, axes = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), layout="constrained")
 for ax, name, table in zip(axes, ("by day", "by night"), model.transmat_, strict=True):
     plot_transitions(table[np.ix_(order, order)], labels=["rests", "moves"], ax=ax)
     ax.set_title(name)

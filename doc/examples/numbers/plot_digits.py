@@ -33,15 +33,17 @@ print(f"new digits read right: {classifier.score(X_test, y_test):.1%}")
 # What the models have learned: the probability of ink in each state of each digit, states from top
 # to bottom. Grey rows are states that a digit had no need of.
 
-fig, axes = plt.subplots(1, 10, figsize=(8, 1.2), layout="constrained")
-for ax, learned in zip(axes, classifier.estimators_, strict=True):
+fig, axes = plt.subplots(1, 10, figsize=(6.4, 1.4), layout="constrained")
+for ax, digit, learned in zip(axes, classifier.classes_, classifier.estimators_, strict=True):
     ax.imshow(learned.probabilities_, cmap="gray_r", vmin=0, vmax=1)
-    ax.axis("off")
+    ax.set(title=digit, xticks=[], yticks=[])
+axes[0].set_ylabel("state")
+label = fig.supxlabel("pixel of a row")
 
 # %%
 # Rows are true digits, columns what was read.
 
-fig, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 5.0), layout="constrained")
 shown = ConfusionMatrixDisplay.from_predictions(
     y_test, classifier.predict(X_test), ax=ax, colorbar=False, cmap="Blues"
 )
@@ -50,9 +52,9 @@ shown = ConfusionMatrixDisplay.from_predictions(
 # ``predict_proba`` says how sure each reading is. The least sure ones:
 
 proba = classifier.predict_proba(X_test)
-fig, axes = plt.subplots(1, 8, figsize=(8, 1.6), layout="constrained")
+fig, axes = plt.subplots(1, 8, figsize=(6.4, 1.6), layout="constrained")
 for ax, i in zip(axes, np.argsort(proba.max(axis=1))[:8], strict=True):
     first, second = classifier.classes_[np.argsort(-proba[i])[:2]]
     ax.imshow(X_test[i], cmap="gray_r")
-    ax.set_title(f"{y_test[i]}: read {first},\nor {second}?", fontsize=8)
+    ax.set_title(f"{y_test[i]}: read\n{first} or {second}", fontsize=8)
     ax.axis("off")

@@ -24,7 +24,7 @@ series[far] += rng.choice([-30.0, 30.0], 8)
 # %%
 # Both have two states.
 
-fig, axes = plt.subplots(2, figsize=(8, 4.6), sharex=True, layout="constrained")
+fig, axes = plt.subplots(2, figsize=(6.4, 4.6), sharex=True, layout="constrained")
 names = {"gaussian": "normal", "student": "Student's t"}
 for ax, (emission, name) in zip(axes, names.items(), strict=True):
     model = VBHMM(2, emission=emission, random_state=0).fit([series])

@@ -7,12 +7,13 @@ which side one lies on (a category). :class:`~sklearn_cvb.emissions.Columns` giv
 own kind of emission. The night is generated.
 """
 
-import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from sklearn_cvb import GibbsHMM
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
 from sklearn_cvb.metrics import one_to_one_accuracy
+from sklearn_cvb.plotting import plot_states
 
 rng = np.random.default_rng(0)
 stage = np.repeat([0, 1, 2, 1, 2, 1, 0], [40, 60, 50, 70, 40, 50, 30])  # awake, light, deep
@@ -41,11 +42,6 @@ print("movements  :", model.parts_[1]["rates_"].ravel().round(1))
 # %%
 # The columns, and the stages as the model sees them, in the background.
 
-fig, axes = plt.subplots(4, figsize=(8, 5), sharex=True, layout="constrained")
-names = ["heart rate", "movements", "lights", "side"]
-for ax, column, name in zip(axes, night.T, names, strict=True):
-    for begin in range(len(stage)):
-        ax.axvspan(begin - 0.5, begin + 0.5, color=f"C{found[0][begin]}", alpha=0.25, lw=0)
-    ax.plot(column, color="black", lw=0.8)
-    ax.set_ylabel(name)
+frame = pd.DataFrame(night, columns=["heart rate", "movements", "lights", "side"])
+axes = plot_states(frame, found[0])
 label = axes[-1].set_xlabel("minute")

@@ -53,7 +53,7 @@ for name, (model, _) in fitted.items():
 
 model, training = fitted["two shapes"]
 grid = np.linspace(-3.0, 9.0, 400)
-fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 ax.hist(np.concatenate(training), bins=60, density=True, color="0.8", label="data")
 shares = np.concatenate(list(model.predict_proba(training))).mean(axis=0)
 for state in range(2):

@@ -32,11 +32,11 @@ print(f"steps in the right regime: {one_to_one_accuracy([regimes], states):.1%}"
 # Bands show the regimes that the model found; the line below, how sure it is at each step.
 
 fig, axes = plt.subplots(
-    2, figsize=(8, 4.4), height_ratios=[2, 1], sharex=True, layout="constrained"
+    2, figsize=(6.4, 4.4), height_ratios=[2, 1], sharex=True, layout="constrained"
 )
 plot_states(returns, states[0], ax=axes[0])
 wild = int(model.covariances_.ravel().argmax())
-axes[1].plot(model.predict_proba([returns])[0][:, wild], color="C3", label="p(wild), estimated")
+axes[1].plot(model.predict_proba([returns])[0][:, wild], color=f"C{wild}", label="p(wild)")
 axes[1].plot(regimes, color="black", lw=0.8, ls=":", label="truth")
 axes[1].set(xlabel="step", ylabel="probability")
 legend = axes[1].legend(loc="upper left", bbox_to_anchor=(1.01, 1))

@@ -43,8 +43,8 @@ bits = bits_per_token(models["CVB"].score_samples(X_test), lengths)
 print(f"CVB after {sizes[-1]} sequences: {bits:.2f} bits a symbol")
 
 # %%
-# With little data EM is sure of what it has seen by chance, and pays for it: with five sequences it
-# holds some new ones for impossible, so that its first point is missing. The others average over
+# With little data EM is sure of what it has seen by chance, and pays for it: where a point of EM is
+# missing, it holds some new sequences for impossible. The others average over
 # parameters. With much data all are alike.
 
 fig, ax = plt.subplots(layout="constrained")
@@ -58,6 +58,6 @@ ax.set(
 )
 ax.set_xticks(sizes, labels=[str(n) for n in sizes])
 ax.minorticks_off()
-ax.set_yticks([10, 20, 50, 100], labels=["10", "20", "50", "100"])
+ax.set_yticks([10, 20, 50, 100, 1000], labels=["10", "20", "50", "100", "1,000"])
 ax.grid(alpha=0.3)
 legend = ax.legend()

@@ -30,7 +30,7 @@ print("states that hold tokens:", process.n_effective_components_)
 # Each bar is the share of tokens in a state. The usual prior has no reason to empty a state; the
 # process leaves four.
 
-fig, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 3), sharey=True, layout="constrained")
 for ax, name, model in zip(axes, ['"dirichlet" (default)', '"hdp"'], [usual, process], strict=True):
     shares = np.bincount(np.concatenate(list(model.labels_)), minlength=12) / X.size
     ax.bar(range(12), np.sort(shares)[::-1])

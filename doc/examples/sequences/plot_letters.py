@@ -25,7 +25,7 @@ model = VBHMM(2, n_init=5, emission=Symbols(handle_unknown="error"), random_stat
 
 letters = model.vocabulary_
 order = np.argsort(model.emissionprob_[0] - model.emissionprob_[1])
-fig, ax = plt.subplots(figsize=(8, 1.8), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 1.6), layout="constrained")
 ax = hinton(
     model.emissionprob_[:, order],
     row_labels=["state 0", "state 1"],
