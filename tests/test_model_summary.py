@@ -13,14 +13,17 @@ from sklearn_cvb import (
     CVBDMV,
     CVBHMM,
     CVBPCFG,
+    EMHMM,
     VBHMM,
     EMAlignmentHMM,
     EMHMMTagger,
     EMLatentPCFG,
     GibbsHMM,
     HMMClassifier,
+    HMMMixture,
+    Transitions,
 )
-from sklearn_cvb.display import ModelSummary
+from sklearn_cvb.display import ModelSummary, PhraseTree
 from sklearn_cvb.display.model_summary import curve_svg, steps_svg
 from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian
 
@@ -34,7 +37,7 @@ def chain(**settings):
 
 FAMILIES = [
     *("chain", "sampled", "numbers", "grammar", "dependencies", "alignment", "treebank"),
-    "classes",
+    *("classes", "clusters"),
 ]
 
 
@@ -52,6 +55,8 @@ def fitted():
         EMLatentPCFG(n_subtypes=2, random_state=0).fit(["(S (N dogs) (V run))"]),
         HMMClassifier(CVBHMM(2, random_state=0)).fit([*X, ["a", "a"]], ["x", "y<", "x", "x"]),
     ]
+    clusters = HMMMixture(CVBHMM(2), n_components=2, n_init=1, random_state=0)
+    models.append(clusters.fit([[*"abab"], [*"ab"], [*"ccdd"], [*"cddd"]] * 3))
     return dict(zip(FAMILIES, models, strict=True))
 
 
@@ -60,7 +65,7 @@ def test_a_fitted_model_shows_the_diagram_and_what_it_learned(fitted, family):
     model = fitted[family]
     shown = model._repr_html_()
     diagram = BaseEstimator._html_repr(model)
-    summary = ModelSummary(model)._repr_html_()
+    summary = model.summary()._repr_html_()
     assert shown.startswith(diagram[:200])
     assert shown.endswith(summary)
     assert "sk-top-container" in shown
@@ -77,6 +82,8 @@ def test_what_is_not_fitted_looks_as_before():
         return re.sub(r"sk-container-id-\d+|sk-estimator-id-\d+", "id", html)
 
     assert without_ids(model._repr_html_()) == without_ids(BaseEstimator._html_repr(model))
+    with pytest.raises(NotFittedError):
+        model.summary()
     with pytest.raises(NotFittedError):
         ModelSummary(model)
 
@@ -111,12 +118,51 @@ def test_tags_name_rows_and_the_rest_is_counted():
     words = [f"w{i}" for i in range(40)]
     tags = {word: f"T{i:02d}" for i, word in enumerate(words)}
     text = [words, words[:5] * 3]
-    learned = ModelSummary(EMHMMTagger(tags, random_state=0).fit(text)).learned
+    model = EMHMMTagger(tags, random_state=0).fit(text)
+    learned = ModelSummary(model).learned
     assert learned.kind == "tag"
     assert (len(learned.rows), learned.n_more) == (30, 10)
     # The most frequent ones are kept.
     assert {row.name for row in learned.rows} >= {f"T{i:02d}" for i in range(5)}
     assert learned.steps.shape == (30, 30)
+    # Neither the rows nor the picture fill a screen; the picture opens at a click.
+    assert ModelSummary(model)._repr_html_().count("max-height:26em") == 3
+    assert "<details><summary>Transitions</summary>" in ModelSummary(model)._repr_html_()
+    assert "<details>" not in ModelSummary(chain())._repr_html_()
+
+
+def test_states_without_a_token_are_counted_and_clusters_named(fitted):
+    model = VBHMM(9, transitions=Transitions(prior="hdp"), n_init=1, random_state=0)
+    model.fit([[*"ababab"] * 3, [*"babab"] * 3] * 4)
+    uses = model.counts_.start + model.counts_.transition.sum(axis=0)
+    used = np.flatnonzero(uses >= 0.5)
+    assert 1 <= len(used) < 9
+    summary = model.summary()
+    assert [row.name for row in summary.learned.rows] == [str(state) for state in used]
+    assert f"\nand {9 - len(used)} unused\n" in str(summary)
+    np.testing.assert_array_equal(summary.learned.steps, model.transmat_[np.ix_(used, used)])
+    # A model that has seen nothing shows all of its states.
+    given = EMHMM.from_parameters(
+        startprob=[1.0, 0.0], transmat=[[1.0, 0.0]] * 2, emissionprob=np.eye(2)
+    )
+    assert [row.name for row in given.summary().learned.rows] == ["0", "1"]
+    rows = fitted["clusters"].summary().learned.rows
+    assert {row.name for row in rows} <= {f"{c}, state {k}" for c in range(2) for k in range(2)}
+    assert sum(row.share for row in rows) == pytest.approx(1.0, abs=0.05)
+    assert str(fitted["clusters"].summary()).endswith("converged")
+
+
+def test_one_column_is_drawn_and_a_grammar_shows_a_tree(fitted):
+    model = fitted["numbers"]
+    page = ElementTree.fromstring(model.summary()._repr_html_())
+    lines = [svg for svg in page.iter(f"{SVG}svg") if svg.get("width") == "160"]
+    means, widths = model.means_.ravel(), np.sqrt(model.covariances_.ravel())
+    low, high = (means - 2 * widths).min(), (means + 2 * widths).max()
+    centres = [float(line.find(f"{SVG}circle").get("cx")) for line in lines]
+    np.testing.assert_allclose(centres, 4 + 152 * (means - low) / (high - low), atol=0.06)
+    tree = fitted["grammar"].labels_[0]
+    assert fitted["grammar"].summary().learned.tree is tree
+    assert PhraseTree(tree)._repr_html_() in fitted["grammar"].summary()._repr_html_()
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])

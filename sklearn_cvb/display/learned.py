@@ -15,6 +15,8 @@ from sklearn_cvb.display.texts import text_of_one
 
 # So many rows are shown, and so many things in each.
 MOST_ROWS, MOST_THINGS = 30, 6
+# A sentence is shown if it has no more.
+MOST_WORDS = 12
 # What is less probable is not worth a place.
 _LEAST = 0.005
 _UNKNOWN = "(unknown)"
@@ -26,16 +28,26 @@ class Row(NamedTuple):
     name: str
     share: float | None  # of all that it accounts for
     best: list[tuple[str, float | None]]  # None where a text says it all without a probability
+    spread: tuple[float, float] | None = None  # of one column, mean and standard deviation
 
 
 class Learned(NamedTuple):
-    """The rows of a model, under two headings, and how many more there are."""
+    """The rows of a model, under two headings, and how many more, and unused ones, there are."""
 
     kind: str
     does: str
     rows: list[Row]
     n_more: int
     steps: np.ndarray | None = None  # probabilities from row to row
+    n_unused: int = 0
+    tree: Any = None  # of the first of the sentences that are short
+
+    @property
+    def rest(self) -> str:
+        """What is not among the rows; empty where all are."""
+        unused = f"{self.n_unused} unused" if self.n_unused else ""
+        more = f"{self.n_more} more" if self.n_more else ""
+        return f"and {' and '.join(filter(None, [more, unused]))}" if more or unused else ""
 
 
 def learned_by(model: Any) -> Learned:
@@ -57,16 +69,42 @@ def _of_chain(model: Any) -> Learned:
     numbers = _numbers_of(vars(model))
     does = "values" if numbers else "most frequent symbols"
     emitted = _frequent(model) if not numbers else None
+    used = _used(model, np.asarray(model.counts_.start) + moved.sum(axis=0))[:n_states]
     # Tags keep their order, and so do few states.
-    shown = _most(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
+    shown = np.flatnonzero(used)
+    if len(shown) > MOST_ROWS:
+        shown = _most(shares)
+    moments = _moments_of(vars(model))
     rows = []
     for k in shown.tolist():
         best = emitted(k) if emitted else [(texts[k], None) for texts in numbers]
-        rows.append(Row(text_of_one(names[k]), float(shares[k]), best))
+        # A column that is shown as a number is shown as a line, too.
+        spread = None
+        if moments is not None and moments[0].shape[1] == 1:
+            spread = float(moments[0][k, 0]), float(moments[1][k, 0])
+        rows.append(Row(text_of_one(names[k]), float(shares[k]), best, spread))
     kind = "tag" if is_tagger else "state"
     # Where each context has transitions of its own there is no one picture of them.
     steps = transition[np.ix_(shown, shown)] if transition.ndim == 2 else None
-    return Learned(kind, does, rows, len(shares) - len(rows), steps)
+    n_used = int(used.sum())
+    return Learned(kind, does, rows, n_used - len(rows), steps, len(shares) - n_used)
+
+
+def _of_clusters(model: Any) -> Learned:
+    """The states of each cluster."""
+    found, n_states = _of_chain(model.hmm_), model.startprob_.shape[1]
+    places = [divmod(int(row.name), n_states) for row in found.rows]
+    rows = [
+        row._replace(name=f"{cluster}, state {state}")
+        for row, (cluster, state) in zip(found.rows, places, strict=True)
+    ]
+    return found._replace(kind="cluster", rows=rows)
+
+
+def _used(model: Any, uses: np.ndarray) -> np.ndarray:
+    """What holds half a token or more; all of it where no data were seen."""
+    used: np.ndarray = uses >= (0.5 if hasattr(model, "history_") else -np.inf)
+    return used
 
 
 def _frequent(model: Any) -> Any:
@@ -109,28 +147,9 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
         # A component of zeros has nothing but its share.
         rest = shares[: len(shares) - len(attributes["mixture_"])]
         return [*rest, *own, *shares[len(rest) :]]
-    if "means_" in attributes:
-        means = np.asarray(attributes["means_"])
-        variances = np.asarray(attributes["covariances_"])
-        if variances.ndim == 3:
-            variances = np.diagonal(variances, axis1=1, axis2=2)
-        elif variances.ndim == 1:
-            variances = np.broadcast_to(variances[:, None], means.shape)
-        # A table of variances, or one matrix for all states, which may have the shape of such a
-        # table: that is inverted cell by cell.
-        elif variances.shape != means.shape or not np.allclose(
-            variances * attributes["precisions_"], 1.0
-        ):
-            variances = np.broadcast_to(np.diagonal(variances), means.shape)
-        widths = np.sqrt(variances)
-        return [
-            [
-                ", ".join(f"{m:.3g} ± {w:.2g}" for m, w in zip(*pair, strict=True))
-                for pair in zip(means[:, :MOST_THINGS], widths[:, :MOST_THINGS], strict=True)
-            ]
-        ]
-    if "locations_" in attributes:
-        tables = np.stack([attributes["locations_"], attributes["scales_"]], axis=-1)
+    moments = _moments_of(attributes)
+    if moments is not None:
+        tables = np.stack(moments, axis=-1)
         rows = tables[:, :MOST_THINGS].tolist()
         return [[", ".join(f"{m:.3g} ± {s:.2g}" for m, s in row) for row in rows]]
     if "directions_" in attributes:
@@ -148,6 +167,27 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
             return [[f"{word} {', '.join(f'{x:.3g}' for x in row)}" for row in table]]
     tables = attributes.get("category_probabilities_", [])
     return [[f"category {row.argmax()} ({row.max():.0%})" for row in table] for table in tables]
+
+
+def _moments_of(attributes: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Middles and widths (K, D) of normal and of Student's t columns; None of others."""
+    if "locations_" in attributes:
+        return np.asarray(attributes["locations_"]), np.asarray(attributes["scales_"])
+    if "means_" not in attributes:
+        return None
+    means = np.asarray(attributes["means_"])
+    variances = np.asarray(attributes["covariances_"])
+    if variances.ndim == 3:
+        variances = np.diagonal(variances, axis1=1, axis2=2)
+    elif variances.ndim == 1:
+        variances = np.broadcast_to(variances[:, None], means.shape)
+    # A table of variances, or one matrix for all states, which may have the shape of such a
+    # table: that is inverted cell by cell.
+    elif variances.shape != means.shape or not np.allclose(
+        variances * attributes["precisions_"], 1.0
+    ):
+        variances = np.broadcast_to(np.diagonal(variances), means.shape)
+    return means, np.sqrt(variances)
 
 
 def _of_grammar(model: Any) -> Learned:
@@ -173,7 +213,9 @@ def _of_grammar(model: Any) -> Learned:
             texts.append(" ".join(parts))
         best = _best(texts, probabilities[own])
         rows.append(Row(names[symbol], float(shares[symbol]), best))
-    return Learned("symbol", "most probable rules", rows, len(names) - len(rows))
+    trees = (tree for tree in getattr(model, "labels_", ()) if len(tree.leaves()) <= MOST_WORDS)
+    does, n_more = "most probable rules", len(names) - len(rows)
+    return Learned("symbol", does, rows, n_more, tree=next(trees, None))
 
 
 def _of_dependencies(model: Any) -> Learned:
@@ -184,7 +226,8 @@ def _of_dependencies(model: Any) -> Learned:
     arcs = model.counts_.attach.reshape(len(tables), -1).sum(axis=1)
     names = [*map(text_of_one, model.vocabulary_), _UNKNOWN][: len(tables)]
     shares = _shares(arcs)
-    shown = np.sort(_most(arcs)).tolist()
+    used = _used(model, arcs)
+    shown = [head for head in np.sort(_most(arcs)).tolist() if used[head]]
     rows = [Row("(root)", None, _best(names, np.asarray(model.rootprob_)))]
     for head in shown:
         best = []
@@ -193,7 +236,8 @@ def _of_dependencies(model: Any) -> Learned:
             best += [(f"{arrow} {name}", share) for name, share in found]
         rows.append(Row(names[head], float(shares[head]), best))
     does = "most probable dependents, left (←) and right (→)"
-    return Learned("head", does, rows, len(names) - len(shown))
+    n_used = int(used.sum())
+    return Learned("head", does, rows, n_used - len(shown), None, len(names) - n_used)
 
 
 def _of_alignment(model: Any) -> Learned:
@@ -262,6 +306,7 @@ def _number_of(n: int, thing: str) -> str:
 
 # By an attribute that the models of a family alone have.
 _READERS = {
+    "hmm_": _of_clusters,
     "transmat_": _of_chain,
     "n_subtypes_": _of_treebank,
     "rule_probabilities_": _of_grammar,

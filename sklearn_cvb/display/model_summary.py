@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.display.learned import Learned, how_it_ended, learned_by
+from sklearn_cvb.display.phrase_tree import PhraseTree
 from sklearn_cvb.display.svg import opening, page_of, quoted
 from sklearn_cvb.display.texts import padded
 
@@ -19,17 +20,24 @@ _CURVE = 220.0, 56.0
 _LARGEST, _SMALLEST = 0.46, 0.01
 _BLUE = "#2f7fc1"
 _SMALL = "font-size:0.85em;opacity:0.8"
+# What is larger scrolls, and a picture of more states than this is folded.
+_SCROLLS = "overflow:auto;max-width:100%;max-height:26em"
+_MOST_UNFOLDED = 10
+# Of the line that shows a mean and a standard deviation, in pixels.
+_LINE = 160.0, 14.0
 
 
 class ModelSummary:
     """What a fitted model has learned, to look at.
 
     A notebook shows it below scikit-learn's diagram wherever a fitted model stands last in a cell;
-    ``print`` shows the rows. They are states or tags with their share of the tokens and their most
-    frequent symbols (or their means), symbols of a grammar with their rules, heads with their
-    dependents, source words with their translations, classes with their priors and models. For
-    hidden Markov models a picture shows the transitions: a circle's area is the probability to go
-    from its row to its column. The curve is `history_`, what the fit reported sweep by sweep.
+    on a terminal ``print(model.summary())`` shows the rows. They are states or tags with their
+    share of the tokens and their most frequent symbols (or their means), symbols of a grammar with
+    their rules, heads with their dependents, source words with their translations, classes with
+    their priors and models; what holds less than half a token is counted, not shown. For hidden
+    Markov models a picture shows the transitions: a circle's area is the probability to go from its
+    row to its column. For grammars there is the tree of a training sentence. The curve is
+    `history_`, what the fit reported sweep by sweep.
 
     Parameters
     ----------
@@ -54,7 +62,10 @@ class ModelSummary:
     >>> from sklearn_cvb.display import ModelSummary
     >>> X = [["the", "dog", "swims"], ["the", "cat", "sleeps"], ["the", "dog", "sleeps"]]
     >>> tags = {"the": "DT", "dog": "NN", "cat": "NN", "swims": "VB", "sleeps": "VB"}
-    >>> print(ModelSummary(EMHMMTagger(tags, random_state=0).fit(X)))
+    >>> model = EMHMMTagger(tags, random_state=0).fit(X)
+    >>> isinstance(model.summary(), ModelSummary)
+    True
+    >>> print(model.summary())
     tag  share  most frequent symbols
     DT     33%  the 1.00
     NN     33%  dog 0.67, cat 0.33
@@ -67,9 +78,10 @@ class ModelSummary:
             raise TypeError(f"model is {model!r}: give a fitted model of sklearn_cvb")
         check_is_fitted(model)
         self.learned: Learned = learned_by(model)
-        # A classifier has none of its own.
-        self.history: np.ndarray = np.asarray(getattr(model, "history_", []), dtype=float)
         self.name: str = type(model).__name__
+        # A mixture has that of the whole model, a classifier none of its own.
+        model = getattr(model, "hmm_", model)
+        self.history: np.ndarray = np.asarray(getattr(model, "history_", []), dtype=float)
         self._is_total = not hasattr(model, "_algorithm") or model._algorithm().is_total
         if len(self.history):
             self._ended = how_it_ended(model)
@@ -94,8 +106,14 @@ class ModelSummary:
         if learned.steps is not None:
             picture = steps_svg([row.name for row in learned.rows], learned.steps)
             caption = "from row to column; a circle's area is the probability"
-            steps = _part(picture, caption, scrolls=True)
-        parts = [_table(learned), steps, self._curve()]
+            steps = _part(picture, caption)
+            if len(learned.rows) > _MOST_UNFOLDED:
+                steps = f"<details><summary>Transitions</summary>{steps}</details>"
+        tree = ""
+        if learned.tree is not None:
+            caption = "the first of the training sentences that are short"
+            tree = _part(PhraseTree(learned.tree)._repr_html_(), caption)
+        parts = [_table(learned), steps, tree, self._curve()]
         beside = "display:flex;flex-wrap:wrap;gap:1em 2em;align-items:flex-start"
         looks = "margin:0.5em 0;font-family:system-ui,sans-serif;line-height:1.35"
         return f'<div style="{looks}"><div style="{beside}">{"".join(parts)}</div></div>'
@@ -108,8 +126,8 @@ class ModelSummary:
             share = "" if row.share is None else f"{row.share:.0%}"
             best = ", ".join(text if p is None else f"{text} {p:.2f}" for text, p in row.best)
             lines.append(f"{name}  {share:>5}  {best}".rstrip())
-        if self.learned.n_more:
-            lines.append(f"and {self.learned.n_more} more")
+        if self.learned.rest:
+            lines.append(self.learned.rest)
         return "\n".join([*lines, self._ended])
 
     def __repr__(self) -> str:
@@ -123,10 +141,9 @@ class ModelSummary:
         return _part(curve_svg(self.history), f"{unit} by sweep: {self._ended}")
 
 
-def _part(picture: str, caption: str, scrolls: bool = False) -> str:
-    style = "overflow-x:auto;max-width:100%" if scrolls else "max-width:100%"
+def _part(picture: str, caption: str) -> str:
     return (
-        f'<div style="{style}">{picture}<div style="{_SMALL};max-width:22em">{quoted(caption)}'
+        f'<div style="{_SCROLLS}">{picture}<div style="{_SMALL};max-width:22em">{quoted(caption)}'
         "</div></div>"
     )
 
@@ -136,11 +153,13 @@ def _table(learned: Learned) -> str:
     cell = "text-align:left;padding:0.15em 0.6em;border:none"
     # Notebooks stripe tables in colours of their own.
     lines = [
-        '<div style="overflow-x:auto;max-width:100%"><table style="border-collapse:collapse;'
+        f'<div style="{_SCROLLS}"><table style="border-collapse:collapse;'
         'background:none;color:inherit;font-size:0.95em">',
         f'<tr style="background:none"><th style="{cell}">{quoted(learned.kind)}</th>'
         f'<th style="{cell}">share</th><th style="{cell}">{quoted(learned.does)}</th></tr>',
     ]
+    spreads = [row.spread for row in learned.rows if row.spread]
+    ends = [side for m, s in spreads for side in (m - 2 * s, m + 2 * s)]
     largest = max((row.share or 0.0 for row in learned.rows), default=0.0) or 1.0
     for row in learned.rows:
         share = ""
@@ -150,6 +169,7 @@ def _table(learned: Learned) -> str:
                 f'<span style="display:inline-block;width:{length:.0f}px;height:0.7em;'
                 f'background:{_BLUE}"></span> {row.share:.0%}'
             )
+        line = _line(*row.spread, min(ends), max(ends)) if row.spread else ""
         things = []
         for name, p in row.best:
             said = "" if p is None else f' <span style="{_SMALL}">{p:.2f}</span>'
@@ -158,12 +178,30 @@ def _table(learned: Learned) -> str:
         lines.append(
             f'<tr style="background:none"><td style="{cell}"><b>{quoted(row.name)}</b></td>'
             f'<td style="{cell};white-space:nowrap">{share}</td>'
-            f'<td style="{cell}">{" ".join(things)}</td></tr>'
+            f'<td style="{cell}">{line}{" ".join(things)}</td></tr>'
         )
     lines.append("</table>")
-    if learned.n_more:
-        lines.append(f'<div style="{_SMALL}">and {learned.n_more} more</div>')
+    if learned.rest:
+        lines.append(f'<div style="{_SMALL}">{learned.rest}</div>')
     return "\n".join([*lines, "</div>"])
+
+
+def _line(mean: float, deviation: float, low: float, high: float) -> str:
+    """A mean as a dot and a standard deviation to either side, on a line from low to high."""
+    width, height = _LINE
+    middle = height / 2
+    pixels = [
+        4 + (width - 8) * (value - low) / ((high - low) or 1.0)
+        for value in (mean - deviation, mean, mean + deviation)
+    ]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" role="img" '
+        f'style="vertical-align:middle;margin-right:0.8em"><title>mean and one standard deviation'
+        f'</title><path d="M4 {middle:g}H{width - 4:g}" stroke="currentColor" opacity="0.2"/>'
+        f'<path d="M{pixels[0]:.1f} {middle:g}H{pixels[2]:.1f}" stroke="{_BLUE}" '
+        f'stroke-width="5" opacity="0.5"/><circle cx="{pixels[1]:.1f}" cy="{middle:g}" r="4" '
+        f'fill="{_BLUE}"/></svg>'
+    )
 
 
 def steps_svg(names: list[str], steps: np.ndarray) -> str:

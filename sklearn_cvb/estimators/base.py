@@ -201,15 +201,6 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)
 
-    def _html_repr(self) -> str:
-        """scikit-learn's diagram; of a fitted model also what it has learned."""
-        diagram = super()._html_repr()
-        if not self.__sklearn_is_fitted__():
-            return diagram
-        from sklearn_cvb.display.model_summary import ModelSummary
-
-        return diagram + ModelSummary(self)._repr_html_()
-
     # Scores
 
     def score_samples(self, X: Any, per: str = "sequence") -> np.ndarray:

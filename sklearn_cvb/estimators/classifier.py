@@ -244,15 +244,6 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def _html_repr(self) -> str:
-        """scikit-learn's diagram; of a fitted classifier also its classes and their models."""
-        diagram = super()._html_repr()
-        if not hasattr(self, "estimators_"):
-            return diagram
-        from sklearn_cvb.display.model_summary import ModelSummary
-
-        return diagram + ModelSummary(self)._repr_html_()
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags

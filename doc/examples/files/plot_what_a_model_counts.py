@@ -22,7 +22,6 @@ from sklearn_cvb import (
     LatentPCFGCounts,
     PCFGCounts,
 )
-from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.plotting import hinton
 
 sentences = [
@@ -66,5 +65,5 @@ axes[1].set_title("words in states")
 # %%
 # What follows from the counts, in words. A notebook shows the same below a fitted model.
 
-print(ModelSummary(model))
-print(ModelSummary(fitted[PCFGCounts]))
+print(model.summary())
+print(fitted[PCFGCounts].summary())
