@@ -137,6 +137,8 @@ sphinx_gallery_conf = {
     "reference_url": {"sklearn_cvb": None},
     "download_all_examples": False,
     "show_memory": False,
+    # Dense screens get twice the pixels.
+    "image_srcset": ["2x"],
     "show_signature": False,
     "write_computation_times": False,
 }

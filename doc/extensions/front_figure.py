@@ -11,12 +11,12 @@ from sphinx.util.docutils import SphinxDirective
 FIGURES = Path(__file__).resolve().parents[2] / "benchmarks" / "readme.json"
 WIDTH, ROW, LEFT, BAR = 600, 34, 145, 270
 COLOURS = {"CVB token": "#2f7fc1", "CVB sequence": "#2f7fc1"}
-# Bars begin here: about what choosing a legal tag at random gets.
+# The scale begins here: about what choosing a legal tag at random gets.
 LOWEST = 70.0
 
 
 def picture(rows):
-    """A bar for each algorithm, as long as it is accurate, and its seconds beside it."""
+    """A dot for each algorithm, as far right as it is accurate, and its seconds beside it."""
     height = ROW * (len(rows) + 1)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
@@ -26,14 +26,13 @@ def picture(rows):
     ]
     for i, (name, row) in enumerate(rows.items()):
         accuracy, y = float(row["accuracy"].split()[0]), ROW * i
-        length = BAR * (accuracy - LOWEST) / (100 - LOWEST)
+        x = LEFT + BAR * (accuracy - LOWEST) / (100 - LOWEST)
         colour = COLOURS.get(name, "currentColor")
         faint = 1 if name in COLOURS else 0.45
         lines += [
             f'<text x="{LEFT - 10}" y="{y + 23}" text-anchor="end">{escape(name)}</text>',
             f'<rect x="{LEFT}" y="{y + 5}" width="{BAR}" height="24" opacity="0.08"/>',
-            f'<rect x="{LEFT}" y="{y + 5}" width="{length:.0f}" height="24" fill="{colour}" '
-            f'opacity="{faint}"/>',
+            f'<circle cx="{x:.1f}" cy="{y + 17}" r="8" fill="{colour}" opacity="{faint}"/>',
             f'<text x="{LEFT + BAR + 10}" y="{y + 23}">{accuracy:.1f} % in {row["seconds"]} s'
             "</text>",
         ]

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 _POSITIVE, _NEGATIVE = "#1f4e8c", "#c0392b"
 # The largest value fills this much of its cell's side.
 _LARGEST_SIDE = 0.95
-# A graph of more states than this cannot be read: a table is drawn.
-_MOST_IN_A_GRAPH = 5
+# A graph of more states than these, or of more than these with so many arrows each, cannot be read:
+# a table is drawn.
+_FEW_STATES, _MOST_STATES, _MOST_ARROWS = 5, 12, 1.5
 # In units of the circle on which the states stand; widths in points.
 _NODE_RADIUS = 0.16
 _BEND = 0.15
@@ -232,7 +233,7 @@ def plot_transitions(
     labels: Sequence[Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the transitions of a model in per cent: a graph of few states, a table of many.
+    """Draw the transitions of a model in per cent: a graph of few arrows, a table of many.
 
     Parameters
     ----------
@@ -249,8 +250,9 @@ def plot_transitions(
     Returns
     -------
     matplotlib.axes.Axes
-        Up to five states stand clockwise from the top: arrows are as wide as probable, the number
-        in a state is that of staying. More are rows and columns of a table.
+        Up to five states, or twelve where few follow each, stand clockwise from the top: arrows
+        are as wide as probable, the number in a state is that of staying. Else states are rows and
+        columns of a table.
 
     Raises
     ------
@@ -273,9 +275,11 @@ def plot_transitions(
         labels = list(getattr(model, "classes_", range(len(matrix))))
     if len(labels) != len(matrix):
         raise ValueError(f"{len(labels)} labels for {len(matrix)} states")
-    if len(matrix) <= _MOST_IN_A_GRAPH:
+    n = len(matrix)
+    n_arrows = np.count_nonzero((matrix >= threshold) & ~np.eye(n, dtype=bool))
+    if n <= _FEW_STATES or (n <= _MOST_STATES and n_arrows <= _MOST_ARROWS * n):
         return _draw_graph(axes_or_new(ax, figsize=(WIDTH, 4.0)), matrix, labels, threshold)
-    ax = axes_or_new(ax, figsize=(WIDTH, 1.6 + 0.26 * len(matrix)))
+    ax = axes_or_new(ax, figsize=(WIDTH, 1.6 + 0.26 * n))
     number_cells(ax, matrix, labels, labels, threshold)
     ax.set(title="Probability of the next state (%)", xlabel="to", ylabel="from")
     return ax

@@ -89,6 +89,9 @@ PICTURES = {
         [TAGS], {"before the words were looked at": [GUESSES], "after that": [TAGS]}
     ),
     "plot_transitions": lambda: plotting.plot_transitions(TABLE, labels=NAMES),
+    "plot_transitions of a chain": lambda: plotting.plot_transitions(
+        0.8 * np.eye(12) + 0.2 * np.roll(np.eye(12), 1, axis=1), labels=NAMES
+    ),
     "plot_transitions of five": lambda: plotting.plot_transitions(
         0.5 * np.eye(5) + 0.1, labels=NAMES[:5]
     ),

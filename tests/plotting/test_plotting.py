@@ -147,14 +147,23 @@ def test_transition_graph_has_an_edge_for_each_probable_transition(axes):
 
 def test_transitions_of_many_states_are_a_table_with_the_tags_of_a_tagger(axes):
     tags = [f"T{i}" for i in range(6)]
-    words = dict(zip("abcdef", tags, strict=True))
-    model = VBHMMTagger(words, alpha=1e-9).fit([list("abcdefabcdef")] * 5)
-    plot_transitions(model, ax=axes)
-    np.testing.assert_allclose(axes.images[0].get_array(), 100 * model.transmat_)
+    model = VBHMMTagger(dict(zip("abcdef", tags, strict=True)), alpha=1.0)
+    model.fit([list("abcdefabcdef"), list("fedcbafedcba")] * 5)
+    matrix = model.transmat_
+    plot_transitions(model, threshold=0.06, ax=axes)
+    np.testing.assert_allclose(axes.images[0].get_array(), 100 * matrix)
     numbers = {text.get_position(): text.get_text() for text in axes.texts}
-    assert numbers == {((i + 1) % 6, i): "100" for i in range(6)}
+    shown = np.argwhere(matrix >= 0.06)
+    assert 9 < len(shown) < 36
+    assert numbers == {(j, i): f"{100 * matrix[i, j]:.0f}" for i, j in shown.tolist()}
     for axis in (axes.xaxis, axes.yaxis):
         assert [text.get_text() for text in axis.get_ticklabels()] == tags
+
+
+def test_many_states_that_few_follow_are_a_graph(axes):
+    plot_transitions(np.eye(12, k=1) + 0.04, threshold=0.05, ax=axes)
+    assert not axes.images
+    assert [text.get_text() for text in axes.texts] == ["104"] * 11 + [str(i) for i in range(12)]
 
 
 @pytest.mark.parametrize(
