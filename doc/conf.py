@@ -137,6 +137,9 @@ sphinx_gallery_conf = {
     "reference_url": {"sklearn_cvb": None},
     "download_all_examples": False,
     "show_memory": False,
+    # The axes that a last line returns are of no use to a reader, and a thumbnail's number neither.
+    "capture_repr": ("_repr_html_",),
+    "remove_config_comments": True,
     # Dense screens get twice the pixels.
     "image_srcset": ["2x"],
     "show_signature": False,

@@ -14,6 +14,7 @@ and say what comes next.
 # Two sensors, a value a minute: temperature and vibration. The machine rests, works, or overheats.
 # The series is generated, so that the truth is known; some values got lost.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -11,6 +11,7 @@ and would the model draw data like yours?
 # The data: 60 sequences from a known model with three states. In your own work nothing below needs
 # the truth.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 

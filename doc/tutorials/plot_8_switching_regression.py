@@ -16,6 +16,7 @@ weather.
 # truth is known: a heated building uses less where it is warm, a cooled one more, an empty one
 # the same in any weather. Some values got lost.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -292,7 +292,8 @@ def plot_ellipses(
     Returns
     -------
     matplotlib.axes.Axes
-        Ellipses at one and two standard deviations, with the number of their state.
+        Ellipses at one and two standard deviations, with the number of their state. Axes have the
+        names of a frame's columns.
 
     Raises
     ------
@@ -349,9 +350,9 @@ def plot_ellipses(
             ax.add_patch(patch)
         ax.annotate(str(state), middle, ha="center", va="center", weight="bold")
     ax.autoscale_view()
-    ax.set_xlabel(f"column {pair[0]}")
-    ax.set_ylabel(f"column {pair[1]}")
-    ax.set_title("States at one and two standard deviations")
+    names = getattr(estimator, "feature_names_in_", [f"column {d}" for d in range(n_columns)])
+    title = "States at one and two standard deviations"
+    ax.set(xlabel=names[pair[0]], ylabel=names[pair[1]], title=title)
     return ax
 
 

@@ -84,6 +84,10 @@ def test_states_of_sequences_are_rows_in_the_colours_of_their_states():
 
 
 def test_forecast_is_drawn_where_the_series_ends():
+    frame = pd.DataFrame(SERIES, columns=["a", "b"])
+    model = VBHMM(3, emission="gaussian", random_state=0).fit([frame])
+    ax = plot_ellipses(model, columns=(1, 0))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("b", "a")
     model = VBHMM(3, emission="gaussian", random_state=0).fit([SERIES])
     forecast = model.predict_next([SERIES[:50], SERIES], 7, level=0.7, random_state=0)
     ax = plot_forecast(SERIES, forecast, index=1, column=1, n_last=20)

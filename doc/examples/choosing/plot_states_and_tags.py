@@ -7,6 +7,7 @@ most frequent tag (many-to-one), pair states and tags (one-to-one), or measure w
 other (V-measure). The text is generated (:func:`~sklearn_cvb.datasets.make_pocket_english`).
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 
 from sklearn_cvb import CVBHMM

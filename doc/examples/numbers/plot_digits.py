@@ -7,6 +7,7 @@ digit of scikit-learn is read here as a sequence of its eight rows, from top to 
 black or white pixels each.
 """
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits

@@ -7,6 +7,7 @@ How do I rule out steps between states?
 are the clicks of visits to a shop: looking around, then choosing, then paying.
 """
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 
