@@ -155,9 +155,10 @@ def plot_state_sequences(
     Parameters
     ----------
     states : list of sequences, object array of sequences, or array of shape (n_sequences, length)
-        States from 0, such as ``model.predict(X)``; None, NaN or a negative state is left white.
+        States from 0 or tags, such as ``model.predict(X)``; None, NaN and what is negative are left
+        white.
     labels : sequence or dict, default=None
-        The name of each state; None for its number.
+        The name of each state; None for its number, or its tag.
     ax : matplotlib.axes.Axes, default=None
         Where to draw; None for new axes.
 
@@ -186,7 +187,13 @@ def plot_state_sequences(
     """
     from matplotlib.patches import Patch
 
-    rows = [[-1 if is_missing(state) else int(state) for state in row] for row in states]
+    tags = sorted({state for row in states for state in row if isinstance(state, str)})
+    numbers = {tag: number for number, tag in enumerate(tags)}
+    labels = tags if tags and labels is None else labels
+    rows = [
+        [-1 if is_missing(state) else int(numbers.get(state, state)) for state in row]
+        for row in states
+    ]
     found = sorted({state for row in rows for state in row if state >= 0})
     if not found:
         raise ValueError("states has none: give a sequence of integers for each sequence")

@@ -79,6 +79,9 @@ def test_states_of_sequences_are_rows_in_the_colours_of_their_states():
         "state 1",
         "state 2",
     ]
+    ax = plot_state_sequences([["VB", "NN"], ["NN", None]])
+    np.testing.assert_allclose(ax.images[0].get_array(), [[second, first], [first, white]])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["NN", "VB"]
     with pytest.raises(ValueError, match="states has none"):
         plot_state_sequences([[-1]])
 
