@@ -28,8 +28,8 @@ _LARGEST_SIDE = 0.95
 # A graph of more states than these, or of more than these with so many arrows each, cannot be read:
 # a table is drawn.
 _FEW_STATES, _MOST_STATES, _MOST_ARROWS = 5, 12, 1.5
-# In units of the circle on which the states stand; widths in points.
-_NODE_RADIUS = 0.16
+# In units of the circle on which the states stand, smaller where they are many; widths in points.
+_NODE_RADIUS, _NODE_SHARE = 0.16, 1.2
 _BEND = 0.15
 _WIDEST_EDGE = 6.0
 
@@ -291,20 +291,21 @@ def _draw_graph(ax: Axes, matrix: np.ndarray, labels: Sequence[Any], threshold: 
 
     angles = np.pi / 2 - 2 * np.pi * np.arange(len(matrix)) / len(matrix)
     places = np.column_stack([np.cos(angles), np.sin(angles)])
+    radius = min(_NODE_RADIUS, _NODE_SHARE / len(matrix))
     for source, target in np.argwhere(matrix >= threshold):
         if source != target:
-            _draw_edge(ax, places[source], places[target], matrix[source, target])
+            _draw_edge(ax, places[source], places[target], matrix[source, target], radius)
     for state, (x, y) in enumerate(places.round(6)):
         style = {"facecolor": (*state_colour(state)[:3], 0.35), "edgecolor": state_colour(state)}
-        ax.add_patch(Circle((x, y), _NODE_RADIUS, **style))
+        ax.add_patch(Circle((x, y), radius, **style))
         if matrix[state, state] >= threshold:
             ax.text(x, y, f"{100 * matrix[state, state]:.0f}", ha="center", va="center")
         side = "center" if x == 0 else ("left" if x > 0 else "right")
         above = "center" if abs(x) > abs(y) else ("bottom" if y > 0 else "top")
-        out = 1 + 1.3 * _NODE_RADIUS
+        out = 1 + 1.3 * radius
         ax.text(out * x, out * y, fill(str(labels[state]), 14), ha=side, va=above, weight="bold")
     # Names are outside, and that at the top needs room below the title.
-    reach = 1 + 1.2 * _NODE_RADIUS
+    reach = 1 + 1.2 * radius
     low, high = places.min(axis=0) - reach + 1, places.max(axis=0) + reach - 1
     if len(matrix) <= 2:
         low[0], high[0] = -0.6, 0.6
@@ -314,13 +315,15 @@ def _draw_graph(ax: Axes, matrix: np.ndarray, labels: Sequence[Any], threshold: 
     return ax
 
 
-def _draw_edge(ax: Axes, source: np.ndarray, target: np.ndarray, probability: float) -> None:
+def _draw_edge(
+    ax: Axes, source: np.ndarray, target: np.ndarray, probability: float, radius: float
+) -> None:
     """An arrow bent to its left, so that the two directions stay apart, and its per cent."""
     from matplotlib.patches import FancyArrowPatch
 
     step = target - source
     along = step / np.linalg.norm(step)
-    begin, end = source + _NODE_RADIUS * along, target - _NODE_RADIUS * along
+    begin, end = source + radius * along, target - radius * along
     ax.add_patch(
         FancyArrowPatch(
             begin,

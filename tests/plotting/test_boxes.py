@@ -27,7 +27,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "doc" / "examples"
 # More than a second each, or more to compile than other tests have use for.
 SLOW = {
     *("alignment_algorithms", "alpha_auto", "chains", "clusters"),
-    *("compare_algorithms", "covariance_shapes", "denoise", "digits"),
+    *("compare_algorithms", "covariance_shapes", "dependency_models", "denoise", "digits"),
     *("end_state", "five_algorithms", "grid_search", "hdp"),
     *("induce_grammar", "intervals", "known_states", "leave_one_out"),
     *("missing_values", "number_of_states", "one_long_sequence", "partial_labels"),

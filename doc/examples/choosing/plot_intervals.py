@@ -57,10 +57,10 @@ for replication in range(20):
 
 fig, ax = plt.subplots(layout="constrained")
 ax.plot([45, 100], [45, 100], "k--", lw=0.8)
-for (name, found), marker in zip(inside.items(), "s^oD", strict=True):
+for i, (name, found) in enumerate(inside.items()):
     error = 200 * found.std(axis=0, ddof=1) / np.sqrt(len(found))
-    at = 100 * np.array(levels) + 0.4 * "s^oD".index(marker)
-    ax.errorbar(at, 100 * found.mean(axis=0), error, marker=marker, capsize=3, label=name)
+    at = 100 * np.array(levels) + 0.4 * i
+    ax.errorbar(at, 100 * found.mean(axis=0), error, marker="s^oD"[i], capsize=3, label=name)
 ax.set(xlabel="level of the interval (%)", ylabel="true probabilities inside (%)")
 ax.grid(alpha=0.3)
 legend = ax.legend()

@@ -8,6 +8,7 @@ heads are known.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV
 from sklearn_cvb.datasets import make_pocket_english
@@ -22,7 +23,7 @@ print(len(X), "sentences, such as", " ".join(corpus.data[short[0]]))
 # %%
 # Directed accuracy is the share of tokens with the right head. Undirected accuracy forgives an arc
 # that points the other way. Neutral accuracy forgives what is a matter of convention, such as
-# whether the auxiliary or the verb is the head.
+# whether the auxiliary or the verb is the head. Thin lines are two standard errors.
 
 models = {
     "EM": EMDMV(),
@@ -35,15 +36,19 @@ metrics = {
     "undirected": undirected_accuracy,
     "neutral": neutral_accuracy,
 }
+picks = np.random.default_rng(0).integers(len(X), size=(30, len(X)))
 fig, ax = plt.subplots(layout="constrained")
 for place, model in enumerate(models.values()):
     found = model.fit(X).labels_
     for shift, (kind, metric) in enumerate(metrics.items()):
         label = kind if place == 0 else None
+        drawn = [100 * metric([gold[i] for i in p], [found[i] for i in p]) for p in picks]
         ax.bar(
             place + 0.27 * (shift - 1),
             100 * metric(gold, found),
             0.25,
+            yerr=2 * np.std(drawn),
+            capsize=2,
             color=f"C{shift}",
             label=label,
         )
