@@ -1,4 +1,8 @@
-"""Search on the built site: what newcomers type finds the page that answers it first."""
+"""Search on the built site: what newcomers type finds the page that answers it first.
+
+It takes a site that was built in an empty folder: Sphinx forgets what the index has of pages that
+it does not write again.
+"""
 
 import shutil
 import subprocess
@@ -38,4 +42,4 @@ def test_the_answer_is_found_first(site):
     command = [node, str(script), str(site), *ANSWERS]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     first = [pages.split(" ")[0] for pages in done.stdout.splitlines()]
-    assert dict(zip(ANSWERS, first, strict=True)) == ANSWERS
+    assert dict(zip(ANSWERS, first, strict=True)) == ANSWERS, "build the site in an empty folder"

@@ -59,7 +59,7 @@ legend = ax.legend()
 #    * - :func:`~sklearn_cvb.datasets.fetch_mac_morpho`
 #      - tags of Portuguese newspaper text
 #    * - :func:`~sklearn_cvb.datasets.fetch_conll2007`
-#      - heads, Basque and Catalan
+#      - heads, Basque and Spanish
 #    * - :func:`~sklearn_cvb.datasets.fetch_alice`
 #      - "Alice in Wonderland", characters
 #    * - :func:`~sklearn_cvb.datasets.fetch_japanese_vowels`
