@@ -99,17 +99,18 @@ def _run(folder, *arguments):
 
 
 def test_what_is_compiled_is_kept_and_found_by_the_next_process(tmp_path):
-    command = ["-m", "sklearn_cvb.compile", "--only", "EMHMM:none"]
+    command = ["-m", "sklearn_cvb.compile", "--only", "EMAlignmentHMM:raw"]
     line, total, kept = _run(tmp_path, *command).stdout.splitlines()
     number, seconds = re.fullmatch(
-        r"EMHMM: 1 situations, (\d+) functions compiled, (\d+\.\d) s", line
+        r"EMAlignmentHMM: 1 situations, (\d+) functions compiled, (\d+\.\d) s", line
     ).groups()
     assert int(number) >= 10
     assert float(seconds) > 0.5
     assert total.startswith(f"in all {number} functions, ")
     assert kept == f"kept in {tmp_path}"
     program = (
-        "from sklearn_cvb import EMHMM; EMHMM(verbose=1, random_state=0).fit([[0, 1, 0]] * 3)\n"
+        "from sklearn_cvb import EMAlignmentHMM\n"
+        "EMAlignmentHMM(max_iter=2, tol=0, verbose=1).fit([(['a', 'b'], ['c', 'd'])] * 3)\n"
         f"from sklearn_cvb.compile import main; main({command[2:]})"
     )
     done = _run(tmp_path, "-c", program)

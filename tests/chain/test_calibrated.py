@@ -225,7 +225,7 @@ def test_sweeps_of_short_runs_leave_the_posterior_as_it_is(name):
         for key, n in ways.items()
     }
     mass = sum(exact.values())
-    rng, seen, n_sweeps = np.random.default_rng(0), {}, 30_000
+    rng, seen, n_sweeps = np.random.default_rng(0), {}, 15_000
     counts = split(model, sum(one[0] for one in paths).astype(float))
     for _ in range(n_sweeps):
         drawn = model.draw_structures(model.draw_parameters(counts, prior, rng), rng)

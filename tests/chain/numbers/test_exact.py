@@ -89,7 +89,7 @@ def test_bound_with_a_gap_is_below_the_evidence(name):
 @pytest.mark.parametrize("name", ["full", "tied"])
 def test_gibbs_with_a_gap_draws_from_the_posterior(name):
     series = with_a_gap()
-    settings = {"alpha": 0.8, "max_iter": 1500, "samples": Samples(50, thin=1)}
+    settings = {"alpha": 0.8, "max_iter": 800, "samples": Samples(50, thin=1)}
     model = model_of(GibbsHMM, name, "full", False, **settings)
     model.set_params(emission=FORGETFUL[name])
     _, logs = log_joints_with_a_gap(model, series)
@@ -270,8 +270,9 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
 
 @pytest.mark.parametrize(("name", "topology", "has_end", "missing"), GIBBS, ids=str)
 def test_gibbs_draws_from_the_posterior(name, topology, has_end, missing):
-    """So many independent draws are 0.03 away on average; these depend on each other a little."""
-    assert gibbs_deviation(name, topology, has_end, missing, 2000) < 0.1
+    """So many independent draws are 0.04 away on average; these depend on each other a little."""
+    n_sweeps = 2000 if name in ("full", "regression") else 1000
+    assert gibbs_deviation(name, topology, has_end, missing, n_sweeps) < 0.1
 
 
 @pytest.mark.parametrize("has_end", [False, True])

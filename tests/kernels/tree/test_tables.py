@@ -80,10 +80,14 @@ def test_equal_to_lists_on_random_grammars(seed):
 
 
 def test_charts_are_those_of_the_lists():
+    """Of rules as `n_components` has them, without unary ones: trees are drawn by this kernel."""
     rng = np.random.default_rng(8)
-    grammar = full_grammar(rng, 4, 5, 3)
+    binary = [(*rule, cell) for cell, rule in enumerate(np.ndindex(4, 9, 9))]
+    lexical = [(a, (w,), len(binary) + 3 * a + w) for a in range(9) for w in range(3)]
+    theta = rng.uniform(0.01, 0.1, len(binary) + len(lexical))
+    grammar = enumeration.Grammar(9, binary, [], lexical, theta)
     sentences = [tuple(rng.integers(3, size=n).tolist()) for n in (3, 9)]
-    brackets, theta = brackets_of(2, [1], [2], [5], [-1]), np.asarray(grammar.theta)
+    brackets = brackets_of(2, [1], [2], [5], [-1])
     problem = problem_of(grammar, sentences, "tables", brackets)
     lists = weighed(grammar, problem_of(grammar, sentences, brackets=brackets))
     log_z = np.empty(1)
