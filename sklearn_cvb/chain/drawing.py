@@ -49,21 +49,27 @@ def paths_of_visits(
     transition: np.ndarray,
     durations: np.ndarray,
     lengths: np.ndarray,
-    rng: np.random.RandomState,
+    rng: np.random.RandomState | np.random.Generator,
+    before: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> np.ndarray:
-    """States of paths, flat, whose visits last for 1..L steps by the rows of durations (K, L)."""
+    """States of paths, flat, whose visits last for 1..L steps by the rows of durations (K, L).
+
+    They go on from visits `before`, whose states and steps left are given, or begin anew.
+    """
     inside = np.arange(lengths.max()) < lengths[:, None]
     moves, lasts = np.cumsum(transition, axis=1), np.cumsum(durations, axis=1)
-    states, left = np.empty(inside.shape, np.int32), np.zeros(len(lengths), np.int64)
+    states, none = np.empty(inside.shape, np.int32), np.zeros(len(lengths), np.int64)
+    last, left = (none, none) if before is None else before
     for t in range(inside.shape[1]):
         new = np.flatnonzero(left == 0)
-        if t == 0:
-            states[:, 0] = _draw_rows(np.cumsum(start)[None], np.zeros(len(new), int), rng)
+        states[:, t] = last
+        if t == 0 and before is None:
+            states[:, 0] = _draw_rows(np.cumsum(start)[None], none, rng)
         else:
-            states[:, t] = states[:, t - 1]
-            states[new, t] = _draw_rows(moves, states[new, t - 1], rng)
+            states[new, t] = _draw_rows(moves, last[new], rng)
+        last = states[:, t]
         left[new] = 1 + _draw_rows(lasts, states[new, t], rng)
-        left -= 1
+        left = left - 1
     return states[inside]
 
 
@@ -135,7 +141,9 @@ def _check_that_paths_end(start: np.ndarray, transition: np.ndarray) -> None:
         )
 
 
-def _draw_rows(cumulative: np.ndarray, rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+def _draw_rows(
+    cumulative: np.ndarray, rows: np.ndarray, rng: np.random.RandomState | np.random.Generator
+) -> np.ndarray:
     """Draw a column for each row index, with the cumulative weights of that row."""
-    levels = rng.random_sample(len(rows)) * cumulative[rows, -1]
+    levels = rng.random(len(rows)) * cumulative[rows, -1]
     return (cumulative[rows] <= levels[:, None]).sum(axis=1)

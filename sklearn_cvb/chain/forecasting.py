@@ -1,13 +1,18 @@
 """Forecasts of hidden Markov models of numbers: what comes next, with intervals."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.chain.drawing import paths_of_visits
 from sklearn_cvb.chain.numbers.e_step import drawn_columns
-from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.prediction import posterior_table
+from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.emissions.emission import shaped
+from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import Seed, check_counts
 
@@ -42,10 +47,6 @@ def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -
         learned.layout.has_contexts,
         "predict_next: append steps without values, but with contexts, and use predict_proba",
     )
-    refuse_durations(
-        bool(learned.layout.longest),
-        "predict_next: append steps without values, and use predict_proba",
-    )
     check_counts(n_steps=n_steps, n_draws=n_draws)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
@@ -67,42 +68,85 @@ def known_steps(family: Any, before: np.ndarray, n_steps: int, inputs: Any) -> n
     return np.concatenate([before, ahead], axis=1)
 
 
+class Ahead(NamedTuple):
+    """The states of the next steps of some sequences."""
+
+    proba: np.ndarray  # (n_samples, n_steps, K)
+    paths: np.ndarray  # (n_samples, n_draws, n_steps)
+    # Transitions into each step; None where visits have durations, which these do not tell.
+    moves: list[np.ndarray] | None
+
+
 def forecast(
     family: Any,
     known: np.ndarray,
-    last: list[np.ndarray],
-    at: list[tuple[np.ndarray, Any]],
+    going_on: list[Callable[[int, int, np.random.Generator], Ahead]],
+    points: list[Any],
     level: float,
     n_draws: int,
     random_state: Seed,
 ) -> Forecast:
-    """What follows sequences whose last steps have these probabilities of the states.
+    """What follows sequences whose states go on so, and emit by these points.
 
-    One of `last` for each of some parameters (transitions, and a point of what states emit),
-    among which continuations are shared out. `known` holds steps before and ahead.
+    One for each of some parameters, among which continuations are shared out. `known` holds steps
+    before and ahead.
     """
     n_steps = known.shape[1] - family.order
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     means, probabilities, samples = [], [], []
-    for number, (now, (transition, point)) in enumerate(zip(last, at, strict=True)):
-        n_own = max(1, len(range(number, n_draws, len(at))))
-        moves = moves_ahead(transition, n_steps)
-        proba, states = _states_ahead(now, moves, n_own, rng)
+    for number, (goes_on, point) in enumerate(zip(going_on, points, strict=True)):
+        n_own = max(1, len(range(number, n_draws, len(points))))
+        proba, states, moves = goes_on(n_steps, n_own, rng)
         paths = states.reshape(-1, n_steps)
         drawn = family.drawn_ahead(point, paths, np.repeat(known, n_own, axis=0), rng)
-        means.append(family.means_ahead(point, proba, moves, known))
-        probabilities.append(proba)
         samples.append(drawn.reshape(*states.shape, -1))
+        if moves is None and family.order:
+            # What steps look back at depends on how long visits last: no sum tells their means.
+            means.append(samples[-1].mean(axis=1))
+        else:
+            means.append(family.means_ahead(point, proba, moves, known))
+        probabilities.append(proba)
     every, tails = np.concatenate(samples, axis=1), [0.5 - 0.5 * level, 0.5 + 0.5 * level]
     lower, upper = np.quantile(every, tails, axis=1)
     mean, proba = np.mean(means, axis=0), np.mean(probabilities, axis=0)
     return Forecast(mean, lower, upper, proba, every, level)
 
 
+def going_on_after(
+    read: Any, transition: np.ndarray
+) -> Callable[[int, int, np.random.Generator], Ahead]:
+    """How the states of sequences go on under the parameters that they are read under."""
+    if read.cells.longest:
+        return partial(_visits_ahead, *read.at_the_end())
+    last = posterior_table(read, decoding.filtered)[read.corpus.starts[1:] - 1]
+    return partial(_states_ahead, last, transition)
+
+
+def _visits_ahead(
+    last: np.ndarray, tables: Any, n_steps: int, n_draws: int, rng: np.random.Generator
+) -> Ahead:
+    """Of visits, of which it is known how long the last ones go on: (n_samples, K, L)."""
+    durations = np.exp(tables.log_durations[0])
+    durations /= durations.sum(axis=1, keepdims=True)
+    transition, longest = tables.transition[0], durations.shape[1]
+    now, proba = last, []
+    for _ in range(n_steps):
+        entered = now[:, :, 0] @ transition
+        now = np.pad(now[:, :, 1:], ((0, 0), (0, 0), (0, 1))) + entered[:, :, None] * durations
+        proba.append(now.sum(axis=2))
+    flat = np.repeat(last.reshape(len(last), 1, -1), n_draws, axis=1)
+    drawn = drawn_columns(flat.reshape(-1, flat.shape[-1]), rng)
+    lengths = np.full(len(drawn), n_steps)
+    before = drawn // longest, drawn % longest
+    paths = paths_of_visits(tables.start[0], transition, durations, lengths, rng, before)
+    return Ahead(np.stack(proba, axis=1), paths.reshape(len(last), n_draws, n_steps), None)
+
+
 def _states_ahead(
-    last: np.ndarray, moves: list[np.ndarray], n_draws: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the states of the next steps, and drawn ones, (n_samples, n_draws, n)."""
+    last: np.ndarray, transition: np.ndarray, n_steps: int, n_draws: int, rng: np.random.Generator
+) -> Ahead:
+    """Of chains, whose last states have these probabilities."""
+    moves = moves_ahead(transition, n_steps)
     ahead = [last @ moves[0]]
     goes_on = ahead[0].sum(axis=1, keepdims=True)
     if not goes_on.all():
@@ -115,7 +159,7 @@ def _states_ahead(
     for transition in moves[1:]:
         ahead.append(ahead[-1] @ transition)
         paths.append(drawn_columns(transition[paths[-1]], rng))
-    return np.stack(ahead, axis=1), np.stack(paths, axis=2)
+    return Ahead(np.stack(ahead, axis=1), np.stack(paths, axis=2), moves)
 
 
 def moves_ahead(transition: np.ndarray, n_steps: int) -> list[np.ndarray]:

@@ -124,6 +124,24 @@ class SemiMarkovFamily(MixedFamily):
     ) -> np.ndarray:
         return self.family.sample(point[0], states, rng)
 
+    def drawn_ahead(
+        self,
+        point: tuple[Any, Any],
+        states: np.ndarray,
+        table: np.ndarray,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        return self.family.drawn_ahead(point[0], states, table, rng)
+
+    def means_ahead(
+        self,
+        point: tuple[Any, Any],
+        proba: np.ndarray,
+        moves: Any,
+        table: np.ndarray,
+    ) -> np.ndarray:
+        return self.family.means_ahead(point[0], proba, moves, table)
+
     def moments(self, point: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
         return self.family.moments(point[0])
 

@@ -782,7 +782,12 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         """
         if self._observed.has_vocabulary:
             raise AttributeError("predict_next is for numbers: use predict_next_proba for symbols")
-        from sklearn_cvb.chain.forecasting import check_forecast, forecast, known_steps
+        from sklearn_cvb.chain.forecasting import (
+            check_forecast,
+            forecast,
+            going_on_after,
+            known_steps,
+        )
 
         learned = learned_of(self)
         check_forecast(learned, n_steps, n_draws, level)
@@ -795,15 +800,15 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             check_draws(draws, learned)
             reads = self._observed.reads_at(self, learned, X, draws.weights)[0]
             at = draws.steps_and_points()
-        last = [
-            prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
-            for read in reads
-        ]
-        before = np.empty((len(last[0]), 0, family.n_columns))
+        going_on, n_samples = [], 0
+        for read, (transition, _) in zip(reads, at, strict=True):
+            going_on.append(going_on_after(read, transition))
+            n_samples = read.corpus.n_sequences
+        before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
             before = self._observed.before_forecasts(self, learned, X)
-        known = known_steps(family, before, n_steps, inputs)
-        return forecast(family, known, last, at, level, n_draws, random_state)
+        known, points = known_steps(family, before, n_steps, inputs), [point for _, point in at]
+        return forecast(family, known, going_on, points, level, n_draws, random_state)
 
     def pseudo_residuals(
         self, X: Any, given: str = "others", random_state: Seed = None

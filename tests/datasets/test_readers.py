@@ -58,7 +58,7 @@ def test_conllu_unknown_column(conllu_file):
 
 def test_conllu_package_missing(conllu_file, monkeypatch):
     monkeypatch.setitem(sys.modules, "conllu", None)
-    with pytest.raises(ImportError, match=r'pip install "sklearn_cvb\[corpora\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[corpora\]"'):
         read_conllu(conllu_file)
 
 

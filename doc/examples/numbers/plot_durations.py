@@ -47,7 +47,7 @@ for name, model in models.items():
 # %%
 # What was learned of durations, beside the geometric ones of the plain chain.
 
-fig, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(6.4, 2.8), sharey=True, layout="constrained")
 steps = np.arange(1, 31)
 for ax, name, which in zip(axes, ("heats", "cools"), (0, -1), strict=True):
     for title, model in models.items():

@@ -43,7 +43,7 @@ for name, model in models.items():
 # How often each person stays in the first state: pooled tables lie between what the person's own
 # forty steps say and what all have in common.
 
-fig, ax = plt.subplots(figsize=(7, 3.6), layout="constrained")
+fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 order = np.argsort([own[0, 0] for own in truth])
 ax.plot(np.array(truth)[order, 0, 0], "_", color="black", markersize=18, label="truth")
 for (name, model), marker in zip(models.items(), "xo", strict=True):

@@ -235,6 +235,11 @@ class ReadVisits(ReadNumbers):
         refuse_durations(is_online, "what is known as a sequence unfolds: use predict_proba")
         return super().entries()
 
+    def at_the_end(self) -> tuple[np.ndarray, visits.Tables]:
+        """Last states and how long their visits go on (see `visits.at_the_end`); all tables."""
+        tables, logs, starts = self._to_visits()
+        return visits.at_the_end(tables, logs, starts)[0], tables
+
     def best_path(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the most probable visits; -inf for each sequence that has none."""
         return visits.best(*self._to_visits())

@@ -163,10 +163,10 @@ def best(
     return path, log_p
 
 
-def drawn(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray, rng: np.random.Generator
+def _log_entered(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """States of visits drawn given what was observed, under a single table; log Z."""
+    """log p(x_1..t-1, a visit to s begins at t), up to what a sequence has in common; log Z."""
     table = np.zeros(len(log_weights), np.int64)
     (_, _, log_z, _), entered, log_steps = _passes(tables, log_weights, starts, table)
     lost = np.isnan(log_z)
@@ -176,6 +176,35 @@ def drawn(
     for i in np.flatnonzero(lost).tolist():
         steps = slice(starts[i], starts[i + 1])
         entered[steps], _, log_z[i] = _forward_in_logs(tables, log_weights[steps], table[steps])
+    return entered, log_z
+
+
+def at_the_end(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """p(state, steps that its visit goes on | x) at the end of each sequence, (n, K, L); log Z."""
+    entered, log_z = _log_entered(tables, log_weights, starts)
+    log_durations = tables.log_durations[0]
+    found = np.full((len(starts) - 1, *log_durations.shape), -np.inf)
+    for own, begin, end in zip(found, starts[:-1], starts[1:], strict=True):
+        emitted = np.zeros(len(log_durations))
+        # The visit began so many steps ago.
+        for age in range(min(log_durations.shape[1], end - begin)):
+            emitted = emitted + log_weights[end - 1 - age]
+            goes_on = (entered[end - 1 - age] + emitted)[:, None] + log_durations[:, age:]
+            rest = own[:, : goes_on.shape[1]]
+            np.logaddexp(rest, goes_on, out=rest)
+    # Where nothing explains a sequence a new visit follows whatever state.
+    found[np.isneginf(log_z), :, 0] = 0.0
+    found = np.exp(found - found.max(axis=(1, 2), keepdims=True))
+    return found / found.sum(axis=(1, 2), keepdims=True), log_z
+
+
+def drawn(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """States of visits drawn given what was observed, under a single table; log Z."""
+    entered, log_z = _log_entered(tables, log_weights, starts)
     path = np.empty(len(log_weights), np.int32)
     chance = np.empty(tables.log_durations[0].size)
     draw_visits(_log_tables(tables), log_weights, starts, entered, rng, chance, path)

@@ -21,7 +21,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.numbers import leave_out, visits
 from sklearn_cvb.chain.numbers.e_step import Chain, given_logs, infer, one_table
-from sklearn_cvb.emissions import Categorical, Poisson
+from sklearn_cvb.emissions import AutoRegressive, Categorical, Poisson
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.metrics import relabel
 
@@ -269,7 +269,6 @@ def test_methods_that_know_no_visits_say_what_to_do(tmp_path):
     draws = posterior.credible_intervals(n_draws=3, random_state=0).draws
     assert np.isfinite(posterior.score_samples(X, draws=draws)).all()
     calls = {
-        "predict_proba": lambda: model.predict_next(X),
         "unfolds": lambda: model.filter_proba(X),
         "start_filter": model.start_filter,
         "pickle": model.to_json,
@@ -302,3 +301,47 @@ def test_series_that_no_visits_explain_are_left_out():
             EMHMM, X, longest=1, emission="bernoulli", init=known, fixed={"emissions": True}
         )
     assert model.unexplained_.tolist() == [2]
+
+
+@pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
+def test_forecasts_go_on_with_visits(kind):
+    """Probabilities are those of steps without values; draws follow them."""
+    X = visits_of(8, 60)
+    model, ends = fitted(kind, X, max_iter=10), [x[: 20 + i] for i, x in enumerate(X)]
+    found = model.predict_next(ends, n_steps=6, n_draws=4000, random_state=0)
+    exact = model.predict_proba([np.append(x, np.full(6, np.nan)) for x in ends])
+    exact = np.array([proba[-6:] for proba in exact])
+    np.testing.assert_allclose(found.proba, exact, atol=1e-10)
+    np.testing.assert_allclose(found.mean, exact @ model.means_, atol=1e-10)
+    order = model.means_[:, 0].argsort()
+    is_high = found.samples[..., 0] > model.means_.mean()
+    # Of normal values with means 3 apart one in fifteen lies on the other side.
+    spread = np.sqrt(model.covariances_[order].ravel())
+    beyond = stats.norm.cdf(0.5 * np.diff(model.means_[order, 0]) / spread)
+    expected = exact[..., order] @ np.array([1.0 - beyond[0], beyond[1]])
+    np.testing.assert_allclose(is_high.mean(axis=1), expected, atol=0.035)
+
+
+def test_forecasts_know_how_long_a_visit_has_lasted():
+    """Visits of three steps: what follows the first step of one is certain, in each draw."""
+    states = np.repeat(np.arange(60) % 2, 3)
+    X = 9.0 * states + np.random.default_rng(0).normal(size=180)
+    model = fitted(VBHMM, [X], longest=4, alpha=1e-3)
+    found = model.predict_next([X[:-2]], n_steps=5, n_draws=50, random_state=0)
+    (path,) = model.predict([X[:-2]])
+    goes_on = path[-1] ^ np.array([0, 0, 1, 1, 1])
+    assert found.proba[0, np.arange(5), goes_on].min() > 0.9
+    is_near = np.abs(found.samples[0, :, :, 0] - model.means_[goes_on, 0]) < 4.5
+    assert is_near.all(axis=1).mean() > 0.9
+
+
+def test_forecasts_of_lags_and_under_drawn_parameters():
+    X = visits_of(4, 60)
+    model = fitted(VBHMM, X, emission=AutoRegressive(1), max_iter=10)
+    found = model.predict_next(X, n_steps=3, n_draws=200, random_state=0)
+    np.testing.assert_allclose(found.mean, found.samples.mean(axis=1), rtol=1e-12)
+    model = fitted(VBHMM, X, max_iter=10)
+    draws = model.credible_intervals(method="mean field", random_state=0).draws
+    under = model.predict_next(X, n_steps=3, n_draws=2000, random_state=0, draws=draws)
+    plain = model.predict_next(X, n_steps=3, n_draws=2000, random_state=0)
+    np.testing.assert_allclose(under.proba, plain.proba, atol=0.05)
