@@ -58,18 +58,18 @@ def paths_of_visits(
     """
     inside = np.arange(lengths.max()) < lengths[:, None]
     moves, lasts = np.cumsum(transition, axis=1), np.cumsum(durations, axis=1)
-    states, none = np.empty(inside.shape, np.int32), np.zeros(len(lengths), np.int64)
-    last, left = (none, none) if before is None else before
+    states = np.empty(inside.shape, np.int32)
+    if before is None:
+        first = _draw_rows(np.cumsum(start)[None], np.zeros(len(lengths), int), rng)
+        before = first, 1 + _draw_rows(lasts, first, rng)
+    last, left = before[0], before[1].copy()
     for t in range(inside.shape[1]):
         new = np.flatnonzero(left == 0)
         states[:, t] = last
-        if t == 0 and before is None:
-            states[:, 0] = _draw_rows(np.cumsum(start)[None], none, rng)
-        else:
-            states[new, t] = _draw_rows(moves, last[new], rng)
-        last = states[:, t]
+        states[new, t] = _draw_rows(moves, last[new], rng)
         left[new] = 1 + _draw_rows(lasts, states[new, t], rng)
-        left = left - 1
+        last = states[:, t]
+        left -= 1
     return states[inside]
 
 

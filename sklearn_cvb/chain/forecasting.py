@@ -77,10 +77,14 @@ class Ahead(NamedTuple):
     moves: list[np.ndarray] | None
 
 
+# Of numbers of steps and draws.
+GoesOn = Callable[[int, int, np.random.Generator], Ahead]
+
+
 def forecast(
     family: Any,
     known: np.ndarray,
-    going_on: list[Callable[[int, int, np.random.Generator], Ahead]],
+    going_on: list[GoesOn],
     points: list[Any],
     level: float,
     n_draws: int,
@@ -112,9 +116,7 @@ def forecast(
     return Forecast(mean, lower, upper, proba, every, level)
 
 
-def going_on_after(
-    read: Any, transition: np.ndarray
-) -> Callable[[int, int, np.random.Generator], Ahead]:
+def going_on_after(read: Any, transition: np.ndarray) -> GoesOn:
     """How the states of sequences go on under the parameters that they are read under."""
     if read.cells.longest:
         return partial(_visits_ahead, *read.at_the_end())
@@ -134,8 +136,9 @@ def _visits_ahead(
         entered = now[:, :, 0] @ transition
         now = np.pad(now[:, :, 1:], ((0, 0), (0, 0), (0, 1))) + entered[:, :, None] * durations
         proba.append(now.sum(axis=2))
-    flat = np.repeat(last.reshape(len(last), 1, -1), n_draws, axis=1)
-    drawn = drawn_columns(flat.reshape(-1, flat.shape[-1]), rng)
+    # A sequence at a time: every draw of all at once would have a copy of their tables.
+    each = (drawn_columns(np.broadcast_to(own.ravel(), (n_draws, own.size)), rng) for own in last)
+    drawn = np.concatenate(list(each))
     lengths = np.full(len(drawn), n_steps)
     before = drawn // longest, drawn % longest
     paths = paths_of_visits(tables.start[0], transition, durations, lengths, rng, before)

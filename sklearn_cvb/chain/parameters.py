@@ -140,7 +140,7 @@ class Concentrations(NamedTuple):
     @property
     def weights(self) -> np.ndarray:
         """Rows of weights: that of all states, or one for each."""
-        return np.atleast_2d(self.shared)  # type: ignore[arg-type]
+        return np.atleast_2d(np.array(self.shared))
 
     def sharing(self, weights: np.ndarray) -> "Concentrations":
         """The same with other weights, in rows."""

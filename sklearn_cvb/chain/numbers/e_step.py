@@ -63,7 +63,7 @@ class NumericProblem(NamedTuple):
         """What a fit that goes on must find again: observations, emission and allowed states."""
         return (
             *(self.corpus.starts, self.observations, self.known, self.settings),
-            *(self.cells.n_states, self.cells.topology, self.contexts),
+            *(self.cells.n_states, self.cells.n_tables, self.cells.topology, self.contexts),
         )
 
     def batch_of(self, unexplained: np.ndarray) -> Batch:

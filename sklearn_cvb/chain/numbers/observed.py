@@ -298,19 +298,16 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         start = model_posterior(hmm.init, X, given, n_states)
     cells, family = laid_out(hmm, series.names, moments_of(series.table))
     corpus = apart(given, cells)
-    topology = cells.topology
+    topology, transitions = cells.topology, setting_of(hmm, "transitions")
     if series.contexts is not None:
-        n_tables, has_new = (
-            1 + int(series.contexts.max()),
-            setting_of(hmm, "transitions").prior == "pooled",
-        )
+        n_tables, has_new = 1 + int(series.contexts.max()), transitions.prior == "pooled"
         tables = {"n_tables": n_tables + has_new, "has_new": has_new}
         cells = cells._replace(**tables, has_contexts=True)
     if y is not None and hmm.supervision == "y":
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
         refuse_impossible(known, given, topology)
-    durations = setting_of(hmm, "transitions").durations
+    durations = transitions.durations
     problem = NumericProblem(
         corpus,
         given,

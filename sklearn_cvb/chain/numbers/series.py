@@ -29,6 +29,7 @@ from sklearn_cvb.settings import setting_of
 
 # More contexts than this are no contexts, but times or names.
 _MOST_CONTEXTS = 10_000
+_OTHER_NAMES = " (number them anew, or make them a column of text in frames)"
 
 
 def series_to_fit(
@@ -112,7 +113,7 @@ def with_contexts(series: Series, cells: Cells | None = None) -> Series:
             f"X holds {contexts[step]:g} as a context (column {series.context_column}, "
             f"{place(step, starts)}): "
             f"contexts are whole numbers from 0 to {most - 1}"
-            + ("" if most == _MOST_CONTEXTS else ", those that were in fit")
+            + (_OTHER_NAMES if most == _MOST_CONTEXTS else ", those that were in fit")
         )
     if cells is not None:
         contexts = np.minimum(contexts, cells.n_tables - 1)

@@ -238,6 +238,25 @@ def test_one_pooled_context_is_a_plain_model_with_its_prior():
     assert model.score(X) == pytest.approx(plain.score([x[:, :1] for x in X]), abs=1e-10)
 
 
+@pytest.mark.parametrize("kind", KINDS[1:3])
+def test_a_fit_that_goes_on_without_pooling_begins_anew(kind):
+    X = subjects(4, 40)
+    settings = {"emission": "gaussian", "random_state": 0, "max_iter": 5}
+    plain = Transitions(contexts=1)
+    model = kind(
+        2, transitions=Transitions(contexts=1, prior="pooled"), warm_start=True, **settings
+    )
+    again = model.fit(X).set_params(transitions=plain).fit(X)
+    anew = kind(2, transitions=plain, **settings).fit(X)
+    np.testing.assert_array_equal(again.transmat_, anew.transmat_)
+
+
+def test_names_of_subjects_are_no_numbers():
+    X = [np.column_stack([x[:, 0], np.full(len(x), 20_231)]) for x in subjects(2, 9)]
+    with pytest.raises(ValueError, match=r"holds 20231 as a context.*a column of text in frames"):
+        fitted(VBHMM, X)
+
+
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_contexts_that_were_not_in_fit_have_the_shared_table(kind):
     pandas = pytest.importorskip("pandas")
