@@ -88,10 +88,10 @@ def fitted(algorithm, folder, n_sweeps):
         tagger.set_params(alpha=0.1, beta=0.1)
     # Kernels are loaded before.
     tagger.fit(store[:100])
-    return timed_fit(tagger, store)
+    return {"tokens": store.n_tokens, **timed_fit(tagger, store)}
 
 
-def timed_fit(model, store):
+def timed_fit(model, X):
     """Fit a model; returns the seconds of its parts and what it needed."""
     clock, algorithm = [time.perf_counter()], model._algorithm()
 
@@ -103,11 +103,10 @@ def timed_fit(model, store):
     algorithm.sweep = timed
     model._algorithm = lambda: algorithm
     with Peak() as peak:
-        model.fit(store)
+        model.fit(X)
     clock.append(time.perf_counter())
     parts = np.diff(clock)
     return {
-        "tokens": store.n_tokens,
         "layout and first sweep": float(parts[0]),
         "a sweep": float(np.median(parts[1:-1])),
         "labels": float(parts[-1]),

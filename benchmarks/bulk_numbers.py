@@ -4,6 +4,9 @@
 whose states have normal distributions, writes a store, and fits models with full covariance
 matrices to it, each in a process of its own. The folder needs 96 bytes a step, and for CVB 200 more
 and 23 kilobytes for each series while it is fitted.
+
+``--workers 1 2`` fits series in memory on so many processes of Dask instead, a fit of EM each: what
+the second one gains.
 """
 
 import argparse
@@ -19,7 +22,7 @@ import numpy as np
 from benchmarks.bulk import Peak, timed_fit
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, open_store, write_numbers
 
-_COLUMNS, _STATES, _LENGTH = 12, 25, 1000
+_COLUMNS, _STATES, _LENGTH, _PARTITIONS = 12, 25, 1000, 8
 _MODELS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM}
 
 
@@ -49,8 +52,23 @@ def fitted(name, folder, n_sweeps, n_jobs):
     )
     # Kernels are loaded before.
     model.fit(store[:50])
-    found = timed_fit(model, store)
-    return {"microseconds a step": found["a sweep"] / found["tokens"] * 1e6, **found}
+    found, n_steps = timed_fit(model, store), store.n_tokens
+    return {"tokens": n_steps, "microseconds a step": found["a sweep"] / n_steps * 1e6, **found}
+
+
+def fitted_on_workers(n_workers, n_steps, n_sweeps):
+    """Fit a model by EM to partitions on processes of Dask; returns the seconds of its parts."""
+    from dask import delayed
+    from distributed import Client, LocalCluster
+
+    def partition(seed):
+        return list(generate(n_steps // _PARTITIONS, seed))
+
+    model = EMHMM(_STATES, emission="gaussian", random_state=0, max_iter=n_sweeps, tol=0)
+    series = [delayed(partition)(seed) for seed in range(_PARTITIONS)]
+    settings = {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": None}
+    with LocalCluster(n_workers=n_workers, **settings) as cluster, Client(cluster):
+        return timed_fit(model, series)
 
 
 def main(arguments=None):
@@ -61,6 +79,7 @@ def main(arguments=None):
     parser.add_argument("--sweeps", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--algorithms", nargs="*", default=list(_MODELS), choices=_MODELS)
+    parser.add_argument("--workers", nargs="*", type=int, default=[])
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     folder, sizes = options.folder, (options.sweeps, options.jobs)
@@ -69,6 +88,11 @@ def main(arguments=None):
         is_write = child == "write"
         found = written(int(options.steps), folder) if is_write else fitted(child, folder, *sizes)
         print(json.dumps(found))
+        return
+    for n_workers in options.workers:
+        found = fitted_on_workers(n_workers, int(options.steps), options.sweeps)
+        print(f"{n_workers} workers", json.dumps(found), flush=True)
+    if options.workers:
         return
     for name in (["write"] if not folder.exists() else []) + options.algorithms:
         command = [sys.executable, "-m", "benchmarks.bulk_numbers", "--child", name]

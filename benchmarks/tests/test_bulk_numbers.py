@@ -25,3 +25,9 @@ def test_series_are_of_the_states_it_says():
     assert series.var(axis=0).mean() == pytest.approx(5.0, abs=1.0)
     stays = np.abs(np.diff(series[:1000], axis=0)).max(axis=1) < 5.0
     assert 0.85 < stays.mean() < 1.0
+
+
+def test_a_fit_on_workers_reports_its_parts():
+    pytest.importorskip("distributed")
+    found = bulk_numbers.fitted_on_workers(1, 8000, 3)
+    assert 0.0 < found["a sweep"] < found["layout and first sweep"]
