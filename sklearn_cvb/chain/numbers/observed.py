@@ -604,9 +604,12 @@ def _labelled(fitted: Fitted, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
     if not fitted.categories:
         return values
-    shown, names = values.astype(object), list(fitted.names or ())
-    if fitted.context_column is not None:
-        names.insert(fitted.context_column, None)
+    shown = values.astype(object)
+    names: list[Any] = list(range(values.shape[1]))
+    if fitted.names is not None:
+        names = list(fitted.names)
+        if fitted.context_column is not None:
+            names.insert(fitted.context_column, None)
     for name, labels in fitted.categories.items():
         column = names.index(name if name in names else None)
         shown[:, column] = as_array(labels)[values[:, column].astype(int)]
@@ -668,7 +671,7 @@ def _series(hmm: Any, learned: Learned, X: Any) -> Series:
         hmm._on_disk(X)
         X = series = X.series()
     if series is None:
-        series = read_series(X, checked, lambda samples: numeric.categories)
+        series = read_series(X, checked, numeric.categories)
     n_columns, column = series.table.shape[1], numeric.context_column
     n_fitted = numeric.family.n_columns + (column is not None)
     if n_columns != n_fitted:

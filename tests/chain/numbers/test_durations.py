@@ -261,7 +261,7 @@ REFUSED = {
     "sticky": (lasting(sticky=1.0), "sticky"),
     "hdp": (lasting(prior="hdp"), "prior='hdp'"),
     "contexts": (lasting(contexts=1), "contexts"),
-    "symbols": ({"emission": "categorical"}, "Categorical"),
+    "symbols": ({"emission": "categorical"}, r"VBHMM\(2, emission=Categorical\(\), transitions"),
     "alpha": ({"alpha": np.ones((2, 2))}, "array as alpha"),
     "transmat": ({"init": HMMParameters(transmat=np.full((2, 2), 0.5))}, "transmat in init"),
     "fixed": ({"fixed": {"transitions": True}}, "fixed transitions"),
@@ -298,7 +298,7 @@ def test_methods_that_know_no_visits_say_what_to_do(tmp_path):
             emission="poisson",
             **lasting(),
         ),
-        "symbols": lambda: EMHMMTagger({"a": ["X"]}, **lasting()).fit([["a"]]),
+        "taggers": lambda: EMHMMTagger({"a": ["X"]}, **lasting()).fit([["a"]]),
     }
     for told, call in calls.items():
         with pytest.raises(ValueError, match=told):
