@@ -7,7 +7,8 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_cvb.chain.prediction import predicting_weights
-from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import Learned
 
 
@@ -15,9 +16,10 @@ class Filter:
     """What is known of the state of one sequence, one observation after another.
 
     Made by ``model.start_filter()``; `update` takes the next observation. The steps are those of
-    `filter_proba`, without the sequence being kept: an update takes O(n_components ** 2). A filter
-    pickles with what it needs of the model, but not with training data, and a later `fit` does not
-    change it. For many sequences take a copy (`copy.copy`) for each: they share the weights.
+    `filter_proba`, without the sequence being kept: an update takes O(n_components ** 2), and where
+    visits have durations O(n_components * longest) more. A filter pickles with what it needs of the
+    model, but not with training data, and a later `fit` does not change it. For many sequences take
+    a copy (`copy.copy`) for each: they share the weights.
 
     Attributes
     ----------
@@ -38,14 +40,14 @@ class Filter:
 
     def __init__(self, model: Any, learned: Learned) -> None:
         refuse_contexts(learned.layout.has_contexts, "start_filter: use filter_proba")
-        refuse_durations(bool(learned.layout.longest), "start_filter: use predict_proba")
         # What reading asks of a model are its parameters; a start may hold training data.
         self._model = copy.copy(model)
         parameters = {name: vars(model)[name] for name in model.get_params(deep=False)}
         self._model.__dict__ = parameters | {"init": None}
         self._learned = learned._replace(resume=None, seen=None)
-        self._chain = predicting_weights(learned)
-        self._log_proba: np.ndarray | None = None
+        self._chain, self._log_durations = _chain_of(learned)
+        # Logs of p(z_t, steps that its visit goes on | x_1..t), (L, K).
+        self._visits: np.ndarray | None = None
         self._steps: Any = None
         self.state: Any = None
         self.log_likelihood, self.total_log_likelihood, self.n_observations = 0.0, 0.0, 0
@@ -55,10 +57,12 @@ class Filter:
 
     def __getstate__(self) -> dict[str, Any]:
         # Weights are as large as the counts that they are soon made of again.
-        return {name: value for name, value in vars(self).items() if name != "_chain"}
+        made_again = "_chain", "_log_durations"
+        return {name: value for name, value in vars(self).items() if name not in made_again}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _chain=predicting_weights(state["_learned"]))
+        vars(self).update(state)
+        self._chain, self._log_durations = _chain_of(self._learned)
 
     def __copy__(self) -> "Filter":
         other = object.__new__(Filter)
@@ -68,7 +72,7 @@ class Filter:
     @property
     def proba(self) -> np.ndarray | None:
         """p(z_t | x_1..t) after the last observation; None before the first."""
-        return None if self._log_proba is None else np.exp(self._log_proba)
+        return None if self._visits is None else np.exp(logsumexp(self._visits, axis=0))
 
     def update(self, observation: Any) -> np.ndarray:
         """Take the next observation.
@@ -106,20 +110,35 @@ class Filter:
         steps = observed.steps_after(learned, self._steps, observation)
         read = observed.read_under(self._model, learned, steps, self._chain)
         emission = read.log_emissions()[-1]
-        if self._log_proba is None:
-            ahead = logs.start[:n]
+        if self._visits is None:
+            ahead = logs.start[:n] + self._log_durations
         else:
-            ahead = logsumexp(self._log_proba[:, None] + logs.transition[:n, :n], axis=0)
+            entered = logsumexp(self._visits[0][:, None] + logs.transition[:n, :n], axis=0)
+            ahead = entered + self._log_durations
+            ahead[:-1] = np.logaddexp(ahead[:-1], self._visits[1:])
         joint = ahead + emission
         value = total = float(logsumexp(joint))
         if total == -np.inf:
             joint = emission if np.isfinite(emission).any() else np.zeros(n)
+            joint = joint + self._log_durations
             total = float(logsumexp(joint))
-        self._log_proba = joint - total
+        self._visits = joint - total
         self.log_likelihood = value
         self.total_log_likelihood += value
         self.n_observations += 1
         self._steps = steps
-        best = np.full(len(read.corpus.tokens), joint.argmax(), np.int32)
+        proba = np.exp(logsumexp(self._visits, axis=0))
+        best = np.full(len(read.corpus.tokens), proba.argmax(), np.int32)
         self.state = self._model._arranged_states(learned.words, read.corpus, best)[0][-1]
-        return np.exp(self._log_proba)
+        return proba
+
+
+def _chain_of(learned: Learned) -> tuple[tuple[Weights, Weights], np.ndarray]:
+    """Weights of predictions and their logs; log probabilities (L, K) of durations.
+
+    Where these have no laws visits are steps: each state follows itself as its row says.
+    """
+    log_durations = np.zeros((1, learned.layout.n_emitting))
+    if learned.layout.longest:
+        log_durations = learned.more.numeric.predicting.log_durations(1)[0].T
+    return predicting_weights(learned), log_durations

@@ -8,11 +8,11 @@ Vehtari 2021, "Efficient leave-one-out cross-validation for Bayesian non-factori
 
 from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.chain.prediction import Read
-from sklearn_cvb.chain.transitions import refuse_durations
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 
@@ -51,19 +51,23 @@ def of_sequences(reads: Iterable[Read]) -> np.ndarray:
 def of_steps(reads: Iterable[Read]) -> np.ndarray:
     """log p(x_t | all other steps) of every observed step under each draw, (n_draws, n_steps)."""
     each = list(reads)
-    refuse_durations(bool(each[0].cells.longest), "per='step': take per='sequence'")
     corpus, logs = each[0].corpus, np.stack([read.log_emissions() for read in each], axis=1)
-    start = np.stack([read.weights.start for read in each])
-    weights = Weights(start, np.stack([read.weights.transition for read in each]), np.empty(0))
-    table, top = each[0].tables(), logs.max(axis=-1, keepdims=True)
+    top = logs.max(axis=-1, keepdims=True)
     top[np.isneginf(top)] = 0.0
     emission = np.exp(logs - top)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = [
-            (states_without(weights, emission[a:b], table[a:b], True) * emission[a:b]).sum(axis=-1)
-            for a, b in pairwise(corpus.starts)
-        ]
-        log_p = np.log(np.concatenate(found)) + top[..., 0]
+        log_p = np.log((_states_given_others(each, emission) * emission).sum(axis=-1)) + top[..., 0]
     # Nothing explains the whole sequence.
     log_p[np.isnan(log_p)] = -np.inf
     return np.ascontiguousarray(log_p[corpus.tokens >= 0].T)
+
+
+def _states_given_others(reads: list[Any], emission: np.ndarray) -> np.ndarray:
+    """Chances (n_steps, n_draws, K) of the state of each step given all others."""
+    if reads[0].cells.longest:
+        return np.stack([read.states_without(True) for read in reads], axis=1)
+    start = np.stack([read.weights.start for read in reads])
+    weights = Weights(start, np.stack([read.weights.transition for read in reads]), np.empty(0))
+    starts, table = reads[0].corpus.starts, reads[0].tables()
+    found = [states_without(weights, emission[a:b], table[a:b], True) for a, b in pairwise(starts)]
+    return np.concatenate(found)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from sklearn_cvb.chain.numbers.observed import ReadNumbers, given_again, read_at
+from sklearn_cvb.chain.numbers.observed import ReadNumbers, ReadVisits, given_again, read_at
 from sklearn_cvb.chain.parameters import log_weights
 from sklearn_cvb.chain.pointwise import states_without
 from sklearn_cvb.chain.prediction import mean_weights
-from sklearn_cvb.chain.transitions import refuse_durations
 from sklearn_cvb.emissions.emission import Tails
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
@@ -21,6 +20,8 @@ from sklearn_cvb.reading.corpus import Corpus
 
 def weights_without(read: ReadNumbers, all_others: bool) -> np.ndarray:
     """Chances (n_steps, K) of the state of each step; NaN where no path explains a sequence."""
+    if isinstance(read, ReadVisits):
+        return read.states_without(all_others)
     emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.tables()
     with np.errstate(invalid="ignore", divide="ignore"):
         found = [
@@ -49,7 +50,6 @@ def pseudo_residuals(
     hmm: Any, learned: Learned, X: Any, all_others: bool, rng: np.random.Generator
 ) -> tuple[Corpus, np.ndarray]:
     """New sequences, and the residuals of all their steps, (n_steps, D); NaN where missing."""
-    refuse_durations(bool(learned.layout.longest), "pseudo_residuals")
     problem, numeric = given_again(hmm, learned, X), learned.more.numeric
     family, chain = numeric.family, mean_weights(learned)
     under = chain, log_weights(chain)

@@ -57,15 +57,21 @@ def _check_contexts(hmm: Any, transitions: Transitions) -> None:
         "end_state=True: an end has no context": transitions.end_state,
         "start='stationary': no distribution stays as it is": transitions.start != "free",
         "prior='hdp'": transitions.shared is not None,
-        "symbols: name an emission of numbers, such as sklearn_cvb.emissions.Categorical()": (
-            hmm._observed.has_vocabulary
-        ),
+        _as_columns(hmm): hmm._observed.has_vocabulary,
         "an array as alpha": bool(np.ndim(hmm.alpha)),
         "fixed transitions": "transitions" in fixed,
         "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
     }
     for what, is_so in reasons.items():
         refuse_contexts(is_so, what)
+
+
+def _as_columns(hmm: Any) -> str:
+    """Symbols, and what to write where they are to be columns."""
+    return (
+        f"symbols as such: write {type(hmm).__name__}({hmm.n_components}, emission=Categorical(), "
+        "transitions=...), after `from sklearn_cvb.emissions import Categorical`; text is read, too"
+    )
 
 
 def refuse_contexts(is_so: bool, what: str) -> None:
@@ -78,6 +84,7 @@ def _check_durations(hmm: Any, transitions: Transitions) -> None:
     """Raise where a model is set to what visits with durations of their own do not have."""
     init, parameters = vars(hmm).get("init"), vars(hmm)
     reasons = {
+        "taggers": "tag_dictionary" in parameters,
         "a single state, which no other follows": hmm.n_components == 1,
         "a topology other than 'full'": not _is_full(transitions),
         "end_state=True: a visit may go on beyond the end": transitions.end_state,
@@ -85,9 +92,7 @@ def _check_durations(hmm: Any, transitions: Transitions) -> None:
         "sticky: no state follows itself": transitions.sticky > 0,
         "prior='hdp'": transitions.shared is not None,
         "contexts": transitions.contexts is not None,
-        "symbols: name an emission of numbers, such as sklearn_cvb.emissions.Categorical()": (
-            hmm._observed.has_vocabulary
-        ),
+        _as_columns(hmm): hmm._observed.has_vocabulary,
         "an array as alpha": bool(np.ndim(hmm.alpha)),
         "fixed transitions": "transitions" in (parameters.get("fixed") or {}),
         "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,

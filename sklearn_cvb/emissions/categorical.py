@@ -35,11 +35,12 @@ _MOST_CATEGORIES = 2**16
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class Categorical(Emission):
-    """Columns of category codes 0, 1, 2, ..., or in frames of text, independent given the state.
+    """Columns of category codes 0, 1, 2, ..., or of text, independent given the state.
 
-    For columns beside others in `Columns`. Where symbols are all there is, the word "categorical"
-    takes any hashable symbols, and is faster. A column of text in frames gets codes by itself: its
-    sorted labels are the model's ``categories_[name]``, the order of all tables of this column.
+    For columns beside others in `Columns`, and for symbols whose transitions have contexts or
+    durations. For all other symbols the word "categorical" takes any hashable ones, in little
+    memory, and is faster. A column of text gets codes by itself: its sorted labels are the model's
+    ``categories_[name]``, or by number where columns have no names, the order of all its tables.
 
     Parameters
     ----------

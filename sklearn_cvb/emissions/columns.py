@@ -47,7 +47,8 @@ class Columns(Emission):
 
     def categorical(self, names: list[Any]) -> list[Any]:
         """Those of the parts that have some."""
-        pairs = [(emission, own.tolist()) for emission, own in self._pairs()]
+        # What is no emission is refused when all columns are known.
+        pairs = [(each, own.tolist()) for each, own in self._pairs() if isinstance(each, Emission)]
         named = [
             (emission, [names[c] if isinstance(c, int) and c < len(names) else c for c in own])
             for emission, own in pairs

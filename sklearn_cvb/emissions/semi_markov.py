@@ -18,6 +18,7 @@ from sklearn_cvb.emissions.emission import (
     Family,
     Observations,
     Scores,
+    Tails,
     table_of,
 )
 from sklearn_cvb.emissions.poisson import Poisson
@@ -141,6 +142,9 @@ class SemiMarkovFamily(MixedFamily):
         table: np.ndarray,
     ) -> np.ndarray:
         return self.family.means_ahead(point[0], proba, moves, table)
+
+    def tails(self, point: tuple[Any, Any], observations: Any) -> Tails:
+        return self.family.tails(point[0], observations)
 
     def moments(self, point: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
         return self.family.moments(point[0])

@@ -142,7 +142,8 @@ class Emissions(Parameters):
         What each part of `Columns` leaves, by the names above; of categories
         `category_probabilities_`, an array of shape (n_components, n_categories) for each column.
     categories_ : dict of ndarray
-        Of columns of text, by name: the label of each category. Only where frames have some.
+        Of columns of text, by name or number: the label of each category. Only where there are
+        some.
     durations_ : ndarray of shape (n_components, longest)
         Probabilities that a visit lasts for 1 to `longest` steps, where durations have laws (see
         `Durations`), at the parameters that the others of these attributes show.

@@ -132,7 +132,8 @@ def _contexts_of(model: Any, given: list[np.ndarray]) -> list[np.ndarray]:
     names = list(getattr(model, "feature_names_in_", ()))
     if isinstance(column, str):
         column = names.index(column)
-    labels = model.categories_.get(names[column]) if hasattr(model, "categories_") else None
+    name = names[column] if names else column
+    labels = model.categories_.get(name) if hasattr(model, "categories_") else None
     found = []
     for sequence in given:
         own = sequence[:, column].copy()

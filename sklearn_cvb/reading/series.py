@@ -7,6 +7,7 @@ Columns of text are categories, where the emission takes some: they are read as 
 
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ _FORM = f"pass a list of {_ARRAYS}"
 _NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
 
 
-# The labels of columns of text by the column's name; a label's code is its place.
+# The labels of columns of text by the column's name, or its number in arrays; a label's code is its
+# place.
 Categories = Mapping[Any, list[Any]]
 
 
@@ -54,9 +56,12 @@ class Series(NamedTuple):
 def read_series(
     X: Any,
     checked: Callable[[Any], np.ndarray],
-    categories_in: Callable[[list[Any]], Categories] = lambda samples: {},
+    categories: Categories | Callable[[list[Any]], Categories] = MappingProxyType({}),
 ) -> Series:
-    """Read sequences of numbers; `checked` validates a 2-D array."""
+    """Read sequences of numbers; `checked` validates a 2-D array.
+
+    Categories are known, or are to be found in the samples.
+    """
     if len(getattr(X, "shape", ())) == 3:
         # Sequences, steps, columns; steps without any value at the end are padding.
         cube = _numbers(np.asarray(X), "X")
@@ -66,16 +71,17 @@ def read_series(
             )
         lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
         return _series(cube[inside], lengths, width=cube.shape[1])
-    if is_table(X):
+    if is_table(X) and not _are_words(X, categories):
         return _read_rows(X, checked)
     if isinstance(X, str | bytes):
         raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
     samples = samples_of(X, _ARRAYS)
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
-    names = _common_names(samples)
-    categories = {} if names is None else categories_in(samples)
-    arrays = [_steps_of(sample, i, categories) for i, sample in enumerate(samples)]
+    for i, sample in enumerate(samples):
+        _refuse_single(sample, f"X[{i}]")
+    names, found = _common_names(samples), _found(categories, samples)
+    arrays = [_steps_of(sample, f"X[{i}]", found) for i, sample in enumerate(samples)]
     lengths = np.array([len(array) for array in arrays])
     if not lengths.all():
         raise ValueError(f"sequence {int(lengths.argmin())} is empty: leave empty sequences out")
@@ -85,7 +91,7 @@ def read_series(
         odd = next(i for i, array in enumerate(arrays) if array.shape[1] != first)
         raise ValueError(f"X[{odd}] has {arrays[odd].shape[1]} columns, but X[0] has {first}")
     series = _series(np.concatenate(arrays), lengths)
-    return series._replace(names=names, categories=categories)
+    return series._replace(names=names, categories=found)
 
 
 def attributes_of_columns(n_columns: int, names: list[Any] | None) -> dict[str, Any]:
@@ -139,6 +145,27 @@ def cautions_of_rows(X: Any) -> list[str]:
     ]
 
 
+def _found(categories: Any, samples: list[Any]) -> Categories:
+    """The categories of samples, which arrays of numbers have none of."""
+    if not callable(categories):
+        known: Categories = categories
+        return known
+    each = (hasattr(own, "columns") or _holds_text(own, f"X[{i}]") for i, own in enumerate(samples))
+    return categories(samples) if any(each) else {}
+
+
+def _are_words(X: Any, categories: Any) -> bool:
+    """Whether rows of a table are sequences of one column, of categories."""
+    is_text = isinstance(X, np.ndarray) and _holds_text(X, "X")
+    return is_text and bool(_found(categories, list(X)))
+
+
+def _holds_text(values: Any, name: str) -> bool:
+    """Whether text is among the values of an array, or of lists."""
+    array = _as_array(values, name)
+    return array.dtype.kind in "OU" and any(isinstance(own, str) for own in array.ravel().tolist())
+
+
 def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
     """A 2-D array; missing values at a row's end are padding."""
     shape = getattr(X, "shape", ())
@@ -185,9 +212,19 @@ def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) 
         )
 
 
-def _with_codes(values: np.ndarray, name: str, columns: list[Any], of: Categories) -> np.ndarray:
+def as_objects(sample: Any, name: str) -> tuple[np.ndarray, list[Any]]:
+    """A copy of the values of a sequence (length, n_columns), and the columns' names or numbers."""
+    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    array = _as_array(values, name)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
+    table = np.array(values, dtype=object).reshape(len(array), -1)
+    return table, list(getattr(sample, "columns", range(table.shape[1])))
+
+
+def _with_codes(sample: Any, name: str, of: Categories) -> np.ndarray:
     """Values with codes in the place of labels; what is missing stays so."""
-    table = np.array(values, dtype=object)
+    table, columns = as_objects(sample, name)
     # Whoever asks for columns that are not there is told when all are known.
     for column, labels in of.items():
         if column not in columns:
@@ -206,9 +243,8 @@ def _with_codes(values: np.ndarray, name: str, columns: list[Any], of: Categorie
     return table
 
 
-def _steps_of(sample: Any, index: int, categories: Categories) -> np.ndarray:
-    """One sequence as an array of shape (length, n_columns)."""
-    name = f"X[{index}]"
+def _refuse_single(sample: Any, name: str) -> None:
+    """Raise where a sample is a single value, or a pair of a name and a sequence."""
     if isinstance(sample, str | bytes) or np.isscalar(sample) or sample is None:
         raise TypeError(
             f"{name} is {short_repr(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"
@@ -218,16 +254,28 @@ def _steps_of(sample: Any, index: int, categories: Categories) -> np.ndarray:
             f"{name} is a pair of a name and a frame or column, as groupby gives: pass "
             "[group for _, group in X]"
         )
+
+
+def _steps_of(sample: Any, name: str, categories: Categories) -> np.ndarray:
+    """One sequence as an array of shape (length, n_columns)."""
     columns = list(sample.columns) if hasattr(sample, "columns") else None
     values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
-    if categories and columns:
-        values = _with_codes(values, name, columns, categories)
+    if categories:
+        values = _with_codes(sample, name, categories)
     array = _numbers(values, name, columns)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or (len(array) and not array.shape[1]):
         raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
     return array
+
+
+def _as_array(values: Any, name: str) -> np.ndarray:
+    """Values as an array, which rows of different lengths are none."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} has rows of different lengths: {_FORM}") from None
 
 
 def _numbers(values: Any, name: str, columns: list[Any] | None = None) -> np.ndarray:
@@ -237,10 +285,7 @@ def _numbers(values: Any, name: str, columns: list[Any] | None = None) -> np.nda
     """
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise ValueError(f"{name} has rows of different lengths: {_FORM}") from None
+    array = _as_array(values, name)
     if array.dtype.kind == "c":
         raise ValueError(
             f"Complex data not supported: {name} holds complex numbers; give their real and "

@@ -16,9 +16,11 @@ from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells, Topology, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers import visits
 from sklearn_cvb.chain.numbers.e_step import (
+    Chain,
     NumberWeights,
     NumericProblem,
     Scored,
+    Stretches,
     chain_of,
     filtered,
     given_logs,
@@ -154,14 +156,12 @@ class ReadNumbers(Read):
         Steps of a sequence that no path explains get the shares of their emissions.
         """
         n_states, starts = self.cells.n_emitting, self.corpus.starts
-        scored, chain = self._scored(), chain_of(self.weights, n_states)
-        stretches = stretches_for(self.contexts, starts)
         if kernel is decoding.smoothed:
-            posterior, _, log_z, _ = infer(chain, scored, starts, stretches, exact=True)
+            chain, stretches = self._chain()
+            found = infer(chain, self._scored(), starts, stretches, exact=True)
+            posterior, log_z = found.posterior, found.log_z
         else:
-            # What came up to each step does not tell that the sequence ends.
-            online = chain._replace(end=None)
-            posterior, log_z, _ = filtered(online, scored, starts, stretches, every_step=True)
+            posterior, log_z = self._filtered()
         lost = np.repeat(np.isneginf(log_z), np.diff(starts))
         if lost.any():
             # A step whose densities float64 has lost under all states tells them not apart.
@@ -170,6 +170,18 @@ class ReadNumbers(Read):
             shares = np.exp(of_steps - of_steps.max(axis=1, keepdims=True))
             posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
         return posterior.ravel(), log_z
+
+    def _chain(self) -> tuple[Chain, Stretches]:
+        """The chain's tables, and which of them leads to each step."""
+        stretches = stretches_for(self.contexts, self.corpus.starts)
+        return chain_of(self.weights, self.cells.n_emitting), stretches
+
+    def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
+        """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
+        chain, stretches = self._chain()
+        # What came up to each step does not tell that the sequence ends.
+        online, starts = chain._replace(end=None), self.corpus.starts
+        return filtered(online, self._scored(), starts, stretches, every_step=True)[:2]
 
     def _scored(self) -> Scored:
         """Log weights of all steps."""
@@ -226,14 +238,18 @@ class ReadVisits(ReadNumbers):
 
     def _to_visits(self) -> tuple[visits.Tables, np.ndarray, np.ndarray]:
         """Tables of visits, log weights of all steps, and where sequences begin."""
-        chain = chain_of(self.weights, self.cells.n_emitting)
-        return *given_to_visits(chain, self._scored()), self.corpus.starts
+        return *given_to_visits(self._chain()[0], self._scored()), self.corpus.starts
 
-    def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
-        """Posterior of every (step, state) entry, and log weight of every sequence."""
-        is_online = kernel is not decoding.smoothed
-        refuse_durations(is_online, "what is known as a sequence unfolds: use predict_proba")
-        return super().entries()
+    def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
+        """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
+        tables, logs, starts = self._to_visits()
+        before, log_z = visits.given_past(tables, logs, starts)
+        return visits.shares_of(before + logs), log_z
+
+    def states_without(self, all_others: bool) -> np.ndarray:
+        """Chances of the state of each step (see `pointwise.states_without`)."""
+        given = visits.given_others if all_others else visits.given_past
+        return visits.shares_of(given(*self._to_visits())[0])
 
     def at_the_end(self) -> tuple[np.ndarray, visits.Tables]:
         """Last states and how long their visits go on (see `visits.at_the_end`); all tables."""
@@ -588,9 +604,12 @@ def _labelled(fitted: Fitted, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
     if not fitted.categories:
         return values
-    shown, names = values.astype(object), list(fitted.names or ())
-    if fitted.context_column is not None:
-        names.insert(fitted.context_column, None)
+    shown = values.astype(object)
+    names: list[Any] = list(range(values.shape[1]))
+    if fitted.names is not None:
+        names = list(fitted.names)
+        if fitted.context_column is not None:
+            names.insert(fitted.context_column, None)
     for name, labels in fitted.categories.items():
         column = names.index(name if name in names else None)
         shown[:, column] = as_array(labels)[values[:, column].astype(int)]
@@ -652,7 +671,7 @@ def _series(hmm: Any, learned: Learned, X: Any) -> Series:
         hmm._on_disk(X)
         X = series = X.series()
     if series is None:
-        series = read_series(X, checked, lambda samples: numeric.categories)
+        series = read_series(X, checked, numeric.categories)
     n_columns, column = series.table.shape[1], numeric.context_column
     n_fitted = numeric.family.n_columns + (column is not None)
     if n_columns != n_fitted:

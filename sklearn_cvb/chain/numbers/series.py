@@ -19,6 +19,7 @@ from sklearn_cvb.reading.series import (
     Categories,
     OpenLabels,
     Series,
+    as_objects,
     attributes_of_columns,
     cautions_of_columns,
     cautions_of_shape,
@@ -52,7 +53,7 @@ def series_to_fit(
     else:
         kind = OpenLabels if setting_of(estimator, "transitions").prior == "pooled" else list
         series = read_series(
-            X, checked, lambda frames: _categories(frames, emission, contexts, kind)
+            X, checked, lambda samples: _categories(samples, emission, contexts, kind)
         )
     if series.categories:
         attributes["categories_"] = {
@@ -189,20 +190,22 @@ class StoredObservations:
 
 
 def _categories(
-    frames: list[Any], emission: Emission, contexts: Any, kind: Callable[[Any], list[Any]]
+    samples: list[Any], emission: Emission, contexts: Any, kind: Callable[[Any], list[Any]]
 ) -> Categories:
     """The sorted labels of all columns that are text and may be categories, or are contexts.
 
     Those of contexts are lists of this kind.
     """
-    names, found = list(frames[0].columns), {}
+    names, found = as_objects(samples[0], "X[0]")[1], {}
     column = names[contexts] if isinstance(contexts, int) and contexts < len(names) else contexts
     emitted = emission.categorical([name for name in names if name != column])
-    for name in [*emitted, *(name for name in names if name == column)]:
-        values = [value for frame in frames for value in frame[name].to_numpy().tolist()]
-        labels = {value for value in values if not is_missing(value)}
-        if any(isinstance(label, str) for label in labels):
-            found[name] = sorted_types(labels)
+    asked = [*emitted, *(name for name in names if name == column)]
+    tables = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples) if asked]
+    for name in asked:
+        own = [table[:, columns.index(name)] for table, columns in tables if name in columns]
+        values = [value for each in own for value in each.tolist()]
+        if any(isinstance(value, str) for value in values):
+            found[name] = sorted_types({value for value in values if not is_missing(value)})
             if name == column:
                 found[name] = kind(found[name])
     return found

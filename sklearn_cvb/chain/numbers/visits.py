@@ -5,6 +5,7 @@ may go on beyond its end. All functions are of arrays: log weights (n_steps, K) 
 observed, and where sequences begin.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -177,6 +178,54 @@ def _log_entered(
         steps = slice(starts[i], starts[i + 1])
         entered[steps], _, log_z[i] = _forward_in_logs(tables, log_weights[steps], table[steps])
     return entered, log_z
+
+
+def given_past(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """log p(x_1..t-1, z_t), up to what the states of a step have in common; log Z."""
+    entered, log_z = _log_entered(tables, log_weights, starts)
+    lasting = tables.log_lasting[0].T
+    found, emitted = entered + lasting[0], np.zeros_like(entered)
+    steps = np.arange(len(entered)) - np.repeat(starts[:-1], np.diff(starts))
+    # Visits that began so many steps ago.
+    for age in range(1, min(len(lasting), int(np.diff(starts).max()))):
+        later = np.flatnonzero(steps >= age)
+        emitted[later] += log_weights[later - age]
+        goes_on = entered[later - age] + emitted[later] + lasting[age]
+        found[later] = np.logaddexp(found[later], goes_on)
+    return found, log_z
+
+
+def given_others(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """log p(x but for x_t, z_t), up to what the states of a step have in common; log Z."""
+    entered, log_z = _log_entered(tables, log_weights, starts)
+    _, moves, lasts, _ = _log_tables(tables)
+    found = np.empty_like(entered)
+    for begin, end in pairwise(starts.tolist()):
+        logs = log_weights[begin:end, :]
+        # log p(x_1..t-1, z_t, steps that its visit goes on), (n_steps, L, K).
+        before = entered[begin:end, None] + lasts
+        for t in range(1, len(logs)):
+            goes_on = before[t - 1, 1:] + logs[t - 1]
+            before[t, :-1] = np.logaddexp(before[t, :-1], goes_on)
+        # log p(x_t+1..T | z_t, steps that its visit goes on), (L, K).
+        behind = np.zeros_like(lasts)
+        for t in range(len(logs) - 1, -1, -1):
+            found[begin + t] = np.logaddexp.reduce(before[t] + behind, axis=0)
+            here = behind + logs[t]
+            into = np.logaddexp.reduce(lasts + here, axis=0)
+            behind = np.vstack([np.logaddexp.reduce(moves + into, axis=1), here[:-1]])
+    return found, log_z
+
+
+def shares_of(logs: np.ndarray) -> np.ndarray:
+    """Rows of numbers that sum to 1, given their logs up to a constant; NaN where all are 0."""
+    with np.errstate(invalid="ignore"):
+        shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
+        return shares / shares.sum(axis=-1, keepdims=True)
 
 
 def at_the_end(

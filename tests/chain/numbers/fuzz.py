@@ -301,16 +301,13 @@ def _unread(model, series):
     lengths = [len(x) for x in series]
     explained = np.setdiff1d(np.arange(len(series)), model.unexplained_)
     has_contexts = model.transitions.contexts is not None
-    has_durations = model.transitions.durations is not None
-    emitted, found = [x[:, :-1] if has_contexts else x for x in series], [model.predict_proba]
-    if not has_durations:
-        residuals = model.pseudo_residuals(series, "past", random_state=0)
-        if [table.shape for table in residuals] != [x.shape for x in emitted]:
-            yield "pseudo-residuals are of another shape"
-        found.append(model.filter_proba)
+    emitted = [x[:, :-1] if has_contexts else x for x in series]
+    residuals = model.pseudo_residuals(series, "past", random_state=0)
+    if [table.shape for table in residuals] != [x.shape for x in emitted]:
+        yield "pseudo-residuals are of another shape"
     if not np.isfinite(model.score_samples(series)[explained]).all():
         yield "score_samples is not finite"
-    for table in (method(series) for method in found):
+    for table in (model.predict_proba(series), model.filter_proba(series)):
         for i in explained:
             if not np.allclose(np.sum(table[i], axis=1), 1.0):
                 yield f"posteriors of {i} do not sum to 1"
@@ -327,7 +324,7 @@ def _unread(model, series):
             yield "samples are not finite"
     if isinstance(model.emission, AutoRegressive):
         order = model.emission.order
-    if has_contexts or has_durations:
+    if has_contexts:
         return
     try:
         ahead = model.predict_next(kept, 2, n_draws=5, random_state=0, inputs=inputs)

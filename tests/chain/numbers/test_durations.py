@@ -20,7 +20,7 @@ from sklearn_cvb import (
     write_numbers,
 )
 from sklearn_cvb.chain.numbers import leave_out, visits
-from sklearn_cvb.chain.numbers.e_step import Chain, given_logs, infer, one_table
+from sklearn_cvb.chain.numbers.e_step import Chain, filtered, given_logs, infer, one_table
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Poisson
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.metrics import relabel
@@ -85,9 +85,14 @@ def test_sums_over_all_visits(n, longest, scale):
     starts = np.array([0, 5, 8, 9]) if n < 9 else np.array([0, 3, 4])
     tables, table = random_tables(rng, n, longest, 3), rng.integers(0, 3, starts[-1])
     logs = scale * rng.normal(size=(starts[-1], n))
+    logs[1, 0] = -np.inf
     found = visits.inferred(tables, logs, starts, table)
     one = visits.Tables(*(part[:1] for part in tables))
     best, log_p = visits.best(one, logs, starts)
+    before, others = (
+        visits.shares_of(given(one, logs, starts)[0])
+        for given in (visits.given_past, visits.given_others)
+    )
     pairs, lasting = np.zeros_like(tables.transition), np.zeros_like(tables.log_durations)
     with np.errstate(divide="ignore"):
         start, moves = np.log(tables.start), np.log(tables.transition)
@@ -105,6 +110,13 @@ def test_sums_over_all_visits(n, longest, scale):
         paths = infer_visits(start[0], moves[first[1:]], tables.log_durations[first], logs[own])[3]
         assert log_p[i] == pytest.approx(max(paths.values()), rel=1e-12)
         assert paths[tuple(best[own])] == pytest.approx(log_p[i], rel=1e-12)
+        for t in range(len(first)):
+            rest = logs[own].copy()
+            rest[t] = 0.0
+            for found_here, last in ((before, t + 1), (others, len(first))):
+                steps = moves[first[1:last]], tables.log_durations[first[:last]], rest[:last]
+                exact = infer_visits(start[0], *steps)[1][t]
+                np.testing.assert_allclose(found_here[own][t], exact, atol=1e-12)
     np.testing.assert_allclose(found.pairs, pairs, atol=1e-12)
     np.testing.assert_allclose(found.durations, lasting, atol=1e-12)
 
@@ -146,6 +158,11 @@ def test_geometric_durations_are_a_plain_chain(scale):
     np.testing.assert_allclose(found.posterior, exact.posterior, atol=1e-10)
     own, every_pair = ~np.eye(3, dtype=bool), exact.pairs[0]
     np.testing.assert_allclose(found.pairs[0][own], every_pair[own], rtol=1e-9)
+    weights = visits.given_past(tables, logs, starts)[0] + logs
+    online = filtered(
+        Chain(tables.start, plain[None], None), given_logs(logs), starts, every_step=True
+    )
+    np.testing.assert_allclose(visits.shares_of(weights), online.message, atol=1e-10)
     # A visit that goes on is left as often as it has one step more.
     begun = found.durations[0].sum(axis=1)
     np.testing.assert_allclose(begun, exact.posterior.sum(axis=0) - np.diag(every_pair), rtol=1e-9)
@@ -244,7 +261,7 @@ REFUSED = {
     "sticky": (lasting(sticky=1.0), "sticky"),
     "hdp": (lasting(prior="hdp"), "prior='hdp'"),
     "contexts": (lasting(contexts=1), "contexts"),
-    "symbols": ({"emission": "categorical"}, "Categorical"),
+    "symbols": ({"emission": "categorical"}, r"VBHMM\(2, emission=Categorical\(\), transitions"),
     "alpha": ({"alpha": np.ones((2, 2))}, "array as alpha"),
     "transmat": ({"init": HMMParameters(transmat=np.full((2, 2), 0.5))}, "transmat in init"),
     "fixed": ({"fixed": {"transitions": True}}, "fixed transitions"),
@@ -269,13 +286,9 @@ def test_methods_that_know_no_visits_say_what_to_do(tmp_path):
     draws = posterior.credible_intervals(n_draws=3, random_state=0).draws
     assert np.isfinite(posterior.score_samples(X, draws=draws)).all()
     calls = {
-        "unfolds": lambda: model.filter_proba(X),
-        "start_filter": model.start_filter,
         "pickle": model.to_json,
-        "pseudo_residuals": lambda: model.pseudo_residuals(X),
         "fit in memory": lambda: model.fit(write_numbers(X, tmp_path / "store")),
         "fit all": lambda: model.partial_fit(X),
-        "take per='sequence'": lambda: posterior.log_likelihoods(X, draws, per="step"),
         "mean field": lambda: fitted(VBHMM, X, max_iter=2).credible_intervals(X),
         "HMMMixture": lambda: HMMMixture(model, n_components=2).fit(X),
         "from_parameters": lambda: EMHMM.from_parameters(
@@ -285,7 +298,7 @@ def test_methods_that_know_no_visits_say_what_to_do(tmp_path):
             emission="poisson",
             **lasting(),
         ),
-        "symbols": lambda: EMHMMTagger({"a": ["X"]}, **lasting()).fit([["a"]]),
+        "taggers": lambda: EMHMMTagger({"a": ["X"]}, **lasting()).fit([["a"]]),
     }
     for told, call in calls.items():
         with pytest.raises(ValueError, match=told):
@@ -320,6 +333,46 @@ def test_forecasts_go_on_with_visits(kind):
     beyond = stats.norm.cdf(0.5 * np.diff(model.means_[order, 0]) / spread)
     expected = exact[..., order] @ np.array([1.0 - beyond[0], beyond[1]])
     np.testing.assert_allclose(is_high.mean(axis=1), expected, atol=0.035)
+
+
+def test_residuals_are_of_steps_given_others_and_given_the_past():
+    """The chances of a state are those of a step that is not seen."""
+    X = visits_of(4, 30)
+    X[0][[0, 7, 8]] = np.nan
+    model = fitted(EMHMM, X, max_iter=10)
+    X[1][9] = 1e4
+    normal = stats.norm(model.means_.ravel(), np.sqrt(model.covariances_.ravel()))
+    for given in ("others", "past"):
+        for x, found in zip(X[:2], model.pseudo_residuals(X[:2], given), strict=True):
+            unseen = [np.where(np.arange(len(x)) == t, np.nan, x) for t in range(len(x))]
+            if given == "past":
+                unseen = [own[: t + 1] for t, own in enumerate(unseen)]
+            chances = np.array([p[t] for t, p in enumerate(model.predict_proba(unseen))])
+            expected = (chances * normal.cdf(x[:, None])).sum(axis=1)
+            np.testing.assert_allclose(stats.norm.cdf(found[:, 0]), expected, atol=1e-10)
+
+
+def test_a_filter_knows_how_long_a_visit_has_lasted():
+    """Steps of an impossible length, too: visits of four steps at most."""
+    X = [np.repeat([0.0, 9.0, 0.0], [3, 4, 2]), np.zeros(6)]
+    X[0][[1, 5]] = np.nan
+    model = fitted(VBHMM, visits_of(4, 30), "poisson", longest=4, max_iter=9)
+    for x, whole in zip(X, model.filter_proba(X), strict=True):
+        following = model.start_filter()
+        proba = [following.update(value) for value in x]
+        np.testing.assert_allclose(proba, whole, atol=1e-12)
+        expected = model.lower_bound_samples([x])[0]
+        assert following.total_log_likelihood == pytest.approx(expected, abs=1e-9)
+        assert following.state == whole[-1].argmax()
+
+
+def test_a_step_is_worth_what_its_series_is_with_it_and_without():
+    X = visits_of(2, 15)
+    model = fitted(GibbsHMM, X, max_iter=40)
+    draws = model.credible_intervals(n_draws=2, random_state=0).draws
+    whole, steps = (model.log_likelihoods(X[:1], draws, per=per) for per in ("sequence", "step"))
+    unseen = [np.where(np.arange(15) == t, np.nan, X[0]) for t in range(15)]
+    np.testing.assert_allclose(steps, whole - model.log_likelihoods(unseen, draws), rtol=1e-9)
 
 
 def test_forecasts_know_how_long_a_visit_has_lasted():
