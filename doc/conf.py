@@ -69,7 +69,8 @@ html_theme_options["logo"]["image_dark"] = html_theme_options["logo"]["image_lig
 # The front page has guides in place of a list of sections; others stand alone.
 ALONE = ["index", "search", "genindex", "install", "which_class", "performance", "glossary"]
 ALONE += ["contributors", "architecture", "why_it_is_fast", "maintainers", "changes", "stability"]
-html_sidebars = {page: [] for page in ALONE}
+# Tutorials give their code the room of a hundred letters.
+html_sidebars = {page: [] for page in [*ALONE, "auto_tutorials/plot_*"]}
 
 # Code is copied without prompts and without what it prints.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
