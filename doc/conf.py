@@ -44,11 +44,10 @@ exclude_patterns = ["_build", "tables", "published/tables"]
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn_cvb"
 html_show_sourcelink = False
-# A browser refuses to read other pages of a folder, from which the results would be summarised.
-html_show_search_summary = False
 html_static_path = ["_static"]
 html_extra_path = ["_extra"]
 html_css_files = ["tables.css"]
+html_js_files = ["search_summary.js"]
 html_context = {"default_mode": "auto"}
 html_favicon = "_static/favicon.svg"
 html_theme_options = {
@@ -70,7 +69,8 @@ html_theme_options["logo"]["image_dark"] = html_theme_options["logo"]["image_lig
 # The front page has guides in place of a list of sections; others stand alone.
 ALONE = ["index", "search", "genindex", "install", "which_class", "performance", "glossary"]
 ALONE += ["contributors", "architecture", "why_it_is_fast", "maintainers", "changes", "stability"]
-html_sidebars = {page: [] for page in ALONE}
+# Tutorials give their code the room of a hundred letters.
+html_sidebars = {page: [] for page in [*ALONE, "auto_tutorials/plot_*"]}
 
 # Code is copied without prompts and without what it prints.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -94,6 +94,9 @@ intersphinx_mapping = {
     name: (url, str(HERE / "_inventories" / f"{name}.inv")) for name, url in _ELSEWHERE.items()
 }
 
+# `name` is a link where the package has it.
+default_role = "autolink"
+
 # API pages list what the modules' __all__ list.
 # Types in signatures that users neither make nor name.
 nitpick_ignore_regex = [
@@ -101,6 +104,9 @@ nitpick_ignore_regex = [
     ("py:class", r"sklearn_cvb\.(reading\.(corpus|moments|series)|store\.(files|on_disk))\.\w+"),
     ("py:class", r"sklearn_cvb\.store\.number_store\.Survey"),
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
+    # `name` of a parameter, which has no page.
+    ("py:obj", r"[a-z_]+"),
+    ("py:obj", r"copy\.copy|sklearn_cvb\.chain\.lattice\.Cells"),
     # It has its page under another name.
     ("py:obj", r"sklearn_cvb\.emissions\.Symbols"),
     # What a field may be, beside its type.

@@ -59,6 +59,7 @@ def test_bayes_rule_by_hand():
     logs = np.stack([one.score_samples(X) for one in own], axis=1) + np.log([0.4, 0.6])
     np.testing.assert_allclose(model.predict_proba(X), softmax(logs, axis=1), atol=1e-12)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    np.testing.assert_allclose(model.decision_function(X), logs[:, 1] - logs[:, 0], atol=1e-9)
     assert (model.predict(X) == model.classes_[logs.argmax(axis=1)]).all()
     assert model.score(X, y) == np.mean(model.predict(X) == y) > 0.9
 
@@ -84,6 +85,12 @@ def test_symbols_of_all_classes_are_known_to_each():
         WORDS, KINDS
     )
     assert len(own.estimators_[0].vocabulary_) == 4
+
+
+def test_odds_of_three_classes():
+    model = HMMClassifier(VBHMM(2, random_state=0)).fit(WORDS, [*KINDS[:4], "new", "new"])
+    proba = model.predict_proba(WORDS)
+    np.testing.assert_allclose(model.decision_function(WORDS), np.log(proba / (1 - proba)))
 
 
 def test_what_nothing_explains_gets_the_prior():
@@ -164,6 +171,7 @@ def test_one_sequence_a_class_and_one_class():
     [
         (X, y[:-1], ValueError, "inconsistent numbers of samples: [30, 29]"),
         (X, None, ValueError, "give one label for each sequence"),
+        (X, [["a"] * len(x) for x in X], ValueError, "labels of its steps"),
         ([], [], ValueError, "Found array with 0 sample(s)"),
         (X, np.linspace(0.1, 1, 30), ValueError, "Unknown label type: continuous"),
         ([[1.0, 2.0], [np.inf]], ["a", "b"], ValueError, "column 0; NaN stands for a missing"),

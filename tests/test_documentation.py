@@ -68,16 +68,36 @@ def test_pages_of_the_guide_are_short():
     sizes = {page: len((FOLDER / f"{page}.rst").read_text("utf-8").split()) for page in GUIDE}
     assert len(sizes) > 20
     assert {page: size for page, size in sizes.items() if size > 1500} == {}
-    assert sum(sizes.values()) <= 22_500
+    assert sum(sizes.values()) <= 20_000
 
 
-@pytest.mark.parametrize("page", GUIDE)
-def test_no_figures_are_typed_into_tables(page):
-    """``.. measured::`` shows what a benchmark wrote, so that no page says something else."""
-    text = (FOLDER / f"{page}.rst").read_text(encoding="utf-8")
+def prose(path):
+    """A page without its code, a script's comments, or a README without what a command wrote."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        return "\n".join(line[2:] for line in text.splitlines() if line.startswith("# "))
+    text = re.sub(r"<!-- Figures from(?:.|\n)*?<!-- Figures end", "", text)
+    text = re.sub(r"^ *>>> .*\n(?:.*\S.*\n)*", "", text, flags=re.M)
+    return re.sub(r"``[^`]*``|:math:`[^`]*`|^ +:title: .*$", "", text, flags=re.M)
+
+
+WRITTEN = [FOLDER.parent / "README.md", *sorted((FOLDER / "tutorials").glob("*.py"))]
+WRITTEN += [page for page in PAGES if "published" not in page.parts]
+# Accuracy and speed: 93.6 %, 94 % of the words, 3 points, 2.5 seconds, 3 times as fast.
+FIGURE = (
+    r"\d+\.\d+\s%|\d\s%\s(?:right|of\s(?:the\s|all\s)?(?:words|tokens|tags|heads|states|steps|cases))"
+    r"|\d\s(?:points?\sof|(?:micro|milli)?seconds|minutes|times\sas\s(?:fast|accurate))\b"
+)
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: str(path.relative_to(FOLDER.parent)))
+def test_no_figures_are_typed_in(path):
+    """``measured``, table or role, shows what a benchmark wrote, so that no page says otherwise."""
+    text = path.read_text(encoding="utf-8")
     rows = re.findall(r"^(?![ >])\S.*?  +\S*\d?\.\d.*?  +\S*\d?\.\d.*$", text, re.M)
     cells = re.findall(r"^ +(?:\* )?- -?\d[\d.,]*$", text, re.M)
-    assert rows + cells == []
+    tables = rows + cells if path.suffix == ".rst" else []
+    assert tables + re.findall(FIGURE, prose(path)) == []
 
 
 @pytest.mark.parametrize(
@@ -129,7 +149,9 @@ def test_files_and_commands_of_the_guide_for_contributors_exist():
 WITH_EXAMPLES = [page for page in PAGES if ">>>" in page.read_text(encoding="utf-8")]
 
 
-@pytest.mark.filterwarnings("ignore:sentence 0 holds more than half of all tokens")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:y is ignored")
+@pytest.mark.filterwarnings("error::UserWarning")
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: str(page.relative_to(FOLDER)))
 def test_examples_of_a_page_run(page):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

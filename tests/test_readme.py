@@ -1,6 +1,5 @@
 """The README's commands and its example: as written, they work."""
 
-import csv
 import json
 import re
 from itertools import pairwise
@@ -106,20 +105,3 @@ def test_figures_are_read_beside_those_of_the_paper():
     assert list(found["rows"]) == ["EM", "Gibbs"]
     assert list(found["rows"]["EM"].values()) == ["89.0 (0.23)", "0.14", "95.9", "43.4", "inf"]
     assert found["rows"]["Gibbs"]["perplexity"] == "1,234.5"
-
-
-def test_figures_of_slips_are_those_of_the_documentation():
-    text = README.read_text(encoding="utf-8")
-    path = README.parent / "doc" / "published" / "tables" / "noise_brown.csv"
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    (row,) = (
-        row
-        for row in rows
-        if row["slips per 100 types"] == "0" and row["algorithm"] == "CVB sequence"
-    )
-    columns = ("plain", "weights", "pruned", "30 labelled")
-    plain, weights, pruned, labelled = (round(float(row[name].split()[0])) for name in columns)
-    said = re.search(r"the Brown corpus CVB tags .*? when the dictionary", text)[0]
-    percentages = [int(number) for number in re.findall(r"(\d+) % (?!of a word)", said)]
-    assert percentages == [plain, pruned, labelled, weights]

@@ -77,6 +77,7 @@ def test_rows_and_columns_of_measured_tables_are_chosen():
     assert chosen(table, where="n = 2") == [table[0], table[3]]
     found = chosen(table, where="n = 1", rows="both = a, b; a", columns="; 10 = at 10, %")
     assert found == [["", "10"], ["both", "6.0"], ["a", "5.0"]]
+    assert chosen(table, rows="a, b", columns="; n")[1][1] == "1"
     with pytest.raises(KeyError, match="c"):
         chosen(table, rows="c")
 

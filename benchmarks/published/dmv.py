@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.published import dmv_knowledge
 from benchmarks.published.dmv_models import BASELINES, CHANGES, MODELS, QUICK_MODELS, Model
 from benchmarks.published.dmv_treebanks import CLASSES, N_FOLDS, TREEBANKS, arc_weights, english
+from benchmarks.published.pictures import draw_dots
 from benchmarks.published.tables import Table, spread
 from sklearn_cvb import EMDMV, GibbsDMV
 from sklearn_cvb.metrics import directed_accuracy, undirected_accuracy
@@ -243,35 +244,37 @@ def _line(title, cells):
     return [title, *(f"{100 * pooled(folds):.1f}" for folds in cells), f"{deviation:.1f}"]
 
 
-def draw(results, folder):
-    """Directed accuracy by model, a panel for each treebank; and by what is known."""
-    from matplotlib.figure import Figure
+# Rows of the picture.
+PICTURED = (
+    "head is the next word",
+    "EM",
+    "VB, alpha .1",
+    "CVB, alpha .1",
+    "Viterbi EM",
+    "Viterbi EM, then CVB",
+    "arc weights: EM",
+    "arc weights: CVB, alpha .1",
+    "learned from gold heads",
+)
 
+
+def draw(results, folder):
+    """Directed accuracy by model, a panel for each language; and by what is known."""
     dmv_knowledge.draw_ladder(results, folder)
-    names = [name for name in TREEBANKS if name in results]
-    if not names:
-        return
-    figure = Figure(
-        figsize=(4.2 + 1.9 * len(names), 1.6 + 0.24 * len(MODELS)), layout="constrained"
-    )
-    panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
-    keys = [key for key in MODELS if key in results[names[0]]["models"]]
-    rows = [MODELS[key].title for key in keys] + [title for title, _ in BASELINES.values()]
-    for panel, name in zip(panels, names, strict=True):
-        found = results[name]
-        longest = list(found["models"][keys[0]])[-1]
-        for limit, marker in zip(range(len(SCORED)), "osD", strict=True):
-            cells = [found["models"][key][longest]["directed"][limit] for key in keys]
-            cells += [found["baselines"][key]["directed"][limit] for key in BASELINES]
-            values = [100 * pooled(folds) for folds in cells]
-            label = f"sentences {_limits()[limit]}".replace("sentences all", "all sentences")
-            panel.plot(values, range(len(rows)), marker, markersize=5, label=label)
-        panel.axhline(len(keys) - 0.5, color="0.5", linewidth=0.8)
-        panel.set(title=TREEBANKS[name][0].replace(", ", "\n"), xlim=(0, 90))
-        panel.grid(alpha=0.3)
-    panels[0].set_yticks(range(len(rows)), labels=rows)
-    panels[0].invert_yaxis()
-    figure.supxlabel(f"directed accuracy (%), learned from sentences of up to {longest} tokens")
-    lines = panels[0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside upper right", ncols=3, frameon=False, title="scored on")
-    figure.savefig(folder / "dmv_accuracy.png", dpi=110)
+    found = {name: table for name, table in tables(results).items() if name.endswith("_directed")}
+    if found:
+        draw_tables(found, folder)
+
+
+def draw_tables(found, folder):
+    """Some models in all sentences, learned from the longest ones, from the tables."""
+    panels = {}
+    for name, table in found.items():
+        language, *tags = TREEBANKS[name.removesuffix("_directed")][0].split(", ")
+        cells = {row[0]: row[-2] for row in table.rows}
+        kept = [row for row in PICTURED if row in cells]
+        panel = panels.setdefault(language, Table([""], [[row] for row in kept]))
+        panel.header.append(*tags or ["tags"])
+        for line in panel.rows:
+            line.append(cells[line[0]])
+    draw_dots(panels, folder / "dmv_accuracy.png", "directed accuracy in all sentences (%)")

@@ -23,6 +23,7 @@ from estimators import make_estimator
 from problems import initial_posteriors, legal_states
 from restatement_second_order import sweeps
 
+from benchmarks.published.tables import Table, as_text, comma_separated
 from sklearn_cvb import Samples
 
 SECOND_ORDER = "CVB token, order 2"
@@ -154,15 +155,6 @@ def by_alpha(answers):
     return [*groups, ("all", answers)]
 
 
-def table(header, rows):
-    """A simple table as reStructuredText has them."""
-    rows = [[str(cell) for cell in row] for row in [header, *rows]]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    rule = "  ".join("=" * width for width in widths)
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    return "\n".join([rule, lines[0], rule, *lines[1:], rule])
-
-
 def error_table(answers):
     """Mean error of each method, and the share of problems where it is closer than VB."""
     rows = []
@@ -173,7 +165,8 @@ def error_table(answers):
             wins = np.mean(errors[name] < errors["VB"])
             cells.append(f"{errors[name].mean():.3f} ({wins:.0%})")
         rows.append([label, len(group), *cells])
-    return table(["alpha", "problems", *METHODS], rows)
+    title = "Mean L1 error; in brackets the share of problems where the method is closer than VB"
+    return Table(["alpha", "problems", *METHODS], rows, title)
 
 
 def confidence_table(answers):
@@ -189,7 +182,7 @@ def confidence_table(answers):
         ]
         for label, group in by_alpha(answers)
     ]
-    return table(["alpha", "exact", *METHODS], rows)
+    return Table(["alpha", "exact", *METHODS], rows, "Mean of the largest marginal of a token")
 
 
 def gibbs_table(answers):
@@ -197,7 +190,7 @@ def gibbs_table(answers):
     rows = [
         [name, f"{np.mean([a.error(name) for a in answers]):.3f}"] for name in [*METHODS, GIBBS]
     ]
-    return table(["method", f"mean error ({len(answers)} problems)"], rows)
+    return Table(["method", "mean error"], rows, f"Mean L1 error on {len(answers)} problems")
 
 
 def start_table(answers):
@@ -206,7 +199,7 @@ def start_table(answers):
         [start, *(f"{np.mean([a.error(name, start) for a in answers]):.3f}" for name in COLLAPSED)]
         for start in (COMMON, *OTHER_STARTS)
     ]
-    return table(["start", *COLLAPSED], rows)
+    return Table(["start", *COLLAPSED], rows, "Mean L1 error by start")
 
 
 def loss_table(losses):
@@ -226,7 +219,7 @@ def loss_table(losses):
         for answer, name in losses
     ]
     header = ["K", "lengths", "alpha", "beta", "sure", "update", "VB", "CVB", "8 starts", "exact"]
-    return table([*header, "kind"], rows)
+    return Table([*header, "kind"], rows, "Problems where VB is closer")
 
 
 def ranking(losses):
@@ -271,21 +264,21 @@ def draw_scatter(answers, path):
     figure.savefig(path, dpi=130)
 
 
-def report(answers, with_gibbs):
-    """The tables, as text; Gibbs runs on every fifth problem."""
+def tables_of(answers, with_gibbs):
+    """The tables by name; Gibbs runs on every fifth problem."""
     losses = losses_of(answers)
-    parts = {
-        "Mean error (share of problems closer than VB)": error_table(answers),
-        "Mean confidence": confidence_table(answers),
-        "Mean error by start": start_table(answers),
-        "Losses": loss_table(losses) + "\n\n" + ranking(losses),
+    found = {
+        "errors": error_table(answers),
+        "sure": confidence_table(answers),
+        "starts": start_table(answers),
+        "losses": loss_table(losses),
     }
     if with_gibbs:
         subset = answers[::5]
         for answer in subset:
             answer.runs[GIBBS, COMMON] = Run(sampled(answer.problem), np.nan)
-        parts["With Gibbs"] = gibbs_table(subset)
-    return "\n\n".join(f"{title}\n\n{text}" for title, text in parts.items())
+        found["gibbs"] = gibbs_table(subset)
+    return found
 
 
 def main(arguments=None):
@@ -293,17 +286,20 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.published.marginals", description=__doc__
     )
-    parser.add_argument("--output", type=Path, default=Path("."), help="folder (default: here)")
+    parser.add_argument("--doc", type=Path, required=True, help="gets tables and images: doc")
     parser.add_argument("--quick", action="store_true", help="36 problems, no Gibbs")
     options = parser.parse_args(arguments)
-    options.output.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         answers = [answer_of(problem) for problem in quality_problems(36 if options.quick else 216)]
-        text = report(answers, not options.quick)
-    print(text)
-    (options.output / "marginals_tables.txt").write_text(text + "\n", encoding="utf-8")
-    draw_scatter(answers, options.output / "marginals_scatter.png")
+        found = tables_of(answers, not options.quick)
+    print(as_text(found), ranking(losses_of(answers)), sep="\n")
+    for name in ("tables", "images"):
+        (options.doc / name).mkdir(parents=True, exist_ok=True)
+    for name, table in found.items():
+        path = options.doc / "tables" / f"marginals_{name}.csv"
+        path.write_text(comma_separated(table), encoding="utf-8")
+    draw_scatter(answers, options.doc / "images" / "marginals_scatter.png")
     return 0
 
 

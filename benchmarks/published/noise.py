@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from benchmarks.published.dmv_knowledge import TREEBANKS
+from benchmarks.published.pictures import draw_dots, number
 from benchmarks.published.slips import dictionary_for, labelled_for, noisy_text
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import whole
@@ -397,45 +398,25 @@ def _choice_table(results):
 
 
 def draw(results, folder):
-    """Accuracy by rate of slips, one panel for each algorithm and text."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    if "dictionaries" not in results:
-        return
-    found = results["dictionaries"]["rows"]
-    corpora = list(dict.fromkeys(row["corpus"] for row in found))
-    names = list(next(iter(found[0]["accuracies"].values())))
-    figure, axes = plt.subplots(
-        len(corpora),
-        len(names),
-        figsize=(2.6 * len(names) + 1.5, 2.6 * len(corpora) + 0.8),
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-        layout="constrained",
-    )
-    for line, corpus in zip(axes, corpora, strict=True):
-        rows = [row for row in found if row["corpus"] == corpus]
-        for axis, name in zip(line, names, strict=True):
-            _draw_panel(axis, rows, name)
-            axis.set_title(f"{ALGORITHMS[name].title}, {TITLES[corpus]}", fontsize=9)
-        line[0].set_ylabel("% of tokens right")
-    for axis in axes[-1]:
-        axis.set_xlabel("slips per 100 word types")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
-    figure.savefig(folder / "noise_accuracy.png", dpi=120)
-    plt.close(figure)
+    """Accuracy by what is known, where most slips were planted."""
+    if "dictionaries" in results:
+        draw_tables(_accuracy_tables(results["dictionaries"]), folder)
 
 
-def _draw_panel(axis, rows, name):
-    rates = [row["rate"] for row in rows]
-    for condition in rows[0]["accuracies"]:
-        means = [100 * np.mean(row["accuracies"][condition][name]) for row in rows]
-        dashed = condition.split(", ")[-1].isdigit()
-        axis.plot(rates, means, "o--" if dashed else "s-", ms=3, label=_heading(condition))
-    axis.grid(alpha=0.3)
-    axis.set_xticks(rates)
+def draw_tables(found, folder):
+    """The same from the tables; what helps most comes last."""
+    panels = {}
+    for corpus, table in found.items():
+        rows = [row for row in table.rows if row[0] == table.rows[-1][0]]
+        cells = zip(table.header[3:], *(row[3:] for row in rows), strict=True)
+        panels[TITLES[corpus]] = Table(
+            ["", *(row[2] for row in rows)], [list(row) for row in cells]
+        )
+    mean = {
+        name: np.mean([number(cell) for panel in panels.values() for cell in panel.rows[i][1:]])
+        for i, name in enumerate(table.header[3:])
+    }
+    for panel in panels.values():
+        panel.rows.sort(key=lambda row: mean[row[0]])
+    label = f"% of tokens right, {rows[0][0]} slips per 100 word types"
+    draw_dots(panels, folder / "noise_accuracy.png", label)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.published.pictures import draw_dots
 from benchmarks.published.tables import Table, plus_minus
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.datasets import fetch_alice, fetch_dependency_treebank, fetch_japanese_vowels
@@ -310,40 +311,24 @@ def _counts(results):
 
 
 def draw(results, folder):
-    """Held-out log density above VB's, and the regimes of the US economy."""
-    _draw_held_out(cases(results).values(), folder)
+    """How far CVB is ahead, and the regimes of the US economy."""
+    draw_advantages(_advantages(results), folder)
     if "regimes" in results:
         _draw_regimes(results["regimes"], folder)
 
 
-def _draw_held_out(some, folder):
-    """What all are ahead of VB, a panel for each series and emission."""
-    from matplotlib.figure import Figure
-
-    n_columns = min(4, len(some))
-    n_rows = -(-len(some) // n_columns)
-    figure = Figure(figsize=(3.2 * n_columns, 0.5 + 2.4 * n_rows), layout="constrained")
-    panels = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    for panel in panels[len(some) :]:
-        panel.set_visible(False)
-    for panel, (title, found) in zip(panels, some, strict=False):
-        ahead = {
-            key: [np.mean(runs) - np.mean(found["vb"][n]) for n, runs in found[key].items()]
-            for key in TITLES
-        }
-        for key, values in ahead.items():
-            panel.plot([int(n) for n in found[key]], values, ".-", label=TITLES[key])
-        # EM falls out of any picture.
-        shown = np.concatenate([values for key, values in ahead.items() if key != "em"])
-        margin = 0.1 * (np.ptp(shown) + 0.001)
-        panel.set_ylim(shown.min() - margin, shown.max() + margin)
-        panel.set_title(title.replace(" (", "\n("), fontsize=9)
-        panel.grid(alpha=0.3)
-    figure.supxlabel("states")
-    figure.supylabel("held-out log density minus VB's, nats a step")
-    lines = panels[0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside upper center", ncols=len(TITLES), frameon=False)
-    figure.savefig(folder / "series_held_out.png", dpi=110)
+def draw_advantages(table, folder):
+    """How far CVB is ahead with most states; EM without a prior falls out of any picture."""
+    most = table.header[-1].split(", ")[1]
+    columns = {
+        table.header.index(f"{TITLES[key]}, {most}"): f"minus {TITLES[key]}"
+        for key in _OTHERS
+        if key != "em"
+    }
+    rows = [[row[0], *(row[i] for i in columns)] for row in table.rows]
+    label = f"held-out log density of CVB minus that of others, {most} (nats a step)"
+    panel = Table(["", *columns.values()], rows)
+    draw_dots({"": panel}, folder / "series_held_out.png", label, nearly_zero=0.01)
 
 
 def _draw_regimes(found, folder):

@@ -2,15 +2,16 @@
 
 ``:where:`` keeps the rows that have some text in a column, ``:rows:`` and ``:columns:`` those that
 they name, in their order. Names are divided by semicolons, an empty one is the first column's;
-``shown = name`` gives another heading.
+``shown = name`` gives another heading. ``:measured:`tables/taggers.csv; row; column``` is one cell.
 """
 
 import csv
 import io
 from pathlib import Path
 
+from docutils import nodes
 from docutils.parsers.rst import directives
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 DOC = Path(__file__).resolve().parents[1]
 
@@ -31,6 +32,11 @@ def chosen(table, where="", rows="", columns=""):
     return [header, *body]
 
 
+def read(path):
+    """Header and rows of a table below the folder of the documentation."""
+    return list(csv.reader((DOC / path).read_text("utf-8").splitlines()))
+
+
 def _named(text):
     """What is shown, and what the table has for it."""
     parts = [[side.strip() for side in part.split(" = ")] for part in text.split(";")]
@@ -45,14 +51,13 @@ class Measured(SphinxDirective):
 
     def run(self):
         """The table."""
-        path = DOC / self.arguments[0]
-        self.env.note_dependency(str(path))
-        table = list(csv.reader(path.read_text("utf-8").splitlines()))
+        path = self.arguments[0]
+        self.env.note_dependency(str(DOC / path))
         asked = {name: text for name, text in self.options.items() if name != "title"}
         try:
-            found = chosen(table, **asked)
+            found = chosen(read(path), **asked)
         except (KeyError, ValueError) as error:
-            raise self.error(f"{path.name} has not what is asked for: {error}") from error
+            raise self.error(f"{path} has not what is asked for: {error}") from error
         text = io.StringIO()
         csv.writer(text, lineterminator="\n   ").writerows(found)
         title = self.options.get("title", "")
@@ -60,7 +65,18 @@ class Measured(SphinxDirective):
         return self.parse_text_to_nodes(shown)
 
 
+class Cell(SphinxRole):
+    """A figure in a sentence."""
+
+    def run(self):
+        """The text of the cell, as the table has it."""
+        path, row, column = (part.strip() for part in self.text.split(";"))
+        self.env.note_dependency(str(DOC / path))
+        return [nodes.Text(chosen(read(path), rows=row, columns=f"; {column}")[1][1])], []
+
+
 def setup(app):
-    """Add the directive."""
+    """Add the directive and the role."""
     app.add_directive("measured", Measured)
+    app.add_role("measured", Cell())
     return {"parallel_read_safe": True}

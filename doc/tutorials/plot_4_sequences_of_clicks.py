@@ -123,5 +123,6 @@ pipeline = make_pipeline(CVBHMM(4, n_init=3, random_state=0), LogisticRegression
 print(f"{pipeline.fit(train, is_buyer[:300]).score(test, is_buyer[300:]):.0%} of whole visits")
 
 # %%
-# Where to go from here: choose the number of states (next tutorial), rule out steps
+# Where to go from here: find kinds of visitors (next tutorial), choose the number of states
+# (:doc:`plot_5_choose_the_number_of_states`), rule out steps
 # (:ref:`sphx_glr_auto_examples_sequences_plot_topology.py`), and read :doc:`/hmm`.

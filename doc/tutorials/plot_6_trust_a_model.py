@@ -132,8 +132,8 @@ for low, high in ((0.3, 0.6), (0.6, 0.8), (0.8, 0.95), (0.95, 1.01)):
     print(f"says {said:.2f}: right {share:.2f} of {chosen.sum()} steps")
 
 # %%
-# This model says 71 % where it is right more often. A prior of ``alpha = beta = 1`` expects states
-# that are alike; it errs on the careful side.
+# Where this model is less than sure, it is right more often than it says. A prior of ``alpha=1``
+# and ``beta=1`` expects states that are alike; it errs on the careful side.
 
 # %%
 # Where to go from here: :doc:`/uncertainty` measures how far intervals can be trusted, and

@@ -114,7 +114,13 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
                 "one label for each sequence"
             )
         X = as_collection(X)
-        labels = column_or_1d(y, warn=True)
+        try:
+            labels = column_or_1d(y, warn=True)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; y holds one label for each sequence: labels of its steps are for hidden "
+                "Markov models with supervision='y'"
+            ) from error
         check_consistent_length(X, labels)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
@@ -243,6 +249,26 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
             Rows sum to 1.
         """
         return np.exp(self.predict_log_proba(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Log odds of each class against all others, given each sequence.
+
+        Unlike probabilities they tell sequences apart of which a model is all but certain, so that
+        rankings (``scoring="roc_auc"``) go by them.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            In nats. With two classes the odds of the second alone.
+        """
+        table, classes = self._log_joint(X)
+        others = [np.delete(table, k, axis=1) for k in range(len(classes))]
+        odds = table - np.stack([np.logaddexp.reduce(rest, axis=1) for rest in others], axis=1)
+        return odds[:, 1] if len(classes) == 2 else odds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

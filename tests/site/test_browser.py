@@ -1,6 +1,9 @@
 """The built site in a browser, from a folder: search, the picture, themes, narrow screens."""
 
 import re
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 
@@ -135,6 +138,20 @@ def test_search_finds(visit, words):
     assert len(found) >= 2
     assert window.errors == []
     assert window.outside() == []
+
+
+def test_results_have_excerpts_where_the_site_is_served(browser, site):
+    """From a folder, as above, they have none: a browser refuses to read other pages there."""
+    handler = partial(SimpleHTTPRequestHandler, directory=site)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/search.html?q=forecast")
+        page.wait_for_selector("#search-results p.context", timeout=20_000)
+        excerpts = page.locator("#search-results p.context").all_text_contents()
+        page.close()
+        server.shutdown()
+    assert any("forecast" in text.lower() for text in excerpts)
 
 
 def test_the_picture_reacts(visit):
