@@ -335,9 +335,11 @@ def refuse_where(wrong: np.ndarray, table: np.ndarray, why: str) -> None:
 
 def with_zeros(table: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Values with 0 where they are missing, and where they are not (None: nowhere missing)."""
+    # Kernels would be compiled anew for columns one after the other, as frames have them.
+    table = np.ascontiguousarray(table, dtype=np.float64)
     missing = np.isnan(table)
     if not missing.any():
-        return np.ascontiguousarray(table, dtype=np.float64), None
+        return table, None
     return np.where(missing, 0.0, table), ~missing
 
 

@@ -229,10 +229,10 @@ def test_em_never_falls(pseudo_count):
 
 # With parameters drawn, too, a chain moves more slowly.
 @pytest.mark.parametrize(
-    ("update", "n_sweeps"), [("token", 5_000), ("sequence", 5_000), ("parameter", 20_000)]
+    ("update", "n_sweeps"), [("token", 5_000), ("sequence", 5_000), ("parameter", 10_000)]
 )
 def test_samples_follow_the_exact_posterior(update, n_sweeps):
-    problem = make_problem([[0, 1, 0], [1], [2, 0]], 2, 3, 0.4, 0.3)
+    problem = make_problem([[0, 1, 0], [1], [2, 0]], 2, 3, 0.8, 0.6)
     settings = {"max_iter": 500 + n_sweeps, "samples": Samples(500, thin=1)}
     settings |= {"update": update, "transitions": Transitions(end_state=True)}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)

@@ -167,8 +167,7 @@ def left_out(block_length):
     return "sequence" if block_length is None else Windows(block_length)
 
 
-@pytest.mark.parametrize("block_length", [None, 4])
-@pytest.mark.parametrize("form", ["blocks", "sums"])
+@pytest.mark.parametrize(("form", "block_length"), [("blocks", 4), ("sums", None)])
 def test_a_sequence_in_logs_is_as_it_would_be_without(form, block_length, monkeypatch):
     """Every sequence handed back, as if float64 had lost it."""
     X = text(np.random.default_rng(6), missing=True)

@@ -8,7 +8,7 @@ from chain.marginal_errors import ALGORITHMS, marginal_errors, quality_problems
 @pytest.fixture(scope="module")
 def errors():
     """One row per problem: the errors of VB, CVB token and CVB sequence."""
-    rows = [list(marginal_errors(problem).values()) for problem in quality_problems(72)]
+    rows = [list(marginal_errors(problem).values()) for problem in quality_problems(36)]
     return np.array(rows)
 
 

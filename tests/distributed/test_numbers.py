@@ -33,7 +33,8 @@ def series():
 
 @pytest.fixture(scope="module")
 def client():
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    # Several of them are for tests/distributed/test_distributed.py.
+    settings = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(processes=True, **settings) as cluster, Client(cluster) as client:
         yield client
 

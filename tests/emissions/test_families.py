@@ -13,6 +13,7 @@ from sklearn_cvb.emissions.categorical import CategoricalFamily
 from sklearn_cvb.emissions.columns import MixedFamily
 from sklearn_cvb.emissions.emission import Observations
 from sklearn_cvb.emissions.poisson import NegativeBinomialScores
+from sklearn_cvb.learning.model import mapped
 from sklearn_cvb.reading.moments import moments_of
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -84,6 +85,17 @@ def test_predictive_densities_of_units_are_those_of_their_steps_alone(case):
         scores = family.predictive(own)
         alone = [scores_of(scores, observations.part(t, t + 1), 1, 2)[0] for t in range(n)]
         np.testing.assert_allclose(steps, alone, rtol=1e-11, atol=1e-12)
+
+
+@every_case
+def test_columns_one_after_the_other_are_read_as_rows_are(case):
+    """No kernel is compiled for both layouts."""
+    family = bound(case).family
+
+    def layout_of(table):
+        return mapped(lambda part: part is None or part.flags.c_contiguous, family.read(table))
+
+    assert layout_of(np.asfortranarray(case.table)) == layout_of(case.table)
 
 
 @every_case

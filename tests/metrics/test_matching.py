@@ -78,8 +78,9 @@ def test_renumbered_model_is_the_same_model(name):
     )
 
 
-@pytest.mark.parametrize("end_state", [False, True])
-@pytest.mark.parametrize("emission", EMISSIONS)
+@pytest.mark.parametrize(
+    ("emission", "end_state"), list(zip(EMISSIONS, itertools.cycle([False, True]), strict=False))
+)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 def test_a_renumbered_model_of_numbers_is_the_same_model(kind, emission, end_state):
     """Means and the like, states, forecasts and intervals are renumbered; scores are the same."""

@@ -12,11 +12,11 @@ from sklearn_cvb.treebank.reading import trees_in
 
 @pytest.fixture(scope="module")
 def corpus(data_folder):
-    """Trees to learn from as they come, with traces; every third one of up to 40 words to parse."""
+    """Trees to learn from as they come, with traces; every sixth one of up to 40 words to parse."""
     trees = fetch_treebank_trees(data_home=data_folder, clean=False).target
     cut = len(trees) - len(trees) // 10
     gold = trees_in(trees[cut:], "trees")
-    return trees[:cut], [tree for tree in gold if len(tree.leaves()) <= 40][::3]
+    return trees[:cut], [tree for tree in gold if len(tree.leaves()) <= 40][::6]
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ def log_likelihood(parameters, series):
 
 @pytest.mark.parametrize(("name", "unit"), [("elephant", 1000.0), ("haggis", 1.0)])
 def test_maximum_likelihood_is_that_of_an_optimiser(data_folder, name, unit):
-    series = [own[:700] for own in tracks(data_folder, name, unit)][:2]
+    series = [own[:300] for own in tracks(data_folder, name, unit)][:2]
     model = EMHMM(2, emission=EMISSION, n_init=3, max_iter=3000, tol=1e-8, random_state=0)
     model.fit(series)
     lengths, angles = model.parts_
