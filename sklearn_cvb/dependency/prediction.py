@@ -5,12 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.dependency.inference import expectation, frozen_tally, heaviest, sentences_of
-from sklearn_cvb.dependency.parameters import (
-    DMVCounts,
-    cells_from,
-    counts_from,
-    mixed_weights,
-)
+from sklearn_cvb.dependency.parameters import DMVCounts, cells_from, counts_from, mixed_weights
 from sklearn_cvb.grammar.sampling import drawn_within
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP, Sentences
 from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING

@@ -22,12 +22,7 @@ from scipy.special import digamma, eval_genlaguerre, gammaln, roots_genlaguerre
 
 from sklearn_cvb.emissions.emission import Observations, spread
 from sklearn_cvb.emissions.gaussian_columns import Posterior, StudentScores, log_gamma_step
-from sklearn_cvb.kernels.emission import (
-    feature_sums,
-    room_for,
-    student_by_column,
-    student_moments,
-)
+from sklearn_cvb.kernels.emission import feature_sums, room_for, student_by_column, student_moments
 
 # Steps that a state must know, and coefficients that a polynomial has then: log densities, and
 # factors, keep 11 digits, logs of factors 8. For many degrees of freedom it must know more.

@@ -325,10 +325,7 @@ class BasePCFG(BaseModel):
     def _left(self, result: FitResult) -> Left:
         best, _, read, algorithm, model, counts = result
         state, problem = best.state, read.problem
-        attributes = {
-            "counts_": PCFGCounts(counts),
-            "alpha_": state.hyper.public(),
-        }
+        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
         learned = Learned(
             read.words,
             problem.layout,

@@ -29,9 +29,7 @@ from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
-from sklearn_cvb.reading.validation import (
-    as_numbers,
-)
+from sklearn_cvb.reading.validation import as_numbers
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Starts that the seed decides.

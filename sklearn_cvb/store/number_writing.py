@@ -22,13 +22,7 @@ from sklearn_cvb.store.files import (
     write_header,
     write_json,
 )
-from sklearn_cvb.store.number_store import (
-    NumberStore,
-    dtype_of,
-    read_rows,
-    survey_to,
-    surveyed,
-)
+from sklearn_cvb.store.number_store import NumberStore, dtype_of, read_rows, survey_to, surveyed
 from sklearn_cvb.store.writing import write_files
 
 # Sequences of a stream that are read at a time.

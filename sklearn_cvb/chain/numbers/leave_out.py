@@ -342,11 +342,7 @@ def _own_counts(shares: Units, place: _Place, problem: NumericProblem) -> HMMCou
 
 
 def _without(
-    group: Group,
-    shares: Units,
-    counts: HMMCounts,
-    prior: Prior,
-    problem: NumericProblem,
+    group: Group, shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem
 ) -> Without:
     """What is known of a group's units from all counts but those of each."""
     place = _place_of(group, shares.layout, problem)
