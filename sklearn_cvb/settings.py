@@ -49,8 +49,7 @@ class Nested(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         # scikit-learn looks at the signature each time, as long as a sweep of a small fit.
-        names: list[str] = super()._get_param_names()
-        return names
+        return super()._get_param_names()
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, or parameters of one of them: ``transitions__sticky=10``.

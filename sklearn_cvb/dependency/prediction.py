@@ -34,8 +34,7 @@ def complete_cells(learned: Learned) -> np.ndarray:
 def mean_weights(learned: Learned, *, mixed: bool) -> np.ndarray:
     """Posterior-mean weights, also with mixtures worked out."""
     if learned.more.means is not None:
-        means: np.ndarray = learned.more.means[mixed]
-        return means
+        return learned.more.means[mixed]
     weights = learned.layout.rows(complete_cells(learned), learned.prior).mean(learned.kept)
     return mixed_weights(weights, learned.layout) if mixed else weights
 

@@ -348,8 +348,7 @@ class BasePCFG(BaseModel):
 
     def _flat_counts(self, learned: Learned) -> np.ndarray:
         """The counts of all rules."""
-        counts: np.ndarray = learned.counts
-        return counts
+        return learned.counts
 
     def _in_tables(self, learned: Learned, cells: np.ndarray) -> np.ndarray:
         """Values of all rules."""

@@ -217,8 +217,7 @@ class BaseLatentPCFG(BaseModel):
         """How subtypes are split and merged; None where all are there from the start."""
         if isinstance(self.schedule, str) and self.schedule == "fixed":
             return None
-        found: SplitAndMerge = setting_of(self, "schedule")
-        return found
+        return setting_of(self, "schedule")
 
     def _algorithm(self) -> SplitMerge:
         """One between whose sweeps subtypes are split and merged as `schedule` says."""

@@ -103,8 +103,7 @@ def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) ->
         if hasattr(init, "rule_probabilities_"):
             if init.rules_.rules != layout.grammar.rules:
                 raise ValueError("init has other rules: start from a model of the same grammar")
-            weights: np.ndarray = init.rule_probabilities_
-            return weights
+            return init.rule_probabilities_
         draws = _of_array(init, layout)
     elif init == "grammar":
         if layout.grammar.probabilities is None:

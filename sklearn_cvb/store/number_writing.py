@@ -90,8 +90,7 @@ def write_numbers(
     if dtype not in NUMBERS:
         raise InvalidParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
     begin = partial(_NumberWriter, name=NUMBERS[dtype])
-    written: NumberStore = write_files(Path(folder), overwrite, begin, _read(batches, reader))
-    return written
+    return write_files(Path(folder), overwrite, begin, _read(batches, reader))
 
 
 def _read(source: Any, reader: Callable[[Path], Any] | None) -> Iterator[Series]:

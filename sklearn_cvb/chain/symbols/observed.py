@@ -228,8 +228,7 @@ def usual_start(hmm: Any, read: Reading) -> str:
     if asked_of(hmm).transitions.shared is not None and _may_be_joined(problem):
         return MERGED
     if getattr(words, "is_clean", False) and cells.topology is None:
-        start: str = hmm._starts_when_clean[words.is_told]
-        return start
+        return hmm._starts_when_clean[words.is_told]
     return "parameter" if cells.is_full and not problem.any_told else "token"
 
 
@@ -265,8 +264,7 @@ def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """The states of the training tokens, and what follows from them."""
     state, read = result.best.state, result.read
     if getattr(read.problem, "is_in_parts", False):
-        in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
-        return in_parts
+        return read.problem.left_paths(hmm, state, read)
     found = path(result.model, state, hmm.n_jobs, averages=result.algorithm.averages)
     labels = hmm._arranged_states(read.words, read.problem.given, found)
     return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}

@@ -210,8 +210,7 @@ class OnWorkers:
         if isinstance(answer.found, NeedsMore):
             raise answer.found
         self._progress.round(name, answer)
-        found: PartResult = answer.found
-        return found
+        return answer.found
 
     def close(self) -> None:
         """Drop the shards, wherever they are."""
