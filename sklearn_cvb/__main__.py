@@ -17,13 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.demo.display import (
-    Display,
-    Row,
-    display_for,
-    missing_packages,
-    save_picture,
-)
+from sklearn_cvb.demo.display import Display, Row, display_for, missing_packages, save_picture
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings, run_restarts, tag_unseen, warm_up
 from sklearn_cvb.demo.options import command_line, read_settings, read_text
 from sklearn_cvb.demo.published import published_accuracies
@@ -103,11 +97,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings:
     notes: dict[str, None] = {}
     interrupted = False
     try:
-        with (
-            display,
-            announced(display.say, _COMPILED_SECONDS),
-            when_compiling(display.compiling),
-        ):
+        with display, announced(display.say, _COMPILED_SECONDS), when_compiling(display.compiling):
             for name in options.algorithms:
                 with warnings.catch_warnings(record=True) as caught:
                     warnings.simplefilter("always", UserWarning)
@@ -127,11 +117,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings:
 
 
 def _compare(
-    display: Display,
-    name: str,
-    text: Text,
-    held_out: HeldOut,
-    settings: Settings,
+    display: Display, name: str, text: Text, held_out: HeldOut, settings: Settings
 ) -> Iterator[Row]:
     """Run one algorithm; yields its row of the table each time there is more in it."""
     row = Row(name, (), None, None)

@@ -17,12 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    Interval,
-    InvalidParameterError,
-    StrOptions,
-)
+from sklearn_cvb.reading.validation import HasMethods, Interval, InvalidParameterError, StrOptions
 
 # Counts over a lower temperature may leave the range of float64.
 _LOWEST_TEMPERATURE = 1e-100
@@ -54,8 +49,7 @@ class Nested(BaseEstimator):
     @cache
     def _get_param_names(cls) -> list[str]:
         # scikit-learn looks at the signature each time, as long as a sweep of a small fit.
-        names: list[str] = super()._get_param_names()
-        return names
+        return super()._get_param_names()
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, or parameters of one of them: ``transitions__sticky=10``.
@@ -291,11 +285,7 @@ class Transitions(Setting):
         "sticky": [Interval(Real, 0, LARGEST, closed="both")],
         "prior": [StrOptions({"dirichlet", "hdp", "pooled"}), HDP],
         "contexts": [Interval(Integral, 0, None, closed="left"), str, None],
-        "durations": [
-            StrOptions({"histogram", "poisson", "negative_binomial"}),
-            Durations,
-            None,
-        ],
+        "durations": [StrOptions({"histogram", "poisson", "negative_binomial"}), Durations, None],
     }
     _plain: ClassVar[str] = "topology"
 

@@ -321,8 +321,7 @@ def no_sums(layout: AlignmentLayout) -> Sums:
 def mean_weights(learned: Learned) -> Weights:
     """Posterior means, or their averages over the samples of a chain."""
     if learned.more is not None:
-        means: Weights = learned.more
-        return means
+        return learned.more
     return weights_of(_rows_left(learned), learned.prior)
 
 

@@ -57,11 +57,7 @@ def counts_by_unit(
     row, emission = states[later - 1], n + cells.n_tables * n * n
     if contexts is not None:
         row = row + n * contexts[later]
-    columns = [
-        states[first],
-        n + row * n + states[later],
-        emission + used[emits].astype(np.intp),
-    ]
+    columns = [states[first], n + row * n + states[later], emission + used[emits].astype(np.intp)]
     cell = np.concatenate(columns)
     entries = np.ones(len(cell)), (unit[np.concatenate([first, later, emits])], cell)
     return csr_array(entries, shape=(int(unit[-1]) + 1, emission + len(cells.state)))

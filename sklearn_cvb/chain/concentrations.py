@@ -86,8 +86,7 @@ def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> Concentrations:
     """Under HDP the weights of the states, alpha and gamma are drawn (a method of chains)."""
     before: Concentrations = state.hyper
     if before.shared is None:
-        learned: Concentrations = chain.learn(before, state, step, None)
-        return learned
+        return chain.learn(before, state, step, None)
     rest = chain.learn(before._replace(shared=None, learn_alpha=False), state, step, None)
     now = before._replace(beta=rest.beta)
     if rng is None:

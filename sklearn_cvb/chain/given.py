@@ -7,11 +7,7 @@ import numpy as np
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import Concentrations, Prior, with_dictionary
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    as_numbers,
-    check_concentrations,
-)
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
 from sklearn_cvb.settings import HMMParameters
 
 # Rows may be off 1 by rounded digits; what is off by more than rounding of sums is divided.

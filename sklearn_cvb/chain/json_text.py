@@ -24,10 +24,7 @@ def text_of(hmm: Any) -> str:
         "format": _FORMAT,
         "version": _VERSION,
         "emission": _emission_of(hmm),
-        "transitions": {
-            "topology": transitions.topology,
-            "end_state": transitions.end_state,
-        },
+        "transitions": {"topology": transitions.topology, "end_state": transitions.end_state},
         "parameters": means_of(hmm).get_params(),
     }
     for name, attribute in (("tags", "classes_"), ("categories", "categories_")):

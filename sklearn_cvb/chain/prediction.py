@@ -49,8 +49,7 @@ def chain_counts(learned: Learned) -> parameters.HMMCounts:
 def mean_weights(learned: Learned) -> Weights:
     """Posterior-mean weights; of a sampler their averages over its samples."""
     if learned.more.sampled is not None:
-        means: Weights = learned.more.sampled.means
-        return means
+        return learned.more.sampled.means
     return parameters.posterior_mean(
         chain_counts(learned), learned.prior, learned.layout, learned.kept
     )

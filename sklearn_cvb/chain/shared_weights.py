@@ -83,8 +83,7 @@ def _prior(concentrations: Concentrations, own: _Table) -> _RowPrior:
 
 def _by_weights(tables: np.ndarray, concentrations: Concentrations) -> np.ndarray:
     """Sums over the rows that share weights, a row for each of these."""
-    summed: np.ndarray = tables.reshape(-1, *concentrations.weights.shape).sum(axis=0)
-    return summed
+    return tables.reshape(-1, *concentrations.weights.shape).sum(axis=0)
 
 
 def _with_weights(

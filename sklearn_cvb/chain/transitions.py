@@ -5,11 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    as_numbers,
-    check_concentrations,
-)
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
 from sklearn_cvb.settings import HMMParameters, Transitions
 
 

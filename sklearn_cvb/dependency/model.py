@@ -127,9 +127,7 @@ def _used_by_length(
         yield np.hstack(cells), np.hstack(counts)
 
 
-def cells_by_length(
-    sentences: Sentences,
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def cells_by_length(sentences: Sentences) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Which cells arcs and decisions use, for all m sentences of a length n at once.
 
     Their numbers; cells of attachments, (n_valences, m, n, n) by head and child, those of roots on

@@ -5,12 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.dependency.inference import expectation, frozen_tally, heaviest, sentences_of
-from sklearn_cvb.dependency.parameters import (
-    DMVCounts,
-    cells_from,
-    counts_from,
-    mixed_weights,
-)
+from sklearn_cvb.dependency.parameters import DMVCounts, cells_from, counts_from, mixed_weights
 from sklearn_cvb.grammar.sampling import drawn_within
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP, Sentences
 from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
@@ -39,8 +34,7 @@ def complete_cells(learned: Learned) -> np.ndarray:
 def mean_weights(learned: Learned, *, mixed: bool) -> np.ndarray:
     """Posterior-mean weights, also with mixtures worked out."""
     if learned.more.means is not None:
-        means: np.ndarray = learned.more.means[mixed]
-        return means
+        return learned.more.means[mixed]
     weights = learned.layout.rows(complete_cells(learned), learned.prior).mean(learned.kept)
     return mixed_weights(weights, learned.layout) if mixed else weights
 

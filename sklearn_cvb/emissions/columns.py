@@ -280,11 +280,7 @@ class MixedFamily(Family):
         )
 
     def means_ahead(
-        self,
-        point: tuple[Any, ...],
-        proba: np.ndarray,
-        moves: list[np.ndarray],
-        table: np.ndarray,
+        self, point: tuple[Any, ...], proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
     ) -> np.ndarray:
         parts = self._ahead(point, table)
         return self._in_order(

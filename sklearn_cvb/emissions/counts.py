@@ -113,8 +113,7 @@ class CountScores(NamedTuple):
     def _of_column(self, d: int, column: np.ndarray, units: np.ndarray) -> np.ndarray:
         counts, sizes = self.counts[:, d], self.sizes[:, d]
         after = spread(counts, units) + column[:, None], spread(sizes + self.size, units)
-        found: np.ndarray = betaln(*after) - spread(betaln(counts, sizes), units)
-        return found
+        return betaln(*after) - spread(betaln(counts, sizes), units)
 
 
 class NegativeBinomialFamily(_WithBase, BernoulliFamily):

@@ -178,8 +178,7 @@ class Family:
         """Where values are not missing, (n_steps, D)."""
         if observations.observed is None:
             return np.ones((len(observations.values), self.n_columns), bool)
-        found: np.ndarray = observations.observed
-        return found
+        return observations.observed
 
     def divergence(self, statistics: np.ndarray) -> float:
         """KL divergence of the posterior from the prior (nats).

@@ -22,12 +22,7 @@ from scipy.special import digamma, eval_genlaguerre, gammaln, roots_genlaguerre
 
 from sklearn_cvb.emissions.emission import Observations, spread
 from sklearn_cvb.emissions.gaussian_columns import Posterior, StudentScores, log_gamma_step
-from sklearn_cvb.kernels.emission import (
-    feature_sums,
-    room_for,
-    student_by_column,
-    student_moments,
-)
+from sklearn_cvb.kernels.emission import feature_sums, room_for, student_by_column, student_moments
 
 # Steps that a state must know, and coefficients that a polynomial has then: log densities, and
 # factors, keep 11 digits, logs of factors 8. For many degrees of freedom it must know more.
@@ -111,8 +106,7 @@ class FactorScores(NamedTuple):
         shapes = 0.5 * (self.density.degrees[0].T[states] + 1.0)
         rates = 0.5 * around * (1.0 + (values - means) ** 2 / squares)
         # Column after column.
-        found: np.ndarray = np.maximum(rng.standard_gamma(shapes.T), 1e-300).T / rates
-        return found
+        return np.maximum(rng.standard_gamma(shapes.T), 1e-300).T / rates
 
 
 class Expansion(NamedTuple):
@@ -208,8 +202,7 @@ class IntegratedScores(NamedTuple):
 
     def _new_columns(self) -> list[int]:
         """Columns that a state knows little of."""
-        found: list[int] = np.flatnonzero(self.is_new.any(axis=1)).tolist()
-        return found
+        return np.flatnonzero(self.is_new.any(axis=1)).tolist()
 
     def integrals(self, values: np.ndarray, units: np.ndarray, d: int) -> np.ndarray:
         """Log densities of a column, expected factors and their logs, in states that know little.

@@ -118,8 +118,7 @@ class Posterior(NamedTuple):
 def log_gamma_step(x: np.ndarray) -> np.ndarray:
     """log Gamma(x + 1/2) - log Gamma(x), of which large x lose no digit."""
     if x.min() < _SERIES:
-        found: np.ndarray = gammaln(x + 0.5) - gammaln(x)
-        return found
+        return gammaln(x + 0.5) - gammaln(x)
     # Stirling's series of both.
     inverse = 1.0 / x
     square = inverse * inverse

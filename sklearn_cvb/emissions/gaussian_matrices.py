@@ -131,7 +131,7 @@ def wishart_divergence(nu: np.ndarray, scale: np.ndarray, prior: NormalPrior) ->
     factors, factors_0 = cholesky(scale), cholesky(prior.scale)
     inverse = np.linalg.inv(factors)
     trace = nu * np.einsum("...ij,...ij->...", inverse @ prior.scale, inverse)
-    found: np.ndarray = (
+    return (
         0.5 * (nu - nu_0) * expected_log_determinant(nu, factors)
         + 0.5 * (trace - n * nu)
         + 0.5 * (nu * log_determinants(factors) - nu_0 * log_determinants(factors_0))
@@ -139,19 +139,17 @@ def wishart_divergence(nu: np.ndarray, scale: np.ndarray, prior: NormalPrior) ->
         - multigammaln(0.5 * nu, n)
         + multigammaln(0.5 * nu_0, n)
     )
-    return found
 
 
 def wishart_evidence(nu: np.ndarray, scale: np.ndarray, prior: NormalPrior) -> np.ndarray:
     """What precisions add to the log evidence, (..., K)."""
     n, nu_0 = scale.shape[-1], prior.degrees_of_freedom
-    found: np.ndarray = (
+    return (
         multigammaln(0.5 * nu, n)
         - multigammaln(0.5 * nu_0, n)
         + 0.5 * nu_0 * log_determinants(cholesky(prior.scale))
         - 0.5 * nu * log_determinants(cholesky(scale))
     )
-    return found
 
 
 def floored(covariances: np.ndarray, floor: float) -> np.ndarray:

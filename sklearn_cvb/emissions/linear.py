@@ -314,8 +314,7 @@ class RegressionFamily(Family):
         """Half of how much more log |K| is than the prior's, by output, (K,)."""
         i, own = self.n_inputs, self.prior.mean_precision
         log_det = -log_determinants(found.factors[:, :i, :i]) + np.log(found.precision)
-        ratio: np.ndarray = 0.5 * (log_det - (i + 1) * math.log(own))
-        return ratio
+        return 0.5 * (log_det - (i + 1) * math.log(own))
 
     def divergence(self, statistics: np.ndarray) -> float:
         found, i, n = self.posterior(statistics), self.n_inputs, self.n_outputs

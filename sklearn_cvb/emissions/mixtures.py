@@ -214,8 +214,7 @@ def _to_powers(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def has_values(observations: ComponentObservations) -> np.ndarray:
     """Which steps (n_steps,) are not all missing."""
     observed = observations.observed
-    found: np.ndarray = observed @ np.ones(observed.shape[1]) > 0.0
-    return found
+    return observed @ np.ones(observed.shape[1]) > 0.0
 
 
 class ComponentScores(NamedTuple):

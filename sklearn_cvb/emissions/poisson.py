@@ -126,8 +126,7 @@ class NegativeBinomialScores(NamedTuple):
             return log_negative_binomial(x, shape, spread(rate, units))
         constants = -own * np.log1p(1.0 / rate) - gammaln(own)
         score = gammaln(shape + x) - gammaln(x + 1.0)
-        found: np.ndarray = score - x * spread(np.log1p(rate), units) + spread(constants, units)
-        return found
+        return score - x * spread(np.log1p(rate), units) + spread(constants, units)
 
 
 class PoissonScores(NamedTuple):

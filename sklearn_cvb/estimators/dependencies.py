@@ -382,8 +382,7 @@ class BaseDMV(BaseModel):
         learned = learned_of(self)
         if learned.layout.backoff is None:
             raise AttributeError(f"{type(self).__name__} was fitted without backoff")
-        table: np.ndarray = getattr(probabilities_of(learned, mixed=False), name)
-        return table
+        return getattr(probabilities_of(learned, mixed=False), name)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

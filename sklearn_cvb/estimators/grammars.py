@@ -325,10 +325,7 @@ class BasePCFG(BaseModel):
     def _left(self, result: FitResult) -> Left:
         best, _, read, algorithm, model, counts = result
         state, problem = best.state, read.problem
-        attributes = {
-            "counts_": PCFGCounts(counts),
-            "alpha_": state.hyper.public(),
-        }
+        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
         learned = Learned(
             read.words,
             problem.layout,
@@ -351,8 +348,7 @@ class BasePCFG(BaseModel):
 
     def _flat_counts(self, learned: Learned) -> np.ndarray:
         """The counts of all rules."""
-        counts: np.ndarray = learned.counts
-        return counts
+        return learned.counts
 
     def _in_tables(self, learned: Learned, cells: np.ndarray) -> np.ndarray:
         """Values of all rules."""

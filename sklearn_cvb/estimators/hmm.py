@@ -351,8 +351,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         return read
 
     def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        read: Reading = self._on_disk(X).read_in_bulk(self, X, y)
-        return read
+        return self._on_disk(X).read_in_bulk(self, X, y)
 
     def _on_disk(self, X: Any) -> Any:
         """The functions of `_observed` for X, a store: a module that is loaded when asked for."""
@@ -396,8 +395,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         return "no token has a choice of states"
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:
-        identity: tuple[Any, ...] = read.problem.identity
-        return identity
+        return read.problem.identity
 
     # What a fit leaves
 
@@ -455,12 +453,10 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
                 f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
                 "new model"
             )
-        read: tuple[Reading, Running] = self._observed.read_batch(self, X, y, learned)
-        return read
+        return self._observed.read_batch(self, X, y, learned)
 
     def _batch_of(self, read: Reading, state: Any) -> Batch:
-        batch: Batch = read.problem.batch_of(state.unexplained)
-        return batch
+        return read.problem.batch_of(state.unexplained)
 
     def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
         """The state of a batch with the counts of all, under the prior without them."""
@@ -631,8 +627,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         if where == "workers":
             return over_partitions(self, "predict", X, decoding=decoding)
         if where == "disk" and is_store(X):
-            found: Any = self._on_disk(X).states_of_store(self, learned, X, decoding)
-            return found
+            return self._on_disk(X).states_of_store(self, learned, X, decoding)
         read = observed.read_again(self, learned, X)
         path, log_p = prediction.paths(read, decoding)
         prediction.tell_unexplained(log_p)
@@ -1150,8 +1145,7 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, BaseHMM):
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
-        log_z: np.ndarray = self._observed.read_again(self, learned_of(self), X).log_z()
-        return log_z
+        return self._observed.read_again(self, learned_of(self), X).log_z()
 
 
 class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, BaseHMM):
@@ -1298,8 +1292,7 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, BaseHMM):
     @property
     def samples_(self) -> np.ndarray | None:
         """Sampled states of all training tokens."""
-        paths: np.ndarray | None = learned_of(self).more.sampled.paths
-        return paths
+        return learned_of(self).more.sampled.paths
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
         sampled: Sampled = learned.more.sampled

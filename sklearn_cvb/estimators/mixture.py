@@ -215,8 +215,7 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
     def _shares(self, whole: Any, X: Any) -> np.ndarray:
         """p(cluster | sequence): that of its states at any step, such as the first."""
         firsts = np.array([posterior[0] for posterior in whole.predict_proba(X)])
-        shares: np.ndarray = firsts.reshape(len(firsts), self.n_components, -1).sum(axis=2)
-        return shares
+        return firsts.reshape(len(firsts), self.n_components, -1).sum(axis=2)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of each cluster given each sequence.
@@ -256,8 +255,7 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
         -------
         ndarray of shape (n_samples,)
         """
-        found: np.ndarray = self._fitted().score_samples(X)
-        return found
+        return self._fitted().score_samples(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of an observed token (nats), by which numbers of clusters compare.

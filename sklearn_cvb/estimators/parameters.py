@@ -21,13 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn_cvb.estimators.translations import translating
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
-from sklearn_cvb.reading.validation import (
-    Folder,
-    Interval,
-    InvalidParameterError,
-    Seed,
-    StrOptions,
-)
+from sklearn_cvb.reading.validation import Folder, Interval, InvalidParameterError, Seed, StrOptions
 from sklearn_cvb.settings import Checkpoint, GammaPrior, Samples, Setting, StepSizes, settings_in
 
 # How groups are joined

@@ -22,13 +22,7 @@ from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, short_repr
-from sklearn_cvb.reading.validation import (
-    Interval,
-    Seed,
-    StrOptions,
-    check_concentrations,
-    tell,
-)
+from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, check_concentrations, tell
 from sklearn_cvb.settings import SplitAndMerge, setting_of
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import TreebankProblem
@@ -223,8 +217,7 @@ class BaseLatentPCFG(BaseModel):
         """How subtypes are split and merged; None where all are there from the start."""
         if isinstance(self.schedule, str) and self.schedule == "fixed":
             return None
-        found: SplitAndMerge = setting_of(self, "schedule")
-        return found
+        return setting_of(self, "schedule")
 
     def _algorithm(self) -> SplitMerge:
         """One between whose sweeps subtypes are split and merged as `schedule` says."""
@@ -240,11 +233,7 @@ class BaseLatentPCFG(BaseModel):
         state, treebank = best.state, read.problem.treebank
         layout, labels = state.layout, reading.as_array(treebank.labels())
         counts = LatentPCFGCounts(counts, layout.rules.first)
-        attributes = {
-            "counts_": counts,
-            "symbols_": labels,
-            "alpha_": float(self.alpha),
-        }
+        attributes = {"counts_": counts, "symbols_": labels, "alpha_": float(self.alpha)}
         learned = Learned(
             words=read.words,
             layout=layout,

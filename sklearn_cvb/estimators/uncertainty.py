@@ -182,8 +182,7 @@ class Uncertainty:
             cell: values under different vocabularies cannot be compared.
         """
         if draws is None:
-            plain: np.ndarray = super().score_samples(X, per)  # type: ignore[misc]
-            return plain
+            return super().score_samples(X, per)  # type: ignore[misc]
         from sklearn_cvb.chain.posterior_draws import check_draws
 
         check_choice("per", per, ("sequence", "token"))
@@ -252,8 +251,7 @@ class Uncertainty:
         self, learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
     ) -> CredibleIntervals:
         """Quantiles of a mixture of posteriors."""
-        found: CredibleIntervals = self._observed.intervals(learned, posteriors, level)
-        return found
+        return self._observed.intervals(learned, posteriors, level)
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
         """Counts and priors of the posteriors whose mixture stands for the posterior."""

@@ -223,10 +223,7 @@ def draw_sweep(
 
 
 def stepwise_sweep(
-    problem: GrammarProblem,
-    tally: Tally,
-    order: np.ndarray,
-    batches: tuple[int, float, int],
+    problem: GrammarProblem, tally: Tally, order: np.ndarray, batches: tuple[int, float, int]
 ) -> tuple[np.ndarray, int]:
     """log p(words) in batches under the weights that all before have left, and steps so far.
 

@@ -29,9 +29,7 @@ from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
-from sklearn_cvb.reading.validation import (
-    as_numbers,
-)
+from sklearn_cvb.reading.validation import as_numbers
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
 # Starts that the seed decides.
@@ -105,8 +103,7 @@ def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) ->
         if hasattr(init, "rule_probabilities_"):
             if init.rules_.rules != layout.grammar.rules:
                 raise ValueError("init has other rules: start from a model of the same grammar")
-            weights: np.ndarray = init.rule_probabilities_
-            return weights
+            return init.rule_probabilities_
         draws = _of_array(init, layout)
     elif init == "grammar":
         if layout.grammar.probabilities is None:

@@ -21,14 +21,7 @@ from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
 from sklearn_cvb.grammar.model import Alpha, GrammarModel
 from sklearn_cvb.kernels.tree.tallies import Shares
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.parts import (
-    PartIndex,
-    PartSummary,
-    Round,
-    Shard,
-    Sharded,
-    Source,
-)
+from sklearn_cvb.learning.parts import PartIndex, PartSummary, Round, Shard, Sharded, Source
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.reading.validation import InvalidParameterError

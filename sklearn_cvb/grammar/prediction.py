@@ -36,8 +36,7 @@ def complete_counts(learned: Learned) -> np.ndarray:
 def mean_weights(learned: Learned) -> np.ndarray:
     """Posterior means of rules; of samplers their averages over the kept samples."""
     if learned.more is not None:
-        means: np.ndarray = learned.more
-        return means
+        return learned.more
     return learned.layout.rows(complete_counts(learned), learned.prior).mean(learned.kept)
 
 

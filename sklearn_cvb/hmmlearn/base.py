@@ -202,8 +202,7 @@ class Face(BaseEstimator):
 
     def _rng(self) -> np.random.RandomState:
         """A new generator of a seed: chains and emissions begin with one each, as in hmmlearn."""
-        rng: np.random.RandomState = check_random_state(self.random_state)
-        return rng
+        return check_random_state(self.random_state)
 
     def _until_converged(self, step: Callable[[], tuple[float, np.ndarray]]) -> None:
         """Take steps, each of which gives a log-likelihood or bound, and what no path explains."""
@@ -232,8 +231,7 @@ class Face(BaseEstimator):
 
     def _read(self, X: Any, lengths: Any) -> Read:
         hmm, sequences = self._hmm(), self._split(self._checked(X), lengths)
-        read: Read = hmm._observed.read_again(hmm, learned_of(hmm), sequences)
-        return read
+        return hmm._observed.read_again(hmm, learned_of(hmm), sequences)
 
     def score(self, X: Any, lengths: Any = None) -> float:
         """Log-likelihood of all sequences (nats); X and lengths as of `fit`."""
@@ -303,14 +301,12 @@ class Face(BaseEstimator):
         check_is_fitted(self, "transmat_")
         n = self.n_components
         steps = np.vstack([np.transpose(self.transmat_) - np.eye(n), np.ones(n)])
-        found: np.ndarray = np.linalg.lstsq(steps, np.append(np.zeros(n), 1.0), rcond=None)[0]
-        return found
+        return np.linalg.lstsq(steps, np.append(np.zeros(n), 1.0), rcond=None)[0]
 
 
 def rows(table: np.ndarray) -> np.ndarray:
     """Rows divided by their sums."""
-    rows: np.ndarray = table / table.sum(axis=-1, keepdims=True)
-    return rows
+    return table / table.sum(axis=-1, keepdims=True)
 
 
 # What states emit
@@ -361,8 +357,7 @@ class OfNormals(Face):
     def _kind(self: Any) -> str:
         if self.covariance_type not in _TYPES:
             raise InvalidParameterError(f"covariance_type must be one of {', '.join(_TYPES)}")
-        kind: str = self.covariance_type
-        return kind
+        return self.covariance_type
 
     def _emission(self) -> Gaussian:
         return Gaussian(self._kind())

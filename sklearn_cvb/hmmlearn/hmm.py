@@ -285,5 +285,4 @@ class GaussianHMM(OfNormals, Stepwise):
             return emission
         if self.means_weight:
             raise InvalidParameterError("means_weight needs params with 'm'")
-        around: np.ndarray = model.problem.family.around(emission, before.point.means)
-        return around
+        return model.problem.family.around(emission, before.point.means)

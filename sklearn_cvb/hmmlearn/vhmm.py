@@ -286,8 +286,7 @@ class VariationalGaussianHMM(OfNormals, _Variational):
     @property
     def _n_together(self) -> int:
         """How many columns share a variance."""
-        n: int = self.n_features if self._kind() == "spherical" else 1
-        return n
+        return self.n_features if self._kind() == "spherical" else 1
 
     def _averaged(self, posterior: Prior, model: Any) -> Any:
         family, cells, shape = model.problem.family, model.cells, self.means_posterior_.shape

@@ -29,12 +29,10 @@ def scaled_bessel() -> np.ndarray:
 
     def above(y: np.ndarray) -> np.ndarray:
         inverse = np.maximum((y + 1.0) / (2.0 * _BETWEEN), 1e-300)
-        found: np.ndarray = i0e(1.0 / inverse) / np.sqrt(inverse)
-        return found
+        return i0e(1.0 / inverse) / np.sqrt(inverse)
 
     def below(y: np.ndarray) -> np.ndarray:
-        found: np.ndarray = i0e(0.5 * _BETWEEN * (y + 1.0))
-        return found
+        return i0e(0.5 * _BETWEEN * (y + 1.0))
 
     fitted = (Chebyshev.interpolate(each, _TERMS - 1) for each in (below, above))
     return np.array([each.convert(kind=Polynomial).coef for each in fitted])

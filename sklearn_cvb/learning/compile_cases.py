@@ -8,14 +8,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, NamedTuple
 
-from sklearn_cvb.settings import (
-    MiniBatches,
-    Samples,
-    SplitAndMerge,
-    Transitions,
-    Valence,
-    Windows,
-)
+from sklearn_cvb.settings import MiniBatches, Samples, SplitAndMerge, Transitions, Valence, Windows
 
 # Words with one tag and with several, in sentences longer and shorter than a window.
 _X = [

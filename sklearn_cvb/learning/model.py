@@ -408,8 +408,7 @@ class RowModel(Model):
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Any) -> float:
         """log p(tokens, trees | prior)."""
-        value: float = self.problem.layout.rows(counts, prior).log_evidence()
-        return value
+        return self.problem.layout.rows(counts, prior).log_evidence()
 
 
 def inferred(counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = None) -> Inferred:

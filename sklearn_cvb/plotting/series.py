@@ -9,13 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.plotting.axes import (
-    WIDTH,
-    axes_or_new,
-    legend_beside,
-    state_colour,
-    state_name,
-)
+from sklearn_cvb.plotting.axes import WIDTH, axes_or_new, legend_beside, state_colour, state_name
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.validation import check_counts
 
@@ -145,10 +139,7 @@ def _describe_steps(ax: Axes, steps: np.ndarray) -> None:
 
 
 def plot_state_sequences(
-    states: Any,
-    *,
-    labels: Sequence[Any] | Mapping[int, Any] | None = None,
-    ax: Axes | None = None,
+    states: Any, *, labels: Sequence[Any] | Mapping[int, Any] | None = None, ax: Axes | None = None
 ) -> Axes:
     """Plot the states of many sequences: a row for each, from its first step, in their colours.
 

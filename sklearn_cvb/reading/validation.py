@@ -63,16 +63,14 @@ def fit_context(
     *, prefer_skip_nested_validation: bool
 ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
     """scikit-learn's decorator that checks parameters before a fit, with its types."""
-    decorator: Any = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
-    return decorator
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
 
 
 def available_if(
     check: Callable[[Any], bool],
 ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
     """scikit-learn's decorator of methods that some settings do not have, with its types."""
-    decorator: Any = _available_if(check)
-    return decorator
+    return _available_if(check)
 
 
 def with_callbacks(

@@ -211,10 +211,7 @@ class StoredStates:
     """
 
     def __init__(
-        self,
-        store: StoredSequences,
-        classes: np.ndarray,
-        path_of: Callable[[int, int], np.ndarray],
+        self, store: StoredSequences, classes: np.ndarray, path_of: Callable[[int, int], np.ndarray]
     ) -> None:
         self.classes = classes
         kind = np.uint16 if len(classes) <= np.iinfo(np.uint16).max else np.int32

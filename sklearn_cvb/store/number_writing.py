@@ -22,13 +22,7 @@ from sklearn_cvb.store.files import (
     write_header,
     write_json,
 )
-from sklearn_cvb.store.number_store import (
-    NumberStore,
-    dtype_of,
-    read_rows,
-    survey_to,
-    surveyed,
-)
+from sklearn_cvb.store.number_store import NumberStore, dtype_of, read_rows, survey_to, surveyed
 from sklearn_cvb.store.writing import write_files
 
 # Sequences of a stream that are read at a time.
@@ -96,8 +90,7 @@ def write_numbers(
     if dtype not in NUMBERS:
         raise InvalidParameterError(f"dtype must be 'float64' or 'float32', got {dtype!r}")
     begin = partial(_NumberWriter, name=NUMBERS[dtype])
-    written: NumberStore = write_files(Path(folder), overwrite, begin, _read(batches, reader))
-    return written
+    return write_files(Path(folder), overwrite, begin, _read(batches, reader))
 
 
 def _read(source: Any, reader: Callable[[Path], Any] | None) -> Iterator[Series]:

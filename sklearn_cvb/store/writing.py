@@ -131,8 +131,7 @@ def write_store(
     given = None if vocabulary is None else _given(vocabulary)
     begin = partial(_Writer, vocabulary=given, with_tags=tagged or tag_column is not None)
     read = batches_of(batches, Reading(column, tag_column, reader, tagged))
-    written: Any = write_files(Path(folder), overwrite, begin, read)
-    return written
+    return write_files(Path(folder), overwrite, begin, read)
 
 
 def write_files(

@@ -174,8 +174,7 @@ def room_for_units(layout: Layout, problem: NumericProblem) -> Units:
 def _summed(by_table: np.ndarray, context: np.ndarray, problem: NumericProblem) -> np.ndarray:
     """Transition counts of all units from those of their tables."""
     if problem.contexts is None:
-        whole: np.ndarray = by_table.sum(axis=0)
-        return whole
+        return by_table.sum(axis=0)
     n = problem.cells.n_states
     total = np.zeros((problem.cells.n_tables, n, n))
     np.add.at(total, context, by_table)
@@ -342,11 +341,7 @@ def _own_counts(shares: Units, place: _Place, problem: NumericProblem) -> HMMCou
 
 
 def _without(
-    group: Group,
-    shares: Units,
-    counts: HMMCounts,
-    prior: Prior,
-    problem: NumericProblem,
+    group: Group, shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem
 ) -> Without:
     """What is known of a group's units from all counts but those of each."""
     place = _place_of(group, shares.layout, problem)

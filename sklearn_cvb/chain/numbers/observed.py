@@ -443,8 +443,7 @@ def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """States of all given steps: by the last posterior, or Viterbi by the final weights."""
     state, read = result.best.state, result.read
     if hasattr(read.problem, "left_paths"):
-        on_disk: dict[str, Any] = read.problem.left_paths(hmm, state, read)
-        return on_disk
+        return read.problem.left_paths(hmm, state, read)
     posterior = result.model.posterior(state)
     path = None if posterior is None else posterior.argmax(axis=1)
     path = _training(hmm, state, read).best_path()[0] if path is None else path

@@ -165,8 +165,7 @@ class ShardedNumbers(Sharded, NumberChain):
 
     def hyper_in(self, prior: Prior) -> Concentrations:
         """The concentrations that a prior was made from."""
-        concentrations: Concentrations = prior.concentrations
-        return concentrations
+        return prior.concentrations
 
     def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
         """What is drawn for all shards: clusters, weights, or where the generator is for each."""

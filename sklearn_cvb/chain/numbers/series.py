@@ -82,8 +82,7 @@ def column_of_contexts(asked: Any, series: Series) -> int:
             f"Transitions(contexts={asked!r}) must name a column of X beside those that states "
             f"emit{hint}: X has {n_columns} columns{f', {names!r}' if names else ' without names'}"
         )
-    column: int = asked
-    return column
+    return asked
 
 
 def without_contexts(series: Series, column: int) -> Series:
@@ -152,8 +151,7 @@ class StoredObservations:
     @property
     def identity(self) -> tuple[Any, ...]:
         """What the same observations have in common."""
-        identity: tuple[Any, ...] = self.store.identity
-        return identity
+        return self.store.identity
 
     def part(self, begin: int, end: int) -> Any:
         """Some of the steps, which may begin within a sequence."""

@@ -302,8 +302,7 @@ def _as_table(observations: Any) -> np.ndarray:
     """All columns side by side."""
     if isinstance(observations, MixedObservations):
         return np.hstack([_as_table(part) for part in observations.parts])
-    values: np.ndarray = observations.values
-    return values
+    return observations.values
 
 
 def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:

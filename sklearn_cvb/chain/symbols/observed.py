@@ -37,18 +37,9 @@ from sklearn_cvb.chain.parameters import (
 )
 from sklearn_cvb.chain.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
-from sklearn_cvb.chain.symbols.model import (
-    DECAYS,
-    ChainSettings,
-    InSteps,
-    SymbolChain,
-    TokenChain,
-)
+from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.sampling import drawn_parameters
-from sklearn_cvb.chain.symbols.vocabulary_growth import (
-    Growth,
-    with_words,
-)
+from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_words
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
@@ -57,12 +48,7 @@ from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_ea
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import (
-    HMMParameters,
-    Windows,
-    asked_of,
-    known_words,
-)
+from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words
 
 # A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
 # of a tenth of it, or too little would be left to learn from.
@@ -242,8 +228,7 @@ def usual_start(hmm: Any, read: Reading) -> str:
     if asked_of(hmm).transitions.shared is not None and _may_be_joined(problem):
         return MERGED
     if getattr(words, "is_clean", False) and cells.topology is None:
-        start: str = hmm._starts_when_clean[words.is_told]
-        return start
+        return hmm._starts_when_clean[words.is_told]
     return "parameter" if cells.is_full and not problem.any_told else "token"
 
 
@@ -279,8 +264,7 @@ def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """The states of the training tokens, and what follows from them."""
     state, read = result.best.state, result.read
     if getattr(read.problem, "is_in_parts", False):
-        in_parts: dict[str, Any] = read.problem.left_paths(hmm, state, read)
-        return in_parts
+        return read.problem.left_paths(hmm, state, read)
     found = path(result.model, state, hmm.n_jobs, averages=result.algorithm.averages)
     labels = hmm._arranged_states(read.words, read.problem.given, found)
     return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}

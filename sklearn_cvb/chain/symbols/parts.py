@@ -128,8 +128,7 @@ class ShardedChain(Sharded, SymbolChain):
 
     def hyper_in(self, prior: parameters.Prior) -> parameters.Concentrations:
         """The concentrations that a prior was made from."""
-        concentrations: parameters.Concentrations = prior.concentrations
-        return concentrations
+        return prior.concentrations
 
     def seed(self, prior: parameters.Prior, rng: np.random.Generator) -> SharedStart:
         """What is drawn by whoever leads the fit."""

@@ -18,13 +18,7 @@ from sklearn_cvb.kernels.chain.log_space import (
     forward_backward_log,
     forward_pass_log,
 )
-from sklearn_cvb.kernels.chain.windows import (
-    Below,
-    Moving,
-    Room,
-    Spans,
-    step_through_windows,
-)
+from sklearn_cvb.kernels.chain.windows import Below, Moving, Room, Spans, step_through_windows
 from sklearn_cvb.learning.model import Inferred, Pieces, mixed
 
 if TYPE_CHECKING:

@@ -320,8 +320,7 @@ class InTurn(StoredParts):
     def ask(self, name: str, *arguments: Any) -> PartResult:
         """Go through all pieces; where none changes the counts of others, one after the other."""
         if name in ("start", "sweep", "score"):
-            found: PartResult = getattr(self._shard, name)(*arguments)
-            return found
+            return getattr(self._shard, name)(*arguments)
         return super().ask(name, *arguments)
 
     def adopted(self, state: State, before: "InTurn") -> State:
@@ -363,8 +362,7 @@ class ChainInTurn(parts.ShardedChain):
             return None
         if before.pieces.facts != source.pieces.facts:
             return based
-        adopted: State = source.adopted(based, before)
-        return adopted
+        return source.adopted(based, before)
 
 
 def _with_lattice(layout: Layout, lattice: Any) -> Layout:

@@ -106,8 +106,7 @@ class Encoder:
 
 def classes_of(words: Any, cells: Cells) -> np.ndarray:
     """The states of a model, or its tags."""
-    classes: np.ndarray = getattr(words, "classes", np.arange(cells.n_emitting))
-    return classes
+    return getattr(words, "classes", np.arange(cells.n_emitting))
 
 
 def states_of_store(hmm: Any, learned: Learned, store: CorpusStore, decoding: str) -> StoredStates:

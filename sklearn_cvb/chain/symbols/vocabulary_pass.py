@@ -235,7 +235,4 @@ def read_here(model: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
     shards = [
         family.shard_of(laid_out.as_sent, *given) for given in zip(read, indices, strict=True)
     ]
-    in_shards: Reading = family.read_in_shards(
-        laid_out, [shard.facts() for shard in shards], LocalParts(shards)
-    )
-    return in_shards
+    return family.read_in_shards(laid_out, [shard.facts() for shard in shards], LocalParts(shards))

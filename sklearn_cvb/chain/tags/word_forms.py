@@ -287,8 +287,7 @@ class Forms(NamedTuple):
             if found is None:
                 break
             node, below = found
-        told: np.ndarray = self.table[node]
-        return told
+        return self.table[node]
 
 
 class TagShares(NamedTuple):

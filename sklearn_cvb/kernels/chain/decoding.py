@@ -145,11 +145,7 @@ def best_paths(log_weights, lattice, starts, score, origin, path, log_p):
 
 
 def viterbi(
-    log_weights: Weights,
-    lattice: Lattice,
-    starts: np.ndarray,
-    path: np.ndarray,
-    log_p: np.ndarray,
+    log_weights: Weights, lattice: Lattice, starts: np.ndarray, path: np.ndarray, log_p: np.ndarray
 ) -> None:
     """Fill in the most probable state path of every sequence, argmax over z of p(x, z).
 
@@ -287,11 +283,7 @@ def filtered(
 
 
 def log_likelihood(
-    weights: Weights,
-    log_weights: Weights,
-    lattice: Lattice,
-    starts: np.ndarray,
-    log_z: np.ndarray,
+    weights: Weights, log_weights: Weights, lattice: Lattice, starts: np.ndarray, log_z: np.ndarray
 ) -> None:
     """Fill in log p(x) of every sequence (nats), as `smoothed`; -inf where no path explains it."""
     zeros_are_safe = all(

@@ -25,14 +25,7 @@ from sklearn_cvb.kernels.dependency.arrays import (
     RIGHT_BY_END,
 )
 from sklearn_cvb.kernels.dependency.cells import arcs_of
-from sklearn_cvb.kernels.jit import (
-    few,
-    jit,
-    jit_called,
-    jit_inline,
-    jit_token,
-    jit_token_reduction,
-)
+from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline, jit_token, jit_token_reduction
 from sklearn_cvb.kernels.tree.semirings import plus, quotient, times, weight_of, zero
 
 # float64 spans e-708 to e+709, and a sentence of n tokens has fewer than e^(1.92 n) trees, none

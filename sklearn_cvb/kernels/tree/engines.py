@@ -14,11 +14,7 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.tree.arrays import Listed
 from sklearn_cvb.kernels.tree.charts import Chart, chart_for
-from sklearn_cvb.kernels.tree.factors import (
-    Factors,
-    expected_counts_by_factors,
-    inside_by_factors,
-)
+from sklearn_cvb.kernels.tree.factors import Factors, expected_counts_by_factors, inside_by_factors
 from sklearn_cvb.kernels.tree.forests import (
     Forest,
     ForestWorkspace,

@@ -14,13 +14,7 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
 from sklearn_cvb.kernels.tree.charts import NOTHING, power, span_at
 from sklearn_cvb.kernels.treebank.arrays import NONE
-from sklearn_cvb.kernels.treebank.chart import (
-    add_multiple,
-    clear,
-    dot,
-    list_pairs,
-    write_factors,
-)
+from sklearn_cvb.kernels.treebank.chart import add_multiple, clear, dot, list_pairs, write_factors
 
 # An upper item with the same symbol below it, which is one node with it.
 SAME = -2

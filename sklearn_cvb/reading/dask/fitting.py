@@ -22,13 +22,7 @@ from distributed.comm import CommClosedError
 
 from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, parameters_of
 from sklearn_cvb.learning.compilation import announced_fit
-from sklearn_cvb.learning.parts import (
-    NeedsMore,
-    PartIndex,
-    PartResult,
-    PartSummary,
-    part_indices,
-)
+from sklearn_cvb.learning.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
 from sklearn_cvb.reading.corpus import is_dask, short_repr
 from sklearn_cvb.reading.dask import workers
 from sklearn_cvb.reading.validation import check_sizes
@@ -216,8 +210,7 @@ class OnWorkers:
         if isinstance(answer.found, NeedsMore):
             raise answer.found
         self._progress.round(name, answer)
-        found: PartResult = answer.found
-        return found
+        return answer.found
 
     def close(self) -> None:
         """Drop the shards, wherever they are."""

@@ -16,10 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed import get_worker
 
-from sklearn_cvb.chain.symbols.vocabulary_pass import (
-    family_of,
-    sums_by_key,
-)
+from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, sums_by_key
 from sklearn_cvb.learning.fingerprints import digest_of
 from sklearn_cvb.learning.parts import NeedsMore, PartIndex, added
 
@@ -96,11 +93,7 @@ def origin(number: int, part: Any) -> Origin:
 
 
 def ask(
-    layout: Any,
-    part: Any,
-    place: tuple[PartIndex, Origin],
-    fit: str,
-    question: tuple[Any, ...],
+    layout: Any, part: Any, place: tuple[PartIndex, Origin], fit: str, question: tuple[Any, ...]
 ) -> Answer:
     """Call a method of the shard of a part in the fit of this name, with its arguments."""
     index, known = place
