@@ -72,7 +72,9 @@ def test_priors():
     expected = softmax(logs + np.log([0.999, 0.001]), axis=1)
     np.testing.assert_allclose(given.predict_proba(short), expected)
     # A class that cannot be.
-    assert (quick(priors=[0, 1]).fit(X, y).predict(X) == "stays").all()
+    certain = quick(priors=[0, 1]).fit(X, y)
+    assert (certain.predict(X) == "stays").all()
+    assert (certain.decision_function(X) == 1e300).all()
 
 
 def test_symbols_of_all_classes_are_known_to_each():

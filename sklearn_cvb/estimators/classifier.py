@@ -268,6 +268,8 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         table, classes = self._log_joint(X)
         others = [np.delete(table, k, axis=1) for k in range(len(classes))]
         odds = table - np.stack([np.logaddexp.reduce(rest, axis=1) for rest in others], axis=1)
+        # Scorers take finite numbers alone.
+        odds = np.clip(odds, -1e300, 1e300)
         return odds[:, 1] if len(classes) == 2 else odds
 
     def __sklearn_tags__(self) -> Any:
