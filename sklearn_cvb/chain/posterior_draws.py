@@ -9,7 +9,6 @@ import numpy as np
 from sklearn_cvb.chain.parameters import HMMCounts, rare_in, with_rare, word_major
 from sklearn_cvb.chain.prediction import by_context
 from sklearn_cvb.chain.traces import exported
-from sklearn_cvb.chain.transitions import refuse_durations
 from sklearn_cvb.learning.calibrated import Kept, short_runs
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import place_of, short_repr
@@ -162,7 +161,6 @@ def calibrated_draws(
 
     Raises ValueError where X is not what the model has learned from.
     """
-    refuse_durations(bool(learned.layout.longest), "method='calibrated': take 'mean field'")
     read = training(hmm, learned, X, y)
     model: Any = hmm._model(read)
 

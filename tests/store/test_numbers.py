@@ -21,6 +21,7 @@ from sklearn_cvb import (
     VBHMM,
     Checkpoint,
     CVBHMMTagger,
+    Durations,
     GibbsHMM,
     HMMParameters,
     NumberStore,
@@ -299,6 +300,7 @@ def test_of_every_family(kind, emission, tmp_path):
     "settings",
     [
         {"transitions": Transitions(end_state=True)},
+        {"transitions": Transitions(durations=Durations("poisson", longest=9))},
         {"transitions": "independent"},
         {"transitions": "left-right"},
         {"n_init": 3, "n_jobs": 2},

@@ -63,7 +63,7 @@ from sklearn_cvb.chain.prediction import (
 )
 from sklearn_cvb.chain.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
@@ -242,9 +242,7 @@ class ReadVisits(ReadNumbers):
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
-        tables, logs, starts = self._to_visits()
-        before, log_z = visits.given_past(tables, logs, starts)
-        return visits.shares_of(before + logs), log_z
+        return visits.filtered(*self._to_visits())
 
     def states_without(self, all_others: bool) -> np.ndarray:
         """Chances of the state of each step (see `pointwise.states_without`)."""
@@ -307,12 +305,13 @@ def tag(input_tags: Any) -> None:
 
 def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     """X and y, to be fitted to."""
-    emission, n_states = checked_emission(hmm), hmm.n_components
+    refuse_settings_of_symbols(hmm)
+    emission, n_states = emission_of(hmm.emission), hmm.n_components
     series, attributes, messages = series_to_fit(X, y, hmm, emission)
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    cells, family = laid_out(hmm, series.names, moments_of(series.table))
+    cells, family, settings = laid_out(hmm, series.names, moments_of(series.table))
     corpus = apart(given, cells)
     topology, transitions = cells.topology, setting_of(hmm, "transitions")
     if series.contexts is not None:
@@ -323,7 +322,6 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         known = known_states(y, given, n_states)
     if known is not None and topology is not None:
         refuse_impossible(known, given, topology)
-    durations = transitions.durations
     problem = NumericProblem(
         corpus,
         given,
@@ -334,7 +332,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         series.categories,
         series.is_table,
         start,
-        pickle.dumps(emission if durations is None else (emission, durations)),
+        settings,
         known,
         contexts=series.contexts,
         context_column=series.context_column,
@@ -342,15 +340,16 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     return Reading(problem, None, attributes, messages)
 
 
-def checked_emission(hmm: Any) -> Emission:
-    """The emission, where nothing is set that only chains of symbols can do."""
-    refuse_settings_of_symbols(hmm)
-    return emission_of(hmm.emission)
+def settings_of(hmm: Any) -> bytes:
+    """What says what statistics mean, pickled: the emission, and laws of durations."""
+    emission, durations = emission_of(hmm.emission), setting_of(hmm, "transitions").durations
+    return pickle.dumps(emission if durations is None else (emission, durations))
 
 
-def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells, Family]:
-    """The cells of the chain, and the family of columns with these names and moments."""
-    transitions, n_states = setting_of(hmm, "transitions"), hmm.n_components
+def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells, Family, bytes]:
+    """The cells of the chain, the family of columns with these names and moments, and settings."""
+    settings, transitions = settings_of(hmm), setting_of(hmm, "transitions")
+    n_states = hmm.n_components
     topology = topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
@@ -368,20 +367,20 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
         cells = cells._replace(topology=topology, longest=int(lasting.longest))
         law = law_of_durations(lasting.law, cells.longest, n_states)
         family = SemiMarkovFamily(family, law, cells.longest)
-    return cells, family
+    return cells, family, settings
 
 
 def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
     hmm._check_parameters()
-    transitions, what = setting_of(hmm, "transitions"), "partial_fit: fit all sequences at once"
-    refuse_contexts(transitions.contexts is not None, what)
-    refuse_durations(transitions.durations is not None, what)
-    emission, before = checked_emission(hmm), learned.more.numeric
-    if pickle.dumps(emission) != before.settings:
+    has_contexts = setting_of(hmm, "transitions").contexts is not None
+    refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
+    refuse_settings_of_symbols(hmm)
+    before = learned.more.numeric
+    if settings_of(hmm) != before.settings:
         raise InvalidParameterError(
-            "emission has changed since the first call or fit, and with it what the statistics "
-            "mean: set it back, or begin anew with fit"
+            "emission or durations have changed since the first call or fit, and with them what "
+            "the statistics mean: set them back, or begin anew with fit"
         )
     given, observations, known, _ = given_again(hmm, learned, X)
     n_steps, cells = int(given.starts[-1]), learned.layout

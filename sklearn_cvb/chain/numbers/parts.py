@@ -4,7 +4,6 @@ A first pass tells moments of the columns, of which the family is made. Steps to
 are drawn for all parts alike, so that a fit starts as one on all series would.
 """
 
-import pickle
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -266,7 +265,7 @@ def refuse_in_shards(hmm: Any) -> None:
     numbers.refuse_settings_of_symbols(hmm)
     transitions = setting_of(hmm, "transitions")
     refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
-    refuse_durations(transitions.durations is not None, "shards: fit in memory")
+    refuse_durations(transitions.durations is not None, "shards: fit in memory, or a store")
     if setting_of(hmm, "transitions").shared is not None:
         raise InvalidParameterError(
             "in shards series do not learn an HDP: leave the prior of transitions as it is, or fit "
@@ -285,10 +284,9 @@ def refuse_in_shards(hmm: Any) -> None:
 def lay_out(hmm: Any, survey: Survey) -> LaidOut:
     """Lay out a model by what parts tell."""
     hmm._check_parameters()
-    emission = numbers.checked_emission(hmm)
-    cells, family = numbers.laid_out(hmm, survey.names, survey.moments)
+    numbers.refuse_settings_of_symbols(hmm)
+    cells, family, settings = numbers.laid_out(hmm, survey.names, survey.moments)
     window = window_for(survey.longest, survey.n_steps)
-    settings = pickle.dumps(emission)
     sent = PartLayout(parameters_of(hmm), cells, family, survey.names, window, settings)
     return LaidOut(sent, survey)
 

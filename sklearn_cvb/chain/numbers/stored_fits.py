@@ -5,7 +5,6 @@ keep between sweeps of collapsed variational Bayes lies in a temporary file. All
 of a fit in memory, to the last bit.
 """
 
-import pickle
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from sklearn_cvb.chain.numbers.series import StoredObservations, apart, observat
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
-from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.series import attributes_of_columns, cautions_of_columns
@@ -111,15 +110,14 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     hmm._check_parameters()
     transitions = setting_of(hmm, "transitions")
     refuse_contexts(transitions.contexts is not None, "stores: fit in memory")
-    refuse_durations(transitions.durations is not None, "stores: fit in memory")
     _refuse(hmm, y)
-    emission = numbers.checked_emission(hmm)
+    numbers.refuse_settings_of_symbols(hmm)
     store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))
     # Before the first of many passes: a bit that was flipped would change the fit silently.
     store.check(store.numbers_file, STARTS)
     moments, n_observed = store.survey
     given = Steps(store.offsets, max(1, n_observed))
-    cells, family = numbers.laid_out(hmm, store.names, moments)
+    cells, family, settings = numbers.laid_out(hmm, store.names, moments)
     start = None
     if hasattr(hmm.init, "predict_proba"):
         start = PosteriorsOf(hmm.init, store, hmm.n_components)
@@ -133,7 +131,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         {},
         False,
         start,
-        pickle.dumps(emission),
+        settings,
     )
     attributes = attributes_of_columns(store.n_columns, store.names)
     messages = cautions_of_columns(moments.n_observed == 0, store.names)

@@ -197,6 +197,14 @@ def given_past(
     return found, log_z
 
 
+def filtered(
+    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """p(z_t | x_1..t) of all steps; log Z."""
+    before, log_z = given_past(tables, log_weights, starts)
+    return shares_of(before + log_weights), log_z
+
+
 def given_others(
     tables: Tables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -246,8 +246,7 @@ def problems(index):
         warnings.filterwarnings("ignore", message="each of the .* single step|X has no value in")
         model.fit(series)
         told = [*_unfinished(model), *_unread(model, series), *_fallen(model)]
-        is_plain = model.transitions.contexts is None and model.transitions.durations is None
-        if is_plain and hasattr(model, "partial_fit") and index % 5 == 0:
+        if model.transitions.contexts is None and hasattr(model, "partial_fit") and index % 5 == 0:
             told += [*_other_on_disk(model, series), *_unfinished_batches(model, series)]
         return told
 
@@ -268,7 +267,9 @@ def _unfinished_batches(model, series):
     yield from _unfinished(stream)
     counted = stream.counts_.start.sum() + stream.counts_.transition.sum()
     whole = 2 * sum(map(len, series))
-    is_whole = stream.end_counts_ is None and not len(stream.unexplained_)
+    # With durations visits are counted.
+    is_whole = stream.end_counts_ is None and model.transitions.durations is None
+    is_whole = is_whole and not len(stream.unexplained_)
     if is_whole and abs(counted - whole) > 1e-6 * whole:
         yield f"{counted} steps are counted of {whole}"
 

@@ -8,7 +8,16 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, StepSizes, open_store, write_numbers
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    Durations,
+    StepSizes,
+    Transitions,
+    open_store,
+    write_numbers,
+)
 from sklearn_cvb.chain.numbers import leave_out
 from sklearn_cvb.emissions import Categorical, Columns, Gaussian, Poisson
 from sklearn_cvb.learning import online
@@ -107,6 +116,21 @@ def test_the_objective_is_that_of_a_sweep_where_the_batch_is_all(kind):
     assert steps_by_state(again.counts_).sum() == pytest.approx(240)
 
 
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM])
+def test_visits_are_counted_in_batches(kind):
+    """A batch of all there is tells what the next sweep of a fit finds."""
+    lasting = Transitions(durations=Durations("histogram", longest=9))
+    model = kind(2, emission="gaussian", transitions=lasting, random_state=0, max_iter=4, tol=0)
+    before, after = (clone(model).set_params(max_iter=n).fit(BATCHES[0]) for n in (4, 5))
+    rho = step_size(480, 240, 1.0, StepSizes().offset)
+    found = clone(model).fit(BATCHES[0]).partial_fit(BATCHES[0]).counts_
+    for one, old, new in zip(found, before.counts_, after.counts_, strict=True):
+        np.testing.assert_allclose(one, 2 * ((1 - rho) * old + rho * new), rtol=1e-10, atol=1e-10)
+    before.set_params(transitions=Transitions(durations="poisson"))
+    with pytest.raises(InvalidParameterError, match="durations have changed"):
+        before.partial_fit(BATCHES[0])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_batches_find_what_a_fit_finds(kind):
     model = kind(2, emission="gaussian", random_state=0, tol=0, max_iter=30)
@@ -154,7 +178,7 @@ def test_frames_keep_their_columns_and_labels(kind):
         model.partial_fit([other])
     with pytest.raises(ValueError, match="X has 3 columns a step, but"):
         model.partial_fit(BATCHES[3])
-    with pytest.raises(InvalidParameterError, match="emission has changed"):
+    with pytest.raises(InvalidParameterError, match="emission or durations have changed"):
         model.set_params(emission="gaussian").partial_fit([frame(BATCHES[3][0])])
 
 

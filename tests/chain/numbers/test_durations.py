@@ -17,7 +17,6 @@ from sklearn_cvb import (
     HMMMixture,
     HMMParameters,
     Transitions,
-    write_numbers,
 )
 from sklearn_cvb.chain.numbers import leave_out, visits
 from sklearn_cvb.chain.numbers.e_step import Chain, filtered, given_logs, infer, one_table
@@ -280,16 +279,13 @@ def test_what_does_not_go_with_durations_is_refused_by_name(case):
         model.fit([np.arange(9.0)])
 
 
-def test_methods_that_know_no_visits_say_what_to_do(tmp_path):
+def test_methods_that_know_no_visits_say_what_to_do():
     X = [x[:, None] for x in visits_of(3, 20)]
     model, posterior = fitted(EMHMM, X, max_iter=2), fitted(GibbsHMM, X, max_iter=60)
     draws = posterior.credible_intervals(n_draws=3, random_state=0).draws
     assert np.isfinite(posterior.score_samples(X, draws=draws)).all()
     calls = {
         "pickle": model.to_json,
-        "fit in memory": lambda: model.fit(write_numbers(X, tmp_path / "store")),
-        "fit all": lambda: model.partial_fit(X),
-        "mean field": lambda: fitted(VBHMM, X, max_iter=2).credible_intervals(X),
         "HMMMixture": lambda: HMMMixture(model, n_components=2).fit(X),
         "from_parameters": lambda: EMHMM.from_parameters(
             startprob=[0.5, 0.5],
@@ -375,6 +371,32 @@ def test_a_step_is_worth_what_its_series_is_with_it_and_without():
     np.testing.assert_allclose(steps, whole - model.log_likelihoods(unseen, draws), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:nothing names the states")
+@pytest.mark.parametrize("distance", [40.0, 2.0])
+def test_calibrated_intervals_know_what_is_missing(distance):
+    """Nothing where states are seen; else visits are uncertain, and intervals wider."""
+    rng = np.random.default_rng(1)
+    visited = [np.cumsum(rng.integers(1, 3, 30)) % 3 for _ in "abcd"]
+    states = [np.repeat(own, rng.integers(1, 4, 30)) for own in visited]
+    X = [distance * own + rng.normal(size=len(own)) for own in states]
+    known = HMMParameters(
+        emissions={"means": distance * np.arange(3)[:, None], "covariances": np.ones((3, 1, 1))}
+    )
+    lasting = Transitions(durations=Durations(longest=4))
+    settings = {"emission": "gaussian", "transitions": lasting, "init": known, "random_state": 0}
+    model = VBHMM(3, max_iter=60, **settings).fit(X)
+    narrow, found = (
+        np.diff(model.credible_intervals(X, method=method, random_state=0).transition, axis=0)[0]
+        for method in ("mean field", "calibrated")
+    )
+    assert (np.diag(found) == 0).all()
+    others = ~np.eye(3, dtype=bool)
+    if distance == 40.0:
+        np.testing.assert_allclose(found, narrow, atol=1e-6)
+    else:
+        assert 1.1 < (found[others] / narrow[others]).mean() < 2.0
+
+
 def test_forecasts_know_how_long_a_visit_has_lasted():
     """Visits of three steps: what follows the first step of one is certain, in each draw."""
     states = np.repeat(np.arange(60) % 2, 3)
@@ -394,7 +416,7 @@ def test_forecasts_of_lags_and_under_drawn_parameters():
     found = model.predict_next(X, n_steps=3, n_draws=200, random_state=0)
     np.testing.assert_allclose(found.mean, found.samples.mean(axis=1), rtol=1e-12)
     model = fitted(VBHMM, X, max_iter=10)
-    draws = model.credible_intervals(method="mean field", random_state=0).draws
+    draws = model.credible_intervals(X, random_state=0).draws
     under = model.predict_next(X, n_steps=3, n_draws=2000, random_state=0, draws=draws)
     plain = model.predict_next(X, n_steps=3, n_draws=2000, random_state=0)
     np.testing.assert_allclose(under.proba, plain.proba, atol=0.05)

@@ -180,6 +180,7 @@ def test_parts_have_the_same_columns():
         (GibbsHMM(2, emission=MIXED), "use EM, VB or CVB"),
         (VBHMM(2, emission=MIXED, transitions=Transitions(prior="hdp")), "do not learn an HDP"),
         (EMHMM(2, emission=MIXED, init=[np.ones((2, 2))]), "arrays as `init`"),
+        (VBHMM(2, emission=MIXED, transitions=Transitions(durations="poisson")), "or a store"),
         (EMHMM(2, emission=MIXED, init=HMMParameters(startprob=[0.5, 0.5])), "what states emit"),
     ],
 )
