@@ -17,8 +17,8 @@ from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
 from sklearn_cvb.learning.model import State
 
-# How often the weights of pooled tables are learned anew from the same counts.
-_POOLED_STEPS = 20
+# How often weights and alpha are learned anew from the same counts, as long as alpha moves by more.
+_SHARED_STEPS, _STANDS_STILL = 20, 1e-5
 
 
 def learn(
@@ -57,10 +57,12 @@ def learn(
     if concentrations.shared is not None:
         from sklearn_cvb.chain.shared_weights import learned_weights
 
-        # Pooled weights and their alpha hold each other back: single steps would take a thousand
-        # sweeps, in which a fit seems to have converged.
-        for _ in range(_POOLED_STEPS if concentrations.is_pooled else 1):
-            after = learned_weights(after, counts, surely, step)
+        # Weights and their alpha hold each other back: single steps would take up to a thousand
+        # sweeps, in which a fit seems to have converged. Weights alone are there at once.
+        for _ in range(_SHARED_STEPS):
+            before, after = after, learned_weights(after, counts, surely, step)
+            if abs(after.alpha - before.alpha) <= _STANDS_STILL * before.alpha:
+                break
     elif concentrations.learn_alpha:
         moves, tables = rows("transition", cells.n_states), []
         if cells.topology is None:

@@ -591,3 +591,16 @@ def test_a_fit_may_go_on_with_shared_weights(kind, emission):
     assert np.ptp(model.state_weights_) > 0.01
     model.set_params(transitions=Transitions(prior="dirichlet"), alpha=0.1).fit(X)
     assert not hasattr(model, "state_weights_")
+
+
+def test_a_fit_does_not_end_before_alpha_has_settled():
+    """Beside one that goes on: alpha and the weights hold each other back."""
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.random((10, 30)) < 0.3, axis=1) % 3
+    X = list(9.0 * states + rng.normal(size=states.shape))
+    settings = {"alpha": "auto", "transitions": Transitions(prior=HDP("auto")), "n_init": 1}
+    settings |= {"emission": "gaussian", "random_state": 0}
+    found = VBHMM(5, **settings).fit(X)
+    longer = VBHMM(5, tol=0.0, max_iter=300, **settings).fit(X)
+    assert found.converged_
+    assert found.alpha_ == pytest.approx(longer.alpha_, rel=0.02)
