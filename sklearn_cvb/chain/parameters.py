@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.special import digamma, gammaln, xlogy
+from scipy.special import gammaln, xlogy
 
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
-from sklearn_cvb.kernels.special import expected_weights
 from sklearn_cvb.learning.dirichlet import (
     FIRST_VALUE,
     FIXED_MASS,
@@ -22,8 +21,6 @@ from sklearn_cvb.learning.dirichlet import (
 )
 from sklearn_cvb.settings import VAGUE, Asked
 
-# Divisors below this have lost digits to underflow.
-_SMALLEST_DIVISOR = 1e-280
 # A state that holds so large a share of the tokens counts as one that the data ask for.
 LEAST_SHARE = 0.01
 # gamma starts here where it is learned.
@@ -424,22 +421,12 @@ def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
 
 
 def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
-    """exp E[log theta], and KL of the posterior from the prior, in one pass over the cells."""
-    tables = _listed_rows(counts, prior, cells)
-    totals = [rows.posterior.totals for rows in tables]
-    logs = [digamma(total) for total in totals]
-    divisors = [np.exp(each) for each in logs]
-    is_small = min(divisor.min() for divisor in divisors) <= _SMALLEST_DIVISOR
-    if is_small or prior.any_fixed:
-        return exp_expected_log(counts, prior, cells), sum(rows.divergence() for rows in tables)
+    """exp E[log theta], and KL of the posterior from the prior, which shares its digammas."""
     weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
-    each = zip(tables, totals, logs, divisors, weights, _allowed(cells), strict=True)
-    for rows, total, log, below, table, kept in each:
-        found = np.empty(len(rows.counts))
-        value += expected_weights(rows.counts, rows.prior, rows.row, below, found)
-        of_rows = gammaln(total) - gammaln(rows.prior_totals) - rows.count_totals * log
-        value += float(np.sum(of_rows))
-        table.reshape(-1)[kept] = found
+    each = zip(_listed_rows(counts, prior, cells), weights, _allowed(cells), strict=True)
+    for rows, table, kept in each:
+        table.reshape(-1)[kept], divergence = rows.averages()
+        value += divergence
     return weights, value
 
 

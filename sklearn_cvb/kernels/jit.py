@@ -149,9 +149,6 @@ def _warn_of_damage(folder: str) -> None:
 # Kernels that Python calls.
 jit: Decorator = kept_on_disk(fastmath=_FUSED, **_OPTIONS, **_BORROWED)
 
-# Kernels that Python calls and that allocate arrays.
-jit_allocating: Decorator = kept_on_disk(fastmath=_FUSED, **_OPTIONS)
-
 # Called by kernels alone, once per sequence or less: passing arrays costs more than a token's work.
 jit_called: Decorator = numba.njit(
     fastmath=_FUSED, no_cpython_wrapper=True, **_OPTIONS, **_BORROWED

@@ -1,4 +1,4 @@
-"""Special functions of whole tables: digamma, log Gamma, exp and log, in vectors.
+"""Special functions of whole tables: digamma, exp and log, in vectors.
 
 What is the same arithmetic for all numbers is done a block at a time, as polynomials that compilers
 turn into vectors, to 1 ulp or so: libraries' scalar functions would take longer than forward and
@@ -9,116 +9,33 @@ import math
 
 import numpy as np
 
-from sklearn_cvb.kernels.jit import jit, jit_allocating, jit_inline, jit_token
+from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
 
-# Cells of an M-step, and numbers whose bits stay in the nearest cache, are done so many at a time.
-_CELLS, _BLOCK = 128, 512
+# Numbers whose bits stay in the nearest cache are done so many at a time.
+_BLOCK = 512
 # log 2 in two parts, the first of which has few digits: multiples of it are exact.
 _LOG_2_HIGH, _LOG_2_LOW = 0.693145751953125, 1.42860682030941723212e-6
 _FACTORIALS = tuple(1.0 / math.factorial(n) for n in range(14))
 _F = _FACTORIALS
 
-# Digamma and log Gamma
-
 
 @jit_token
-def _raised(x):
-    """x + 7, the product x (x + 1) ... (x + 6), and the sum of 1 / (x + i); large x stay.
+def digamma(x):
+    """digamma(x) for x > 0: a series for 7 and more (Abramowitz 6.3.18), which smaller x reach.
 
-    Gamma(x + 7) is the product times Gamma(x); the series below want an argument of 7 at least.
+    digamma(x + 7) is digamma(x) and the sum of 1 / (x + i) for i below 7.
     """
-    product = x
-    numerator = 1.0
+    product, numerator = x, 1.0
     for i in range(1, 7):
         numerator = numerator * (x + i) + product
         product *= x + i
     small = x < 7.0
-    return (
-        x + 7.0 if small else x,
-        product if small else 1.0,
-        numerator / product if small else 0.0,
-    )
-
-
-@jit_token
-def _digamma_series(x):
-    """log(x) - digamma(x) for x of at least 7 (Abramowitz 6.3.18)."""
-    inverse = 1.0 / x
+    raised, fraction = x + 7.0 if small else x, numerator / product if small else 0.0
+    inverse = 1.0 / raised
     square = inverse * inverse
-    return 0.5 * inverse + square * (
-        1.0 / 12.0
-        - square
-        * (
-            1.0 / 120.0
-            - square
-            * (1.0 / 252.0 - square * (1.0 / 240.0 - square * (1.0 / 132.0 - square * 691 / 32760)))
-        )
-    )
-
-
-@jit_token
-def _log_gamma_series(x):
-    """What Stirling's formula leaves of log Gamma(x) for x of at least 7 (Abramowitz 6.1.41)."""
-    inverse = 1.0 / x
-    square = inverse * inverse
-    return inverse * (
-        1.0 / 12.0
-        - square
-        * (
-            1.0 / 360.0
-            - square
-            * (
-                1.0 / 1260.0
-                - square * (1.0 / 1680.0 - square * (1.0 / 1188.0 - square * 691 / 360360))
-            )
-        )
-    )
-
-
-@jit_token
-def digamma(x):
-    """digamma(x) for x > 0."""
-    raised, _, fraction = _raised(x)
-    return math.log(raised) - _digamma_series(raised) - fraction
-
-
-@jit_allocating
-def expected_weights(counts, prior, rows, divisors, weights):
-    """Fill exp(digamma(u)) / divisor for u = counts + prior; returns the cells' part of the KL.
-
-    Sums of counts and prior are positive; ``rows`` says which of the ``divisors``, exp(digamma(row
-    total)), a cell has. The part is the sum of counts digamma(u) - log Gamma(u) + log Gamma(prior).
-    """
-    raised, ratio, difference, rest = np.empty((4, _CELLS))
-    total = 0.0
-    products = 1.0
-    of_prior, product_of_prior, log_gamma_of_prior = -1.0, 1.0, 0.0
-    for begin in range(0, counts.size, _CELLS):
-        end = min(begin + _CELLS, counts.size)
-        some, some_prior, result = counts[begin:end], prior[begin:end], weights[begin:end]
-        for i in range(some.size):
-            raised[i], ratio[i], fraction = _raised(some[i] + some_prior[i])
-            difference[i] = -_digamma_series(raised[i]) - fraction
-            rest[i] = _log_gamma_series(raised[i])
-        for i in range(some.size):
-            if some_prior[i] != of_prior:  # equal priors come in long rows
-                of_prior = some_prior[i]
-                x, product_of_prior, _ = _raised(of_prior)
-                log_gamma_of_prior = (x - 0.5) * math.log(x) - x + _log_gamma_series(x)
-            x = raised[i]
-            logarithm = math.log(x)
-            log_gamma = (x - 0.5) * logarithm - x + rest[i]
-            total += some[i] * (logarithm + difference[i]) - (log_gamma - log_gamma_of_prior)
-            change = ratio[i] / product_of_prior
-            if 1e-150 < change < 1e150:
-                products *= change
-            else:
-                total += math.log(change)
-            if not (1e-150 < products < 1e150):
-                total += math.log(products)
-                products = 1.0
-            result[i] = x * math.exp(difference[i]) / divisors[rows[begin + i]]
-    return total + math.log(products)
+    series = 1.0 / 252.0 - square * (1.0 / 240.0 - square * (1.0 / 132.0 - square * 691 / 32760))
+    series = 1.0 / 12.0 - square * (1.0 / 120.0 - square * series)
+    return math.log(raised) - (0.5 * inverse + square * series) - fraction
 
 
 # exp and log

@@ -1,6 +1,5 @@
 """What a chain of numbers is learned from, and inference of its steps: forward, and both ways."""
 
-import threading
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
@@ -11,7 +10,6 @@ from sklearn_cvb.chain.numbers import visits
 from sklearn_cvb.chain.parameters import HMMCounts
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.emissions.semi_markov import SemiMarkovScores
-from sklearn_cvb.kernels.chain import side_by_side
 from sklearn_cvb.kernels.chain.decoding import draw_paths
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes, Weights
 from sklearn_cvb.kernels.chain.log_space import (
@@ -124,8 +122,6 @@ _PIECE = 16384
 _ADDED = 256
 # What is below may have lost digits; what steps of at least this probability add outweighs it.
 _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
-# So many sequences, of so many steps in all, are worth a kernel that takes them side by side.
-_FEWEST, _FEWEST_STEPS = 8, 50_000
 
 
 class Found(NamedTuple):
@@ -354,58 +350,6 @@ def alone_in(chain: Chain, stretches: Stretches, steps: slice) -> LogChain:
     return LogChain(start, transition, each_table(Stretches(begins, table)), own)
 
 
-class Bench(NamedTuple):
-    """Tables for sequences side by side, which one thread uses for piece after piece."""
-
-    tables: side_by_side.Tables
-    messages: side_by_side.Messages
-    rows: Lattice
-
-
-def bench_for(chain: Chain, starts: np.ndarray, pieces: list[tuple[int, int]]) -> Bench:
-    """A bench with place for each of some ranges of sequences."""
-    n_states = chain.start.shape[1]
-    n_steps = max(int(starts[last] - starts[first]) for first, last in pieces)
-    side = min(side_by_side.SIDE_BY_SIDE, max(last - first for first, last in pieces))
-    tables = side_by_side.tables_for_tokens(n_steps, n_states)
-    tables.start[:n_states] = chain.start[0]
-    tables.transition[:n_states, :n_states] = chain.transition[0]
-    tables.backward[:n_states, :n_states] = chain.transition[0].T
-    messages = side_by_side.messages_for(side, int(np.diff(starts).max()), n_states)
-    # Each step has a row of the tables; nothing else of the lattice is read.
-    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
-    nothing = np.empty(0, np.int32)
-    rows = Lattice(first, nothing, nothing.view(np.uint32), nothing)
-    return Bench(tables, messages, rows)
-
-
-def infer_together(chain: Chain, scored: Scored, starts: np.ndarray, bench: Bench) -> Found | None:
-    """Forward-backward over sequences side by side, several times as fast; None if any is lost.
-
-    `log_z` holds their sum alone; the posteriors last until the bench is used again.
-    """
-    n_steps, n_states = scored.shape
-    own = bench.tables
-    tables = own._replace(emission=own.emission[:n_steps], received=own.received[:n_steps])
-    side_by_side.clear_counts(tables)
-    fits = side_by_side.width_for(n_states) == n_states
-    weights = tables.emission if fits else np.empty(scored.shape)
-    largest = fill_weights(chain, scored, starts, one_table(starts), weights)
-    if not fits:
-        tables.emission[:, :n_states] = weights
-    order = np.argsort(starts[:-1] - starts[1:], kind="stable")
-    side, lost = min(side_by_side.SIDE_BY_SIDE, len(order)), np.zeros(len(order), bool)
-    total = side_by_side.expected_counts_dense(
-        bench.rows, starts, order, side, n_states, tables, bench.messages, lost
-    )
-    if lost.any():
-        side_by_side.clear_messages(bench.messages)
-        return None
-    pairs = tables.outer[:n_states, :n_states] * chain.transition[0]
-    posterior = np.ascontiguousarray(tables.received[:, :n_states])
-    return Found(posterior, pairs[None], np.array([total + largest.sum()]))
-
-
 def _add_ends(
     chain: Chain, log_weights: np.ndarray, starts: np.ndarray, stretches: Stretches
 ) -> None:
@@ -457,21 +401,13 @@ def expectation(
     """E-step over all sequences, on up to `n_jobs` threads."""
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
     chain = chain_of(weights, n_states)
-
-    is_large = starts[-1] >= _FEWEST_STEPS and not problem.cells.longest
-    pieces, own = problem.pieces(), threading.local()
+    pieces = problem.pieces()
 
     def part(first: int, last: int) -> Inferred:
         begin, end = starts[first], starts[last]
         inside = starts[first : last + 1] - begin
         scored = problem.scored(scores, begin, end, np.array([0, end - begin]))
-        found = None
-        if is_large and last - first >= _FEWEST and len(chain.transition) == 1:
-            if not hasattr(own, "bench"):
-                own.bench = bench_for(chain, starts, pieces)
-            found = infer_together(chain, scored, inside, own.bench)
-        if found is None:
-            found = infer(chain, scored, inside, problem.stretches(begin, end, inside))
+        found = infer(chain, scored, inside, problem.stretches(begin, end, inside))
         explained = np.isfinite(found.log_z)
         lost = first + np.flatnonzero(~explained)
         counts = counts_of(found, scored.observations, problem, inside, scores)

@@ -96,19 +96,11 @@ def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> Tables:
     emission weights, which `fill_tables` sets.
     """
     n_rows, width = -(-lattice.state.size // n_emitting), width_for(n_states)
-    tables = tables_for_tokens(0, n_states)
-    return tables._replace(emission=aligned(n_rows, width), received=aligned(n_rows, width))
-
-
-def tables_for_tokens(n_rows: int, n_states: int, emission: np.ndarray | None = None) -> Tables:
-    """Tables of zeros with so many rows of emission weights, or with `emission` (n_rows, width)."""
-    width = width_for(n_states)
-    emission = aligned(n_rows, width) if emission is None else emission
     return Tables(
         start=aligned(width),
         transition=aligned(width, width),
         backward=aligned(width, width),
-        emission=emission,
+        emission=aligned(n_rows, width),
         starts=aligned(width),
         received=aligned(n_rows, width),
         outer=aligned(width, width),
