@@ -8,7 +8,15 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, NamedTuple
 
-from sklearn_cvb.settings import MiniBatches, Samples, SplitAndMerge, Transitions, Valence, Windows
+from sklearn_cvb.settings import (
+    Durations,
+    MiniBatches,
+    Samples,
+    SplitAndMerge,
+    Transitions,
+    Valence,
+    Windows,
+)
 
 # Words with one tag and with several, in sentences longer and shorter than a window.
 _X = [
@@ -172,6 +180,7 @@ def _numeric_situations(algorithm: str) -> dict[str, Situation]:
     wide = [[[value, 1.0 + value % 2] for value in piece] for piece in pieces]
     missing = [[None if step % 5 == 3 else value for step, value in enumerate(series)]]
     entered = [[[value, step % 2] for step, value in enumerate(piece)] for piece in pieces]
+    lasting = Transitions(durations=Durations(longest=4))
 
     def situation(X: list[Any], emission: Any, **settings: Any) -> Situation:
         own = base | settings | {"emission": emission}
@@ -183,6 +192,7 @@ def _numeric_situations(algorithm: str) -> dict[str, Situation]:
         "gaussian missing": situation(missing, "gaussian"),
         "poisson": situation(pieces, "poisson"),
         "gaussian contexts": situation(entered, "gaussian", transitions=Transitions(contexts=1)),
+        "gaussian durations": situation(wide, "gaussian", transitions=lasting),
     }
 
 
