@@ -525,11 +525,8 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     lengths = np.diff(corpus.starts)
     if topology.tied:
         alone = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
-        runs, sequences = (
-            _runs_of(alone, lattice, cells),
-            np.repeat(np.arange(len(lengths)), lengths),
-        )
-        return Problem(alone, lattice, cells, runs, corpus, sequences)
+        sequences = np.repeat(np.arange(len(lengths)), lengths)
+        return Problem(alone, lattice, cells, _runs_of(alone, lattice, cells), corpus, sequences)
     with np.errstate(divide="ignore"):
         start, transition = np.log(topology.start * 1.0), np.log(topology.transition * 1.0)
     logs = Weights(start, transition, np.zeros(len(cells.state)))

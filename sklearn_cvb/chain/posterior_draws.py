@@ -52,10 +52,6 @@ class Draws(NamedTuple):
         """
         return np.array([by_context(one.transition, self.layout) for one in self._chains()])
 
-    def steps_and_points(self) -> list[tuple[np.ndarray, Any]]:
-        """Drawn transitions, and what states emit where that is numbers."""
-        return list(zip(self.transmat, (one.point for one in self.weights), strict=True))
-
     @property
     def emission(self) -> dict[str, Any]:
         """What states emit, by the names of fitted attributes without underscore.

@@ -80,10 +80,8 @@ def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
     """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
     known = 0.0
     if prior.any_fixed:
-        tables, free = (
-            (prior.start, prior.transition, prior.emission),
-            without_fixed(counts, prior, cells),
-        )
+        tables = prior.start, prior.transition, prior.emission
+        free = without_fixed(counts, prior, cells)
         parts = zip(counts, free, tables, strict=True)
         known = sum(float(xlogy(own - rest, u / FIXED_MASS).sum()) for own, rest, u in parts)
         counts = free

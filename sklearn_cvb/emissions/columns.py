@@ -13,10 +13,11 @@ from sklearn_cvb.emissions.emission import (
     OutsideSupport,
     Scores,
     Tails,
+    column_numbers,
     given_point,
 )
 from sklearn_cvb.reading.moments import Moments
-from sklearn_cvb.reading.validation import InvalidParameterError, nearest
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 
 @dataclass(eq=False, repr=False)
@@ -57,19 +58,9 @@ class Columns(Emission):
         return [name for name in found if name in names]
 
     def numbered(self, names: list[Any] | None) -> "Columns":
-        known = names or []
-        named = [name for _, own in self._pairs() for name in own.tolist() if isinstance(name, str)]
-        for name in set(named) - set(known):
-            raise InvalidParameterError(
-                f"parts names the column {name!r}{nearest(name, known)}, but X has columns "
-                f"{known!r}" + " without names: pass a list of frames" * (not known)
-            )
-        numbered = [
-            [known.index(c) if isinstance(c, str) else c for c in own.tolist()]
-            for _, own in self._pairs()
-        ]
-        parts = []
-        for (emission, _), own in zip(self._pairs(), numbered, strict=True):
+        known, parts = names or [], []
+        for emission, columns in self._pairs():
+            own = column_numbers("parts", columns.tolist(), names)
             if isinstance(emission, Emission):
                 # Parts that name columns, too, name their own.
                 emission = emission.numbered(names and [known[c] for c in own if c < len(known)])

@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 
 from sklearn_cvb.kernels.emission import feature_sums, linear_scores
 from sklearn_cvb.reading.moments import Moments
-from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, nearest
 
 # States with fewer steps keep their parameters in EM.
 FEWEST = 1e-10
@@ -256,6 +256,18 @@ class Emission(BaseEstimator):
         if not tables or tables[0].ndim != 2:
             raise InvalidParameterError(f"{type(self).__name__} is not made of {', '.join(given)}")
         return np.tile(np.ceil(tables[0].mean(axis=0)), (2, 1))
+
+
+def column_numbers(setting: str, columns: list[Any], names: list[Any] | None) -> list[Any]:
+    """The columns of a setting, with those by number that it has by name."""
+    known = names or []
+    for column in columns:
+        if isinstance(column, str) and column not in known:
+            raise InvalidParameterError(
+                f"{setting} names the column {column!r}{nearest(column, known)}, but X has columns "
+                f"{known!r}" + " without names: pass a list of frames" * (not known)
+            )
+    return [known.index(column) if isinstance(column, str) else column for column in columns]
 
 
 def positive(name: str, value: Any) -> float:

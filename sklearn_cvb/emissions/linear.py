@@ -103,11 +103,8 @@ class StudentScores(NamedTuple):
     degrees: np.ndarray  # (n_units, K)
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
-        values, inputs, n = (
-            observations.values,
-            observations.features,
-            observations.features.shape[1],
-        )
+        values, inputs = observations.values, observations.features
+        n = inputs.shape[1]
         of_inputs = np.empty_like(out)
         own = np.ascontiguousarray(self.means[:, :n]), np.ascontiguousarray(self.factors[:, :n, :n])
         parabolas(inputs, units, (self.least, *own), 1.0, of_inputs)

@@ -6,11 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.emissions.emission import Emission, Family, StandardUnits, positive, shaped
+from sklearn_cvb.emissions.emission import (
+    Emission,
+    Family,
+    StandardUnits,
+    column_numbers,
+    positive,
+    shaped,
+)
 from sklearn_cvb.emissions.gaussian import positive_definite, refuse_too_wide, units_of
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.reading.moments import Moments
-from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, nearest
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 # As if an intercept or a slope had been seen in one hundredth of a step.
 _PRECISION = 0.01
@@ -109,19 +116,10 @@ class Regression(LinearEmission):
     outputs: Sequence[int | str] | None = None
 
     def numbered(self, names: list[Any] | None) -> "Regression":
-        known = names or []
         found = {}
         for setting, own in (("inputs", self.inputs), ("outputs", self.outputs)):
             columns = None if own is None else np.atleast_1d(np.asarray(own, object)).tolist()
-            for name in columns or ():
-                if isinstance(name, str) and name not in known:
-                    raise InvalidParameterError(
-                        f"{setting} names the column {name!r}{nearest(name, known)}, but X has "
-                        f"columns {known!r}" + " without names: pass a list of frames" * (not known)
-                    )
-            found[setting] = columns and [
-                known.index(name) if isinstance(name, str) else name for name in columns
-            ]
+            found[setting] = columns and column_numbers(setting, columns, names)
         return Regression(**{**self.get_params(deep=False), **found})
 
     def bind(self, moments: Moments, n_states: int) -> Family:

@@ -216,11 +216,6 @@ class BaseAlignmentHMM(BaseModel):
         layout = problem.layout
         return problem.types, layout[:3], layout.keys, problem.corpus.tokens, problem.pairs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
-
     # What a fit has learned, whichever algorithm left it
 
     @property

@@ -131,6 +131,11 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         """
         return self.fit(X, y).labels_
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        return tags
+
     # What a family and an algorithm say
 
     def _read(self, X: Any, y: Any) -> Reading:

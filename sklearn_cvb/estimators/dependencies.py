@@ -373,9 +373,8 @@ class BaseDMV(BaseModel):
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = self._encoded(learned, X)
         sentences = sentences_of(corpus, learned.layout.mixed)
-        return log_likelihoods(
-            mean_weights(learned, mixed=True), sentences
-        ), corpus.observed_lengths
+        log_z = log_likelihoods(mean_weights(learned, mixed=True), sentences)
+        return log_z, corpus.observed_lengths
 
     def _part(self, name: str) -> np.ndarray:
         """A table that only models that back off have."""
@@ -383,11 +382,6 @@ class BaseDMV(BaseModel):
         if learned.layout.backoff is None:
             raise AttributeError(f"{type(self).__name__} was fitted without backoff")
         return getattr(probabilities_of(learned, mixed=False), name)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
 
 
 class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, BaseDMV):

@@ -497,14 +497,8 @@ class BasePCFG(BaseModel):
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus, words = self._corpus_and_words(learned, X)
         problem = unseen(learned.layout, corpus, words)
-        return expectation(mean_weights(learned), problem, with_counts=False)[
-            1
-        ], corpus.observed_lengths
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        return tags
+        _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
+        return log_z, corpus.observed_lengths
 
 
 def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:

@@ -554,7 +554,8 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        self._observed.tag(tags.input_tags)
+        tags.input_tags.categorical = has_vocabulary = self._observed.has_vocabulary
+        tags.input_tags.three_d_array = not has_vocabulary
         return tags
 
     def _object_of(self, name: str, value: Any) -> Any:
@@ -795,7 +796,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
             check_draws(draws, learned)
             reads = self._observed.reads_at(self, learned, X, draws.weights)[0]
-            at = draws.steps_and_points()
+            at = list(zip(draws.transmat, (one.point for one in draws.weights), strict=True))
         going_on, n_samples = [], 0
         for read, (transition, _) in zip(reads, at, strict=True):
             going_on.append(going_on_after(read, transition))

@@ -254,7 +254,6 @@ class BaseLatentPCFG(BaseModel):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
         tags.target_tags.required = True
         return tags
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.symbols.parts import InParts
+from sklearn_cvb.chain.symbols.parts import CorpusInParts
 from sklearn_cvb.chain.symbols.vocabulary_pass import (
     Part,
     WordCounts,
@@ -64,7 +64,7 @@ class ShardedGrammar(Sharded, GrammarModel):
         return self.alpha._replace(cells=prior)
 
 
-class SentencesInParts(InParts):
+class SentencesInParts(CorpusInParts):
     """Sentences in shards, as a fit knows them."""
 
     model_type = ShardedGrammar

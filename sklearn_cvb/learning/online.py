@@ -367,10 +367,8 @@ def _in_steps(
     if running is None or seen is None:
         counts, n_before = model.first_counts(prior, rng, whole.mass), 0
     else:
-        counts, n_before = (
-            mapped(lambda one: one * (whole.mass / seen.mass), running.counts),
-            seen.n_tokens,
-        )
+        counts = mapped(lambda one: one * (whole.mass / seen.mass), running.counts)
+        n_before = seen.n_tokens
         state = state._replace(weights=running.kept)
     rho = step_size(n_before + np.cumsum(sizes), sizes, decay, offset)
     steps = Step(1.0 - rho, rho * whole.mass / sizes, whole.mass / sizes)

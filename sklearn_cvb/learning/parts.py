@@ -243,6 +243,34 @@ class Shard:
         return self.model.absence(shares)
 
 
+class InParts:
+    """What a fit knows of units that are in shards."""
+
+    is_in_parts = True
+
+    def __init__(self, facts: list[PartSummary], source: Source) -> None:
+        self.facts, self.source = facts, source
+        self.n_sequences: int = sum(one.n_sequences for one in facts)
+        self.n_tokens: int = sum(one.n_tokens for one in facts)
+        self.n_runs: int = 0
+
+    def next_run(self) -> int:
+        """A number for a restart, by which shards know whose shares they keep."""
+        self.n_runs += 1
+        return self.n_runs
+
+    def forget_shards(self) -> None:
+        """Let go of the shards; what tells whether a fit may go on stays."""
+        self.source = LocalParts([])
+
+    def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
+        """How many tokens and sequences there are beside some, whose lengths the shards tell."""
+        n_tokens = self.n_tokens
+        if len(unexplained):
+            n_tokens -= int(self.source.ask("n_tokens_of", unexplained).total)
+        return n_tokens, self.n_sequences - len(unexplained)
+
+
 class Round(NamedTuple):
     """What a restart knows of the shares that its shards keep."""
 

@@ -75,7 +75,8 @@ def plot_residuals(residuals: ArrayLike, *, n_lags: int = 20, names: Any = None)
     size = (WIDTH, 0.6 + 2.0 * n_columns)
     axes = plt.subplots(n_columns, 3, figsize=size, layout="constrained", squeeze=False)[1]
     for row, column, name in zip(axes, table.T, names, strict=True):
-        _over_time(row[0], column)
+        row[0].axhspan(-_NEAR, _NEAR, color="C0", alpha=0.15, lw=0)
+        row[0].plot(column, "k.", ms=2.5)
         _quantiles(row[1], column[np.isfinite(column)])
         _autocorrelation(row[2], column, n_lags)
         row[0].set_ylabel(name)
@@ -84,11 +85,6 @@ def plot_residuals(residuals: ArrayLike, *, n_lags: int = 20, names: Any = None)
     for ax, label in zip(axes[-1], ("step", "normal distribution", "lag (steps)"), strict=True):
         ax.set_xlabel(label)
     return axes
-
-
-def _over_time(ax: Axes, column: np.ndarray) -> None:
-    ax.axhspan(-_NEAR, _NEAR, color="C0", alpha=0.15, lw=0)
-    ax.plot(column, "k.", ms=2.5)
 
 
 def _quantiles(ax: Axes, values: np.ndarray) -> None:

@@ -151,11 +151,6 @@ class NumberChain(Model):
         """The layout of start and transitions."""
         return self.problem.cells
 
-    def in_a_shard(self, window: int | None) -> "NumberChain":
-        """The same on one thread, with windows that whoever knows all series has chosen."""
-        own = window if self.block_length is None else self.block_length
-        return replace(self, block_length=own, n_threads=1)
-
     # Concentrations and prior
 
     def hyper(self) -> Concentrations:
@@ -398,9 +393,8 @@ class NumberChain(Model):
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         kept = [one for block in state.work.kept for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
-        return Sampled(
-            paths, mean_means(state, self), tuple((one.counts, one.prior) for one in kept)
-        ), 1.0
+        posteriors = tuple((one.counts, one.prior) for one in kept)
+        return Sampled(paths, mean_means(state, self), posteriors), 1.0
 
     # Going on
 

@@ -295,11 +295,6 @@ default_update = "parameter"
 draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
 
 
-def tag(input_tags: Any) -> None:
-    """What scikit-learn is told of X."""
-    input_tags.three_d_array = True
-
-
 # Reading
 
 

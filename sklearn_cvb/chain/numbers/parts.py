@@ -4,6 +4,7 @@ A first pass tells moments of the columns, of which the family is made. Steps to
 are drawn for all parts alike, so that a fit starts as one on all series would.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ from sklearn_cvb.learning.loop import generator_at
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.parts import (
-    LocalParts,
+    InParts,
     PartIndex,
     PartResult,
     PartSummary,
@@ -206,30 +207,20 @@ class SeriesCounts(NamedTuple):
     n_sequences: int
 
 
-class NumbersInParts:
+class NumbersInParts(InParts):
     """A problem whose series are in shards."""
 
-    is_in_parts = True
     any_choice = True
     known = context_column = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
     def __init__(self, laid_out: LaidOut, facts: list[PartSummary], source: Source) -> None:
-        self.facts, self.source, self.n_runs = facts, source, 0
-        self.corpus = self.given = SeriesCounts(sum(one.n_sequences for one in facts))
+        super().__init__(facts, source)
+        self.corpus = self.given = SeriesCounts(self.n_sequences)
         _, self.cells, self.family, self.names, _, self.settings = laid_out.as_sent
         self.survey: Survey = laid_out.survey
         self.categories: dict[Any, list[Any]] = {}
         self.is_table = False
-
-    def next_run(self) -> int:
-        """A number for a restart, by which shards know whose shares they keep."""
-        self.n_runs += 1
-        return self.n_runs
-
-    def forget_shards(self) -> None:
-        """Let go of the shards; what tells whether a fit may go on stays."""
-        self.source = LocalParts([])
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -242,12 +233,8 @@ class NumbersInParts:
         return unexplained
 
     def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is; shards tell how long the series left out are."""
-        n_tokens = sum(one.n_tokens for one in self.facts)
-        if len(unexplained):
-            n_tokens -= int(self.source.ask("n_tokens_of", unexplained).total)
-        n_sequences = self.corpus.n_sequences - len(unexplained)
-        return Batch(n_tokens, n_sequences, np.empty(0, np.int64))
+        """How much there is, beside series that are left out."""
+        return Batch(*self.sizes_without(unexplained), np.empty(0, np.int64))
 
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""
@@ -318,7 +305,9 @@ def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShar
         is_part=True,
     )
     chain = numbers.model(hmm, Reading(problem, None, {}))
-    return NumberShard(chain.in_a_shard(window), index)
+    # Windows are those that whoever knows all series has chosen; threads are for shards.
+    window = window if chain.block_length is None else chain.block_length
+    return NumberShard(replace(chain, block_length=window, n_threads=1), index)
 
 
 def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) -> Reading:

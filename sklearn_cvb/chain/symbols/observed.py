@@ -66,11 +66,6 @@ _SHORTEST_PIECE = 5000
 _OF_TABLES = ("n_features_in_", "feature_names_in_")
 
 
-def tag(input_tags: Any) -> None:
-    """What scikit-learn is told of X."""
-    input_tags.categorical = True
-
-
 # Reading
 
 
@@ -225,17 +220,13 @@ def usual_start(hmm: Any, read: Reading) -> str:
     """Where to start if `init` does not say; token updates take "word" for "parameter"."""
     words, problem = read.words, read.problem
     cells = problem.cells
-    if asked_of(hmm).transitions.shared is not None and _may_be_joined(problem):
+    chooses = asked_of(hmm).transitions.shared is not None and not problem.any_told
+    # States may be joined before a fit that chooses their number, where it pays.
+    if chooses and pays(problem.n_learned, cells.n_emitting, cells.n_rows):
         return MERGED
     if getattr(words, "is_clean", False) and cells.topology is None:
         return hmm._starts_when_clean[words.is_told]
     return "parameter" if cells.is_full and not problem.any_told else "token"
-
-
-def _may_be_joined(problem: Any) -> bool:
-    """Whether states may be joined before a fit that chooses their number, and it pays."""
-    cells = problem.cells
-    return not problem.any_told and pays(problem.n_learned, cells.n_emitting, cells.n_rows)
 
 
 def fixed_start(hmm: Any, read: Reading) -> str:

@@ -34,7 +34,7 @@ from sklearn_cvb.learning.loop import generator_at
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.parts import (
-    LocalParts,
+    InParts,
     NeedsMore,
     PartIndex,
     PartResult,
@@ -216,39 +216,22 @@ class WholeCorpus:
         return uses
 
 
-class InParts:
-    """A problem whose sequences are in shards, of which a corpus of word types tells the words."""
+class CorpusInParts(InParts):
+    """Sequences in shards, of which a corpus of word types tells the words."""
 
-    is_in_parts = True
     n_words: int
-    facts: list[PartSummary]
-    source: Source
 
     def __init__(self, types: Corpus, facts: list[PartSummary], source: Source) -> None:
-        self.corpus: WholeCorpus = WholeCorpus(types, sum(one.n_sequences for one in facts))
-        self.n_tokens: int = sum(one.n_tokens for one in facts)
-        self.facts, self.source = facts, source
-        self.n_runs: int = 0
-
-    def next_run(self) -> int:
-        """A number for a restart, by which shards know whose shares they keep."""
-        self.n_runs += 1
-        return self.n_runs
-
-    def forget_shards(self) -> None:
-        """Let go of the shards; what tells whether a fit may go on stays."""
-        self.source = LocalParts([])
+        super().__init__(facts, source)
+        self.corpus: WholeCorpus = WholeCorpus(types, self.n_sequences)
 
     def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is; shards tell how long the sequences left out are."""
-        n_sequences, n_tokens = self.corpus.n_sequences - len(unexplained), self.n_tokens
-        if len(unexplained):
-            n_tokens -= int(self.source.ask("n_tokens_of", unexplained).total)
+        """How much there is, beside sequences that are left out."""
         uses = self.corpus.uses_given(self.n_words)[: self.n_words]
-        return Batch(n_tokens, n_sequences, uses)
+        return Batch(*self.sizes_without(unexplained), uses)
 
 
-class ChainInParts(InParts):
+class ChainInParts(CorpusInParts):
     """A problem of chains in shards."""
 
     chain: type[ShardedChain] = ShardedChain

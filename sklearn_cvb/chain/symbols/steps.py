@@ -178,11 +178,8 @@ def _in_log_space(walk: Walk, moving: Moving, i: int) -> tuple[Moving, float]:
         logs = log_weights(posterior_mean(counts, prior, cells))
     lattice, work = problem.lattice, Passes(*room[:4])
     tokens = Lattice(lattice.first[first:last], lattice.count[first:last], *lattice[2:])
-    states, cell, place = (
-        entry_states(tokens),
-        entry_cells(tokens),
-        np.repeat(np.arange(first, last), tokens.count),
-    )
+    states, cell = entry_states(tokens), entry_cells(tokens)
+    place = np.repeat(np.arange(first, last), tokens.count)
     weights = np.where(cell < 0, 0.0, logs.emission[cell])
     start = logs.start if spans.is_start[i] else np.zeros(cells.n_states)
     tables = logs.transition[None]

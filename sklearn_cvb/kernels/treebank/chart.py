@@ -267,10 +267,8 @@ def inside(grammar, reach, chart, n):
     for k in range(1, n + 1):
         for i in range(k - 1, -1, -1):
             span, top = span_at(i, k), np.int64(0)
-            first, stop = (
-                chart.first[chart.layers[2 * span]],
-                chart.first[chart.layers[2 * span + 1]],
-            )
+            first = chart.first[chart.layers[2 * span]]
+            stop = chart.first[chart.layers[2 * span + 1]]
             if first < stop and i < k - 1:
                 top = write_factors(chart.exponent, reach.factor, i, k)
                 if top > NOTHING:
@@ -317,12 +315,8 @@ def _lower(grammar, chart, span):
 @jit_inline
 def _divide(grammar, reach, chart, i, k, n):
     """Pass outside weights on from the lower items of words[i:k] to all pairs of parts."""
-    pairs, n_subtypes, inside, outside = (
-        grammar.pairs,
-        grammar.n_subtypes,
-        chart.inside,
-        chart.outside,
-    )
+    pairs, n_subtypes = grammar.pairs, grammar.n_subtypes
+    inside, outside = chart.inside, chart.outside
     n_symbols, products = n_subtypes.size, reach.products
     lefts, rights, row = i * n_symbols, (k - 1) * n_symbols, span_at(i, k) * n_symbols
     zero = np.int64(0)

@@ -148,12 +148,8 @@ def _combine_posteriors(grammar, reach, chart, best, i, k, n):
 @jit_inline
 def _raise_posteriors(grammar, chart, best, span):
     """Find the best lower item below each upper item of a span."""
-    n_subtypes, unary, inside, outside = (
-        grammar.n_subtypes,
-        grammar.unary,
-        chart.inside,
-        chart.outside,
-    )
+    n_subtypes, unary = grammar.n_subtypes, grammar.unary
+    inside, outside = chart.inside, chart.outside
     row = span * n_subtypes.size
     for x in range(chart.layers[2 * span + 1], chart.layers[2 * span + 2]):
         b = chart.lower_at[row + chart.symbol[x]]
