@@ -28,7 +28,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "doc" / "examples"
 SLOW = {
     *("alignment_algorithms", "alpha_auto", "chains", "clusters"),
     *("compare_algorithms", "covariance_shapes", "dependency_models", "denoise", "digits"),
-    *("end_state", "five_algorithms", "grid_search", "hdp"),
+    *("durations", "end_state", "five_algorithms", "grid_search", "hdp"),
     *("induce_grammar", "intervals", "known_states", "leave_one_out"),
     *("missing_values", "number_of_states", "one_long_sequence", "partial_labels"),
     *("restarts_and_history", "simulated_check", "topology", "treebank_parser"),
