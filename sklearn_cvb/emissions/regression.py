@@ -88,7 +88,7 @@ class Regression(LinearEmission):
     EM without a prior finds maximum likelihood; where any of the three is given, the maximum a
     posteriori. VB, CVB and Gibbs always have the prior. A step that lacks an input or an output
     tells nothing of its state. Log-likelihoods are those of outputs given inputs; a score a step is
-    their sum by all steps that have any value. Models do not say what inputs come next:
+    their sum by the steps that have one. Models do not say what inputs come next:
     `predict_next` takes them, and `sample` is refused. Clusters that ``init="kmeans"`` begins with
     are those of the line that each step is nearest to.
 
@@ -187,7 +187,7 @@ class AutoRegressive(LinearEmission):
     -----
     Likelihoods are those of a sequence given its first `order` steps, which tell nothing of their
     states; nor does a step that lacks a value, or that comes within `order` steps after one. A
-    score a step is their sum by all steps that have any value. The rows of `coefficients_` are the
+    score a step is their sum by the steps that remain. The rows of `coefficients_` are the
     last step's columns, then those of the step before, and so on. Forecasts go on from the last
     steps of each sequence, and their means are exact; `sample` begins as if all values before were
     the columns' means. EM without a prior finds maximum likelihood; where any of the three is

@@ -479,3 +479,13 @@ def test_columns_by_name_and_in_parts():
 def test_settings_out_of_range_are_refused(emission, message):
     with pytest.raises(InvalidParameterError, match=message):
         EMHMM(2, emission=emission).fit([lines()[1]])
+
+
+@pytest.mark.parametrize(("emission", "left"), [(AutoRegressive(2), 11), (Regression([0]), 14)])
+def test_a_score_is_a_mean_over_the_steps_that_have_a_likelihood(emission, left):
+    """Or the longest order had the best score. Of 15 steps one lacks an input."""
+    x = np.random.default_rng(0).normal(size=(15, 2))
+    if left == 14:
+        x[4, 0] = np.nan
+    model, X = fitted(VBHMM, emission, [x, x[:9]], max_iter=3), [x[:10], x[10:]]
+    assert model.score(X) == pytest.approx(model.score_samples(X).sum() / left, rel=1e-12)

@@ -506,14 +506,16 @@ def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
 def reads_under(
     hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
 ) -> tuple[Iterable[ReadNumbers], np.ndarray]:
-    """Under the mean weights, or those of each sample; and how many steps were observed."""
+    """Under the mean weights, or those of each sample; and how many steps have a likelihood."""
     new, numeric, cells = given_again(hmm, learned, X), learned.more.numeric, learned.layout
     if samples is None:
         each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
     else:
         each = (_predictive(numeric.family, *sample, cells) for sample in samples)
     found = (read_at(new, chain, scores, cells) for chain, scores in each)
-    return found, new[0].observed_lengths
+    # Steps that lack inputs, or the steps before, have none.
+    counted = np.append(0, np.cumsum(numeric.family.observed(new[1]).any(axis=1)))
+    return found, np.diff(counted[new[0].starts])
 
 
 def reads_at(
