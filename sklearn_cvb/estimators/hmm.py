@@ -1058,13 +1058,20 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
         >>> casino.predict([[5, 5, 5, 5, 5, 5, 1, 5]])[0].tolist()
         [1, 1, 1, 1, 1, 1, 1, 1]
         """
+        return cls._made(parameters, emission, transitions, None, **tables)
+
+    @classmethod
+    def _made(
+        cls, parameters: Any, emission: Any, transitions: Any, table: Any, **tables: Any
+    ) -> Self:
+        """`from_parameters`, of a model whose sequences are rows of a table where there is one."""
         from sklearn_cvb.chain.made import left_of_parameters, parameters_of
 
         if "tag_dictionary" in cls._fields:
             raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
         given, n_components = parameters_of(parameters, tables, emission)
         model = cls(n_components, emission=emission, transitions=transitions, init=given)
-        model._leave(*left_of_parameters(model))
+        model._leave(*left_of_parameters(model, table))
         return model
 
     @classmethod
@@ -1089,7 +1096,7 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
         """
         from sklearn_cvb.chain.json_text import arguments_of
 
-        return cls.from_parameters(**arguments_of(text))
+        return cls._made(*arguments_of(text))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -647,7 +647,7 @@ def refuse_lengths(y: Any, n_sequences: int, n_tokens: int) -> None:
 def short_repr(value: Any) -> str:
     """How a message shows a value: its text, not all of it where that is long."""
     if _is_frame(value):
-        return f"a frame with columns {_columns(value)[:5]!r}"
+        return f"a frame with columns {names_of_columns(value)[:5]!r}"
     text = " ".join(repr(value).split())
     return text if len(text) <= 100 else f"{text[:97]}..."
 
@@ -656,7 +656,7 @@ def _is_frame(values: Any) -> bool:
     return hasattr(values, "columns") and len(getattr(values, "shape", ())) == 2
 
 
-def _columns(frame: Any) -> list[Any]:
+def names_of_columns(frame: Any) -> list[Any]:
     """Names of the columns of a frame."""
     return list(getattr(frame, "column_names", frame.columns))
 
@@ -665,5 +665,5 @@ def _sequences_in_column(frame: Any) -> list[Any] | None:
     """The only column of a frame if it holds lists or arrays."""
     if not _is_frame(frame) or frame.shape[1] != 1:
         return None
-    values = as_list(frame[_columns(frame)[0]])
+    values = as_list(frame[names_of_columns(frame)[0]])
     return values if values and isinstance(values[0], list | np.ndarray) else None

@@ -47,7 +47,7 @@ from sklearn_cvb.learning.online import Running, Seen
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
-from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.reading.validation import InvalidParameterError, check_table
 from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words
 
 # A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
@@ -394,6 +394,13 @@ def read_under(
     lattice, weights, logs = hmm._with_unknown(learned, corpus, *chain)
     lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
     return prediction.Read(corpus, lattice, weights, logs, learned.layout)
+
+
+def to_fit_again(hmm: Any, learned: Learned, X: Any) -> Any:
+    """The training sequences once more, as `read_to_fit` takes them."""
+    if reading.is_table(X):
+        check_table(hmm, X, reset=False)
+    return X
 
 
 def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
