@@ -348,11 +348,24 @@ class HMMParameters(Setting):
         return cls(**own | ({"emissions": emitted} if emitted else {}))
 
     @property
+    def symbols(self) -> Sequence[Any] | None:
+        """The symbols of the columns of `emissionprob`, which a frame names itself."""
+        if self.vocabulary is None and hasattr(self.emissionprob, "columns"):
+            return list(self.emissionprob.columns)
+        return self.vocabulary
+
+    @property
+    def emitted(self) -> dict[str, Any]:
+        """What states emit where it is numbers, without what is told of columns."""
+        told = "feature_names_in", "categories"
+        return {name: own for name, own in (self.emissions or {}).items() if name not in told}
+
+    @property
     def is_whole(self) -> bool:
         """Whether nothing is left to be drawn."""
         given = self.startprob, self.transmat
         return all(table is not None for table in given) and (
-            self.emissionprob is not None or bool(self.emissions)
+            self.emissionprob is not None or bool(self.emitted)
         )
 
 
@@ -706,7 +719,7 @@ def known_words(estimator: Any) -> tuple[Any, str]:
     usual = estimator._unknown_words if known.handle_unknown is None else known.handle_unknown
     vocabulary = known.vocabulary
     if vocabulary is None and isinstance(estimator.init, HMMParameters):
-        vocabulary = estimator.init.vocabulary
+        vocabulary = estimator.init.symbols
     return vocabulary, usual
 
 

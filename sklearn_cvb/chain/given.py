@@ -7,6 +7,8 @@ import numpy as np
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import Concentrations, Prior, with_dictionary
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
+from sklearn_cvb.reading.corpus import names_of_columns
+from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
 from sklearn_cvb.settings import HMMParameters
 
@@ -46,6 +48,7 @@ def probabilities(name: str, value: Any, shape: tuple[int, ...], rest: bool = Fa
 def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None) -> Tables:
     """Start, transitions and, where states emit symbols, emissions, over all cells."""
     n, start, transition, emission = cells.n_emitting, None, None, None
+    _refuse_other_order(given)
     if given.startprob is not None:
         start = probabilities("startprob", given.startprob, (n,))
         start = np.append(start, np.zeros(cells.n_states - n))
@@ -58,8 +61,8 @@ def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | No
     if vocabulary is None:
         if given.emissionprob is not None:
             raise InvalidParameterError("emissionprob is for symbols; this model emits numbers")
-    elif given.emissions:
-        raise InvalidParameterError(f"{next(iter(given.emissions))}: this model emits symbols")
+    elif given.emitted:
+        raise InvalidParameterError(f"{next(iter(given.emitted))}: this model emits symbols")
     elif given.emissionprob is not None:
         emission = _emissions(given, cells, vocabulary)
     return Tables(start, transition, emission)
@@ -87,8 +90,11 @@ def _refuse_ruled_out(
 def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np.ndarray:
     """One value for each cell; unknown words have 0 unless a last column is theirs."""
     n_words, known, order = cells.n_words, vocabulary.tolist(), np.arange(cells.n_words)
-    if given.vocabulary is not None:
-        words = list(given.vocabulary)
+    if given.symbols is not None:
+        words = list(given.symbols)
+        if given.vocabulary is None and len(words) == n_words + 1:
+            # The column of unknown symbols.
+            words = words[:n_words]
         odd = sorted(set(known) ^ set(words), key=str)
         if odd or len(words) != n_words:
             raise InvalidParameterError(
@@ -136,7 +142,48 @@ def means_of(model: Any) -> HMMParameters:
     emitted = model._learned.more.numeric
     tables = emitted.family.attributes(emitted.point).items()
     own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
+    names, categories, context = emitted.columns
+    if names is not None:
+        own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]
+    if categories:
+        own["categories"] = dict(categories)
     return HMMParameters(**found, emissions=own)
+
+
+# What a frame that is given has a column for.
+_BY_COLUMN = ("means", "covariances", "rates", "probabilities", "locations", "scales", "shapes")
+
+
+def columns_told(hmm: Any, emission: Any) -> FittedColumns:
+    """Names and labels of columns that come with what `init` gives, or `fixed` keeps."""
+    given = known_parameters(hmm) if hmm.fixed else hmm.init
+    told = given.emissions if isinstance(given, HMMParameters) else None
+    if told is None:
+        return FittedColumns()
+    names = told.get("feature_names_in")
+    for table in (told[name] for name in _BY_COLUMN if hasattr(told.get(name), "columns")):
+        own = names_of_columns(table)
+        if all(isinstance(name, str) for name in own):
+            names = own if names is None else names
+            if own != list(names):
+                raise InvalidParameterError(f"tables have columns {own!r} and {list(names)!r}")
+    labels = emission.labels(told) | dict(told.get("categories", {}))
+    return FittedColumns(None if names is None else list(names), labels)
+
+
+def _refuse_other_order(given: HMMParameters) -> None:
+    """Raise where tables that are frames name the same states in another order."""
+    named = [("transmat's columns", getattr(given.transmat, "columns", None))]
+    tables = {name: getattr(given, name) for name in _NAMES.values()} | given.emitted
+    named += [(name, getattr(one, "index", None)) for name, one in tables.items()]
+    orders = [(name, list(own)) for name, own in named if hasattr(own, "to_numpy")]
+    for name, own in orders:
+        for other, before in orders:
+            if own != before and len(own) == len(before) and set(own) == set(before):
+                raise InvalidParameterError(
+                    f"{name} names the states {own!r}, and {other} {before!r}: give all tables in "
+                    "the same order"
+                )
 
 
 def fixed_rows(hmm: Any, n_states: int) -> dict[str, np.ndarray]:
@@ -215,6 +262,10 @@ def _with_words(
     if vocabulary is None:
         raise InvalidParameterError("beta is for symbols: emissions of numbers have priors")
     n, n_words = cells.n_emitting, cells.n_words
+    names = names_of_columns(hmm.beta) if hasattr(hmm.beta, "columns") else []
+    known = vocabulary.tolist()
+    if set(names) & set(known) and names[:n_words] != known:
+        raise InvalidParameterError(f"beta has columns {names!r}, but the symbols are {known!r}")
     table = _table("beta", hmm, *((n, size) for size in sorted({n_words, cells.n_rows})))
     usual = 0.0 if hmm._no_posterior else first.beta
     table = np.pad(table, ((0, 0), (0, cells.n_rows - table.shape[1])), constant_values=usual)

@@ -1,6 +1,6 @@
 """Models that are made of parameters: what a fit would leave that ended in these."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.reading.corpus import vocabulary_of
+from sklearn_cvb.reading.series import FittedColumns, attributes_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters, known_words, setting_of
 
@@ -25,13 +26,20 @@ def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission:
             "a model is made of startprob, transmat and emissionprob, or means and the like"
         )
     table = np.asarray(found.emissionprob)
-    if found.vocabulary is None and table.ndim == 2 and not getattr(emission, "vocabulary", None):
+    if found.symbols is None and table.ndim == 2 and not getattr(emission, "vocabulary", None):
         found.vocabulary = list(range(table.shape[1]))
     return found, len(np.atleast_1d(np.asarray(found.startprob)))
 
 
-def left_of_parameters(hmm: Any) -> tuple[Left, Reading]:
-    """What a fit would leave that ended in `hmm.init`, and what it would have read."""
+class Table(NamedTuple):
+    """What a model takes whose sequences are rows of a table."""
+
+    n_columns: int
+    names: list[Any] | None
+
+
+def left_of_parameters(hmm: Any, table: Table | None = None) -> tuple[Left, Reading]:
+    """What a fit would leave that ended in `hmm.init`, of a table or not, and what it had read."""
     given, words, types = hmm.init, None, None
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), hmm.n_components, 0)
     if hmm._observed.has_vocabulary:
@@ -58,14 +66,17 @@ def left_of_parameters(hmm: Any) -> tuple[Left, Reading]:
     if types is None:
         from sklearn_cvb.chain.numbers.observed import emitting
 
-        numeric = emitting(hmm)
+        numeric = emitting(hmm)._replace(is_table=table is not None)
         family = numeric.family
         statistics = np.zeros((n, family.n_statistics))
         counts = HMMCounts(start[:n], transition[:n, :n], statistics)
         attributes |= {"n_columns_": family.n_columns, **family.attributes(numeric.point)}
+        attributes |= attributes_of_columns(family.n_columns, numeric.columns)
     else:
         counts = public_counts(HMMCounts(start, transition, emission), cells)
         attributes |= hmm._attributes_of_words(words)
+    if table is not None:
+        attributes |= attributes_of_columns(table.n_columns, FittedColumns(table.names))
     end = transition[:n, n] if cells.has_end else None
     attributes |= {"counts_": counts, "end_counts_": end}
     more = BesideCounts(end, numeric)

@@ -77,6 +77,12 @@ class Categorical(Emission):
         """All of them."""
         return names
 
+    def labels(self, given: dict[str, Any]) -> dict[Any, list[Any]]:
+        """Names of the columns of tables that are frames."""
+        tables = enumerate(given.get("category_probabilities", ()))
+        named = {i: list(table.columns) for i, table in tables if hasattr(table, "columns")}
+        return {i: own for i, own in named.items() if any(isinstance(one, str) for one in own)}
+
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """The last category of each column."""
         tables = [np.atleast_2d(table) for table in given.get("category_probabilities", ())]

@@ -67,6 +67,17 @@ class Columns(Emission):
             parts.append((emission, own))
         return Columns(parts)
 
+    def named(self) -> list[Any] | None:
+        names = [name for _, own in self._pairs() for name in own.tolist()]
+        return names if all(isinstance(name, str) for name in names) else None
+
+    def labels(self, given: dict[str, Any]) -> dict[Any, list[Any]]:
+        found = {}
+        for (emission, own), part in zip(self._pairs(), given.get("parts", ()), strict=False):
+            labels = emission.labels({name.removesuffix("_"): part[name] for name in part})
+            found |= {own.tolist()[column]: labels[column] for column in labels}
+        return found
+
     def bind(self, moments: Moments, n_states: int) -> "MixedFamily":
         """The families of all parts."""
         columns = self._checked(len(moments.means))

@@ -241,6 +241,14 @@ class Emission(BaseEstimator):
         """The same with columns by number that settings have by name; None: they have no names."""
         return self
 
+    def named(self) -> list[Any] | None:
+        """Names of all columns, where settings name each of them."""
+        return None
+
+    def labels(self, given: dict[str, Any]) -> dict[Any, list[Any]]:
+        """Labels of columns that parameters, by the names of fitted attributes, come with."""
+        return {}
+
     def bind(self, moments: Moments, n_states: int) -> Family:
         """The family for training observations whose columns have these moments.
 

@@ -122,6 +122,10 @@ class Regression(LinearEmission):
             found[setting] = columns and column_numbers(setting, columns, names)
         return Regression(**{**self.get_params(deep=False), **found})
 
+    def named(self) -> list[Any] | None:
+        names = [*np.atleast_1d(self.inputs).tolist(), *np.atleast_1d(self.outputs).tolist()]
+        return names if all(isinstance(name, str) for name in names) else None
+
     def bind(self, moments: Moments, n_states: int) -> Family:
         """The family, with a prior in the standard units of the columns."""
         columns, n_inputs = self._columns(len(moments.means))

@@ -809,7 +809,10 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
             before = self._observed.before_forecasts(self, learned, X)
-        known, points = known_steps(family, before, n_steps, inputs), [point for _, point in at]
+        known, points = (
+            known_steps(learned.more.numeric, before, n_steps, inputs),
+            [point for _, point in at],
+        )
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
     def pseudo_residuals(
@@ -1063,13 +1066,20 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
         >>> casino.predict([[5, 5, 5, 5, 5, 5, 1, 5]])[0].tolist()
         [1, 1, 1, 1, 1, 1, 1, 1]
         """
+        return cls._made(parameters, emission, transitions, None, **tables)
+
+    @classmethod
+    def _made(
+        cls, parameters: Any, emission: Any, transitions: Any, table: Any, **tables: Any
+    ) -> Self:
+        """`from_parameters`, of a model whose sequences are rows of a table where there is one."""
         from sklearn_cvb.chain.made import left_of_parameters, parameters_of
 
         if "tag_dictionary" in cls._fields:
             raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
         given, n_components = parameters_of(parameters, tables, emission)
         model = cls(n_components, emission=emission, transitions=transitions, init=given)
-        model._leave(*left_of_parameters(model))
+        model._leave(*left_of_parameters(model, table))
         return model
 
     @classmethod
@@ -1094,9 +1104,8 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
         """
         from sklearn_cvb.chain.json_text import arguments_of
 
-        arguments = arguments_of(text)
-        told = arguments.pop("n_free")
-        model = cls.from_parameters(**arguments)
+        *arguments, told = arguments_of(text)
+        model = cls._made(*arguments)
         model._learned = model._learned._replace(n_free=told)
         return model
 

@@ -389,6 +389,12 @@ def caution_of_single_steps(n_steps: int, one: str) -> str:
     )
 
 
+def refuse_other_columns(estimator: Any, X: Any) -> None:
+    """Raise where X is a table with other columns than the one that was fitted."""
+    if is_table(X):
+        check_table(estimator, X, reset=False)
+
+
 def sequences_again(estimator: Any, X: Any) -> Sequences:
     """X as a fitted model reads it: a table must have as many columns."""
     if not is_table(X):
@@ -551,6 +557,8 @@ def samples_of(X: Any, such_as: str = "lists of words") -> list[Any]:
     if isinstance(X, Mapping | Set) or not hasattr(X, "__iter__"):
         here = ", here list(X.values())" if isinstance(X, Mapping) else ""
         raise TypeError(f"X is {short_repr(X)}: pass a list of sequences, such as {such_as}{here}")
+    if isinstance(X, list):
+        return X
     items = as_list(X)
     return list(X) if items is None else items
 
@@ -647,7 +655,7 @@ def refuse_lengths(y: Any, n_sequences: int, n_tokens: int) -> None:
 def short_repr(value: Any) -> str:
     """How a message shows a value: its text, not all of it where that is long."""
     if _is_frame(value):
-        return f"a frame with columns {_columns(value)[:5]!r}"
+        return f"a frame with columns {names_of_columns(value)[:5]!r}"
     text = " ".join(repr(value).split())
     return text if len(text) <= 100 else f"{text[:97]}..."
 
@@ -656,7 +664,7 @@ def _is_frame(values: Any) -> bool:
     return hasattr(values, "columns") and len(getattr(values, "shape", ())) == 2
 
 
-def _columns(frame: Any) -> list[Any]:
+def names_of_columns(frame: Any) -> list[Any]:
     """Names of the columns of a frame."""
     return list(getattr(frame, "column_names", frame.columns))
 
@@ -665,5 +673,5 @@ def _sequences_in_column(frame: Any) -> list[Any] | None:
     """The only column of a frame if it holds lists or arrays."""
     if not _is_frame(frame) or frame.shape[1] != 1:
         return None
-    values = as_list(frame[_columns(frame)[0]])
+    values = as_list(frame[names_of_columns(frame)[0]])
     return values if values and isinstance(values[0], list | np.ndarray) else None

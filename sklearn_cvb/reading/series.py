@@ -5,7 +5,7 @@ A sample is a sequence: an array of shape (length, n_columns), or (length,) for 
 Columns of text are categories, where the emission takes some: they are read as numbers, too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,10 +14,13 @@ import numpy as np
 
 from sklearn_cvb.reading.corpus import (
     Corpus,
+    as_array,
+    as_list,
     caution_of_single_steps,
     is_missing,
     is_of_order,
     is_table,
+    names_of_columns,
     place,
     samples_of,
     short_repr,
@@ -39,28 +42,99 @@ class OpenLabels(list[Any]):
     """Labels beside which others may come, all of which have the next code."""
 
 
+class FittedColumns(NamedTuple):
+    """What a fit knows of the columns of X, that of contexts among them."""
+
+    names: list[Any] | None = None  # where frames were fitted
+    categories: Categories = MappingProxyType({})  # of columns of text
+    context: int | None = None  # the number of the column that holds contexts, if any does
+
+    def places_in(self, names: list[Any], what: str) -> list[int] | slice:
+        """Where frames with columns of these names, `what`, have those of the fit.
+
+        Contexts may be anywhere; ValueError where others are missing, new, or in another order.
+        """
+        if self.names is None or names == self.names:
+            return slice(None)
+        if self.context is not None and names.count(self.names[self.context]) == 1:
+            place_in = names.index(self.names[self.context])
+            others = [i for i in range(len(names)) if i != place_in]
+            places = [*others[: self.context], place_in, *others[self.context :]]
+            if [names[i] for i in places] == self.names:
+                return places
+        raise other_columns(names, self.names, what)
+
+    def in_order(self, series: "Series") -> "Series":
+        """What was read before, in the order and the codes of the fit."""
+        table, names = series.table, series.names
+        if names is not None:
+            table, names = table[:, self.places_in(names, "X")], self.names or names
+        known = {place_of_column(name, self.names): own for name, own in self.categories.items()}
+        for column, labels in series.categories.items():
+            place_in = place_of_column(column, names)
+            own = known.get(place_in, [])
+            if labels != own:
+                codes = {label: code for code, label in enumerate(own)}
+                found = np.array([_code(label, codes, own, "X", column) for label in labels])
+                table, there = table.copy(), ~np.isnan(table[:, place_in])
+                table[there, place_in] = found[table[there, place_in].astype(int)]
+        return series._replace(table=table, names=self.names, categories=self.categories)
+
+    def step(self, observation: Any, n_columns: int) -> list[Any]:
+        """One step in the order of the fit: values by name where they have names, else by place."""
+        if is_missing(observation):
+            return [None] * n_columns
+        (names, values), is_row = _named_values(observation), isinstance(observation, Mapping)
+        if names is None or (self.names is None and not is_row):
+            return values
+        known = list(range(n_columns)) if self.names is None else self.names
+        if len(names) == len(known) and set(names) == set(known):
+            by_name = dict(zip(names, values, strict=True))
+            return [by_name[name] for name in known]
+        if is_row or names != list(range(len(known))):
+            raise other_columns(names, known, "the step")
+        # A Series that was given no names.
+        return values
+
+
 class Series(NamedTuple):
     """Observations as read."""
 
     table: np.ndarray  # (n_steps, n_columns), NaN where missing
     # Which steps make which sequence; a token is 0, or -1 where a step is missing as a whole.
     corpus: Corpus
-    names: list[Any] | None  # of the columns, where the sequences are frames
+    names: list[Any] | None  # of the columns of X, where the sequences are frames
     is_table: bool  # whether X had one number a step, in rows of a 2-D array
     categories: Categories  # of columns of text
     # Of all steps, where a column of X that is not in the table tells them; and its number.
     contexts: np.ndarray | None = None
     context_column: int | None = None
 
+    @property
+    def emitted_names(self) -> list[Any] | None:
+        """Names of the columns of the table."""
+        if self.names is None:
+            return None
+        return [name for i, name in enumerate(self.names) if i != self.context_column]
+
+    @property
+    def columns(self) -> FittedColumns:
+        """What a fit is to know of them."""
+        return FittedColumns(self.names, self.categories, self.context_column)
+
+
+# Columns that nothing is known of.
+_NO_FIT = FittedColumns()
+
 
 def read_series(
     X: Any,
     checked: Callable[[Any], np.ndarray],
-    categories: Categories | Callable[[list[Any]], Categories] = MappingProxyType({}),
+    columns: FittedColumns | Callable[[list[Any], list[Any] | None], Categories] = _NO_FIT,
 ) -> Series:
     """Read sequences of numbers; `checked` validates a 2-D array.
 
-    Categories are known, or are to be found in the samples.
+    Columns are known, or categories are to be found in samples whose columns have these names.
     """
     if len(getattr(X, "shape", ())) == 3:
         # Sequences, steps, columns; steps without any value at the end are padding.
@@ -71,7 +145,7 @@ def read_series(
             )
         lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
         return _series(cube[inside], lengths, width=cube.shape[1])
-    if is_table(X) and not _are_words(X, categories):
+    if is_table(X) and not _are_words(X, columns):
         return _read_rows(X, checked)
     if isinstance(X, str | bytes):
         raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
@@ -80,8 +154,10 @@ def read_series(
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     for i, sample in enumerate(samples):
         _refuse_single(sample, f"X[{i}]")
-    names, found = _common_names(samples), _found(categories, samples)
-    arrays = [_steps_of(sample, f"X[{i}]", found) for i, sample in enumerate(samples)]
+    if not isinstance(columns, FittedColumns):
+        is_told = isinstance(samples, OfOneKind)
+        columns = samples.columns if is_told else columns_to_fit(samples, columns)
+    arrays = [_steps_of(sample, f"X[{i}]", columns) for i, sample in enumerate(samples)]
     lengths = np.array([len(array) for array in arrays])
     if not lengths.all():
         raise ValueError(f"sequence {int(lengths.argmin())} is empty: leave empty sequences out")
@@ -91,14 +167,18 @@ def read_series(
         odd = next(i for i, array in enumerate(arrays) if array.shape[1] != first)
         raise ValueError(f"X[{odd}] has {arrays[odd].shape[1]} columns, but X[0] has {first}")
     series = _series(np.concatenate(arrays), lengths)
-    return series._replace(names=names, categories=found)
+    return series._replace(names=columns.names, categories=columns.categories)
 
 
-def attributes_of_columns(n_columns: int, names: list[Any] | None) -> dict[str, Any]:
-    """What scikit-learn knows of columns."""
+def attributes_of_columns(n_columns: int, columns: FittedColumns) -> dict[str, Any]:
+    """What scikit-learn knows of columns, and the labels of those of text."""
     attributes: dict[str, Any] = {"n_features_in_": n_columns}
-    if names and all(isinstance(name, str) for name in names):
-        attributes["feature_names_in_"] = np.array(names, dtype=object)
+    if columns.names and all(isinstance(name, str) for name in columns.names):
+        attributes["feature_names_in_"] = np.array(columns.names, dtype=object)
+    if columns.categories:
+        attributes["categories_"] = {
+            name: as_array(labels) for name, labels in columns.categories.items()
+        }
     return attributes
 
 
@@ -145,19 +225,31 @@ def cautions_of_rows(X: Any) -> list[str]:
     ]
 
 
-def _found(categories: Any, samples: list[Any]) -> Categories:
-    """The categories of samples, which arrays of numbers have none of."""
-    if not callable(categories):
-        known: Categories = categories
-        return known
+class OfOneKind(list[Any]):
+    """Samples, some of many, with what is known of the columns of all of these."""
+
+    columns = _NO_FIT
+
+    def at(self, rows: Iterable[int]) -> "OfOneKind":
+        """Some of them."""
+        found = OfOneKind(self[row] for row in rows)
+        found.columns = self.columns
+        return found
+
+
+def columns_to_fit(samples: list[Any], categories: Any) -> FittedColumns:
+    """Names of the columns of samples, and categories, which arrays of numbers have none of."""
+    names = _common_names(samples)
     each = (hasattr(own, "columns") or _holds_text(own, f"X[{i}]") for i, own in enumerate(samples))
-    return categories(samples) if any(each) else {}
+    return FittedColumns(names, categories(samples, names) if any(each) else {})
 
 
-def _are_words(X: Any, categories: Any) -> bool:
+def _are_words(X: Any, columns: Any) -> bool:
     """Whether rows of a table are sequences of one column, of categories."""
-    is_text = isinstance(X, np.ndarray) and _holds_text(X, "X")
-    return is_text and bool(_found(categories, list(X)))
+    if not (isinstance(X, np.ndarray) and _holds_text(X, "X")):
+        return False
+    is_known = isinstance(columns, FittedColumns)
+    return bool((columns if is_known else columns_to_fit(list(X), columns)).categories)
 
 
 def _holds_text(values: Any, name: str) -> bool:
@@ -212,35 +304,91 @@ def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) 
         )
 
 
-def as_objects(sample: Any, name: str) -> tuple[np.ndarray, list[Any]]:
-    """A copy of the values of a sequence (length, n_columns), and the columns' names or numbers."""
+def as_objects(sample: Any, name: str) -> np.ndarray:
+    """A copy of the values of a sequence, (length, n_columns)."""
     values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
     array = _as_array(values, name)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
-    table = np.array(values, dtype=object).reshape(len(array), -1)
-    return table, list(getattr(sample, "columns", range(table.shape[1])))
+    return np.array(values, dtype=object).reshape(len(array), -1)
 
 
-def _with_codes(sample: Any, name: str, of: Categories) -> np.ndarray:
+def declared_labels(sample: Any, column: Any) -> list[Any]:
+    """Labels that a column of a frame, or of its own, says it may hold, whether it does or not."""
+    own = sample[column] if hasattr(sample, "columns") else sample
+    return as_list(getattr(getattr(own, "dtype", None), "categories", None)) or []
+
+
+def by_name(categories: Mapping[Any, Any], names: list[Any] | None) -> Categories:
+    """Labels by the names of columns that were given by number."""
+    known = names or []
+    return {
+        known[c] if isinstance(c, int) and c not in known and c < len(known) else c: list(labels)
+        for c, labels in categories.items()
+    }
+
+
+def place_of_column(column: Any, names: list[Any] | None) -> int:
+    """The number of a column that is known by name, or by number where columns have none."""
+    place_in: int = column if names is None else names.index(column)
+    return place_in
+
+
+def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None) -> np.ndarray:
     """Values with codes in the place of labels; what is missing stays so."""
-    table, columns = as_objects(sample, name)
-    # Whoever asks for columns that are not there is told when all are known.
+    table = as_objects(sample, name)
     for column, labels in of.items():
-        if column not in columns:
+        place_in = place_of_column(column, names)
+        # Who gives too few columns is told when all are known.
+        if place_in >= table.shape[1]:
             continue
         codes = {label: code for code, label in enumerate(labels)}
-        place_in = columns.index(column)
-        for step, value in enumerate(table[:, place_in].tolist()):
-            if is_missing(value):
-                continue
-            if value not in codes and not isinstance(labels, OpenLabels):
-                raise ValueError(
-                    f"{name} holds {short_repr(value)} in column {column!r}"
-                    f"{nearest(value, labels)}, which was in no sequence of fit"
-                )
-            table[step, place_in] = codes.get(value, len(labels))
+        table[:, place_in] = [
+            value if is_missing(value) else _code(value, codes, labels, name, column)
+            for value in table[:, place_in].tolist()
+        ]
     return table
+
+
+def _code(value: Any, codes: dict[Any, int], labels: list[Any], name: str, column: Any) -> int:
+    """The code of a label."""
+    if value not in codes and not isinstance(labels, OpenLabels):
+        raise ValueError(
+            f"{name} holds {short_repr(value)} in column {column!r}{nearest(value, labels)}, which "
+            "was in no sequence of fit"
+        )
+    return codes.get(value, len(labels))
+
+
+def other_columns(names: list[Any], known: list[Any], what: str = "X") -> ValueError:
+    """The error that says which columns were fitted, and which there are."""
+    lacking = [name for name in known if name not in names]
+    more = [name for name in names if name not in known]
+    told = f"; {lacking[:5]!r} are missing" * bool(lacking) + f"; {more[:5]!r} are new" * bool(more)
+    return ValueError(
+        f"{what} has columns {names!r}, but was fitted with {known!r}{told}: columns must have the "
+        "same names in the same order"
+    )
+
+
+def _named_values(observation: Any) -> tuple[list[Any] | None, list[Any]]:
+    """The values of one step, and their names where it is a row that has some."""
+    if isinstance(observation, Mapping):
+        return list(observation), list(observation.values())
+    shape = getattr(observation, "shape", ())
+    if len(shape) == 2 and shape[0] != 1:
+        raise ValueError(f"update takes one step, got {shape[0]}: give each in its turn")
+    names = getattr(getattr(observation, "dtype", None), "names", None)
+    if len(shape) == 2 and hasattr(observation, "columns"):
+        names = names_of_columns(observation)
+    elif hasattr(observation, "to_numpy") and hasattr(observation, "index"):
+        names = observation.index
+    elif hasattr(observation, "_fields"):
+        names = observation._fields
+    values = observation.to_numpy() if hasattr(observation, "to_numpy") else observation
+    values = values[0] if len(shape) == 2 else values
+    found = as_list(values.item() if isinstance(values, np.void) else values)
+    return None if names is None else list(names), [values] if found is None else found
 
 
 def _refuse_single(sample: Any, name: str) -> None:
@@ -256,18 +404,20 @@ def _refuse_single(sample: Any, name: str) -> None:
         )
 
 
-def _steps_of(sample: Any, name: str, categories: Categories) -> np.ndarray:
+def _steps_of(sample: Any, name: str, columns: FittedColumns) -> np.ndarray:
     """One sequence as an array of shape (length, n_columns)."""
-    columns = list(sample.columns) if hasattr(sample, "columns") else None
+    own = names_of_columns(sample) if hasattr(sample, "columns") else None
+    places = slice(None) if own is None else columns.places_in(own, name)
     values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
-    if categories:
-        values = _with_codes(sample, name, categories)
-    array = _numbers(values, name, columns)
+    if columns.categories:
+        names = columns.names and (own or columns.names)
+        values = _with_codes(sample, name, columns.categories, names)
+    array = _numbers(values, name, own)
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or (len(array) and not array.shape[1]):
         raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
-    return array
+    return array[:, places]
 
 
 def _as_array(values: Any, name: str) -> np.ndarray:
@@ -326,13 +476,14 @@ def _number(value: Any, name: str, column: Any = None) -> float:
 
 def _common_names(samples: list[Any]) -> list[Any] | None:
     """Column names of frames, which must be the same in all of them."""
-    if not all(hasattr(sample, "columns") for sample in samples):
-        return None
-    first = list(samples[0].columns)
+    first, at = None, 0
     for i, sample in enumerate(samples):
-        if list(sample.columns) != first:
-            raise ValueError(
-                f"X[{i}] has columns {list(sample.columns)!r}, but X[0] has {first!r}: columns "
-                "must have the same names in the same order"
-            )
+        if hasattr(sample, "columns"):
+            names = names_of_columns(sample)
+            first, at = (names, i) if first is None else (first, at)
+            if names != first:
+                raise ValueError(
+                    f"X[{i}] has columns {names!r}, but X[{at}] has {first!r}: columns must have "
+                    "the same names in the same order"
+                )
     return first

@@ -22,7 +22,7 @@ from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.learning.model import Drawn, Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.threads import even_pieces, on_threads
-from sklearn_cvb.reading.series import Categories
+from sklearn_cvb.reading.series import FittedColumns
 
 # What is learned from
 
@@ -37,14 +37,12 @@ class NumericProblem(NamedTuple):
     observations: Any  # what the family reads
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
-    names: list[Any] | None  # of the columns, where frames were given
-    categories: Categories  # of columns of text
+    columns: FittedColumns
     is_table: bool  # whether X was a 2-D array of single numbers
     start: Any  # posteriors (n_steps, K) of a fitted model given as a start, or None
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     contexts: np.ndarray | None = None  # of all steps; None where one table leads to all of them
-    context_column: int | None = None  # the column of X that holds them
     any_choice: bool = True  # steps may take any state: all but those whose states are known
     is_part: bool = False  # whether other sequences are elsewhere
     longest: int = 0  # steps of the longest sequence in batches before

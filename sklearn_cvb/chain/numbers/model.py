@@ -61,7 +61,7 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.dirichlet import FreeRows
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
-from sklearn_cvb.reading.series import Categories
+from sklearn_cvb.reading.series import FittedColumns
 
 # Sampling
 
@@ -94,14 +94,12 @@ class Fitted(NamedTuple):
     point: Any  # what is shown, and what samples are drawn from
     predicting: Scores  # log densities for states
     scoring: Scores  # and for likelihoods
-    names: list[Any] | None  # of columns, where frames were fitted
-    categories: Categories  # of columns of text
+    columns: FittedColumns
     is_table: bool  # whether a 2-D array of single numbers was fitted
     # "point": densities under the point; "expected": expected for states and predictive for
     # likelihoods; "predictive": predictive for both.
     reads: str
     settings: bytes = b""  # the emission as it was set, pickled
-    context_column: int | None = None  # the column of X that holds contexts, if any does
     longest: int = 0  # steps of the longest training sequence, where durations have laws
 
 
@@ -385,12 +383,11 @@ class NumberChain(Model):
         scores = densities(reads, family, statistics, point)
         if point is None:
             point = family.mean(statistics)
-        names = problem.names, problem.categories
-        found = Fitted(family, point, *scores, *names, problem.is_table, reads)
-        column, longest = problem.context_column, 0
+        longest = 0
         if self.cells.longest:
             longest = max(problem.longest, int(np.diff(problem.given.starts).max()))
-        return found._replace(settings=problem.settings, context_column=column, longest=longest)
+        read = problem.columns, problem.is_table
+        return Fitted(family, point, *scores, *read, reads, problem.settings, longest)
 
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""

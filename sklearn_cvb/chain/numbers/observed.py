@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.given import fixed_rows, known_parameters, with_given
+from sklearn_cvb.chain.given import columns_told, fixed_rows, known_parameters, with_given
 from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals, mixture_quantiles
 from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells, Topology, cells_with_end, topology_of
@@ -39,10 +39,13 @@ from sklearn_cvb.chain.numbers.model import (
 )
 from sklearn_cvb.chain.numbers.series import (
     apart,
+    columns_again,
+    moments_with_labels,
     observations_of,
+    refuse_other_sizes,
+    series_again,
     series_to_fit,
-    with_contexts,
-    without_contexts,
+    with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import (
@@ -77,16 +80,13 @@ from sklearn_cvb.reading.corpus import (
     Corpus,
     arrange,
     as_array,
-    is_missing,
     is_store,
     refuse_lengths,
 )
 from sklearn_cvb.reading.moments import Moments, moments_of
-from sklearn_cvb.reading.series import Series, cautions_of_shape, read_series
+from sklearn_cvb.reading.series import FittedColumns, Series, by_name, cautions_of_shape
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
-    check_table,
-    check_table_to_fit,
     tell,
 )
 from sklearn_cvb.settings import Durations, asked_of, setting_of
@@ -306,7 +306,7 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
     given, start, known = series.corpus, None, None
     if hasattr(hmm.init, "predict_proba"):
         start = model_posterior(hmm.init, X, given, n_states)
-    cells, family, settings = laid_out(hmm, series.names, moments_of(series.table))
+    cells, family, settings = laid_out(hmm, series.emitted_names, moments_with_labels(series))
     corpus = apart(given, cells)
     topology, transitions = cells.topology, setting_of(hmm, "transitions")
     if series.contexts is not None:
@@ -323,14 +323,12 @@ def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
         observations_of(series, family),
         family,
         cells,
-        series.names,
-        series.categories,
+        series.columns,
         series.is_table,
         start,
         settings,
         known,
         contexts=series.contexts,
-        context_column=series.context_column,
     )
     return Reading(problem, None, attributes, messages)
 
@@ -351,10 +349,12 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
     cells = cells._replace(is_stationary=transitions.start == "stationary")
     if transitions.end_state:
         cells = cells_with_end(cells)
+    if names is not None:
+        columns_told(hmm, emission_of(hmm.emission)).places_in(names, "X")
     family = emission_of(hmm.emission).numbered(names).bind(moments, n_states)
     rows = fixed_rows(hmm, n_states).get("emissions")
     if rows is not None:
-        known = given_point(family, known_parameters(hmm).emissions or {})
+        known = given_point(family, known_parameters(hmm).emitted)
         family = FixedFamily(family, known, rows)
     if transitions.durations is not None:
         lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
@@ -384,10 +384,9 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
         known = known_states(y, given, cells.n_emitting)
         if cells.topology is not None:
             refuse_impossible(known, given, cells.topology)
-    told = before.names, before.categories, before.is_table
-    start = None, before.settings
+    told = before.columns, before.is_table, None, before.settings
     problem = NumericProblem(
-        apart(given, cells), given, observations, before.family, cells, *told, *start, known
+        apart(given, cells), given, observations, before.family, cells, *told, known
     )._replace(longest=before.longest)
     # Of the first batch.
     attributes = {name: vars(hmm)[name] for name in _OF_COLUMNS if name in vars(hmm)}
@@ -396,11 +395,17 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
 
 
 def emitting(hmm: Any) -> Fitted:
-    """What states emit under the parameters that `init` gives."""
-    emission, given = emission_of(hmm.emission), hmm.init.emissions or {}
-    family = emission.bind(moments_of(emission.example(given)), hmm.n_components)
+    """What states emit under the parameters that `init` gives, and what is known of columns."""
+    emission, given = emission_of(hmm.emission), hmm.init.emitted
+    names, categories, _ = columns_told(hmm, emission)
+    names = names or emission.named()
+    emission = emission.numbered(names)
+    moments = moments_of(emission.example(given))
+    columns = FittedColumns(names, by_name(categories, names))
+    refuse_other_sizes(columns, moments)
+    family = emission.bind(moments, hmm.n_components)
     point = given_point(family, given)
-    return Fitted(family, point, *(family.at(point),) * 2, None, {}, False, "point")
+    return Fitted(family, point, *(family.at(point),) * 2, columns, False, "point")
 
 
 def model(hmm: Any, read: Reading) -> NumberChain:
@@ -490,6 +495,15 @@ def read_under(hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights
     return read_at(new, chain, learned.more.numeric.predicting, learned.layout)
 
 
+def of_one_kind(hmm: Any, X: Any) -> Any:
+    """Sequences, some of which are to be fitted to at a time, with the columns of all."""
+    return with_common_columns(X, hmm, emission_of(hmm.emission))
+
+
+# The training sequences once more, as `read_to_fit` takes them.
+to_fit_again = columns_again
+
+
 def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
     """The step of an observation as X, after those that tell what it is, where such are told.
 
@@ -497,8 +511,7 @@ def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
     all columns.
     """
     family = learned.more.numeric.family
-    values = observation.to_numpy() if hasattr(observation, "to_numpy") else observation
-    step = [values] * family.n_columns if is_missing(values) else np.atleast_1d(values)
+    step = learned.more.numeric.columns.step(observation, family.n_columns)
     past = [] if before is None else before[0]
     return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 
@@ -590,23 +603,19 @@ def drawn(
         values = np.concatenate([family.sample(point, own, numbers) for own in each])
     else:
         values = family.sample(point, states, numbers)
-    if contexts is not None and fitted.context_column is not None:
-        values = np.insert(values, fitted.context_column, contexts, axis=1)
+    if contexts is not None and fitted.columns.context is not None:
+        values = np.insert(values, fitted.columns.context, contexts, axis=1)
     return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
 
 
 def _labelled(fitted: Fitted, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
-    if not fitted.categories:
+    names, categories, _ = fitted.columns
+    if not categories:
         return values
     shown = values.astype(object)
-    names: list[Any] = list(range(values.shape[1]))
-    if fitted.names is not None:
-        names = list(fitted.names)
-        if fitted.context_column is not None:
-            names.insert(fitted.context_column, None)
-    for name, labels in fitted.categories.items():
-        column = names.index(name if name in names else None)
+    for name, labels in categories.items():
+        column = name if names is None else names.index(name)
         shown[:, column] = as_array(labels)[values[:, column].astype(int)]
     return shown
 
@@ -627,7 +636,7 @@ def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]
 
 def before_forecasts(hmm: Any, learned: Learned, X: Any) -> np.ndarray:
     """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
-    series, order = _series(hmm, learned, X), learned.more.numeric.family.order
+    series, order = series_again(hmm, learned, X), learned.more.numeric.family.order
     ends = series.corpus.starts[1:]
     short = np.flatnonzero(np.diff(series.corpus.starts) < order)
     if len(short):
@@ -644,44 +653,8 @@ def before_forecasts(hmm: Any, learned: Learned, X: Any) -> np.ndarray:
 
 def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None, np.ndarray | None]:
     """New sequences with the columns that were fitted, and contexts; no state is known."""
-    series, numeric = _series(hmm, learned, X), learned.more.numeric
+    series, numeric = series_again(hmm, learned, X), learned.more.numeric
     # What comes from a store needs no second look.
     if not (numeric.is_table or isinstance(X, Series) or is_store(X)):
         tell(cautions_of_shape(hmm, X, series))
     return series.corpus, observations_of(series, numeric.family), None, series.contexts
-
-
-def _series(hmm: Any, learned: Learned, X: Any) -> Series:
-    """New sequences, which must have the columns that were fitted."""
-    numeric: Fitted = learned.more.numeric
-
-    def checked(table: Any) -> np.ndarray:
-        # Columns of a table are steps: those of other sequences are no features of its.
-        if numeric.is_table:
-            return check_table(hmm, table, reset=False)
-        return check_table_to_fit(hmm, table)[0]
-
-    series = X if isinstance(X, Series) else None
-    if is_store(X):
-        hmm._on_disk(X)
-        X = series = X.series()
-    if series is None:
-        series = read_series(X, checked, numeric.categories)
-    n_columns, column = series.table.shape[1], numeric.context_column
-    n_fitted = numeric.family.n_columns + (column is not None)
-    if n_columns != n_fitted:
-        hint = ""
-        if series.is_table:
-            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
-        raise ValueError(
-            f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
-            f"{n_fitted} as in fit{hint}"
-        )
-    if column is not None:
-        series = without_contexts(series, column)
-    if series.names is not None and numeric.names is not None and series.names != numeric.names:
-        raise ValueError(
-            f"X has columns {series.names!r}, but was fitted with {numeric.names!r}: columns must "
-            "have the same names in the same order"
-        )
-    return series if column is None else with_contexts(series, learned.layout)

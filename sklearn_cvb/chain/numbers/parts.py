@@ -54,6 +54,7 @@ from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.moments import merged as merged_moments
 from sklearn_cvb.reading.series import (
+    FittedColumns,
     Series,
     attributes_of_columns,
     cautions_of_columns,
@@ -211,15 +212,15 @@ class NumbersInParts(InParts):
     """A problem whose series are in shards."""
 
     any_choice = True
-    known = context_column = None
+    known = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
     def __init__(self, laid_out: LaidOut, facts: list[PartSummary], source: Source) -> None:
         super().__init__(facts, source)
         self.corpus = self.given = SeriesCounts(self.n_sequences)
-        _, self.cells, self.family, self.names, _, self.settings = laid_out.as_sent
+        _, self.cells, self.family, names, _, self.settings = laid_out.as_sent
         self.survey: Survey = laid_out.survey
-        self.categories: dict[Any, list[Any]] = {}
+        self.columns = FittedColumns(names)
         self.is_table = False
 
     @property
@@ -259,7 +260,7 @@ def refuse_in_shards(hmm: Any) -> None:
             "a store"
         )
     is_model, is_given = hasattr(init, "predict_proba"), isinstance(init, HMMParameters)
-    if is_given and not init.emissions:
+    if is_given and not init.emitted:
         raise InvalidParameterError("in shards HMMParameters must say what states emit, too")
     if not (init is None or is_model or is_given or isinstance(init, str)):
         raise InvalidParameterError(
@@ -284,8 +285,7 @@ def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShar
     series, given = part.series, part.corpus
     start, known = None, None
     if hasattr(hmm.init, "predict_proba"):
-        own = np.split(series.table, given.starts[1:-1])
-        start = model_posterior(hmm.init, own, given, cells.n_emitting)
+        start = model_posterior(hmm.init, series, given, cells.n_emitting)
     if part.y is not None and hmm.supervision == "y":
         known = known_states(part.y, given, cells.n_emitting)
         if cells.topology is not None:
@@ -296,8 +296,7 @@ def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShar
         observations_of(series, family),
         family,
         cells,
-        names,
-        {},
+        FittedColumns(names),
         False,
         start,
         settings,
@@ -317,6 +316,6 @@ def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) 
     return Reading(
         NumbersInParts(laid_out, facts, source),
         None,
-        attributes_of_columns(len(n_observed), sent.names),
+        attributes_of_columns(len(n_observed), FittedColumns(sent.names)),
         tuple(cautions_of_columns(n_observed == 0, sent.names)),
     )

@@ -1,31 +1,48 @@
 """Sequences of numbers to learn from: what their columns are, and what a family reads of them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.chain.given import columns_told
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import (
-    as_array,
     is_missing,
     is_store,
+    is_table,
+    names_of_columns,
     place,
     refuse_lengths,
+    samples_of,
     sorted_types,
 )
+from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.series import (
     Categories,
+    FittedColumns,
+    OfOneKind,
     OpenLabels,
     Series,
     as_objects,
     attributes_of_columns,
+    by_name,
     cautions_of_columns,
     cautions_of_shape,
+    columns_to_fit,
+    declared_labels,
+    place_of_column,
     read_series,
 )
-from sklearn_cvb.reading.validation import InvalidParameterError, check_table_to_fit, nearest
+from sklearn_cvb.reading.validation import (
+    InvalidParameterError,
+    check_table,
+    check_table_to_fit,
+    nearest,
+)
 from sklearn_cvb.settings import setting_of
 
 # More contexts than this are no contexts, but times or names.
@@ -50,25 +67,89 @@ def series_to_fit(
 
     if is_store(X):
         series: Series = X.series()
+    elif isinstance(X, Series):
+        series = X
     else:
-        kind = OpenLabels if setting_of(estimator, "transitions").prior == "pooled" else list
-        series = read_series(
-            X, checked, lambda samples: _categories(samples, emission, contexts, kind)
-        )
-    if series.categories:
-        attributes["categories_"] = {
-            name: as_array(labels) for name, labels in series.categories.items()
-        }
+        series = read_series(X, checked, partial(_categories, estimator, emission))
     if not series.is_table:
-        attributes |= attributes_of_columns(series.table.shape[1], series.names)
+        attributes |= attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
         column = column_of_contexts(contexts, series)
         series = with_contexts(without_contexts(series, column))
-    messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.names)
+    messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.emitted_names)
     messages += cautions_of_shape(estimator, X, series)
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
+
+
+def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
+    """New sequences in the columns and the codes of the fit, contexts among them."""
+    numeric = learned.more.numeric
+    columns: FittedColumns = numeric.columns
+
+    def checked(table: Any) -> np.ndarray:
+        # Columns of a table are steps: those of other sequences are no features of its.
+        if numeric.is_table:
+            return check_table(hmm, table, reset=False)
+        return check_table_to_fit(hmm, table)[0]
+
+    if is_store(X):
+        hmm._on_disk(X)
+        X = X.series()
+    if isinstance(X, Series):
+        series = columns.in_order(X)
+    else:
+        series = read_series(X, checked, columns)
+    n_columns = series.table.shape[1]
+    n_fitted = numeric.family.n_columns + (columns.context is not None)
+    if n_columns != n_fitted:
+        hint = ""
+        if series.is_table:
+            hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
+        raise ValueError(
+            f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
+            f"{n_fitted} as in fit{hint}"
+        )
+    return series
+
+
+def series_again(hmm: Any, learned: Learned, X: Any) -> Series:
+    """New sequences in the columns of the fit, whose contexts are apart."""
+    series = columns_again(hmm, learned, X)
+    column = learned.more.numeric.columns.context
+    if column is None:
+        return series
+    return with_contexts(without_contexts(series, column), learned.layout)
+
+
+def moments_with_labels(series: Series) -> Moments:
+    """Moments of sequences; of categories also of labels that no step has."""
+    moments, apart = moments_of(series.table), series.context_column
+    largest = moments.largest.copy()
+    for column, labels in series.categories.items():
+        place_in = place_of_column(column, series.names)
+        if place_in != apart:
+            place_in -= apart is not None and place_in > apart
+            largest[place_in] = max(largest[place_in], len(labels) - 1)
+    return moments._replace(largest=largest)
+
+
+def refuse_other_sizes(columns: FittedColumns, moments: Moments) -> None:
+    """Raise where names or labels are not as many as there are columns, or categories, to learn."""
+    names, categories, _ = columns
+    n_columns = len(moments.largest)
+    if names is not None and len(names) != n_columns:
+        raise InvalidParameterError(f"{names!r} names {len(names)} of {n_columns} columns")
+    known = list(range(n_columns)) if names is None else names
+    for name, labels in categories.items():
+        if name not in known:
+            raise InvalidParameterError(f"categories names the column {name!r}, not in {known!r}")
+        size = int(moments.largest[known.index(name)]) + 1
+        if len(labels) != size:
+            raise InvalidParameterError(
+                f"column {name!r} has {size} categories, but there are {len(labels)} labels"
+            )
 
 
 def column_of_contexts(asked: Any, series: Series) -> int:
@@ -87,13 +168,11 @@ def column_of_contexts(asked: Any, series: Series) -> int:
 
 def without_contexts(series: Series, column: int) -> Series:
     """Sequences whose contexts are apart from what states emit, not yet looked at."""
-    table, names = np.delete(series.table, column, axis=1), series.names
-    if names is not None:
-        names = [name for i, name in enumerate(names) if i != column]
+    table = np.delete(series.table, column, axis=1)
     tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
     corpus, contexts = series.corpus._replace(tokens=tokens), series.table[:, column]
-    rest: dict[str, Any] = {"table": table, "names": names, "corpus": corpus}
-    return series._replace(**rest, contexts=contexts, context_column=column)
+    rest: dict[str, Any] = {"table": table, "corpus": corpus, "contexts": contexts}
+    return series._replace(**rest, context_column=column)
 
 
 def with_contexts(series: Series, cells: Cells | None = None) -> Series:
@@ -187,23 +266,39 @@ class StoredObservations:
             raise _named(error, step_of(error.step), self.store.offsets) from None
 
 
-def _categories(
-    samples: list[Any], emission: Emission, contexts: Any, kind: Callable[[Any], list[Any]]
-) -> Categories:
-    """The sorted labels of all columns that are text and may be categories, or are contexts.
+def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
+    """Sequences, some of which are to be fitted to at a time, with the columns of all."""
+    if is_table(X) or len(getattr(X, "shape", ())) == 3:
+        return X
+    found = OfOneKind(samples_of(X))
+    found.columns = columns_to_fit(found, partial(_categories, estimator, emission))
+    return found
 
-    Those of contexts are lists of this kind.
+
+def _categories(
+    estimator: Any, emission: Emission, samples: list[Any], names: list[Any] | None
+) -> Categories:
+    """The labels of all columns that are text and may be categories, or are contexts.
+
+    First those that were told, then others in order, also where a column says that it may hold
+    them. Contexts may have others later on, where these are pooled.
     """
-    names, found = as_objects(samples[0], "X[0]")[1], {}
-    column = names[contexts] if isinstance(contexts, int) and contexts < len(names) else contexts
-    emitted = emission.categorical([name for name in names if name != column])
-    asked = [*emitted, *(name for name in names if name == column)]
-    tables = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples) if asked]
-    for name in asked:
-        own = [table[:, columns.index(name)] for table, columns in tables if name in columns]
-        values = [value for each in own for value in each.tolist()]
-        if any(isinstance(value, str) for value in values):
-            found[name] = sorted_types({value for value in values if not is_missing(value)})
+    told, transitions = columns_told(estimator, emission), setting_of(estimator, "transitions")
+    contexts, kind = transitions.contexts, OpenLabels if transitions.prior == "pooled" else list
+    tables, found = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
+    keys = list(range(tables[0].shape[1])) if names is None else names
+    column = keys[contexts] if isinstance(contexts, int) and contexts < len(keys) else contexts
+    emitted = [name for name in keys if name != column]
+    known = by_name(told.categories, emitted)
+    for name in [*emission.categorical(emitted), *(name for name in keys if name == column)]:
+        place_in, first = keys.index(name), known.get(name, [])
+        own = [table[:, place_in].tolist() for table in tables if place_in < table.shape[1]]
+        labels = {value for each in own for value in each if not is_missing(value)}
+        for sample in samples:
+            at = names_of_columns(sample)[place_in] if hasattr(sample, "columns") else name
+            labels.update(declared_labels(sample, at))
+        if any(isinstance(value, str) for value in labels):
+            found[name] = [*first, *sorted_types(labels.difference(first))]
             if name == column:
                 found[name] = kind(found[name])
     return found

@@ -140,8 +140,8 @@ def given_start(problem: NumericProblem, given: Any, rng: np.random.Generator) -
         own = statistics_at(problem.observations, steps, family)
         return weights_of_steps(own, family, problem.cells)
     chain = kept_to_topology(given_weights(given, problem.cells, None, rng), problem.cells)
-    if given.emissions:
-        point = given_point(family, given.emissions)
+    if given.emitted:
+        point = given_point(family, given.emitted)
     else:
         pieces = problem.pieces()
         posteriors = starting_posteriors(problem, None, rng, pieces)

@@ -21,7 +21,11 @@ from sklearn_cvb.chain.prediction import paths, tell_unexplained
 from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.threads import even_pieces
-from sklearn_cvb.reading.series import attributes_of_columns, cautions_of_columns
+from sklearn_cvb.reading.series import (
+    FittedColumns,
+    attributes_of_columns,
+    cautions_of_columns,
+)
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters, setting_of
 from sklearn_cvb.store import NumberStore, StoredStates, write_numbers
@@ -127,13 +131,12 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         StoredObservations(store, family),
         family,
         cells,
-        store.names,
-        {},
+        FittedColumns(store.names),
         False,
         start,
         settings,
     )
-    attributes = attributes_of_columns(store.n_columns, store.names)
+    attributes = attributes_of_columns(store.n_columns, FittedColumns(store.names))
     messages = cautions_of_columns(moments.n_observed == 0, store.names)
     return Reading(problem, None, attributes, tuple(messages))
 

@@ -394,6 +394,12 @@ def read_under(
     return prediction.Read(corpus, lattice, weights, logs, learned.layout)
 
 
+def to_fit_again(hmm: Any, learned: Learned, X: Any) -> Any:
+    """The training sequences once more, as `read_to_fit` takes them."""
+    reading.refuse_other_columns(hmm, X)
+    return X
+
+
 def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
     """A single observation as X."""
     return [[observation]]
