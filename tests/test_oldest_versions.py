@@ -45,12 +45,11 @@ def test_the_conda_recipe_asks_for_the_same():
 
 
 def test_versions_that_are_broken_or_withdrawn_are_not_allowed(oldest):
-    """NLTK 3.9 fails on import, pandas 2.2.0 with numpy 2, and two others were withdrawn."""
+    """NLTK 3.9 fails on import, pandas 2.2.0 with numpy 2, and another was withdrawn."""
 
     def version(name):
         return tuple(map(int, oldest[name].split(".")))
 
     assert version("nltk") >= (3, 9, 1)
     assert version("pandas") >= (2, 2, 2)
-    assert version("conllu") >= (5, 0, 1)
     assert version("pytest-xdist") >= (3, 6, 1)

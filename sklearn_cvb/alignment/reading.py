@@ -32,6 +32,7 @@ from sklearn_cvb.reading.corpus import (
     short_repr,
     tokens_of,
 )
+from sklearn_cvb.reading.validation import alike
 
 _PAIR = (
     "each sample is a pair (source tokens, target tokens), as list(zip(source, target)) makes of "
@@ -119,6 +120,7 @@ def read_pairs(
         raise ValueError("Found array with 0 sample(s): X holds no sentence pair")
     source: list[list[Any]] = []
     target: list[list[Any]] = []
+    empty: dict[int, str] = {}
     for i, sample in enumerate(samples):
         if isinstance(sample, str | bytes):
             raise TypeError(f"X[{i}] is the string {short_repr(sample)}: {_PAIR}")
@@ -133,10 +135,13 @@ def read_pairs(
             name = f"X[{i}][{k}], the {side} sentence,"
             if isinstance(pair[k], str | bytes):
                 raise TypeError(f"{name} is the string {short_repr(pair[k])}: split it; {_PAIR}")
-            tokens = tokens_of(pair[k], name)
-            if not tokens:
-                raise ValueError(f"X[{i}][{k}], the {side} sentence, is empty: leave the pair out")
-            sentences.append(tokens)
+            sentences.append(tokens_of(pair[k], name))
+            if not sentences[-1]:
+                empty.setdefault(i, name)
+    if empty:
+        name = next(iter(empty.values()))
+        others = alike(list(empty), len(samples), "pairs have an empty sentence")
+        raise ValueError(f"{name} is empty: leave the pair out{others}")
     refuse_lengths(y, len(target), sum(map(len, target)))
     return Sides(reading.read_ragged(source), reading.read_ragged(target))
 

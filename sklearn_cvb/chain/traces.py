@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -194,8 +195,8 @@ def exported(groups: dict[str, dict[str, np.ndarray]]) -> Any:
         raise ImportError(
             "to_inference_data needs ArviZ: install it with `python -m pip install arviz`"
         ) from error
-    # From 1.0 on groups come in one dictionary.
-    if hasattr(arviz, "InferenceData"):
+    # From 1.0 on groups come in one dictionary. Names of 0.x are still there, but only warn.
+    if "posterior" in signature(arviz.from_dict).parameters:
         return arviz.from_dict(**groups)
     return arviz.from_dict(groups)
 

@@ -7,12 +7,12 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils import Bunch
 
+from sklearn_cvb.datasets.columns import sentences_in
 from sklearn_cvb.reading.validation import Folder
 
 # Words of some languages hold no-break spaces, at which str.split would cut.
@@ -26,7 +26,7 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     """Read words and one column of tags from a CoNLL-U file.
 
     Multiword ranges (``1-2``) and empty nodes (``1.1``) are skipped, so that a sentence has one
-    entry per syntactic word. Needs the package ``conllu``.
+    entry per syntactic word. Rows may lack their last columns.
 
     Parameters
     ----------
@@ -45,11 +45,14 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     ------
     OSError
         If there is no such file.
-    ImportError
-        If ``conllu`` is not installed.
     ValueError
-        If a line is no row of CoNLL-U, or lacks the column; the message names the file and the
-        line. If the file is no text in UTF-8, or not compressed as its name says.
+        If a line is no row of CoNLL-U, lacks the column, or has an id that does not go up; the
+        message names the file and the line. If the file is no text in UTF-8, or not compressed as
+        its name says.
+
+    See Also
+    --------
+    read_dependencies : Reads tags and heads.
 
     Examples
     --------
@@ -63,42 +66,10 @@ def read_conllu(path: Folder, *, column: str = "upos") -> Bunch:
     >>> corpus.data, corpus.target
     ([['we', 'ran']], [['PRON', 'VERB']])
     """
-    # Where the file is missing, a package that is missing, too, is not what is wrong.
-    with opened(path):
-        pass
-    try:
-        from conllu import parser
-    except ImportError as error:
-        raise ImportError(
-            'read_conllu needs the package conllu: python -m pip install ".[corpora]" in a '
-            "checkout of sklearn_cvb"
-        ) from error
     corpus = Bunch(data=[], target=[])
-    words: list[str] = []
-    tags: list[Any] = []
-    # An empty line ends a sentence, and so does the end of the file.
-    for number, line in chain(text_lines(path), [(0, "")]):
-        row = line.strip()
-        if not row and words:
-            corpus.data.append(words)
-            corpus.target.append(tags)
-            words, tags = [], []
-        if not row or row.startswith("#"):
-            continue
-        try:
-            token = parser.parse_line(row, parser.DEFAULT_FIELDS)
-        except parser.ParseException as error:
-            raise ValueError(
-                f"{path}, line {number}: {row[:60]!r} is no row of CoNLL-U: {error}"
-            ) from None
-        if isinstance(token["id"], int):
-            if column not in token:
-                raise ValueError(
-                    f"{path}, sentence {len(corpus.data)}: no column {column!r}; line {number} has "
-                    f"{', '.join(token)}"
-                )
-            words.append(token["form"])
-            tags.append(value_in(token[column]))
+    for tokens in sentences_in(text_lines(path), str(path), ("form", column)):
+        corpus.data.append([token.cells["form"] for token in tokens])
+        corpus.target.append([token.value(column) for token in tokens])
     return corpus
 
 
@@ -233,11 +204,6 @@ def opened(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
             f"{path} is not compressed as its name says ({error}): give it the ending it should "
             "have, or fetch it again"
         ) from error
-
-
-def value_in(value: Any) -> Any:
-    """What stands in a column of CoNLL's; None where nothing does."""
-    return None if value == "_" else value
 
 
 def _split(token: str, separator: str, path: Folder, line: int) -> tuple[str, str]:

@@ -1,28 +1,19 @@
 """Sentences with trees: phrases and dependencies of published treebanks, and a user's own files."""
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 from zipfile import ZipFile
 
 from sklearn.utils import Bunch
 
+from sklearn_cvb.datasets.columns import Token, sentences_in
 from sklearn_cvb.datasets.corpora import description_of, find_corpus, nltk_root
-from sklearn_cvb.datasets.readers import opened, value_in
-from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.datasets.readers import opened
+from sklearn_cvb.reading.validation import Folder, check_choice
 from sklearn_cvb.treebank.reading import cleaned
 
 # Punctuation, brackets and signs of the Penn Treebank: left out where grammars are learned.
 PENN_PUNCTUATION = frozenset([",", ".", ":", "``", "''", "-LRB-", "-RRB-", "#", "$", "SYM", "LS"])
-
-# Places of what a line holds, by its number of columns: form, lemma, upos, xpos, head. NLTK's
-# files have a word, its tag and its head, with or without a relation.
-_PLACES = {
-    10: {"form": 1, "lemma": 2, "upos": 3, "xpos": 4, "head": 6},
-    3: {"form": 0, "upos": 1, "xpos": 1, "head": 2},
-    4: {"form": 0, "upos": 1, "xpos": 1, "head": 2},
-}
-
 
 # How a language's files are called, and the coarse tag of its punctuation.
 _TREEBANKS = {"basque": ("eus", "PUNT"), "spanish": ("esp", "F")}
@@ -212,8 +203,8 @@ def read_dependencies(
 ) -> Bunch:
     """Read tags and heads from a file in CoNLL-U or CoNLL-X columns, or in those of NLTK.
 
-    Lines of ten columns parted by tabs are CoNLL's, three or four are NLTK's: word, tag, head,
-    relation. Comments, multiword ranges (``1-2``) and empty nodes (``1.1``) are skipped.
+    Lines of seven and more columns parted by tabs are CoNLL's, three or four are NLTK's: word, tag,
+    head, relation. Comments, multiword ranges (``1-2``) and empty nodes (``1.1``) are skipped.
 
     Heads are those of the file's annotation. In Universal Dependencies content words are heads, and
     prepositions, auxiliaries and conjunctions depend on them: models learn such heads from column
@@ -296,52 +287,29 @@ def _sentences_of(
 
     Columns are "upos", "xpos", "form" or "lemma"; `remove_by` is None for that of the token.
     """
-    if column not in _PLACES[10]:
-        raise ValueError(f"column must be 'upos', 'xpos', 'form' or 'lemma', got {column!r}")
-    rows: list[tuple[Any, ...]] = []
-    for number, line in enumerate(lines, start=1):
-        line = line.rstrip("\r\n")
-        # A word may be "#", but a comment has other columns.
-        is_comment = line.startswith("#") and len(line.split("\t")) not in _PLACES
-        if line.strip() and not is_comment:
-            row = _row(line, f"{path}, line {number}", column, remove_by or column)
-            if row is not None:
-                rows.append(row)
-        elif not line.strip() and rows:
-            yield _checked(rows, path, number)
-            rows = []
-    if rows:
-        yield _checked(rows, path, number)
+    check_choice("column", column, ("upos", "xpos", "form", "lemma"))
+    mark = remove_by or column
+    for tokens in sentences_in(enumerate(lines, 1), path, ("form", column, "head", mark)):
+        places = {token.number: place for place, token in enumerate(tokens, 1)}
+        yield [
+            (token.value(column), token.cells["form"], _head(token, places), token.cells[mark])
+            for token in tokens
+        ]
 
 
-def _row(line: str, place: str, column: str, remove_by: str) -> tuple[Any, ...] | None:
-    """Token, word, head and what may remove it; None where a line holds no token of its own."""
-    fields = line.split("\t")
-    places = _PLACES.get(len(fields))
-    if places is None or column not in places:
-        raise ValueError(
-            f"{place}: {len(fields)} columns parted by tabs; there must be 10 (CoNLL), or 3 or 4 "
-            f"(word, tag, head, relation) with a column {column!r}"
-        )
-    if len(fields) == 10 and re.fullmatch(r"\d+[-.]\d+", fields[0]):
+def _head(token: Token, places: dict[int, int]) -> int | None:
+    """The place of a token's head in its sentence, from 1; 0 for the root, None for none."""
+    head = token.value("head")
+    if head is None:
         return None
-    head = fields[places["head"]]
-    if head != "_" and not head.isdecimal():
-        raise ValueError(f"{place}: the head {head!r} is no number")
-    token, word, mark = (fields[places[name]] for name in (column, "form", remove_by))
-    # A word may be "_".
-    token = token if column == "form" else value_in(token)
-    return token, word, None if head == "_" else int(head), mark
-
-
-def _checked(rows: list[tuple[Any, ...]], path: str, number: int) -> list[tuple[Any, ...]]:
-    for token, word, head, _ in rows:
-        if head is not None and head > len(rows):
-            raise ValueError(
-                f"{path}, sentence before line {number}: {word!r} ({token}) has the head {head}, "
-                f"but there are {len(rows)} tokens"
-            )
-    return rows
+    if not head.isdecimal():
+        raise ValueError(f"{token.place}: the head {head!r} is no number")
+    if int(head) and int(head) not in places:
+        raise ValueError(
+            f"{token.place}: {token.cells['form']!r} has the head {head}, but there are "
+            f"{len(places)} tokens, and none of this number"
+        )
+    return places.get(int(head), 0)
 
 
 def _bunch_of(sentences: Iterable[list[tuple[Any, ...]]], remove: Collection[str]) -> Bunch:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from sklearn_cvb.datasets.columns import COLUMNS
 from sklearn_cvb.datasets.readers import opened
 from sklearn_cvb.reading.corpus import as_list, is_missing, samples_of
 from sklearn_cvb.reading.dictionary import tagged_pairs
@@ -12,7 +13,6 @@ from sklearn_cvb.reading.validation import Folder, check_choice
 # What cannot stand in a word of CoNLL-U: ends of lines and cells, and blanks that readers cut at.
 _NO_CELL = re.compile(r"[\t\r\n\0]|^ | $|  |^$")
 _NO_TOKEN = re.compile(r"[ \t\r\n\0]|^$")
-_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 
 def write_conllu(
@@ -74,7 +74,7 @@ def write_conllu(
             word, tag = texts
             if tag == "_":
                 raise ValueError(f"sentence {i}: the tag '_' of {word!r} says that there is none")
-            cells = dict.fromkeys(_COLUMNS, "_") | {"id": str(number), "form": word}
+            cells = dict.fromkeys(COLUMNS, "_") | {"id": str(number), "form": word}
             if head is not None:
                 cells |= {"head": str(head), "deprel": "dep" if head else "root"}
             lines.append("\t".join((cells | {column: tag or "_"}).values()))

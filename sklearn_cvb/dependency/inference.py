@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.dependency.known import why_no_tree
 from sklearn_cvb.dependency.parameters import DependencyLayout
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
@@ -30,6 +31,7 @@ from sklearn_cvb.kernels.dependency.trees import (
 )
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.sample_sizes import check_sample
+from sklearn_cvb.reading.validation import alike
 
 
 class Trees(NamedTuple):
@@ -290,10 +292,7 @@ def refuse_impossible(sentences: Sentences, layout: DependencyLayout) -> None:
     uniform = 1.0 / layout.widths[layout.row]
     impossible = np.flatnonzero(np.isneginf(log_likelihoods(uniform, free)))
     if len(impossible):
-        i = int(impossible[0])
-        heads = sentences.head[sentences.starts[i] : sentences.starts[i + 1]]
-        raise ValueError(
-            f"y[{i}]: no projective tree with one root has the heads "
-            f"{[None if head == UNKNOWN_HEAD else head for head in heads.tolist()]}; put None for "
-            "some of them"
-        )
+        i, n = int(impossible[0]), len(sentences.starts) - 1
+        why = why_no_tree(sentences.head[sentences.starts[i] : sentences.starts[i + 1]])
+        more = alike(impossible.tolist(), n, "sentences have heads of no projective tree")
+        raise ValueError(f"y[{i}]{why}{more}")

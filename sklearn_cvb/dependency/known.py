@@ -18,7 +18,7 @@ _HEADS_FORM = (
 def heads_from(y: Any, corpus: Corpus) -> np.ndarray:
     """What `y` tells of heads: from 1, 0 for the root, `UNKNOWN_HEAD` where not known.
 
-    TypeError or ValueError where it tells nothing of that kind, or no projective tree has them.
+    TypeError or ValueError where it tells nothing of that kind.
     """
     heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
     if y is None:
@@ -37,7 +37,6 @@ def heads_from(y: Any, corpus: Corpus) -> np.ndarray:
     for i, (begin, end) in enumerate(pairwise(corpus.starts.tolist())):
         if of_sentences[i] is not None:
             heads[begin:end] = _heads_of(of_sentences[i], i, end - begin, corpus.width)
-            _check_tree(heads[begin:end], i)
     return heads
 
 
@@ -72,45 +71,43 @@ def _is_open(head: Any) -> bool:
     return is_missing(head) or (isinstance(head, Integral) and head == UNKNOWN_HEAD)
 
 
-def _check_tree(heads: np.ndarray, i: int) -> None:
-    """Raise if no projective tree with one root has the known heads of a sentence."""
+def why_no_tree(heads: np.ndarray) -> str:
+    """Why no projective tree with one root has the known heads of a sentence."""
     roots = np.flatnonzero(heads == 0)
     if len(roots) > 1:
-        raise ValueError(
-            f"y[{i}] has two roots, tokens {roots[0] + 1} and {roots[1] + 1}: a sentence has one; "
-            "put None for the others"
+        return (
+            f" has two roots, tokens {roots[0] + 1} and {roots[1] + 1}: a sentence has one; put "
+            "None for the others"
         )
-    for t in range(len(heads)):
-        _refuse_cycle(heads, t, i)
+    cycles = (_cycle(heads, t) for t in range(len(heads)))
+    cycle = next(filter(None, cycles), None)
+    if cycle is not None:
+        return f" has a cycle: {' <- '.join(map(str, cycle))}; put None for one of the heads"
     arcs = [(min(t + 1, h), max(t + 1, h)) for t, h in enumerate(heads.tolist()) if h > 0]
     arcs.sort(key=lambda arc: (arc[0], -arc[1]))
     open_arcs: list[tuple[int, int]] = []
-    for arc in arcs:
-        while open_arcs and open_arcs[-1][1] <= arc[0]:
+    for first, last in arcs:
+        while open_arcs and open_arcs[-1][1] <= first:
             open_arcs.pop()
-        if open_arcs and open_arcs[-1][1] < arc[1]:
-            raise ValueError(
-                f"y[{i}]: the arc between tokens {arc[0]} and {arc[1]} crosses that between "
-                f"{open_arcs[-1][0]} and {open_arcs[-1][1]}: trees must be projective; put None "
-                "for one of the heads"
+        above = [f"covers the root, token {root}" for root in roots + 1 if first < root < last]
+        if open_arcs and open_arcs[-1][1] < last:
+            above = [f"crosses that between {open_arcs[-1][0]} and {open_arcs[-1][1]}"]
+        if above:
+            return (
+                f": the arc between tokens {first} and {last} {above[0]}: trees must be "
+                "projective; put None for one of the heads"
             )
-        open_arcs.append(arc)
-        for root in roots + 1:
-            if arc[0] < root < arc[1]:
-                raise ValueError(
-                    f"y[{i}]: the arc between tokens {arc[0]} and {arc[1]} covers the root, token "
-                    f"{root}: trees must be projective; put None for one of the heads"
-                )
+        open_arcs.append((first, last))
+    known = [None if head == UNKNOWN_HEAD else head for head in heads.tolist()]
+    return f": no projective tree with one root has the heads {known}; put None for some of them"
 
 
-def _refuse_cycle(heads: np.ndarray, t: int, i: int) -> None:
-    """Raise if the heads from a token on come back to it."""
+def _cycle(heads: np.ndarray, t: int) -> list[int] | None:
+    """The way by which the heads from a token on come back to it."""
     path = [t + 1]
-    while heads[path[-1] - 1] > 0:
+    while heads[path[-1] - 1] > 0 and len(path) <= len(heads):
         path.append(int(heads[path[-1] - 1]))
         if path[-1] == t + 1:
-            raise ValueError(
-                f"y[{i}] has a cycle: {' <- '.join(map(str, path))}; put None for one of the heads"
-            )
-        if len(path) > len(heads):
-            return  # a cycle that another token is told of
+            return path
+    # Another token may be in a cycle.
+    return None

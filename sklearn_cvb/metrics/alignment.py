@@ -20,6 +20,7 @@ def alignment_scores(
         Predicted links, as `symmetrize` gives them, or source positions, as `predict` does.
     possible : sequence or None, default=None
         Links that are no mistake and need not be found; sure links are possible as well.
+        ``read_pharaoh(lines, possible=True)`` reads them.
 
     Returns
     -------

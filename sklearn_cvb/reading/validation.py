@@ -5,7 +5,7 @@ import functools
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
@@ -52,6 +52,9 @@ Folder = str | os.PathLike[str]
 # What is said to those who come from hmmlearn.
 LENGTHS = "cut X into a list of sequences with sklearn_cvb.split_by_lengths(X, lengths)"
 
+
+# Of so many samples at most a message tells the numbers.
+_SHOWN = 100
 
 # A method keeps its signature under a decorator, so that editors know it.
 _Estimator = TypeVar("_Estimator")
@@ -153,6 +156,14 @@ def tell(messages: Iterable[str], category: type[Warning] = UserWarning) -> None
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
             frame, level = frame.f_back, level + 1
         warnings.warn(message, category, stacklevel=level)
+
+
+def alike(places: Sequence[int], n: int, what: str) -> str:
+    """What a message about the first of some samples adds where there are more: how many, which."""
+    if len(places) == 1:
+        return ""
+    shown = ", ".join(map(str, places[:_SHOWN])) + ", ..." * (len(places) > _SHOWN)
+    return f" ({len(places)} of {n} {what}: {shown})"
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:

@@ -1,7 +1,7 @@
 """Gold trees: read, checked, cleaned of what no parser gives."""
 
 import re
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from sklearn_cvb.reading.corpus import (
     short_repr,
 )
 from sklearn_cvb.reading.sample_sizes import refuse_deep_tree
+from sklearn_cvb.reading.validation import alike
 
 _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
 
@@ -59,7 +60,21 @@ def are_trees(X: Any) -> bool:
 
 def trees_in(samples: Any, name: str) -> list[Any]:
     """A collection of trees, cleaned; `name` is what messages call it."""
-    return [cleaned(tree, f"{name}[{i}]") for i, tree in enumerate(samples_of(samples))]
+    return _of_each(samples_of(samples), lambda i, tree: cleaned(tree, f"{name}[{i}]"))
+
+
+def _of_each(samples: list[Any], make: Callable[[int, Any], Any]) -> list[Any]:
+    """What is made of each sample; ValueError for the first that is wrong, with all others."""
+    found, errors = [], {}
+    for i, sample in enumerate(samples):
+        try:
+            found.append(make(i, sample))
+        except ValueError as error:
+            errors[i] = error
+    if errors:
+        first = next(iter(errors.values()))
+        raise ValueError(f"{first}{alike(list(errors), len(samples), 'trees are wrong')}") from None
+    return found
 
 
 def sentences_in(trees: list[Any]) -> Sequences:
@@ -121,12 +136,13 @@ def gold_from(y: Any, sequences: Sequences) -> Gold:
     lengths = np.diff(sequences.starts)
     given = known_of(y, lengths, sequences.width, _FORM)
     of_rows = sequences.width is not None and not any(map(is_tree, given))
-    trees = []
-    for i, (begin, end) in enumerate(pairwise(sequences.starts.tolist())):
-        words = sequences.tokens[begin:end]
-        tree = _flat(given[i], i, words) if of_rows else cleaned(given[i], f"y[{i}]")
-        trees.append(_with_words(tree, i, words))
-    return without_top(trees)
+
+    def tree_of(i: int, known: Any) -> Any:
+        words = sequences.tokens[sequences.starts[i] : sequences.starts[i + 1]]
+        tree = _flat(known, i, words) if of_rows else cleaned(known, f"y[{i}]")
+        return _with_words(tree, i, words)
+
+    return without_top(_of_each(given, tree_of))
 
 
 def _flat(label: Any, i: int, words: list[Any]) -> Any:

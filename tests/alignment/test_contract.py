@@ -277,6 +277,14 @@ def test_bad_pairs(kind, bad, error, message):
     fails(error, message, model.predict, [X[0], bad])
 
 
+def test_all_pairs_with_an_empty_sentence_are_named_at_once():
+    bad = [([], ["b"]), X[0], (["a"], []), ([], [])]
+    message = "X[0][0], the source sentence, is empty: leave the pair out (3 of 4 pairs have an "
+    model = quick(CLASSES[0])
+    fails(ValueError, f"{message}empty sentence: 0, 2, 3)", model.fit, bad)
+    fails(ValueError, f"{message}empty sentence: 0, 2, 3)", model.fit(X).predict, bad)
+
+
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("links", "error", "message"),

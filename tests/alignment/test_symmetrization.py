@@ -78,6 +78,29 @@ def test_pharaoh_there_and_back(tmp_path):
     fails(ValueError, "line 2 holds '1:2'", read_pharaoh, ["0-0", "0-1 1:2"])
 
 
+@pytest.mark.parametrize("mark", ["p", "?"])
+def test_possible_links_there_and_back(tmp_path, mark):
+    lines = [f"0-0 1{mark}2 0{mark}1", "", f"3{mark}1 2-2\t12{mark}10\n"]
+    sure, possible = [[(0, 0)], [], [(2, 2)]], [[(0, 1), (1, 2)], [], [(3, 1), (12, 10)]]
+    path = tmp_path / "gold.txt"
+    path.write_text("\n".join(lines))
+    for given in (lines, path):
+        assert read_pharaoh(given) == sure
+        assert read_pharaoh(given, possible=True) == possible
+    written = to_pharaoh(sure, possible)
+    assert written == ["0-0 0p1 1p2", "", "2-2 3p1 12p10"]
+    assert read_pharaoh(written, possible=True) == possible
+    # A sure link is possible anyway.
+    assert to_pharaoh([[(0, 0)]], [[(0, 0), (0, 1)]]) == ["0-0 0p1"]
+    found = [[(0, 0), (1, 2)], [], [(2, 2), (0, 0)]]
+    assert alignment_error_rate(sure, found, possible) == pytest.approx(1 - (2 + 3) / (2 + 4))
+    for wrong in ("1pp2", "p2", "1p", "-1p2", "1-p2", "1??2"):
+        fails(ValueError, f"line 1 holds {wrong!r}", read_pharaoh, [wrong])
+    fails(
+        ValueError, "alignments holds 1 sentence pairs but possible 2", to_pharaoh, [[]], [[]] * 2
+    )
+
+
 def test_scores_by_hand():
     sure, possible = [[(0, 0), (1, 1)], [(0, 1)]], [[(2, 2)], [(0, 0), (1, 1)]]
     found = [[(0, 0), (2, 2), (3, 3)], [(0, 0), (0, 1)]]

@@ -173,28 +173,26 @@ def test_warm_start_goes_on_with_the_trace():
     assert model.chains_.log_joint.shape == (1, 35)
 
 
-def _stub(monkeypatch, **attributes):
+def _stub(monkeypatch, from_dict):
     """An ArviZ that hands back what it is given."""
     arviz = types.ModuleType("arviz")
-    arviz.from_dict = lambda *positional, **named: (positional, named)
-    for name, value in attributes.items():
-        setattr(arviz, name, value)
+    arviz.from_dict = from_dict
+    # Names of 0.x are attributes of 1.x, too, which warn.
+    arviz.InferenceData = object
     monkeypatch.setitem(sys.modules, "arviz", arviz)
 
 
 def test_export_to_arviz(monkeypatch):
     model = GibbsHMM(2, beta="auto", max_iter=60, n_init=2, random_state=0).fit(X)
-    _stub(monkeypatch, InferenceData=object)
-    positional, groups = model.to_inference_data()
-    assert positional == ()
-    assert set(groups) == {"posterior", "sample_stats"}
-    assert set(groups["posterior"]) == {"beta", "n_occupied"}
-    np.testing.assert_array_equal(groups["sample_stats"]["lp"], model.chains_.log_joint)
-    np.testing.assert_array_equal(groups["posterior"]["beta"], model.chains_.beta)
-    _stub(monkeypatch)
-    (newer,), named = model.to_inference_data()
-    assert named == {}
-    assert set(newer) == set(groups)
+    _stub(monkeypatch, lambda posterior=None, *, sample_stats=None: (posterior, sample_stats))
+    posterior, statistics = model.to_inference_data()
+    assert set(posterior) == {"beta", "n_occupied"}
+    np.testing.assert_array_equal(statistics["lp"], model.chains_.log_joint)
+    np.testing.assert_array_equal(posterior["beta"], model.chains_.beta)
+    _stub(monkeypatch, lambda data, *, sample_dims=None: data)
+    newer = model.to_inference_data()
+    assert set(newer) == {"posterior", "sample_stats"}
+    assert newer["posterior"]["beta"].shape == (2, 30)
 
 
 def test_export_without_arviz(monkeypatch):
@@ -208,9 +206,39 @@ def test_export_with_the_real_arviz():
     arviz = pytest.importorskip("arviz")
     model = GibbsHMM(2, alpha="auto", max_iter=100, n_init=2, random_state=0).fit(X)
     data = model.to_inference_data()
+    for group, names in (("posterior", {"alpha", "n_occupied"}), ("sample_stats", {"lp"})):
+        assert set(data[group].data_vars) == names
+        assert all(data[group][name].dims == ("chain", "draw") for name in names)
+    np.testing.assert_array_equal(data["posterior"]["alpha"].to_numpy(), model.chains_.alpha)
+    np.testing.assert_array_equal(data["sample_stats"]["lp"].to_numpy(), model.chains_.log_joint)
     assert data["posterior"]["alpha"].shape == (2, 50)
     expected = model.convergence()["alpha"].r_hat
     assert float(arviz.rhat(data)["alpha"]) == pytest.approx(expected, rel=1e-9)
+    assert float(arviz.summary(data)["mean"]["alpha"]) == pytest.approx(
+        model.chains_.alpha.mean(), abs=0.01
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("emission", ["categorical", "gaussian"])
+def test_draws_with_the_real_arviz(emission):
+    arviz = pytest.importorskip("arviz")
+    own = X if emission == "categorical" else [np.arange(8.0) % 3 for _ in range(4)]
+    model = CVBHMM(2, emission=emission, random_state=0).fit(own)
+    draws = model.credible_intervals(own, random_state=0).draws
+    worth = model.log_likelihoods(own, draws)
+    data = draws.to_inference_data(log_likelihood=worth)
+    posterior = data["posterior"]
+    assert posterior["transmat"].shape == (1, *draws.transmat.shape)
+    for name, table in {"startprob": draws.startprob, **draws.emission}.items():
+        np.testing.assert_array_equal(posterior[name].to_numpy()[0], table)
+        assert posterior[name].dims[:2] == ("chain", "draw")
+    assert data["log_likelihood"]["x"].shape == (1, *worth.shape)
+    found = arviz.loo(data)
+    # The estimate is below the mean log-likelihood of what was fitted.
+    elpd = float(getattr(found, "elpd_loo", getattr(found, "elpd", np.nan)))
+    assert worth.sum(axis=1).min() - 20 < elpd < worth.sum(axis=1).max()
+    assert len(arviz.summary(data)) > 6
 
 
 def test_supervised_tagger_without_dictionary_has_intervals_too():

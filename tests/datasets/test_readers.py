@@ -4,7 +4,6 @@ import bz2
 import gzip
 import lzma
 import re
-import sys
 
 import pytest
 
@@ -54,18 +53,6 @@ def test_conllu_column(conllu_file):
 def test_conllu_unknown_column(conllu_file):
     with pytest.raises(ValueError, match=r"two\.conllu, sentence 0: no column 'pos'; .*upos, xpos"):
         read_conllu(conllu_file, column="pos")
-
-
-def test_conllu_package_missing(conllu_file, monkeypatch):
-    monkeypatch.setitem(sys.modules, "conllu", None)
-    with pytest.raises(ImportError, match=r'pip install "\.\[corpora\]"'):
-        read_conllu(conllu_file)
-
-
-def test_a_missing_file_is_said_before_a_missing_package(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "conllu", None)
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.conllu"):
-        read_conllu(tmp_path / "nowhere.conllu")
 
 
 def test_word_tag_splits_at_the_last_separator(tmp_path):

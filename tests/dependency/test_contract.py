@@ -365,3 +365,18 @@ def test_a_grid_search_by_accuracy():
         error_score="raise",
     ).fit(X, HEADS)
     assert search.cv_results_["mean_test_score"].max() > 0.3
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_all_impossible_heads_are_named_at_once(kind):
+    y = [None, [0, 0], [3, 4, 0, 3], None, None, None]
+    # A tree that is none only with what is not known, too.
+    y[0] = [2, None, 1]
+    message = "(3 of 6 sentences have heads of no projective tree: 0, 1, 2)"
+    fails(ValueError, message, quick(kind).fit, X, y)
+    fails(ValueError, "y[2]: the arc between tokens 2", quick(kind).fit, X, [None, None, *y[2:]])
+    with pytest.raises(ValueError, match=r"one of the heads$"):
+        quick(kind).fit(X, [None, None, *y[2:]])
+    many = [["N", "V", "N", "V"]] * 300
+    with pytest.raises(ValueError, match=r"\(150 of 300 sentences .*: 0, 2, .*, 198, \.\.\.\)$"):
+        quick(kind).fit(many, [[3, 4, 0, 3], [0, 1, 1, 1]] * 150)

@@ -188,6 +188,17 @@ def test_what_is_no_treebank_is_refused(X, y, error, message):
         EMLatentPCFG().fit(X, y)
 
 
+def test_all_wrong_trees_are_named_at_once():
+    trees = ["(S (A a))", "(S ())", "(S (A a)", "(S (-NONE- *))"]
+    with pytest.raises(
+        ValueError, match=r"^X\[1\] has a node .*\(3 of 4 trees are wrong: 1, 2, 3\)"
+    ):
+        EMLatentPCFG().fit(trees)
+    y = ["(S (A a))", "(S (A b))", "(S (A a)"]
+    with pytest.raises(ValueError, match=r"^y\[1\] has the leaf 'b' .*\(2 of 3 .*wrong: 1, 2\)"):
+        EMLatentPCFG().fit([["a"], ["a"], ["a"]], y)
+
+
 def test_words_are_those_of_the_sentence():
     """Numbers in X are written as text in brackets."""
     model = EMLatentPCFG(n_subtypes=1, rare_threshold=0).fit(
