@@ -82,10 +82,9 @@ def _tells_of_unknown(learned: Learned) -> bool:
     return learned.rare is not None or bool(unknown.any())
 
 
-def still_cells(
-    init: Any, cells: Cells, vocabulary: np.ndarray | None, prior: Prior
-) -> HMMCounts | None:
+def still_cells(init: Any, cells: Cells, words: Any, prior: Prior) -> HMMCounts | None:
     """Cells without prior that are 0 in the tables that a fit begins with; None for none."""
+    vocabulary = getattr(words, "types", None)
     # Of models of numbers a fit takes posteriors, which give all cells something.
     if vocabulary is not None and hasattr(init, "counts_"):
         init = means_of(init)

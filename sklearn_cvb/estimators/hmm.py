@@ -415,9 +415,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             rare=rare,
             averages=algorithm.averages,
             more=BesideCounts(end, numeric),
-            still=still_cells(
-                self.init, model.cells, getattr(read.words, "types", None), state.prior
-            ),
+            still=still_cells(self.init, model.cells, read.words, state.prior),
         )
         if hasattr(type(self), "partial_fit"):
             learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
@@ -809,10 +807,8 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
             before = self._observed.before_forecasts(self, learned, X)
-        known, points = (
-            known_steps(learned.more.numeric, before, n_steps, inputs),
-            [point for _, point in at],
-        )
+        known = known_steps(learned.more.numeric, before, n_steps, inputs)
+        points = [point for _, point in at]
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
     def pseudo_residuals(
