@@ -25,6 +25,9 @@ from sklearn_cvb.emissions.poisson import Poisson
 from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
 
+# What a family with durations does as that of its emissions does.
+_OF_EMISSION = ("read", "read_sequences", "observed", "clusters")
+
 # The laws of durations that have a name.
 LAWS: dict[str, type[Emission]] = {
     "histogram": Categorical,
@@ -78,8 +81,19 @@ class SemiMarkovFamily(MixedFamily):
         self.family, self.law = family, law
         self.lengths: Observations = law.read(np.arange(float(longest))[:, None])
         self.is_discrete: bool = family.is_discrete
-        for name in ("read", "read_sequences", "observed", "clusters"):
-            setattr(self, name, getattr(family, name))
+        self._read_as_emission()
+
+    def _read_as_emission(self) -> None:
+        for name in _OF_EMISSION:
+            setattr(self, name, getattr(self.family, name))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # skops writes no methods of another object.
+        return {name: value for name, value in vars(self).items() if name not in _OF_EMISSION}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._read_as_emission()
 
     def _scores(self, emission: Scores, law: Scores) -> SemiMarkovScores:
         return SemiMarkovScores(emission, law, self.lengths, self.n_states)

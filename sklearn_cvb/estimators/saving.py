@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from sklearn_cvb import version
+from sklearn_cvb.reading.saved_values import loaded, saved
 
 if TYPE_CHECKING:
     from sklearn_cvb.display.model_summary import ModelSummary
@@ -43,11 +44,11 @@ class Saved(BaseEstimator):
             return diagram
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state: dict[str, Any] = saved(super().__getstate__())
         return state | {"_saved_by": version.__version__} if "_learned" in state else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
+        state = dict(loaded(state))
         # Before what a fit leaves was one value, nothing said who had saved it.
         saved_by = state.pop("_saved_by", "before 0.1.0")
         is_fitted = "_learned" in state or "history_" in state
