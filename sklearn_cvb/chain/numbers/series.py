@@ -71,7 +71,7 @@ def series_to_fit(
             told = columns_told(estimator, emission)
             return _categories(samples, names, emission, contexts, kind, told)
 
-        series = read_series(X, checked, categories)
+        series = read_series(X, checked, categories, columns_asked(estimator, emission))
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
@@ -82,6 +82,14 @@ def series_to_fit(
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
+
+
+def columns_asked(hmm: Any, emission: Emission) -> list[Any] | None:
+    """The names of all columns that are read, where settings name each of them."""
+    contexts, names = setting_of(hmm, "transitions").contexts, emission.named()
+    if names is None or isinstance(contexts, int):
+        return None
+    return names if contexts is None else [*names, contexts]
 
 
 def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
@@ -101,7 +109,8 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        series = read_series(X, checked, columns)
+        asked = columns_asked(hmm, hmm._observed.emission_of(hmm.emission))
+        series = read_series(X, checked, columns, asked)
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
