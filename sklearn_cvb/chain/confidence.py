@@ -94,7 +94,8 @@ def by_bootstrap(
     def refitted(seed: int) -> list[Any]:
         X, states = hmm.sample(len(lengths), lengths, random_state=seed, contexts=contexts)
         known = None if y is None or hmm.supervision != "y" else _masked(states, y)
-        fit = clone(again).set_params(init=hmm, random_state=seed).fit(list(X), known)
+        drawn = hmm._observed.to_fit_again(hmm, hmm._learned, list(X))
+        fit = clone(again).set_params(init=hmm, random_state=seed).fit(drawn, known)
         return [fit.startprob_, fit.transmat_, _emissions(fit)]
 
     found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(refitted)(seed) for seed in seeds)

@@ -19,6 +19,7 @@ from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
+from sklearn_cvb.reading.series import OfOneKind, cautions_of_rows
 from sklearn_cvb.reading.validation import (
     HasMethods,
     InvalidParameterError,
@@ -128,7 +129,8 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         if not len(classes):
             raise ValueError("Found array with 0 sample(s): X holds no sequence")
         counts = np.bincount(codes)
-        model, log_prior = knowing_all(self.estimator, X), self._log_prior(counts)
+        log_prior = self._log_prior(counts)
+        model, X = knowing_all(self.estimator, X)
 
         def fitted(index: int) -> Any:
             try:
@@ -280,10 +282,11 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
         return tags
 
 
-def knowing_all(estimator: Any, X: Any) -> Any:
-    """A clone that is to learn from some of the sequences, with the symbols of all of them.
+def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """A clone that is to learn from some of the sequences, and these, with the symbols of all.
 
     Where it asks for a vocabulary: each model gives some probability to what its sequences lack.
+    So it is with labels of columns of text.
     """
     model = clone(estimator)
     parameters = model.get_params(deep=False)
@@ -294,16 +297,15 @@ def knowing_all(estimator: Any, X: Any) -> Any:
         name = "vocabulary"
     else:
         if isinstance(model, BaseHMM):
-            from sklearn_cvb.reading.series import cautions_of_rows
-
             tell(cautions_of_rows(X))
-        return model
+            X = model._observed.of_one_kind(model, X)
+        return model, X
     if known_words(model)[0] is None:
         sequences, _, messages = reading.sequences_to_fit(model, X, None)
         tell(messages)
         types = reading.types_of(sequences.tokens, sequences.starts)
         model.set_params(**{name: types})
-    return model
+    return model, X
 
 
 def leave(estimator: Any, like: Any, **attributes: Any) -> None:
@@ -335,5 +337,5 @@ def taken(X: Any, rows: np.ndarray) -> Any:
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if isinstance(X, list | tuple):
-        return [X[row] for row in rows]
+        return X.at(rows) if isinstance(X, OfOneKind) else [X[row] for row in rows]
     return X[rows]

@@ -111,7 +111,8 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
         X = as_collection(X)
         if len(X) < self.n_components:
             raise ValueError(f"n_components={self.n_components} clusters of {len(X)} sequences")
-        model = self._checked(knowing_all(self.estimator, X))
+        model, X = knowing_all(self.estimator, X)
+        model = self._checked(model)
         rng = check_random_state(self.random_state)
         described = None if self.n_components == 1 else _described(model, X, rng)
         best: Any = None

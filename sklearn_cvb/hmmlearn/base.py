@@ -20,7 +20,8 @@ from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.estimators.hmm import EMHMM
 from sklearn_cvb.learning.compilation import announced_fit
-from sklearn_cvb.reading.corpus import split_by_lengths
+from sklearn_cvb.reading.corpus import names_of_columns, split_by_lengths
+from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters, Symbols
 
@@ -170,6 +171,7 @@ class Face(BaseEstimator):
         -------
         self
         """
+        self._columns = FittedColumns(names_of_columns(X) if hasattr(X, "columns") else None)
         X = self._checked(X, to_fit=True)
         sequences, drawn = self._split(X, lengths), []
         for letter, names in self._letters.items():
@@ -190,6 +192,8 @@ class Face(BaseEstimator):
 
     def _checked(self, X: Any, to_fit: bool = False) -> np.ndarray:
         """X as an array; before a fit also what must be known of it."""
+        if hasattr(X, "columns") and "_columns" in vars(self):
+            self._columns.places_in(names_of_columns(X), "X")
         X = np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"X must have shape (n_samples, n_features), got {X.shape}")

@@ -551,6 +551,8 @@ def samples_of(X: Any, such_as: str = "lists of words") -> list[Any]:
     if isinstance(X, Mapping | Set) or not hasattr(X, "__iter__"):
         here = ", here list(X.values())" if isinstance(X, Mapping) else ""
         raise TypeError(f"X is {short_repr(X)}: pass a list of sequences, such as {such_as}{here}")
+    if isinstance(X, list):
+        return X
     items = as_list(X)
     return list(X) if items is None else items
 

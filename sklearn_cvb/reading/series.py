@@ -5,7 +5,7 @@ A sample is a sequence: an array of shape (length, n_columns), or (length,) for 
 Columns of text are categories, where the emission takes some: they are read as numbers, too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -160,10 +160,10 @@ def read_series(
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     for i, sample in enumerate(samples):
         _refuse_single(sample, f"X[{i}]")
-    samples = samples if asked is None else [_asked(sample, asked) for sample in samples]
+    samples = of_asked(samples, asked)
     if not isinstance(columns, FittedColumns):
-        names = _common_names(samples)
-        columns = FittedColumns(names, _found(columns, samples, names))
+        is_told = isinstance(samples, OfOneKind)
+        columns = samples.columns if is_told else columns_to_fit(samples, columns)
     arrays = [_steps_of(sample, f"X[{i}]", columns) for i, sample in enumerate(samples)]
     lengths = np.array([len(array) for array in arrays])
     if not lengths.all():
@@ -232,10 +232,23 @@ def cautions_of_rows(X: Any) -> list[str]:
     ]
 
 
-def _found(categories: Any, samples: list[Any], names: list[Any] | None) -> Categories:
-    """The categories of samples, which arrays of numbers have none of."""
+class OfOneKind(list[Any]):
+    """Samples, some of many, with what is known of the columns of all of these."""
+
+    columns = _NO_FIT
+
+    def at(self, rows: Iterable[int]) -> "OfOneKind":
+        """Some of them."""
+        found = OfOneKind(self[row] for row in rows)
+        found.columns = self.columns
+        return found
+
+
+def columns_to_fit(samples: list[Any], categories: Any) -> FittedColumns:
+    """Names of the columns of samples, and categories, which arrays of numbers have none of."""
+    names = _common_names(samples)
     each = (hasattr(own, "columns") or _holds_text(own, f"X[{i}]") for i, own in enumerate(samples))
-    return categories(samples, names) if any(each) else {}
+    return FittedColumns(names, categories(samples, names) if any(each) else {})
 
 
 def _are_words(X: Any, columns: Any) -> bool:
@@ -243,7 +256,7 @@ def _are_words(X: Any, columns: Any) -> bool:
     if not (isinstance(X, np.ndarray) and _holds_text(X, "X")):
         return False
     is_known = isinstance(columns, FittedColumns)
-    return bool(columns.categories if is_known else _found(columns, list(X), None))
+    return bool((columns if is_known else columns_to_fit(list(X), columns)).categories)
 
 
 def _holds_text(values: Any, name: str) -> bool:
@@ -298,7 +311,14 @@ def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) 
         )
 
 
-def _asked(sample: Any, asked: list[Any]) -> Any:
+def of_asked(samples: list[Any], asked: list[Any] | None) -> list[Any]:
+    """Samples without columns that settings do not ask for, where these name all that are read."""
+    if asked is None or isinstance(samples, OfOneKind):
+        return samples
+    return [_of_asked(sample, asked) for sample in samples]
+
+
+def _of_asked(sample: Any, asked: list[Any]) -> Any:
     """The columns of a frame that are asked for; all where it lacks one, which is told later."""
     names = names_of_columns(sample) if hasattr(sample, "columns") else []
     own = [name for name in names if name in asked]

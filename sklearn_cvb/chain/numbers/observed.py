@@ -46,6 +46,7 @@ from sklearn_cvb.chain.numbers.series import (
     refuse_other_sizes,
     series_again,
     series_to_fit,
+    with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import (
@@ -493,6 +494,11 @@ def read_under(hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights
     """Sequences under weights, which predictions are made under, and their logs."""
     new = given_again(hmm, learned, X)
     return read_at(new, chain, learned.more.numeric.predicting, learned.layout)
+
+
+def of_one_kind(hmm: Any, X: Any) -> Any:
+    """Sequences, some of which are to be fitted to at a time, with the columns of all."""
+    return with_common_columns(X, hmm, emission_of(hmm.emission))
 
 
 # The training sequences once more, as `read_to_fit` takes them.

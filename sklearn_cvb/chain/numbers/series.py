@@ -1,6 +1,7 @@
 """Sequences of numbers to learn from: what their columns are, and what a family reads of them."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,18 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import (
     is_missing,
     is_store,
+    is_table,
     names_of_columns,
     place,
     refuse_lengths,
+    samples_of,
     sorted_types,
 )
 from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.series import (
     Categories,
     FittedColumns,
+    OfOneKind,
     OpenLabels,
     Series,
     as_objects,
@@ -28,7 +32,9 @@ from sklearn_cvb.reading.series import (
     by_name,
     cautions_of_columns,
     cautions_of_shape,
+    columns_to_fit,
     declared_labels,
+    of_asked,
     place_of_column,
     read_series,
 )
@@ -65,12 +71,7 @@ def series_to_fit(
     elif isinstance(X, Series):
         series = X
     else:
-        kind = OpenLabels if setting_of(estimator, "transitions").prior == "pooled" else list
-
-        def categories(samples: list[Any], names: list[Any] | None) -> Categories:
-            told = columns_told(estimator, emission)
-            return _categories(samples, names, emission, contexts, kind, told)
-
+        categories = partial(_categories, estimator, emission)
         series = read_series(X, checked, categories, columns_asked(estimator, emission))
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.columns)
@@ -276,19 +277,25 @@ class StoredObservations:
             raise _named(error, step_of(error.step), self.store.offsets) from None
 
 
+def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
+    """Sequences, some of which are to be fitted to at a time, with the columns of all."""
+    if is_table(X) or len(getattr(X, "shape", ())) == 3:
+        return X
+    found = OfOneKind(of_asked(samples_of(X), columns_asked(estimator, emission)))
+    found.columns = columns_to_fit(found, partial(_categories, estimator, emission))
+    return found
+
+
 def _categories(
-    samples: list[Any],
-    names: list[Any] | None,
-    emission: Emission,
-    contexts: Any,
-    kind: Callable[[Any], list[Any]],
-    told: FittedColumns,
+    estimator: Any, emission: Emission, samples: list[Any], names: list[Any] | None
 ) -> Categories:
     """The labels of all columns that are text and may be categories, or are contexts.
 
     First those that were told, then others in order, also where a column says that it may hold
-    them. Those of contexts are lists of this kind.
+    them. Contexts may have others later on, where these are pooled.
     """
+    told, transitions = columns_told(estimator, emission), setting_of(estimator, "transitions")
+    contexts, kind = transitions.contexts, OpenLabels if transitions.prior == "pooled" else list
     tables, found = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
     keys = list(range(tables[0].shape[1])) if names is None else names
     column = keys[contexts] if isinstance(contexts, int) and contexts < len(keys) else contexts
@@ -302,5 +309,7 @@ def _categories(
             at = names_of_columns(sample)[place_in] if hasattr(sample, "columns") else name
             labels.update(declared_labels(sample, at))
         if any(isinstance(value, str) for value in labels):
-            found[name] = kind([*first, *sorted_types(labels.difference(first))])
+            found[name] = [*first, *sorted_types(labels.difference(first))]
+            if name == column:
+                found[name] = kind(found[name])
     return found
