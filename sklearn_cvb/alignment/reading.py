@@ -97,6 +97,11 @@ def _two_columns(X: Any) -> list[Any] | None:
     return list(map(tuple, values)) if isinstance(first, list | tuple | np.ndarray) else None
 
 
+def is_of_pairs(X: Any) -> bool:
+    """Whether X is a frame with a column of source and a column of target sequences."""
+    return hasattr(X, "columns") and _two_columns(X) is not None
+
+
 def read_pairs(
     X: Any, y: Any = None, validated: Callable[[Any], np.ndarray] | None = None
 ) -> Sides:

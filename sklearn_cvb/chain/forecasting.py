@@ -14,6 +14,8 @@ from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.emissions.emission import shaped
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.reading.corpus import names_of_columns
+from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import Seed, check_counts
 
 
@@ -52,9 +54,9 @@ def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}")
 
 
-def known_steps(family: Any, before: np.ndarray, n_steps: int, inputs: Any) -> np.ndarray:
+def known_steps(numeric: Any, before: np.ndarray, n_steps: int, inputs: Any) -> np.ndarray:
     """Steps before (n_samples, order, D), and those ahead, NaN but for the `inputs` of these."""
-    columns, n_samples = family.given_columns, len(before)
+    columns, n_samples = numeric.family.given_columns, len(before)
     ahead = np.full((n_samples, n_steps, before.shape[2]), np.nan)
     if not len(columns) and inputs is not None:
         raise ValueError("inputs are for Regression emissions; this model has none")
@@ -64,6 +66,11 @@ def known_steps(family: Any, before: np.ndarray, n_steps: int, inputs: Any) -> n
                 "Regression says what outputs follow from inputs: give those of the next steps, "
                 f"inputs of shape {(n_samples, n_steps, len(columns))}"
             )
+        names = numeric.columns.names
+        own = FittedColumns(names and [names[column] for column in columns])
+        for frame in [inputs] if hasattr(inputs, "columns") else inputs:
+            if hasattr(frame, "columns"):
+                own.places_in(names_of_columns(frame), "inputs")
         ahead[:, :, columns] = shaped("inputs", inputs, (n_samples, n_steps, len(columns)))
     return np.concatenate([before, ahead], axis=1)
 

@@ -181,7 +181,7 @@ def _refuse_other_order(given: HMMParameters) -> None:
         for other, before in orders:
             if own != before and len(own) == len(before) and set(own) == set(before):
                 raise InvalidParameterError(
-                    f"{name} has the states {own!r}, but {other} {before!r}: give all tables in "
+                    f"{name} names the states {own!r}, and {other} {before!r}: give all tables in "
                     "the same order"
                 )
 
@@ -262,6 +262,10 @@ def _with_words(
     if vocabulary is None:
         raise InvalidParameterError("beta is for symbols: emissions of numbers have priors")
     n, n_words = cells.n_emitting, cells.n_words
+    names = names_of_columns(hmm.beta) if hasattr(hmm.beta, "columns") else []
+    known = vocabulary.tolist()
+    if set(names) & set(known) and names[:n_words] != known:
+        raise InvalidParameterError(f"beta has columns {names!r}, but the symbols are {known!r}")
     table = _table("beta", hmm, *((n, size) for size in sorted({n_words, cells.n_rows})))
     usual = 0.0 if hmm._no_posterior else first.beta
     table = np.pad(table, ((0, 0), (0, cells.n_rows - table.shape[1])), constant_values=usual)

@@ -23,7 +23,7 @@ from sklearn_cvb.alignment.parameters import (
     predicting_weights,
     tables_of,
 )
-from sklearn_cvb.alignment.reading import pairs_read, read_pairs, reading_of
+from sklearn_cvb.alignment.reading import is_of_pairs, pairs_read, read_pairs, reading_of
 from sklearn_cvb.estimators.base import BaseModel, learned_of
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
@@ -41,7 +41,8 @@ from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
-from sklearn_cvb.reading.corpus import Corpus, arrange, object_array
+from sklearn_cvb.reading.corpus import Corpus, arrange, names_of_columns, object_array
+from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import (
     HasMethods,
     Interval,
@@ -159,6 +160,8 @@ class BaseAlignmentHMM(BaseModel):
             return values
 
         sides = read_pairs(X, y, validated)
+        if not attributes and is_of_pairs(X):
+            attributes["feature_names_in_"] = np.array(names_of_columns(X), dtype=object)
         read = reading_of(sides, y, self, self._in_place_of_leaving_out)
         return read._replace(attributes=attributes | read.attributes)
 
@@ -303,6 +306,9 @@ class BaseAlignmentHMM(BaseModel):
 
     def _pairs(self, learned: Learned, X: Any, *, free: bool) -> tuple[Corpus, Pairs]:
         """Target sentences of X, and pairs as kernels read them."""
+        if is_of_pairs(X):
+            names = list(getattr(self, "feature_names_in_", ()))
+            FittedColumns(names if len(names) == 2 else None).places_in(names_of_columns(X), "X")
         sides = read_pairs(X, None, lambda table: check_table(self, table, reset=False))
         return pairs_read(sides, learned, self.handle_unknown, free=free)
 

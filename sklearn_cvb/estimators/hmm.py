@@ -804,7 +804,10 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
             before = self._observed.before_forecasts(self, learned, X)
-        known, points = known_steps(family, before, n_steps, inputs), [point for _, point in at]
+        known, points = (
+            known_steps(learned.more.numeric, before, n_steps, inputs),
+            [point for _, point in at],
+        )
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
     def pseudo_residuals(

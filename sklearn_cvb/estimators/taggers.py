@@ -24,7 +24,13 @@ from sklearn_cvb.estimators.hmm import (
 )
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.reading.corpus import Corpus, Vocabulary, encoded_again, is_store
+from sklearn_cvb.reading.corpus import (
+    Corpus,
+    Vocabulary,
+    encoded_again,
+    is_store,
+    refuse_other_columns,
+)
 from sklearn_cvb.reading.validation import StrOptions, without_lengths
 from sklearn_cvb.settings import Samples, Symbols, TagDictionary
 
@@ -161,6 +167,7 @@ class HMMTagger(Tags, BaseHMM):
             Without words whose entry already says how often tags were seen.
         """
         learned = learned_of(self)
+        refuse_other_columns(self, X)
         return tags.words_to_check(learned.words, learned.counts.emission, X, n)
 
     def tag_sources(self, X: Any) -> np.ndarray:

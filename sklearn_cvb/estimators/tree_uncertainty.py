@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.reading.corpus import place_of
+from sklearn_cvb.reading.corpus import place_of, refuse_other_columns
 from sklearn_cvb.reading.validation import Seed, check_level
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class TreeUncertainty:
             raise ValueError(
                 "intervals draw the trees of the training sentences: give them as X, in memory"
             )
+        refuse_other_columns(self, X)
         read = self._read(X, y)
         model, counts = self._model(read), self._flat_counts(learned)
         n_before = len(vars(self)["labels_"])

@@ -11,6 +11,7 @@ from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import mean_likelihoods
 from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.reading.corpus import place_of
 from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
 
 if TYPE_CHECKING:
@@ -141,6 +142,9 @@ class Uncertainty:
             if method == "mean field":
                 tell([_NO_DATA])
         check_choice("method", method, methods)
+        if method != "calibrated" and X is not None and place_of(X) == "memory":
+            # Nothing is drawn given X, which may be of something else all the same.
+            self._observed.to_fit_again(self, learned, X)
         if method == "mean field":
             return self._intervals(learned, self._posteriors(learned), level)
         from sklearn_cvb.chain.posterior_draws import calibrated_draws, draws_of_samples

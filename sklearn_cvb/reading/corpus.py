@@ -389,6 +389,12 @@ def caution_of_single_steps(n_steps: int, one: str) -> str:
     )
 
 
+def refuse_other_columns(estimator: Any, X: Any) -> None:
+    """Raise where X is a table with other columns than the one that was fitted."""
+    if is_table(X):
+        check_table(estimator, X, reset=False)
+
+
 def sequences_again(estimator: Any, X: Any) -> Sequences:
     """X as a fitted model reads it: a table must have as many columns."""
     if not is_table(X):

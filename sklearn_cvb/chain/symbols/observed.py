@@ -47,7 +47,7 @@ from sklearn_cvb.learning.online import Running, Seen
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
-from sklearn_cvb.reading.validation import InvalidParameterError, check_table
+from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words
 
 # A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
@@ -398,8 +398,7 @@ def read_under(
 
 def to_fit_again(hmm: Any, learned: Learned, X: Any) -> Any:
     """The training sequences once more, as `read_to_fit` takes them."""
-    if reading.is_table(X):
-        check_table(hmm, X, reset=False)
+    reading.refuse_other_columns(hmm, X)
     return X
 
 
