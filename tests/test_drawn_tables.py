@@ -59,12 +59,22 @@ def plain(value):
 
 def equal(found, right):
     """Whether two plain answers are the same, numbers but for rounding."""
-    if isinstance(right, list):
-        pairs = isinstance(found, list) and len(found) == len(right)
-        return pairs and all(map(equal, found, right))
-    if isinstance(right, float | int) and not isinstance(right, bool):
-        return np.allclose(found, right, rtol=1e-10, atol=1e-12, equal_nan=True)
-    return str(found) == str(right)
+    numbers, others = [[], []], [[], []]
+    for i, value in enumerate((found, right)):
+        _part(value, numbers[i], others[i])
+    return others[0] == others[1] and np.allclose(*numbers, rtol=1e-10, atol=1e-12, equal_nan=True)
+
+
+def _part(value, numbers, others):
+    """Append all numbers of a plain answer, and all else: text, and how many values are where."""
+    if isinstance(value, float | int) and not isinstance(value, bool):
+        numbers.append(value)
+    elif isinstance(value, list):
+        others.append(len(value))
+        for own in value:
+            _part(own, numbers, others)
+    else:
+        others.append(str(value))
 
 
 @pytest.mark.parametrize("begin", range(0, DRAWS, 50))

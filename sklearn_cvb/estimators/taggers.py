@@ -1,6 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 from dataclasses import field
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from sklearn_cvb.reading.corpus import (
     Vocabulary,
     encoded_again,
     is_store,
-    refuse_other_columns,
+    sequences_again,
 )
 from sklearn_cvb.reading.validation import StrOptions, without_lengths
 from sklearn_cvb.settings import Samples, Symbols, TagDictionary
@@ -166,9 +167,9 @@ class HMMTagger(Tags, BaseHMM):
         WordTable
             Without words whose entry already says how often tags were seen.
         """
-        learned = learned_of(self)
-        refuse_other_columns(self, X)
-        return tags.words_to_check(learned.words, learned.counts.emission, X, n)
+        learned, sequences = learned_of(self), sequences_again(self, X)
+        sentences = [sequences.tokens[a:b] for a, b in pairwise(sequences.starts)]
+        return tags.words_to_check(learned.words, learned.counts.emission, sentences, n)
 
     def tag_sources(self, X: Any) -> np.ndarray:
         """What tells the tags that each token may take.

@@ -15,20 +15,28 @@ from sklearn_cvb import (
     CVBPCFG,
     EMDMV,
     EMHMM,
+    EMPCFG,
     VBHMM,
     CVBAlignmentHMM,
     CVBHMMTagger,
     EMAlignmentHMM,
     EMHMMTagger,
     EMLatentPCFG,
-    EMPCFG,
     GibbsHMM,
     Grammar,
     HMMClassifier,
     HMMMixture,
     Transitions,
 )
-from sklearn_cvb.emissions import Categorical, Columns, Gaussian, Poisson, Regression
+from sklearn_cvb.emissions import (
+    AutoRegressive,
+    Categorical,
+    Columns,
+    Gaussian,
+    Poisson,
+    Regression,
+    StudentT,
+)
 
 _CHAINS = {"EM": EMHMM, "VB": VBHMM, "CVB": CVBHMM, "Gibbs": GibbsHMM}
 N_STEPS = 12
@@ -64,7 +72,12 @@ def _numbers(rng: np.random.Generator, n_columns: int) -> list[np.ndarray]:
     states = [np.repeat(rng.integers(2, size=4), N_STEPS // 4) for _ in range(5)]
     shifts = np.array([8.0, -6.0, 3.0, 5.0])[:n_columns]
     return [
-        np.rint(10.0 + 12.0 * np.arange(n_columns) + state[:, None] * shifts + rng.normal(size=(N_STEPS, 1)))
+        np.rint(
+            10.0
+            + 12.0 * np.arange(n_columns)
+            + state[:, None] * shifts
+            + rng.normal(size=(N_STEPS, 1))
+        )
         for state in states
     ]
 
@@ -128,7 +141,9 @@ def _counts(name: str) -> Subject:
 def _contexts(name: str, prior: str = "dirichlet") -> Subject:
     X = _frames(4, ["a", "day", "b"], ("day",))
     transitions = Transitions(contexts="day", prior=prior)
-    return Subject(_chain(name, 2, emission="gaussian", transitions=transitions).fit(X), X, "frames")
+    return Subject(
+        _chain(name, 2, emission="gaussian", transitions=transitions).fit(X), X, "frames"
+    )
 
 
 def _regression(name: str) -> Subject:
@@ -207,6 +222,13 @@ def _trees(kind: Any, *args: Any, **settings: Any) -> Subject:
     return Subject(kind(*args, max_iter=5, tol=0, **settings).fit(X), X, "words")
 
 
+def _treebank() -> Subject:
+    subject = _trees(EMPCFG, _GRAMMAR)
+    trees = list(subject.model.parse(subject.X))
+    model = EMLatentPCFG(2, max_iter=5, tol=0, random_state=0).fit(subject.X, trees)
+    return subject._replace(model=model, fits=False)
+
+
 def _carried(of: Callable[[str], Subject], name: str, by: str) -> Subject:
     """A model that was saved and loaded again."""
     subject = of(name)
@@ -216,10 +238,36 @@ def _carried(of: Callable[[str], Subject], name: str, by: str) -> Subject:
 
 
 _GRAMMAR = Grammar.from_text(
-    "S -> S S | A | B ; A -> 'dog' | 'cat' | 'bird' | 'sees' ; B -> 'barks' | 'sees' | 'sings'".replace(
-        " ; ", "\n"
-    )
+    "S -> S S | A | B\nA -> 'dog' | 'cat' | 'bird' | 'sees'\nB -> 'barks' | 'sees' | 'sings'"
 )
+
+
+def _made_of_numbers() -> Subject:
+    frames = _frames(17, ["a", "b"])
+    means = pd.DataFrame([[10.0, 22.0], [18.0, 16.0]], columns=["a", "b"])
+    rows = {"startprob": [0.5, 0.5], "transmat": [[0.8, 0.2], [0.3, 0.7]]}
+    covariances = [np.eye(2), 2.0 * np.eye(2)]
+    model = EMHMM.from_parameters(**rows, emission="gaussian", means=means, covariances=covariances)
+    return Subject(model, frames, "frames", fits=False)
+
+
+def _made_of_words() -> Subject:
+    rows = {"startprob": [0.5, 0.5], "transmat": [[0.8, 0.2], [0.3, 0.7]]}
+    table = pd.DataFrame([[0.3, 0.3, 0.2, 0.1, 0.05, 0.05], [0.1] * 3 + [0.2, 0.2, 0.3]])
+    model = EMHMM.from_parameters(**rows, emissionprob=table.set_axis(_VERBS, axis=1))
+    return Subject(model, _words(18, _VERBS), "words", fits=False)
+
+
+def _durations(name: str) -> Subject:
+    X = _frames(19, ["a", "b"])
+    asked = {"emission": StudentT(), "transitions": Transitions(durations="poisson")}
+    return Subject(_chain(name, 2, **asked).fit(X), X, "frames")
+
+
+def _autoregression(name: str) -> Subject:
+    X = _frames(20, ["a", "b"])
+    return Subject(_chain(name, 2, emission=AutoRegressive()).fit(X), X, "frames")
+
 
 MAKERS: dict[str, Callable[[], Subject]] = {
     **{f"gaussian {name}": lambda name=name: _gaussian(name) for name in _CHAINS},
@@ -229,6 +277,10 @@ MAKERS: dict[str, Callable[[], Subject]] = {
     "contexts EM": lambda: _contexts("EM"),
     "pooled contexts VB": lambda: _contexts("VB", "pooled"),
     "regression CVB": lambda: _regression("CVB"),
+    "durations VB": lambda: _durations("VB"),
+    "autoregression EM": lambda: _autoregression("EM"),
+    "gaussian of parameters": _made_of_numbers,
+    "words of parameters": _made_of_words,
     "arrays VB": lambda: _arrays("VB"),
     "arrays Gibbs": lambda: _arrays("Gibbs"),
     "series EM": lambda: _series("EM"),
@@ -253,6 +305,7 @@ MAKERS: dict[str, Callable[[], Subject]] = {
     "dependencies CVB": lambda: _trees(CVBDMV),
     "grammar EM": lambda: _trees(EMPCFG, _GRAMMAR),
     "grammar CVB": lambda: _trees(CVBPCFG, n_components=2, random_state=0),
+    "grammar with annotations EM": lambda: _treebank(),
     **{
         f"{form} by {by}": lambda of=of, name=name, by=by: _carried(of, name, by)
         for form, of, name in [
