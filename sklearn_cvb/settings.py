@@ -350,9 +350,8 @@ class HMMParameters(Setting):
     @property
     def symbols(self) -> Sequence[Any] | None:
         """The symbols of the columns of `emissionprob`, which a frame names itself."""
-        if self.vocabulary is None and hasattr(self.emissionprob, "columns"):
-            return list(self.emissionprob.columns)
-        return self.vocabulary
+        named = getattr(self.emissionprob, "columns", None)
+        return self.vocabulary if named is None or self.vocabulary is not None else list(named)
 
     @property
     def emitted(self) -> dict[str, Any]:

@@ -124,7 +124,8 @@ class Regression(LinearEmission):
         return Regression(**{**self.get_params(deep=False), **found})
 
     def named(self) -> list[Any] | None:
-        names = [*np.atleast_1d(self.inputs).tolist(), *np.atleast_1d(self.outputs).tolist()]
+        given: list[Any] = [self.inputs, self.outputs]
+        names = [name for own in given for name in np.atleast_1d(own).tolist()]
         return names if all(isinstance(name, str) for name in names) else None
 
     def bind(self, moments: Moments, n_states: int) -> Family:

@@ -155,7 +155,7 @@ def read_series(
         return _read_rows(X, checked)
     if isinstance(X, str | bytes):
         raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
-    samples = samples_of(X, _ARRAYS)
+    samples: Any = samples_of(X, _ARRAYS)
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     for i, sample in enumerate(samples):
@@ -414,7 +414,7 @@ def _named_values(observation: Any) -> tuple[list[Any] | None, list[Any]]:
     """The values of one step, and their names where it is a row that has some."""
     if isinstance(observation, Mapping):
         return list(observation), list(observation.values())
-    shape = getattr(observation, "shape", ())
+    shape: tuple[int, ...] = getattr(observation, "shape", ())
     if len(shape) == 2 and shape[0] != 1:
         raise ValueError(f"update takes one step, got {shape[0]}: give each in its turn")
     names = getattr(getattr(observation, "dtype", None), "names", None)
