@@ -316,7 +316,8 @@ class HMMParameters(Setting):
         One column more is for unknown symbols; without it they have probability 0.
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
-        The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
+        The symbols of the columns, which are then what the model knows; None for the names that a
+        frame gives them, else for `vocabulary_`.
     emissions : dict or None, default=None
         What states emit where it is numbers, by the names of the fitted attributes without
         underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``.
@@ -346,6 +347,14 @@ class HMMParameters(Setting):
         own = {name: tables[name] for name in tables if name in cls._parameter_constraints}
         emitted = {name: tables[name] for name in tables if name not in own}
         return cls(**own | ({"emissions": emitted} if emitted else {}))
+
+    @property
+    def symbols(self) -> list[Any] | None:
+        """The symbols of the columns of `emissionprob`, None where neither they nor names say."""
+        if self.vocabulary is not None:
+            return list(self.vocabulary)
+        names = list(getattr(self.emissionprob, "columns", ()))
+        return None if names == list(range(len(names))) else names
 
     @property
     def is_whole(self) -> bool:
@@ -637,7 +646,9 @@ class Symbols(Setting):
         Words outside the vocabulary: refuse them ("error"); let one more symbol stand for them,
         with prior mass ("smooth", None for models of states); give that symbol the mean expected
         count of the words seen once as well ("rare"); or also judge the tags of words by their form
-        ("form", None for taggers). :ref:`unknown-words` compares the ways.
+        ("form", None for taggers). :ref:`unknown-words` compares the ways. Unless they are refused,
+        whatever reads X after a fit warns where fewer than 1 in 20 tokens are known: of three and
+        more, or of any with a likely cause (another type or case, blanks, names for codes).
     """
 
     vocabulary: Collection[Any] | None = None
@@ -706,7 +717,7 @@ def known_words(estimator: Any) -> tuple[Any, str]:
     usual = estimator._unknown_words if known.handle_unknown is None else known.handle_unknown
     vocabulary = known.vocabulary
     if vocabulary is None and isinstance(estimator.init, HMMParameters):
-        vocabulary = estimator.init.vocabulary
+        vocabulary = estimator.init.symbols
     return vocabulary, usual
 
 

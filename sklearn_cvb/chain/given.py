@@ -87,8 +87,8 @@ def _refuse_ruled_out(
 def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np.ndarray:
     """One value for each cell; unknown words have 0 unless a last column is theirs."""
     n_words, known, order = cells.n_words, vocabulary.tolist(), np.arange(cells.n_words)
-    if given.vocabulary is not None:
-        words = list(given.vocabulary)
+    words = given.symbols
+    if words is not None:
         odd = sorted(set(known) ^ set(words), key=str)
         if odd or len(words) != n_words:
             raise InvalidParameterError(

@@ -25,7 +25,7 @@ def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission:
             "a model is made of startprob, transmat and emissionprob, or means and the like"
         )
     table = np.asarray(found.emissionprob)
-    if found.vocabulary is None and table.ndim == 2 and not getattr(emission, "vocabulary", None):
+    if found.symbols is None and table.ndim == 2 and not getattr(emission, "vocabulary", None):
         found.vocabulary = list(range(table.shape[1]))
     return found, len(np.atleast_1d(np.asarray(found.startprob)))
 
