@@ -316,7 +316,8 @@ class HMMParameters(Setting):
         One column more is for unknown symbols; without it they have probability 0.
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
-        The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
+        The symbols of the columns, which are then what the model knows; None for the names that a
+        frame gives them, else for `vocabulary_`.
     emissions : dict or None, default=None
         What states emit where it is numbers, by the names of the fitted attributes without
         underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``.
@@ -348,10 +349,12 @@ class HMMParameters(Setting):
         return cls(**own | ({"emissions": emitted} if emitted else {}))
 
     @property
-    def symbols(self) -> Sequence[Any] | None:
-        """The symbols of the columns of `emissionprob`, which a frame names itself."""
-        named = getattr(self.emissionprob, "columns", None)
-        return self.vocabulary if named is None or self.vocabulary is not None else list(named)
+    def symbols(self) -> list[Any] | None:
+        """The symbols of the columns of `emissionprob`, None where neither they nor names say."""
+        if self.vocabulary is not None:
+            return list(self.vocabulary)
+        names = list(getattr(self.emissionprob, "columns", ()))
+        return None if names == list(range(len(names))) else names
 
     @property
     def emitted(self) -> dict[str, Any]:
@@ -649,7 +652,9 @@ class Symbols(Setting):
         Words outside the vocabulary: refuse them ("error"); let one more symbol stand for them,
         with prior mass ("smooth", None for models of states); give that symbol the mean expected
         count of the words seen once as well ("rare"); or also judge the tags of words by their form
-        ("form", None for taggers). :ref:`unknown-words` compares the ways.
+        ("form", None for taggers). :ref:`unknown-words` compares the ways. Unless they are refused,
+        whatever reads X after a fit warns where fewer than 1 in 20 tokens are known: of three and
+        more, or of any with a likely cause (another type or case, blanks, names for codes).
     """
 
     vocabulary: Collection[Any] | None = None

@@ -317,8 +317,9 @@ class OutsideSupport(ValueError):
 
 def given_point(family: "Family", given: dict[str, Any]) -> Any:
     """What states emit as a user says it, by the names of fitted attributes."""
-    of_prior = family.mean(np.zeros((family.n_statistics, family.n_states)))
-    known = [name.removesuffix("_") for name in family.attributes(of_prior)]
+    # A mode, which an improper prior has, too.
+    some = family.most_likely(np.zeros((family.n_statistics, family.n_states)))
+    known = [name.removesuffix("_") for name in family.attributes(some)]
     odd = [name for name in given if name not in known]
     if odd:
         raise InvalidParameterError(
