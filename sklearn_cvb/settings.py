@@ -250,10 +250,10 @@ class Transitions(Setting):
         whole numbers from 0 on, or labels in frames, where it may be anywhere later on. Each
         context has transitions of its own, and the step into position t takes those of the context
         at t; that of the first step of a sequence is not used, and may be missing. States emit the
-        other columns, which emissions count without it. There are as many contexts as the training data show (largest number
-        plus 1, or labels; under "pooled" one more table, the last, for those to come). For
-        `emission` of numbers, symbols among them as `Categorical`
-        columns; with topology "full", without end state, "stationary" starts and "hdp".
+        other columns, which emissions count without it. There are as many contexts as the training
+        data show (largest number plus 1, or labels; under "pooled" one more table, the last, for
+        those to come). For `emission` of numbers, symbols among them as `Categorical` columns; with
+        topology "full", without end state, "stationary" starts and "hdp".
     durations : {"histogram", "poisson", "negative_binomial"}, Durations or None, default=None
         How long visits to each state last, by laws of their own (see `Durations`): a hidden
         semi-Markov chain. None: as long as states follow themselves. For what `contexts` are for,
