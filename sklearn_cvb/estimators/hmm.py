@@ -524,8 +524,8 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
         It needs neither this package nor its version to be read: tables are lists of rows, symbols
         in the order of "vocabulary", a tagger's states in that of "tags". `EMHMM.from_json` makes a
-        model of it that scores as this one, and predicts under the means; it takes the same frames,
-        and refuses others.
+        model of it that scores as this one, and predicts under the means (of numbers with a
+        posterior it scores under these, too); it takes the same frames, and refuses others.
 
         Returns
         -------

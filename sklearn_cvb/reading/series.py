@@ -355,7 +355,8 @@ def _code(value: Any, codes: dict[Any, int], labels: list[Any], name: str, colum
     if value not in codes and not isinstance(labels, OpenLabels):
         raise ValueError(
             f"{name} holds {short_repr(value)} in column {column!r}{nearest(value, labels)}, which "
-            "was in no sequence of fit"
+            "was in no sequence of fit: before it, declare labels that are to come as categories "
+            "of pandas, or an Enum of polars"
         )
     return codes.get(value, len(labels))
 
@@ -465,8 +466,9 @@ def _number(value: Any, name: str, column: Any = None) -> float:
     if column is not None:
         raise kind(
             f"{name} holds {short_repr(value)} ({why}) in column {column!r}, but emissions are "
-            "numbers: name it as categories, Columns([..., (Categorical(), [...])]), leave it out, "
-            "or turn it into numbers, with NaN where values are missing"
+            "numbers: name it as categories, Columns([..., (Categorical(), [...])]) (and tell "
+            "from_parameters its labels), leave it out, or turn it into numbers, with NaN where "
+            "values are missing"
         )
     raise kind(
         f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "
