@@ -247,13 +247,13 @@ class Transitions(Setting):
         it. Not for EM.
     contexts : int, str or None, default=None
         The column of X, by number or, of frames, by name, that tells the context of each step:
-        whole numbers from 0 on, or labels in frames. Each context has transitions of its own, and
-        the step into position t takes those of the context at t; that of the first step of a
-        sequence is not used, and may be missing. States emit the other columns, which emissions
-        count without it. There are as many contexts as the training data show (largest number
-        plus 1, or labels; under "pooled" one more table, the last, for those to come). For
-        `emission` of numbers, symbols among them as `Categorical`
-        columns; with topology "full", without end state, "stationary" starts and "hdp".
+        whole numbers from 0 on, or labels in frames, where it may be anywhere later on. Each
+        context has transitions of its own, and the step into position t takes those of the context
+        at t; that of the first step of a sequence is not used, and may be missing. States emit the
+        other columns, which emissions count without it. There are as many contexts as the training
+        data show (largest number plus 1, or labels; under "pooled" one more table, the last, for
+        those to come). For `emission` of numbers, symbols among them as `Categorical` columns; with
+        topology "full", without end state, "stationary" starts and "hdp".
     durations : {"histogram", "poisson", "negative_binomial"}, Durations or None, default=None
         How long visits to each state last, by laws of their own (see `Durations`): a hidden
         semi-Markov chain. None: as long as states follow themselves. For what `contexts` are for,
@@ -316,11 +316,14 @@ class HMMParameters(Setting):
         One column more is for unknown symbols; without it they have probability 0.
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
-        The symbols of the columns, which are then what the model knows; None for the names that a
-        frame gives them, else for `vocabulary_`.
+        The symbols of the columns, which are then what the model knows; None for the names of the
+        columns of `emissionprob` where it is a frame, else for `vocabulary_`.
     emissions : dict or None, default=None
         What states emit where it is numbers, by the names of the fitted attributes without
-        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``.
+        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``. Also
+        ``"feature_names_in"``, of the columns of frames, and ``"categories"``, labels of those of
+        text in the order of their probabilities. Tables that are frames tell both by the names of
+        their own columns.
 
     Examples
     --------

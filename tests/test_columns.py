@@ -24,6 +24,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Columns, Gaussian, Regression
 from sklearn_cvb.hmmlearn import hmm as one_import
+from sklearn_cvb.metrics import relabel, simulated_check
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -442,3 +443,29 @@ def test_models_that_are_made_of_others_keep_names():
 
 def _table_of(model):
     return model.parts_[1]["category_probabilities_"][0]
+
+
+def test_data_that_are_drawn_have_labels_and_names():
+    model = EMHMM(2, emission=OF_MIXED, max_iter=9, random_state=0).fit([MIXED])
+    found = model.confidence_intervals([MIXED], n_bootstrap=3, random_state=0)
+    assert found.emission["parts"][1]["category_probabilities"][0].shape == (2, 2, 2)
+    when = np.where(_RNG.random(40) < 0.5, "day", "night")
+    frame = MIXED.assign(when=when)
+    by_time = VBHMM(2, emission=OF_MIXED, transitions=Transitions(contexts="when"), max_iter=9)
+    by_time.fit([frame])
+
+    def busy(X):
+        return [(sequence[:, 1] == "on").mean() for sequence in X]
+
+    first, again = (
+        simulated_check(by_time, [X], busy, n_simulations=5, random_state=0)
+        for X in (frame, pl.from_pandas(frame[["when", "x", "mode"]]))
+    )
+    assert first.observed == again.observed == 0.5
+    assert np.array_equal(first.simulated, again.simulated)
+    with pytest.raises(ValueError, match="columns"):
+        simulated_check(by_time, [frame[["mode", "x", "when"]]], busy)
+    turned = relabel(model, [1, 0])
+    assert turned.score([MIXED]) == pytest.approx(model.score([MIXED]), abs=1e-12)
+    with pytest.raises(ValueError, match="columns"):
+        turned.predict([MIXED[["mode", "x"]]])

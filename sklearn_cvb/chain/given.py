@@ -173,7 +173,8 @@ def columns_told(hmm: Any, emission: Any) -> FittedColumns:
 
 def _refuse_other_order(given: HMMParameters) -> None:
     """Raise where tables that are frames name the same states in another order."""
-    named = [("transmat's columns", getattr(given.transmat, "columns", None))]
+    columns: Any = getattr(given.transmat, "columns", None)
+    named = [("transmat's columns", columns)]
     tables = {name: getattr(given, name) for name in _NAMES.values()} | given.emitted
     named += [(name, getattr(one, "index", None)) for name, one in tables.items()]
     orders = [(name, own.tolist()) for name, own in named if hasattr(own, "to_numpy")]

@@ -41,6 +41,9 @@ class Categorical(Emission):
     durations. For all other symbols the word "categorical" takes any hashable ones, in little
     memory, and is faster. A column of text gets codes by itself: its sorted labels are the model's
     ``categories_[name]``, or by number where columns have no names, the order of all its tables.
+    Labels that a column declares (categories of pandas, Enum of polars) and no step has are among
+    them, with the probability that the prior gives them, or in EM `floor`; all other labels that
+    come later are refused.
 
     Parameters
     ----------

@@ -7,7 +7,6 @@ Columns of text are categories, where the emission takes some: they are read as 
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +35,7 @@ _NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
 # The labels of columns of text by the column's name, or its number in arrays; a label's code is its
 # place.
 Categories = Mapping[Any, list[Any]]
+_NO_LABELS: Categories = {}
 
 
 class OpenLabels(list[Any]):
@@ -46,7 +46,7 @@ class FittedColumns(NamedTuple):
     """What a fit knows of the columns of X, that of contexts among them."""
 
     names: list[Any] | None = None  # where frames were fitted
-    categories: Categories = MappingProxyType({})  # of columns of text
+    categories: Categories = _NO_LABELS  # of columns of text
     context: int | None = None  # the number of the column that holds contexts, if any does
 
     def places_in(self, names: list[Any], what: str) -> list[int] | slice:
@@ -233,15 +233,15 @@ def cautions_of_rows(X: Any) -> list[str]:
 
 
 class OfOneKind(list[Any]):
-    """Samples, some of many, with what is known of the columns of all of these."""
+    """Samples to be fitted to whose columns are known, such as some of many."""
 
-    columns = _NO_FIT
+    def __init__(self, samples: Iterable[Any], columns: FittedColumns) -> None:
+        super().__init__(samples)
+        self.columns = columns
 
     def at(self, rows: Iterable[int]) -> "OfOneKind":
         """Some of them."""
-        found = OfOneKind(self[row] for row in rows)
-        found.columns = self.columns
-        return found
+        return OfOneKind([self[row] for row in rows], self.columns)
 
 
 def columns_to_fit(samples: list[Any], categories: Any) -> FittedColumns:
@@ -377,8 +377,8 @@ def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None)
     table = as_objects(sample, name)
     for column, labels in of.items():
         place_in = place_of_column(column, names)
-        # Who gives too few columns is told when all are known.
-        if place_in >= table.shape[1]:
+        # Who gives other columns is told when all are known.
+        if place_in >= table.shape[1] or (names is not None and len(names) != table.shape[1]):
             continue
         codes = {label: code for code, label in enumerate(labels)}
         table[:, place_in] = [
@@ -394,7 +394,8 @@ def _code(value: Any, codes: dict[Any, int], labels: list[Any], name: str, colum
     if value not in codes and not may_be_new:
         raise ValueError(
             f"{name} holds {short_repr(value)} in column {column!r}{nearest(value, labels)}, which "
-            "was in no sequence of fit"
+            "was in no sequence of fit: before it, declare labels that are to come as categories "
+            "of pandas, or an Enum of polars"
         )
     return codes.get(value, len(labels))
 
@@ -504,8 +505,9 @@ def _number(value: Any, name: str, column: Any = None) -> float:
     if column is not None:
         raise kind(
             f"{name} holds {short_repr(value)} ({why}) in column {column!r}, but emissions are "
-            "numbers: name it as categories, Columns([..., (Categorical(), [...])]), leave it out, "
-            "or turn it into numbers, with NaN where values are missing"
+            "numbers: name it as categories, Columns([..., (Categorical(), [...])]) (and tell "
+            "from_parameters its labels), leave it out, or turn it into numbers, with NaN where "
+            "values are missing"
         )
     raise kind(
         f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "

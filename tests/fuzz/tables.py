@@ -162,8 +162,8 @@ def _in_other_frames(X: Any, rng: np.random.Generator) -> Any:
     return [pa.Table.from_pandas(one, preserve_index=False) for one in X]
 
 
-# Each step of these is right.
-_RIGHT_STEPS = ("records", "rows of mappings", "numbered columns")
+# Each step of these is right, as rows are read by name, or may be a symbol that is new.
+_RIGHT_STEPS = ("records", "rows of mappings", "numbered columns", "swapped columns", "other codes")
 # What a batch may bring to a vocabulary that grows.
 _NEW_SYMBOLS = (
     *("other words", "other codes", "dates for symbols", "whole sentences as words"),

@@ -75,7 +75,7 @@ def _digits_for_numbers(frame, rng):
 @of_each(WRONG, "frames")
 def _dates_for_numbers(frame, rng):
     days = pd.date_range("2026-01-01", periods=len(frame))
-    kinds = [days, days - days[0], days.date, days.to_period("D"), days.tz_localize("UTC")]
+    kinds = [days, days - days[0], days.date, days.tz_localize("UTC")]
     name = _column(frame, rng, False)
     return frame.assign(**{name: one_of(rng, kinds)})
 

@@ -281,9 +281,9 @@ def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    found = OfOneKind(of_asked(samples_of(X), columns_asked(estimator, emission)))
-    found.columns = columns_to_fit(found, partial(_categories, estimator, emission))
-    return found
+    samples = of_asked(samples_of(X), columns_asked(estimator, emission))
+    categories = partial(_categories, estimator, emission)
+    return OfOneKind(samples, columns_to_fit(samples, categories))
 
 
 def _categories(
