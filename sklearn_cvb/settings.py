@@ -320,7 +320,8 @@ class HMMParameters(Setting):
         frame gives them, else for `vocabulary_`.
     emissions : dict or None, default=None
         What states emit where it is numbers, by the names of the fitted attributes without
-        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``.
+        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``. Of one
+        column a list will do.
 
     Examples
     --------
