@@ -320,10 +320,10 @@ class HMMParameters(Setting):
         columns of `emissionprob` where it is a frame, else for `vocabulary_`.
     emissions : dict or None, default=None
         What states emit where it is numbers, by the names of the fitted attributes without
-        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``. Also
-        ``"feature_names_in"``, of the columns of frames, and ``"categories"``, labels of those of
-        text in the order of their probabilities. Tables that are frames tell both by the names of
-        their own columns.
+        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``; of one
+        column a list will do. Also ``"feature_names_in"``, of the columns of frames, and
+        ``"categories"``, labels of those of text in the order of their probabilities. Tables that
+        are frames tell both by the names of their own columns.
 
     Examples
     --------
