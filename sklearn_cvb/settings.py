@@ -248,13 +248,13 @@ class Transitions(Setting):
         it. Not for EM.
     contexts : int, str or None, default=None
         The column of X, by number or, of frames, by name, that tells the context of each step:
-        whole numbers from 0 on, or labels in frames. Each context has transitions of its own, and
-        the step into position t takes those of the context at t; that of the first step of a
-        sequence is not used, and may be missing. States emit the other columns, which emissions
-        count without it. There are as many contexts as the training data show (largest number
-        plus 1, or labels; under "pooled" one more table, the last, for those to come). For
-        `emission` of numbers, symbols among them as `Categorical`
-        columns; with topology "full", without end state, "stationary" starts and "hdp".
+        whole numbers from 0 on, or labels in frames, where it may be anywhere later on. Each
+        context has transitions of its own, and the step into position t takes those of the context
+        at t; that of the first step of a sequence is not used, and may be missing. States emit the
+        other columns, which emissions count without it. There are as many contexts as the training
+        data show (largest number plus 1, or labels; under "pooled" one more table, the last, for
+        those to come). For `emission` of numbers, symbols among them as `Categorical` columns; with
+        topology "full", without end state, "stationary" starts and "hdp".
     durations : {"histogram", "poisson", "negative_binomial"}, Durations or None, default=None
         How long visits to each state last, by laws of their own (see `Durations`): a hidden
         semi-Markov chain. None: as long as states follow themselves. For what `contexts` are for,
@@ -317,10 +317,14 @@ class HMMParameters(Setting):
         One column more is for unknown symbols; without it they have probability 0.
         A tagger reads the legal cells.
     vocabulary : sequence or None, default=None
-        The symbols of the columns, which are then what the model knows; None for `vocabulary_`.
+        The symbols of the columns, which are then what the model knows; None for the names of the
+        columns of `emissionprob` where it is a frame, else for `vocabulary_`.
     emissions : dict or None, default=None
         What states emit where it is numbers, by the names of the fitted attributes without
-        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``.
+        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``; of one
+        column a list will do. Also ``"feature_names_in"``, of the columns of frames, and
+        ``"categories"``, labels of those of text in the order of their probabilities. Tables that
+        are frames tell both by the names of their own columns.
 
     Examples
     --------
@@ -349,11 +353,12 @@ class HMMParameters(Setting):
         return cls(**own | ({"emissions": emitted} if emitted else {}))
 
     @property
-    def symbols(self) -> Sequence[Any] | None:
-        """The symbols of the columns of `emissionprob`, which a frame names itself."""
-        if self.vocabulary is None and hasattr(self.emissionprob, "columns"):
-            return list(self.emissionprob.columns)
-        return self.vocabulary
+    def symbols(self) -> list[Any] | None:
+        """The symbols of the columns of `emissionprob`, None where neither they nor names say."""
+        if self.vocabulary is not None:
+            return list(self.vocabulary)
+        names = list(getattr(self.emissionprob, "columns", ()))
+        return None if names == list(range(len(names))) else names
 
     @property
     def emitted(self) -> dict[str, Any]:
@@ -651,7 +656,9 @@ class Symbols(Setting):
         Words outside the vocabulary: refuse them ("error"); let one more symbol stand for them,
         with prior mass ("smooth", None for models of states); give that symbol the mean expected
         count of the words seen once as well ("rare"); or also judge the tags of words by their form
-        ("form", None for taggers). :ref:`unknown-words` compares the ways.
+        ("form", None for taggers). :ref:`unknown-words` compares the ways. Unless they are refused,
+        whatever reads X after a fit warns where fewer than 1 in 20 tokens are known: of three and
+        more, or of any with a likely cause (another type or case, blanks, names for codes).
     """
 
     vocabulary: Collection[Any] | None = None

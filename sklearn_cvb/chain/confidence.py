@@ -14,6 +14,7 @@ from sklearn_cvb.learning.calibrated import observed_errors
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.loop import spawn_generators
 from sklearn_cvb.reading.corpus import is_missing
+from sklearn_cvb.reading.series import OfOneKind
 from sklearn_cvb.reading.validation import Seed
 from sklearn_cvb.settings import Symbols, known_words
 
@@ -91,10 +92,14 @@ def by_bootstrap(
         symbols = Symbols(vocabulary=hmm.vocabulary_.tolist(), handle_unknown=known_words(hmm)[1])
         again.set_params(emission=symbols)
 
+    def as_read(drawn: np.ndarray) -> list[Any]:
+        columns = getattr(read.problem, "columns", None)
+        return list(drawn) if columns is None else OfOneKind(drawn, columns)
+
     def refitted(seed: int) -> list[Any]:
         X, states = hmm.sample(len(lengths), lengths, random_state=seed, contexts=contexts)
         known = None if y is None or hmm.supervision != "y" else _masked(states, y)
-        fit = clone(again).set_params(init=hmm, random_state=seed).fit(list(X), known)
+        fit = clone(again).set_params(init=hmm, random_state=seed).fit(as_read(X), known)
         return [fit.startprob_, fit.transmat_, _emissions(fit)]
 
     found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(refitted)(seed) for seed in seeds)

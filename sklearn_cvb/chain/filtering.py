@@ -80,8 +80,9 @@ class Filter:
         Parameters
         ----------
         observation : object
-            A symbol; of models of numbers a number, or the `n_columns_` numbers of the step. None
-            or NaN where it is missing.
+            A symbol; of models of numbers a number, or the `n_columns_` numbers or labels of the
+            step. A row with names, such as a dict, a Series or a frame of one row, is read by these
+            where the model was fitted to frames. None or NaN where it is missing.
 
         Returns
         -------
@@ -91,7 +92,8 @@ class Filter:
         Raises
         ------
         ValueError
-            If a symbol is unknown and ``handle_unknown="error"``, or a step has other columns.
+            If a symbol is unknown and ``handle_unknown="error"``, or a step has other columns, or
+            names of others.
 
         Examples
         --------
@@ -107,7 +109,7 @@ class Filter:
         """
         learned, (_, logs) = self._learned, self._chain
         observed, n = self._model._observed, learned.layout.n_emitting
-        steps = observed.steps_after(learned, self._steps, observation)
+        steps = observed.steps_after(self._model, learned, self._steps, observation)
         read = observed.read_under(self._model, learned, steps, self._chain)
         emission = read.log_emissions()[-1]
         if self._visits is None:

@@ -160,7 +160,7 @@ def columns_told(hmm: Any, emission: Any) -> FittedColumns:
     told = given.emissions if isinstance(given, HMMParameters) else None
     if told is None:
         return FittedColumns()
-    names = told.get("feature_names_in")
+    names: Any = told.get("feature_names_in")
     for table in (told[name] for name in _BY_COLUMN if hasattr(told.get(name), "columns")):
         own = names_of_columns(table)
         if all(isinstance(name, str) for name in own):
@@ -173,10 +173,11 @@ def columns_told(hmm: Any, emission: Any) -> FittedColumns:
 
 def _refuse_other_order(given: HMMParameters) -> None:
     """Raise where tables that are frames name the same states in another order."""
-    named = [("transmat's columns", getattr(given.transmat, "columns", None))]
+    columns: Any = getattr(given.transmat, "columns", None)
+    named = [("transmat's columns", columns)]
     tables = {name: getattr(given, name) for name in _NAMES.values()} | given.emitted
     named += [(name, getattr(one, "index", None)) for name, one in tables.items()]
-    orders = [(name, list(own)) for name, own in named if hasattr(own, "to_numpy")]
+    orders = [(name, own.tolist()) for name, own in named if hasattr(own, "to_numpy")]
     for name, own in orders:
         for other, before in orders:
             if own != before and len(own) == len(before) and set(own) == set(before):

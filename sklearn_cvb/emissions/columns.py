@@ -28,7 +28,8 @@ class Columns(Emission):
     ----------
     parts : list of (emission, columns)
         Each emission with the list of its columns, by number, or by name in frames.
-        Every column belongs to one.
+        Every column belongs to one; where all are named, frames may have others, which are not
+        read.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Columns(Emission):
         return names if all(isinstance(name, str) for name in names) else None
 
     def labels(self, given: dict[str, Any]) -> dict[Any, list[Any]]:
-        found = {}
+        found: dict[Any, list[Any]] = {}
         for (emission, own), part in zip(self._pairs(), given.get("parts", ()), strict=False):
             labels = emission.labels({name.removesuffix("_"): part[name] for name in part})
             found |= {own.tolist()[column]: labels[column] for column in labels}

@@ -10,6 +10,7 @@ from sklearn_cvb.emissions.emission import (
     Emission,
     Family,
     StandardUnits,
+    by_columns,
     column_numbers,
     positive,
     shaped,
@@ -69,7 +70,8 @@ class Regression(LinearEmission):
         The columns that outputs depend on, by number, or by name in frames. Of a part of `Columns`
         numbers count the part's own columns.
     outputs : list of int or str, or None, default=None
-        The columns that depend on them; None for all others.
+        The columns that depend on them; None for all others. Where all are named, frames may have
+        others, which are not read.
     coefficient_precision_prior : float or None, default=None
         As if each intercept and slope had been seen to be 0 so many times in each state, in units
         of the columns' means and standard deviations; None for 0.01.
@@ -123,7 +125,8 @@ class Regression(LinearEmission):
         return Regression(**{**self.get_params(deep=False), **found})
 
     def named(self) -> list[Any] | None:
-        names = [*np.atleast_1d(self.inputs).tolist(), *np.atleast_1d(self.outputs).tolist()]
+        given: list[Any] = [self.inputs, self.outputs]
+        names = [name for own in given for name in np.atleast_1d(own).tolist()]
         return names if all(isinstance(name, str) for name in names) else None
 
     def bind(self, moments: Moments, n_states: int) -> Family:
@@ -238,8 +241,8 @@ def example_outputs(given: dict[str, Any]) -> tuple[np.ndarray, int]:
     """Two rows of outputs around given intercepts, and the number of inputs."""
     if not {"intercepts", "coefficients", "covariances"} <= given.keys():
         raise InvalidParameterError("a model is made of intercepts, coefficients and covariances")
-    centres = np.atleast_2d(as_numbers("intercepts", given["intercepts"]))
+    centres = by_columns(given, "intercepts")
     largest = np.abs(as_numbers("covariances", given["covariances"])).max(initial=0.0)
     width = np.sqrt(largest) if largest > 0 else 1.0
-    n_inputs = np.shape(given["coefficients"])[1:2] or (0,)
+    n_inputs = np.shape(given["coefficients"])[1:2] or (1,)
     return np.vstack([centres.min(axis=0) - width, centres.max(axis=0) + width]), n_inputs[0]

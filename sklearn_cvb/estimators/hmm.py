@@ -527,18 +527,22 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
         It needs neither this package nor its version to be read: tables are lists of rows, symbols
         in the order of "vocabulary", a tagger's states in that of "tags". `EMHMM.from_json` makes a
-        model of it that scores as this one, and predicts under the means.
+        model of it that scores as this one, and predicts under the means (of numbers with a
+        posterior it scores under these, too); it takes the same frames, and refuses others.
 
         Returns
         -------
         str
             JSON with "format", "version", "emission", "transitions", "parameters", which has the
-            fields of `HMMParameters`, and "n_free_parameters", the d of `aic`.
+            fields of `HMMParameters`, and "n_free_parameters", the d of `aic`. Of columns
+            "n_columns"; "columns", their names, or null; "categories", which maps columns of text,
+            by name or number, to the labels of the codes 0, 1, ...; and "rows_are_sequences", true
+            where a 2-D table was fitted, whose columns are steps.
 
         Raises
         ------
         TypeError
-            If symbols are neither text nor numbers.
+            If symbols, labels or names are neither text nor numbers.
 
         Examples
         --------
@@ -1041,7 +1045,9 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
         ----------
         parameters : HMMParameters or None, default=None
             All probabilities, and for numbers all that states emit. Symbols are 0, 1, ... without
-            `vocabulary`.
+            `vocabulary`. Names of columns are those of `Columns` that names all of its own, those
+            of tables that are frames, or `feature_names_in`; columns of text have the labels of
+            `categories`. Later frames must have these names in this order.
         emission, transitions
             As of the class.
         **tables : dict
@@ -1061,6 +1067,20 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
         ... )
         >>> casino.predict([[5, 5, 5, 5, 5, 5, 1, 5]])[0].tolist()
         [1, 1, 1, 1, 1, 1, 1, 1]
+        >>> from sklearn_cvb.emissions import Categorical, Columns, Gaussian
+        >>> game = EMHMM.from_parameters(
+        ...     startprob=[0.5, 0.5],
+        ...     transmat=[[0.95, 0.05], [0.1, 0.9]],
+        ...     emission=Columns([(Gaussian("diag"), ["stake"]), (Categorical(), ["won"])]),
+        ...     parts=[
+        ...         {"means": [[1.0], [5.0]], "covariances": [[1.0], [1.0]]},
+        ...         {"category_probabilities": [[[0.6, 0.4], [0.2, 0.8]]]},
+        ...     ],
+        ...     categories={"won": ["no", "yes"]},
+        ... )
+        >>> filtering = game.start_filter()
+        >>> int(filtering.update({"won": "yes", "stake": 6.0}).argmax())
+        1
         """
         return cls._made(parameters, emission, transitions, None, **tables)
 

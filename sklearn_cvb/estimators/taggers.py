@@ -1,6 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 from dataclasses import field
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,11 +28,14 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Vocabulary,
+    encode,
     encoded_again,
     is_store,
-    refuse_other_columns,
+    sequences_again,
+    unknown_in,
 )
-from sklearn_cvb.reading.validation import StrOptions, without_lengths
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
+from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
 from sklearn_cvb.settings import Samples, Symbols, TagDictionary
 
 
@@ -122,9 +126,9 @@ class HMMTagger(Tags, BaseHMM):
 
             return accuracy_on_store(self, learned, X, y)
         read, knowledge = self._observed.read_again(self, learned, X), learned.words
-        labels = tags.encode_labels(
-            knowledge.legal.states, tags.labels_of(y, read.corpus, knowledge.vocabulary)
-        )
+        given = tags.labels_of(y, read.corpus, knowledge.vocabulary)
+        tell(tags.cautions_of_tags(knowledge, given))
+        labels = tags.encode_labels(knowledge.legal.states, given)
         path, _ = read.best_path()
         known = labels != -1
         if not known.any():
@@ -166,9 +170,12 @@ class HMMTagger(Tags, BaseHMM):
         WordTable
             Without words whose entry already says how often tags were seen.
         """
-        learned = learned_of(self)
-        refuse_other_columns(self, X)
-        return tags.words_to_check(learned.words, learned.counts.emission, X, n)
+        learned, sequences = learned_of(self), sequences_again(self, X)
+        words = learned.words
+        unknown = unknown_in(encode(sequences, words.index), words.index, words.listed)
+        tell(caution_of_unknown(unknown, words.index))
+        sentences = [sequences.tokens[a:b] for a, b in pairwise(sequences.starts)]
+        return tags.words_to_check(words, learned.counts.emission, sentences, n)
 
     def tag_sources(self, X: Any) -> np.ndarray:
         """What tells the tags that each token may take.
@@ -194,8 +201,8 @@ class HMMTagger(Tags, BaseHMM):
         >>> tagger.tag_sources([["the", "duck", "snores"]])[0].tolist()
         ['dictionary', 'ambiguous', 'form']
         """
-        learned = learned_of(self)
-        return tags.tag_sources(learned.words, encoded_again(self, learned.words.index, X))
+        words = learned_of(self).words
+        return tags.tag_sources(words, encoded_again(self, words.index, X, words.listed))
 
     # What the template of a hidden Markov model asks
 

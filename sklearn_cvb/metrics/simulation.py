@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.validation import Seed, check_counts
 from sklearn_cvb.settings import setting_of
@@ -94,7 +95,10 @@ def simulated_check(
     """
     check_counts(n_simulations=n_simulations)
     rng = check_random_state(random_state)
-    given = [_as_array(sequence) for sequence in X]
+    model._observed.to_fit_again(model, learned_of(model), X)
+    # Contexts may stand elsewhere.
+    names = list(getattr(model, "feature_names_in_", ()))
+    given = [_as_array(own[names] if hasattr(own, "columns") and names else own) for own in X]
     asked: dict[str, Any] = {"length": [len(sequence) for sequence in given]}
     if setting_of(model, "transitions").contexts is not None:
         asked = {"contexts": _contexts_of(model, given)}

@@ -7,7 +7,6 @@ Columns of text are categories, where the emission takes some: they are read as 
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +35,7 @@ _NO_NUMBERS = (str, bytes, np.datetime64, np.timedelta64, date, timedelta)
 # The labels of columns of text by the column's name, or its number in arrays; a label's code is its
 # place.
 Categories = Mapping[Any, list[Any]]
+_NO_LABELS: Categories = {}
 
 
 class OpenLabels(list[Any]):
@@ -46,7 +46,7 @@ class FittedColumns(NamedTuple):
     """What a fit knows of the columns of X, that of contexts among them."""
 
     names: list[Any] | None = None  # where frames were fitted
-    categories: Categories = MappingProxyType({})  # of columns of text
+    categories: Categories = _NO_LABELS  # of columns of text
     context: int | None = None  # the number of the column that holds contexts, if any does
 
     def places_in(self, names: list[Any], what: str) -> list[int] | slice:
@@ -80,16 +80,20 @@ class FittedColumns(NamedTuple):
                 table[there, place_in] = found[table[there, place_in].astype(int)]
         return series._replace(table=table, names=self.names, categories=self.categories)
 
-    def step(self, observation: Any, n_columns: int) -> list[Any]:
-        """One step in the order of the fit: values by name where they have names, else by place."""
+    def step(self, observation: Any, n_columns: int, asked: list[Any] | None) -> list[Any]:
+        """One step in the order of the fit: values by name where they have names, else by place.
+
+        A row may have others beside those that are asked for, where settings name each.
+        """
         if is_missing(observation):
             return [None] * n_columns
         (names, values), is_row = _named_values(observation), isinstance(observation, Mapping)
         if names is None or (self.names is None and not is_row):
             return values
         known = list(range(n_columns)) if self.names is None else self.names
-        if len(names) == len(known) and set(names) == set(known):
-            by_name = dict(zip(names, values, strict=True))
+        by_name = dict(zip(names, values, strict=True))
+        is_more = len(names) > len(known) and not (asked and set(names) > set(asked))
+        if len(by_name) == len(names) and set(names) >= set(known) and not is_more:
             return [by_name[name] for name in known]
         if is_row or names != list(range(len(known))):
             raise other_columns(names, known, "the step")
@@ -131,10 +135,12 @@ def read_series(
     X: Any,
     checked: Callable[[Any], np.ndarray],
     columns: FittedColumns | Callable[[list[Any], list[Any] | None], Categories] = _NO_FIT,
+    asked: list[Any] | None = None,
 ) -> Series:
     """Read sequences of numbers; `checked` validates a 2-D array.
 
     Columns are known, or categories are to be found in samples whose columns have these names.
+    Frames may have others beside those that are asked for, where settings name each.
     """
     if len(getattr(X, "shape", ())) == 3:
         # Sequences, steps, columns; steps without any value at the end are padding.
@@ -149,11 +155,12 @@ def read_series(
         return _read_rows(X, checked)
     if isinstance(X, str | bytes):
         raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
-    samples = samples_of(X, _ARRAYS)
+    samples: Any = samples_of(X, _ARRAYS)
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     for i, sample in enumerate(samples):
         _refuse_single(sample, f"X[{i}]")
+    samples = of_asked(samples, asked)
     if not isinstance(columns, FittedColumns):
         is_told = isinstance(samples, OfOneKind)
         columns = samples.columns if is_told else columns_to_fit(samples, columns)
@@ -226,15 +233,15 @@ def cautions_of_rows(X: Any) -> list[str]:
 
 
 class OfOneKind(list[Any]):
-    """Samples, some of many, with what is known of the columns of all of these."""
+    """Samples to be fitted to whose columns are known, such as some of many."""
 
-    columns = _NO_FIT
+    def __init__(self, samples: Iterable[Any], columns: FittedColumns) -> None:
+        super().__init__(samples)
+        self.columns = columns
 
     def at(self, rows: Iterable[int]) -> "OfOneKind":
         """Some of them."""
-        found = OfOneKind(self[row] for row in rows)
-        found.columns = self.columns
-        return found
+        return OfOneKind([self[row] for row in rows], self.columns)
 
 
 def columns_to_fit(samples: list[Any], categories: Any) -> FittedColumns:
@@ -304,9 +311,40 @@ def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) 
         )
 
 
+def of_asked(samples: list[Any], asked: list[Any] | None) -> list[Any]:
+    """Samples without columns that settings do not ask for, where these name all that are read."""
+    if asked is None or isinstance(samples, OfOneKind):
+        return samples
+    return [_of_asked(sample, asked) for sample in samples]
+
+
+def _of_asked(sample: Any, asked: list[Any]) -> Any:
+    """The columns of a frame that are asked for; all where it lacks one, which is told later."""
+    names = names_of_columns(sample) if hasattr(sample, "columns") else []
+    own = [name for name in names if name in asked]
+    if len(own) == len(names) or sorted(own) != sorted(asked):
+        return sample
+    return sample.select(own) if _is_of_columns(sample) else sample[own]
+
+
+def _is_of_columns(sample: Any) -> bool:
+    """Whether a frame is one of polars or Arrow, which are columns alone."""
+    return hasattr(sample, "columns") and hasattr(type(sample), "select")
+
+
+def _values_of(sample: Any) -> Any:
+    """The values of a sequence, as an array where it is of a library of frames."""
+    if not _is_of_columns(sample):
+        return sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    # As a whole it may have numbers for dates that stand beside numbers.
+    own = [np.asarray(sample[c] if isinstance(c, str) else c) for c in sample.columns]
+    are_numbers = all(column.dtype.kind in "biuf" for column in own)
+    return np.column_stack([column if are_numbers else column.astype(object) for column in own])
+
+
 def as_objects(sample: Any, name: str) -> np.ndarray:
     """A copy of the values of a sequence, (length, n_columns)."""
-    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    values = _values_of(sample)
     array = _as_array(values, name)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
@@ -339,8 +377,8 @@ def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None)
     table = as_objects(sample, name)
     for column, labels in of.items():
         place_in = place_of_column(column, names)
-        # Who gives too few columns is told when all are known.
-        if place_in >= table.shape[1]:
+        # Who gives other columns is told when all are known.
+        if place_in >= table.shape[1] or (names is not None and len(names) != table.shape[1]):
             continue
         codes = {label: code for code, label in enumerate(labels)}
         table[:, place_in] = [
@@ -352,10 +390,12 @@ def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None)
 
 def _code(value: Any, codes: dict[Any, int], labels: list[Any], name: str, column: Any) -> int:
     """The code of a label."""
-    if value not in codes and not isinstance(labels, OpenLabels):
+    may_be_new = isinstance(labels, OpenLabels) and isinstance(value, str)
+    if value not in codes and not may_be_new:
         raise ValueError(
             f"{name} holds {short_repr(value)} in column {column!r}{nearest(value, labels)}, which "
-            "was in no sequence of fit"
+            "was in no sequence of fit: before it, declare labels that are to come as categories "
+            "of pandas, or an Enum of polars"
         )
     return codes.get(value, len(labels))
 
@@ -375,7 +415,7 @@ def _named_values(observation: Any) -> tuple[list[Any] | None, list[Any]]:
     """The values of one step, and their names where it is a row that has some."""
     if isinstance(observation, Mapping):
         return list(observation), list(observation.values())
-    shape = getattr(observation, "shape", ())
+    shape: tuple[int, ...] = getattr(observation, "shape", ())
     if len(shape) == 2 and shape[0] != 1:
         raise ValueError(f"update takes one step, got {shape[0]}: give each in its turn")
     names = getattr(getattr(observation, "dtype", None), "names", None)
@@ -408,7 +448,7 @@ def _steps_of(sample: Any, name: str, columns: FittedColumns) -> np.ndarray:
     """One sequence as an array of shape (length, n_columns)."""
     own = names_of_columns(sample) if hasattr(sample, "columns") else None
     places = slice(None) if own is None else columns.places_in(own, name)
-    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    values = _values_of(sample)
     if columns.categories:
         names = columns.names and (own or columns.names)
         values = _with_codes(sample, name, columns.categories, names)
@@ -465,8 +505,9 @@ def _number(value: Any, name: str, column: Any = None) -> float:
     if column is not None:
         raise kind(
             f"{name} holds {short_repr(value)} ({why}) in column {column!r}, but emissions are "
-            "numbers: name it as categories, Columns([..., (Categorical(), [...])]), leave it out, "
-            "or turn it into numbers, with NaN where values are missing"
+            "numbers: name it as categories, Columns([..., (Categorical(), [...])]) (and tell "
+            "from_parameters its labels), leave it out, or turn it into numbers, with NaN where "
+            "values are missing"
         )
     raise kind(
         f"{name} holds {short_repr(value)} ({why}), but its emissions are numbers: {_FORM} with "

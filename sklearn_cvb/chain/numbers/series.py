@@ -34,6 +34,7 @@ from sklearn_cvb.reading.series import (
     cautions_of_shape,
     columns_to_fit,
     declared_labels,
+    of_asked,
     place_of_column,
     read_series,
 )
@@ -70,7 +71,8 @@ def series_to_fit(
     elif isinstance(X, Series):
         series = X
     else:
-        series = read_series(X, checked, partial(_categories, estimator, emission))
+        categories = partial(_categories, estimator, emission)
+        series = read_series(X, checked, categories, columns_asked(estimator, emission))
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
@@ -81,6 +83,14 @@ def series_to_fit(
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
+
+
+def columns_asked(hmm: Any, emission: Emission) -> list[Any] | None:
+    """The names of all columns that are read, where settings name each of them."""
+    contexts, names = setting_of(hmm, "transitions").contexts, emission.named()
+    if names is None or isinstance(contexts, int):
+        return None
+    return names if contexts is None else [*names, contexts]
 
 
 def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
@@ -100,7 +110,8 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        series = read_series(X, checked, columns)
+        asked = columns_asked(hmm, hmm._observed.emission_of(hmm.emission))
+        series = read_series(X, checked, columns, asked)
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
@@ -270,9 +281,9 @@ def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    found = OfOneKind(samples_of(X))
-    found.columns = columns_to_fit(found, partial(_categories, estimator, emission))
-    return found
+    samples = of_asked(samples_of(X), columns_asked(estimator, emission))
+    categories = partial(_categories, estimator, emission)
+    return OfOneKind(samples, columns_to_fit(samples, categories))
 
 
 def _categories(
