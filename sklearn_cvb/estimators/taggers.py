@@ -86,6 +86,8 @@ class HMMTagger(Tags, BaseHMM):
     emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
 
     _unknown_words = "form"
+    _still_changed = "tokens still changed tag"
+    _if_unfinished = "; more sweeps rarely make tags better"
     # Numbers, and weights of states that rows share.
     _not_left = (Emissions, Posterior, PointEstimates)
     _why_no_weights = "tags are given"
