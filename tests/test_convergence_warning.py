@@ -29,6 +29,7 @@ from sklearn_cvb import (
     VBAlignmentHMM,
     VBHMMTagger,
 )
+from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.learning.algorithms import EM
 from sklearn_cvb.learning.compile_cases import SITUATIONS
 
@@ -136,3 +137,16 @@ def test_what_never_stops_by_itself_is_not_told_that_it_did_not():
 def test_a_fit_that_a_callback_ended_is_not_told_to_go_on():
     model = watched(EMHMM(2, random_state=0), Recorder(at=3))
     assert said(model, [list("abab"), list("bba")]) == []
+
+
+@pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_taggers_with_a_noisy_list_come_to_rest(kind, share):
+    legal, rng = pocket_english_dictionary(), np.random.default_rng(1)
+    tags = sorted({tag for own in legal.values() for tag in own})
+    noisy = {
+        word: sorted({*own, *(rng.choice(tags, 2) if rng.random() < share else ())})
+        for word, own in legal.items()
+    }
+    X = make_pocket_english(200, random_state=1).data
+    assert said(kind(noisy, random_state=0), X) == []

@@ -249,6 +249,7 @@ class EMHMMTagger(HMMTagger, EMHMM):
     """
 
     max_iter = 100
+    tol = 0.01
 
 
 class VBHMMTagger(HMMTagger, VBHMM):
@@ -282,6 +283,7 @@ class VBHMMTagger(HMMTagger, VBHMM):
     """
 
     max_iter = 100
+    tol = 0.005
     alpha = 1.0
 
 
@@ -315,6 +317,7 @@ class CVBHMMTagger(HMMTagger, CVBHMM):
     """
 
     max_iter = 100
+    tol = 0.005
     alpha = 1.0
     beta = 0.03
 
