@@ -1,4 +1,4 @@
-"""A fit is done when half of its sweeps moved no counts, and when it comes back when disturbed."""
+"""A fit is done when half of its sweeps moved no counts, and no disturbed copy finds better."""
 
 import warnings
 
@@ -103,13 +103,13 @@ def test_counts_tell_no_more_than_the_posteriors_of_tokens_do():
 @pytest.mark.parametrize(("name", "title"), FAMILIES)
 def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     """Every family and algorithm: a fit that was disturbed goes on to the same last bit."""
-    comes_back, disturbed = convergence._comes_back, []
+    tried, disturbed = convergence._tried, []
 
-    def never(*arguments):
-        disturbed.append(comes_back(*arguments))
-        return False
+    def never(fit, looks, distance, *arguments):
+        disturbed.append(tried(fit, looks, distance, *arguments))
+        return fit._replace(looks=looks[-2:], distance=distance)
 
-    monkeypatch.setattr(convergence, "_comes_back", never)
+    monkeypatch.setattr(convergence, "_tried", never)
     situation, kind = SITUATIONS[name][title], getattr(sklearn_cvb, name)
     settings = situation.settings | {"max_iter": 46, "random_state": 0}
     with warnings.catch_warnings():
@@ -145,50 +145,78 @@ def test_a_fit_ends_at_once_where_nothing_is_to_learn():
 # Disturbances
 
 
-def test_a_saddle_is_left_by_a_disturbed_fit_and_so_is_no_end():
-    """States that are alike stay alike: nothing moves, and the fit is not done."""
-    X = chains(2)
-    uniform = EMHMM(2, n_init=3, random_state=0).fit(X)
-    alike = np.bincount(np.concatenate(X), minlength=4) + 0.0
-    start = sklearn_cvb.HMMParameters(
-        startprob=np.full(2, 0.5),
-        transmat=np.full((2, 2), 0.5),
-        emissionprob=np.tile(alike / alike.sum(), (2, 1)),
-    )
-    model = EMHMM(2, init=start, max_iter=60)
-    with pytest.warns(
-        ConvergenceWarning, match="nothing moves, but a disturbed fit does not come back: a saddle"
-    ):
-        model.fit(X)
-    assert not model.converged_
-    assert model.objective_ < uniform.objective_ - 10
-
-
 class Counted(Model):
     """A model of one token, whose counts are an array."""
 
     n_observed = 1.0
 
 
-def walk(distances, tol=0.0025):
-    """A fit whose counts stand still, and whose disturbed copy has these distances from them."""
-    states = iter([np.array([d, -d]) for d in distances])
-    rule = Rule(tol, Counted(), 0, lambda state: states)
+def walk(distances, tol=0.0025, gains=None, unexplained=(), max_iter=1000):
+    """A fit whose counts stand still, and whose disturbed copy has these distances from them.
+
+    With `gains` its value never falls, and those of the copy are higher by so much.
+    """
+    lost = np.arange(len(unexplained))
+    states = [State(np.array([d, -d]), None, None, unexplained=lost) for d in distances]
+    copy = zip(states, [0.0] * len(states) if gains is None else gains, strict=True)
+    rule = Rule(tol, Counted(), 0, lambda state: copy, gains is not None, max_iter)
     state = State(np.zeros(2), None, None)
     return looked_at(Fit(state, [0.0] * 10, False, looks=(np.zeros(2),) * 2), rule)
 
 
 def test_a_disturbed_fit_has_to_come_back_half_of_the_way():
     assert walk([0.4, 0.2, 0.15, 0.099]).converged
-    assert not walk([0.4, 0.2] + [0.101] * 18).converged
-    # After twenty sweeps is too late.
-    assert not walk([0.4, 0.2] + [0.101] * 18 + [0.0]).converged
-    assert walk([0.4, 0.2] + [0.101] * 17 + [0.0]).converged
+    assert not walk([0.4, 0.2] + [0.101] * 98).converged
+    # After a hundred sweeps is too late.
+    assert not walk([0.4, 0.2] + [0.101] * 98 + [0.0]).converged
+    assert walk([0.4, 0.2] + [0.101] * 97 + [0.0]).converged
+
+
+def test_a_copy_that_is_not_on_its_way_back_is_given_up():
+    assert not walk([0.4, 0.2] + [0.19] * 18 + [0.0]).converged
+    assert walk([0.4, 0.2] + [0.19] * 17 + [0.0]).converged
 
 
 def test_what_a_disturbance_does_at_once_says_nothing():
-    assert not walk([0.001] + [0.3] * 19).converged
+    assert not walk([0.001] + [0.3] * 99).converged
     assert walk([0.3, 0.002]).converged
+
+
+def test_a_fit_goes_on_from_a_copy_that_is_higher():
+    fit = walk([0.4, 0.2, 0.3, 0.35], gains=[-9.0, -1.0, 1e-3, 2.0])
+    # It stands still while its copy sweeps.
+    assert fit.history == [0.0] * 13 + [2.0]
+    assert fit.state.counts.tolist() == [0.35, -0.35]
+    assert (fit.converged, fit.broken_off, fit.looks, fit.distance) == (False, False, (), 0.35)
+
+
+def test_what_is_neither_back_nor_higher_is_done():
+    fit = walk([0.3] * 100, gains=[-1.0] * 98 + [1e-4, 0.0])
+    assert (fit.converged, fit.history) == (True, [0.0] * 10)
+    # Of its last sweep little is enough: some saddles are left slowly.
+    assert walk([0.3] * 100, gains=[-1.0] * 99 + [1e-4]).history == [0.0] * 109 + [1e-4]
+    # Whoever comes back first is not higher.
+    assert walk([0.4, 0.2, 0.05, 0.3], gains=[-2.0, -1.0, 0.5, 2.0]).history == [0.0] * 10
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_a_value_that_is_no_number_is_not_higher(value):
+    assert walk([0.3] * 100, gains=[value] * 100).history == [0.0] * 10
+
+
+def test_a_copy_is_not_higher_for_what_it_leaves_out():
+    assert walk([0.3] * 100, gains=[5.0] * 100, unexplained=[0]).history == [0.0] * 10
+
+
+def test_a_copy_that_needs_more_sweeps_than_there_are_is_left():
+    """The look is undone, so that the fit may take it again when there are more."""
+    settings = {"distances": [0.4, 0.2, 0.3, 0.35], "gains": [-9.0, -1.0, 0.0, 2.0]}
+    fit = walk(**settings, max_iter=13)
+    assert (fit.converged, fit.broken_off, fit.history) == (False, True, [0.0] * 10)
+    assert (fit.distance, len(fit.looks)) == (None, 2)
+    assert len(walk(**settings, max_iter=14).history) == 14
+    # One that comes back may do so after the last sweep.
+    assert walk([0.4, 0.2, 0.05], gains=[-9.0, -1.0, -0.5], max_iter=10).converged
 
 
 def test_a_fit_that_moves_is_not_disturbed():

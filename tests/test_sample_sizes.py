@@ -66,7 +66,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_what_takes_more_memory_than_there_is_is_refused_at_once(name, monkeypatch):
     make, sample_of, said, gigabytes = CASES[name]
     infer = make()
@@ -80,7 +80,7 @@ def test_what_takes_more_memory_than_there_is_is_refused_at_once(name, monkeypat
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*more than half of all tokens")
 def test_what_takes_minutes_is_warned_of(name, monkeypatch):
     make, sample_of, said, _ = CASES[name]
@@ -132,7 +132,7 @@ PAIRS = [
 @pytest.mark.parametrize(
     "kind", [EMAlignmentHMM, VBAlignmentHMM, CVBAlignmentHMM, GibbsAlignmentHMM]
 )
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_jumps_out_of_all_sentences_cost_nothing_and_tell_nothing(kind):
     far, near = (kind(longest_jump=n, max_iter=6, random_state=0).fit(PAIRS) for n in (10_000, 10))
     assert len(far.jumpprob_) == len(near.jumpprob_) == 21

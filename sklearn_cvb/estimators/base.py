@@ -12,7 +12,7 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.loop import best_fit, left_of, run_all
-from sklearn_cvb.learning.model import Model
+from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.reading.corpus import is_dask, place_of, refuse_lengths
 from sklearn_cvb.reading.validation import (
     CallbackSupportMixin,
@@ -38,6 +38,9 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
     _takes_dask = _takes_bulk = False
 
     _unexplained_words = "sequences cannot be explained by any path"
+    # What a share is of that a fit has not come to rest for, and what to do about it.
+    _still_changed = "tokens still changed state"
+    _if_unfinished = ": raise max_iter"
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=True)
@@ -88,28 +91,41 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         if self.warm_start:
             resume = read._replace(attributes={}, messages=()), best_fit(fits)
             left = left._replace(learned=left.learned._replace(resume=resume))
+        # Who asks for a number of sweeps (tol=0) gets them.
+        may_end = algorithm.stops and self.tol > 0
+        unfinished = self._why_unfinished(best_fit(fits)) if may_end else []
         try:
             self._leave(left, read)
         finally:
             if interrupted:
                 raise KeyboardInterrupt
-        # Who asks for a number of sweeps (tol=0) gets them.
-        if self.tol > 0 and not self.converged_:
-            distance, seen = best_fit(fits).distance, ""
-            if distance is not None:
-                seen = f" (in the second half of them {distance:.2g} of the tokens moved)"
-                if distance < self.tol:
-                    seen = " (nothing moves, but a disturbed fit does not come back: a saddle)"
-            unfinished = (
-                f"{type(self).__name__} has not converged in max_iter={self.max_iter} sweeps"
-                f"{seen}: raise max_iter, or tol, start elsewhere, or ask for so many with tol=0"
-            )
-            tell([unfinished], ConvergenceWarning)
+        if unfinished:
+            tell(unfinished, ConvergenceWarning)
         if context is not None:
             context.call_on_fit_task_end(
                 estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
             )
         return self
+
+    def _why_unfinished(self, fit: Fit) -> list[str]:
+        """What is to be said of a fit that has not converged; nothing where a callback ended it."""
+        n_sweeps, share, tol = len(fit.history), fit.distance, self.tol
+        if fit.converged or (n_sweeps < self.max_iter and not fit.broken_off):
+            return []
+        how = f"{type(self).__name__} stopped after max_iter={self.max_iter} sweeps"
+        if fit.broken_off:
+            how = (
+                f"{type(self).__name__} stopped after {n_sweeps} sweeps, where a disturbed copy "
+                f"rose above it and max_iter={self.max_iter} is too few to follow: raise max_iter"
+            )
+        elif share is None:
+            how += ", too few to see whether anything still changes: raise max_iter"
+        elif share < tol:
+            how += " at a point that a disturbed copy did not come back to: start elsewhere (init)"
+        else:
+            percent = float(f"{min(100.0, 100.0 * share):.2g}")
+            how += f" while {percent:g} % of the {self._still_changed}{self._if_unfinished}"
+        return [f"{how}. tol=0 runs all sweeps without this warning."]
 
     @property
     def _n_restarts(self) -> int:

@@ -183,6 +183,7 @@ class BaseDMV(BaseModel):
     temperature = 1.0
 
     _unexplained_words = "sentences have no tree with any weight"
+    _still_changed = "words still changed head"
 
     # Reading X and y
 

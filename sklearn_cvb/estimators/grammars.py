@@ -212,6 +212,7 @@ class BasePCFG(BaseModel):
     _takes_dask = True
     _module_of_parts = "sklearn_cvb.grammar.parts"
     _unexplained_words = "sentences cannot be derived by the grammar"
+    _still_changed = "words were still derived by other rules"
 
     # What to use where leaving out one giant sentence leaves little; empty: none is left out.
     _in_place_of_leaving_out = ""

@@ -238,9 +238,9 @@ class Sweeps(Parameters):
         Largest number of sweeps.
     tol : float
         A fit is done when less than this share of its tokens has moved to other states, rules,
-        heads or links in the second half of its sweeps, and when it comes back after a disturbance
-        (the mean total variation of their posteriors, as expected counts tell it). 0 for
-        `max_iter` sweeps.
+        heads or links in the second half of its sweeps (the mean total variation of their
+        posteriors, as expected counts tell it), and when a disturbed copy comes back, or finds
+        nothing better. 0 for `max_iter` sweeps.
 
     Attributes
     ----------
@@ -248,7 +248,8 @@ class Sweeps(Parameters):
         Log-likelihood plus the sum of pseudo-counts times log parameters (nats), before the last
         update of the counts.
     history_ : ndarray of shape (n_iter_,)
-        The objective of every sweep.
+        The objective of every sweep; it stands still for those of a disturbed copy from which the
+        fit went on.
     restart_objectives_ : ndarray of shape (n_init,)
         Objective of every restart.
     restart_histories_ : list of ndarray
@@ -272,7 +273,8 @@ class BoundedSweeps(Sweeps):
     objective_ : float
         The lower bound on the log evidence (nats).
     history_ : ndarray of shape (n_iter_,)
-        The bound of every sweep; it never decreases.
+        The bound of every sweep; it never decreases, and stands still for those of a disturbed copy
+        from which the fit went on.
     """
 
 

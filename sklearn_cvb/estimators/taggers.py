@@ -96,6 +96,8 @@ class HMMTagger(Tags, BaseHMM):
     emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
 
     _unknown_words = "form"
+    _still_changed = "tokens still changed tag"
+    _if_unfinished = "; more sweeps rarely make tags better"
     # Numbers, and weights of states that rows share.
     _not_left = (Emissions, Posterior, PointEstimates)
     _why_no_weights = "tags are given"
@@ -261,6 +263,7 @@ class EMHMMTagger(HMMTagger, EMHMM):
     """
 
     max_iter = 100
+    tol = 0.01
 
 
 class VBHMMTagger(HMMTagger, VBHMM):
@@ -294,6 +297,7 @@ class VBHMMTagger(HMMTagger, VBHMM):
     """
 
     max_iter = 100
+    tol = 0.005
     alpha = 1.0
 
 
@@ -327,6 +331,7 @@ class CVBHMMTagger(HMMTagger, CVBHMM):
     """
 
     max_iter = 100
+    tol = 0.005
     alpha = 1.0
     beta = 0.03
 

@@ -155,6 +155,7 @@ class BaseLatentPCFG(BaseModel):
     """
 
     _unexplained_words = "trees have no weight"
+    _still_changed = "words still changed the subtypes above them"
 
     # How subtypes are learned between splits and merges.
     _sweeps: ClassVar[type[Algorithm]]

@@ -27,6 +27,8 @@ class Algorithm:
     is_total = True
     # Whether a restart ends before its last sweep at all.
     stops = True
+    # Whether no sweep lowers what the history says.
+    never_falls = False
     # Whether predictions are made under exp E[log parameters], not under posterior means.
     averages = False
     # Whether `State.work` is more than buffers, which are soon made again.
@@ -109,6 +111,7 @@ def learned(
 class Batch(Algorithm):
     """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts."""
 
+    never_falls = True
     keeps_work = False
 
     def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:

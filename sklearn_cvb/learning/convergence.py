@@ -1,11 +1,12 @@
-"""When a fit is done: half of its sweeps moved no counts, and it comes back when it is disturbed.
+"""When a fit is done: half of its sweeps moved no counts, and no copy that is disturbed leaves it.
 
 An objective that stands still says little: where it is flat, labels go on changing. What is
 compared are expected counts, after so many sweeps and after half as many. Each is a sum over
 tokens, so that half of what they differ by is the share of the tokens that have moved: the total
 variation between the posteriors of a token, on average, as far as these do not change places. A fit
-on a saddle does not move either. So it is disturbed once before it is called done, and has to come
-back.
+on a saddle does not move either. So a copy of it is disturbed once before it is called done. Where
+no sweep lowers the objective (EM, VB), a copy that comes higher than the fit has found a way up:
+the fit goes on from there. Where it may fall, the copy has to come back.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,8 +22,15 @@ from sklearn_cvb.learning.model import Fit, Model, State, mapped
 _FIRST = 10
 # Before that it ends where nothing moves at all: all states are known.
 _NOTHING = 1e-12
-# So many sweeps a disturbed fit has to come back, and after so many its distance counts.
-_SWEEPS_BACK, _SETTLED = 20, 2
+# A copy's distance counts after so many sweeps; where it has to come back it must be on its way
+# after so many; and it has so many at most.
+_SETTLED, _ON_ITS_WAY, _SWEEPS_OF_COPY = 2, 20, 100
+# Nats by which a copy is higher at once; in its last sweep anything beyond rounding counts, as
+# some saddles are left slowly.
+_HIGHER, _ROUNDING = 1e-3, 1e-9
+
+# The states of a disturbed copy and their values, sweep after sweep, without end.
+Copy = Iterator[tuple[State, float]]
 
 
 class Rule(NamedTuple):
@@ -37,14 +45,19 @@ class Rule(NamedTuple):
     n_resting : int
         Sweeps in which something still waits to be learned: none of them is looked at.
     disturbed : callable
-        ``disturbed(state)``: the counts of a disturbed copy of a state after each sweep, without
-        end; None where there can be no copy.
+        ``disturbed(state)``: a disturbed copy of a state; None where there can be none.
+    never_falls : bool
+        Whether no sweep lowers its value: the higher of two states is the better one.
+    max_iter : float
+        Sweeps that a restart may have, those of a copy that it goes on from among them.
     """
 
     tol: float
     model: Model
     n_resting: int = 0
-    disturbed: Callable[[State], Iterator[Any] | None] = lambda state: None
+    disturbed: Callable[[State], Copy | None] = lambda state: None
+    never_falls: bool = False
+    max_iter: float = np.inf
 
 
 def looked_at(fit: Fit, rule: Rule, stops: Callable[[], bool] = lambda: False) -> Fit:
@@ -60,8 +73,12 @@ def looked_at(fit: Fit, rule: Rule, stops: Callable[[], bool] = lambda: False) -
         return fit._replace(looks=looks)
     distance = moved(looks[0], now, rule.model.n_observed)
     tol = rule.tol if len(fit.history) - rule.n_resting >= _FIRST else _NOTHING
-    converged = distance < tol and _comes_back(fit.state, now, rule, stops)
-    return fit._replace(looks=looks[-2:], distance=distance, converged=converged)
+    if not distance < tol:
+        return fit._replace(looks=looks[-2:], distance=distance)
+    copy = rule.disturbed(fit.state)
+    if copy is None:
+        return fit._replace(looks=looks[-2:], distance=distance, converged=True)
+    return _tried(fit, looks, distance, copy, rule, stops)
 
 
 def _is_time(n_sweeps: int) -> bool:
@@ -83,18 +100,39 @@ def moved(before: Any, now: Any, n_observed: float) -> float:
     return 0.5 * float(max(rows)) / n_observed
 
 
-def _comes_back(state: State, counts: Any, rule: Rule, stops: Callable[[], bool]) -> bool:
-    """Whether a disturbed copy of the state comes back to its counts; True if there is no copy."""
-    sweeps = rule.disturbed(state)
-    if sweeps is None:
-        return True
-    settled = np.inf
-    for n_sweeps, now in enumerate(islice(sweeps, _SWEEPS_BACK), 1):
+def _tried(
+    fit: Fit,
+    looks: tuple[Any, ...],
+    distance: float,
+    copy: Copy,
+    rule: Rule,
+    stops: Callable[[], bool],
+) -> Fit:
+    """A fit in which nothing moves, after what its disturbed copy tells."""
+    n_observed, settled = rule.model.n_observed, np.inf
+    for n_sweeps, (state, value) in enumerate(islice(copy, _SWEEPS_OF_COPY), 1):
         if stops():
-            return False
-        distance = moved(counts, now, rule.model.n_observed)
+            return fit._replace(broken_off=True)
+        away = moved(looks[-1], state.counts, n_observed)
         if n_sweeps == _SETTLED:
-            settled = distance
-        if n_sweeps >= _SETTLED and distance < max(rule.tol, 0.5 * settled):
-            return True
-    return False
+            settled = away
+        if n_sweeps >= _SETTLED and away < max(rule.tol, 0.5 * settled):
+            return fit._replace(looks=looks[-2:], distance=distance, converged=True)
+        if n_sweeps == _ON_ITS_WAY and away > 0.9 * settled and not rule.never_falls:
+            break
+        if rule.never_falls and _is_higher(state, value, fit, n_sweeps):
+            if len(fit.history) + n_sweeps > rule.max_iter:
+                return fit._replace(broken_off=True)
+            # It stood still while its copy swept.
+            history = [*fit.history, *[fit.history[-1]] * (n_sweeps - 1), value]
+            return fit._replace(state=state, history=history, looks=(), distance=away)
+    return fit._replace(looks=looks[-2:], distance=distance, converged=rule.never_falls)
+
+
+def _is_higher(state: State, value: float, fit: Fit, n_sweeps: int) -> bool:
+    """Whether a copy is better than the fit, and not for what it leaves unexplained."""
+    least = _HIGHER
+    if n_sweeps == _SWEEPS_OF_COPY:
+        least = min(least, _ROUNDING * abs(fit.history[-1]))
+    explains_all = len(state.unexplained) <= len(fit.state.unexplained)
+    return explains_all and fit.history[-1] + least < value < np.inf

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.convergence import Rule, looked_at
+from sklearn_cvb.learning.convergence import Copy, Rule, looked_at
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.model import Fit, Model, Record, Sweep
@@ -23,7 +24,32 @@ from sklearn_cvb.reading.validation import tell
 if TYPE_CHECKING:
     from sklearn_cvb.learning.checkpoints import FitCheckpoint
 
-Restart = Callable[[int, np.random.Generator, Record], Fit]
+
+@dataclass(frozen=True)
+class Recorder:
+    """What a restart calls after each sweep: it keeps the fit, and tells whether to stop.
+
+    Attributes
+    ----------
+    restart : int
+        Its number.
+    latest : list of (Fit or None)
+        The last finished sweep of all restarts.
+    stop : threading.Event
+        Set where all are to stop.
+    """
+
+    restart: int
+    latest: list[Fit | None]
+    stop: threading.Event
+
+    def __call__(self, fit: Fit) -> bool:
+        """Keep what a sweep left."""
+        self.latest[self.restart] = fit
+        return self.stop.is_set()
+
+
+Restart = Callable[[int, np.random.Generator, Recorder], Fit]
 
 
 class Interrupted(Exception):
@@ -75,13 +101,14 @@ def run_all(
             X, y = data
             context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
-        def restart(index: int, rng: np.random.Generator, record: Record) -> Fit:
+        def restart(index: int, rng: np.random.Generator, recorder: Recorder) -> Fit:
             def plain_sweep(state: Any) -> tuple[Any, float]:
                 return algorithm.sweep(state, model, rng)
 
             begun = before[index]
             first = model.of_restart(index) if index else model
             sweep: Sweep = plain_sweep
+            record: Record = recorder
             if saved is not None:
                 sweep, record = saved.around(index, sweep, record)
             report = _reporter(job, index, record, context)
@@ -94,6 +121,7 @@ def run_all(
                 rule,
                 report,
                 rng,
+                recorder.stop.is_set,
             )
             if saved is not None:
                 saved.save_restart(index)
@@ -143,11 +171,12 @@ def _rule(job: Job, begun: Fit | None) -> Rule:
         return Rule(0.0, model)
     n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
     n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
-    return Rule(job.estimator.tol, model, n_resting, partial(_disturbed, algorithm, model))
+    disturbed = partial(_disturbed, algorithm, model)
+    return Rule(job.estimator.tol, model, n_resting, disturbed, algorithm.never_falls)
 
 
-def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Iterator[Any] | None:
-    """The counts of a disturbed copy after each of its sweeps; None where there is no copy."""
+def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Copy | None:
+    """A disturbed copy of a state, as it is after each of its sweeps; None where there is none."""
     bound = algorithm.bound(model, state)
     copy = bound.copied(state)
     if copy is None:
@@ -155,13 +184,13 @@ def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Iterator[Any] 
     # The same disturbance whatever the fit draws.
     rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
     copy = copy._replace(counts=bound.disturbed(copy.counts, rng))
-    return _counts_of_sweeps(copy, lambda state: algorithm.sweep(state, model, rng))
+    return _swept(copy, lambda state: algorithm.sweep(state, model, rng))
 
 
-def _counts_of_sweeps(state: Any, sweep: Sweep) -> Iterator[Any]:
+def _swept(state: Any, sweep: Sweep) -> Copy:
     while True:
-        state, _ = sweep(state)
-        yield state.counts
+        state, value = sweep(state)
+        yield state, value
 
 
 def _ranked(job: Job, fit: Fit) -> Fit:
@@ -204,7 +233,7 @@ def _reporter(job: Job, index: int, record: Record, context: Any) -> Record:
             stop |= bool(
                 step.call_on_fit_task_end(**given, reconstruction_attributes=lambda: fitted(fit))
             )
-            if stop or fit.converged or done == estimator.max_iter:
+            if stop or fit.converged or fit.broken_off or done == estimator.max_iter:
                 task.call_on_fit_task_end(**given)
         return stop
 
@@ -359,6 +388,7 @@ def sweep_until(
     rule: Rule,
     record: Record,
     rng: np.random.Generator | None = None,
+    stops: Callable[[], bool] = lambda: False,
 ) -> Fit:
     """Sweep until the rule says that the fit has converged, or the history has `max_iter` sweeps.
 
@@ -377,20 +407,29 @@ def sweep_until(
         ``record(fit) -> bool`` is called after every sweep; True ends the restart.
     rng : numpy.random.Generator or None, default=None
         What the sweeps draw from.
+    stops : callable
+        Whether another thread has heard Ctrl-C.
 
     Returns
     -------
     Fit
     """
-    history, stop = list(fit.history), False
-    fit = fit._replace(history=history, randomness=_state_of(rng))
+    fit, stop = fit._replace(history=list(fit.history), randomness=_state_of(rng)), False
+    rule = rule._replace(max_iter=max_iter)
     with ctrl_c_waits() as is_interrupted:
-        while len(history) < max_iter and not (fit.converged or stop or is_interrupted()):
-            state, value = sweep(fit.state)
-            history.append(value)
-            fit = fit._replace(state=state, randomness=_state_of(rng))
-            fit = looked_at(fit, rule, is_interrupted)
-            stop = record(fit)
+
+        def is_over() -> bool:
+            return is_interrupted() or stops()
+
+        while (len(fit.history) < max_iter or fit.broken_off) and not (
+            fit.converged or stop or is_over()
+        ):
+            if not fit.broken_off:
+                state, value = sweep(fit.state)
+                fit.history.append(value)
+                fit = fit._replace(state=state, randomness=_state_of(rng))
+            fit = looked_at(fit._replace(broken_off=False), rule, is_over)
+            stop = record(fit) or fit.broken_off
     return fit
 
 
@@ -420,8 +459,8 @@ def run_restarts(
     Parameters
     ----------
     restart : callable
-        ``restart(index, generator, record) -> Fit``; it calls ``record(fit) -> bool`` after each
-        sweep and stops when that returns True.
+        ``restart(index, generator, recorder) -> Fit``; it calls ``recorder(fit) -> bool`` after
+        each sweep and stops when that returns True.
     generators : list of numpy.random.Generator
     n_jobs : int or None
 
@@ -435,13 +474,10 @@ def run_restarts(
     stop = threading.Event()
 
     def run(index: int) -> Fit | None:
-        def record(fit: Fit) -> bool:
-            latest[index] = fit
-            return stop.is_set()
-
         with running[index]:
             if not stop.is_set():
-                latest[index] = restart(index, generators[index], record)
+                recorder = Recorder(index, latest, stop)
+                latest[index] = restart(index, generators[index], recorder)
             return latest[index]
 
     try:

@@ -121,7 +121,7 @@ class Fit(NamedTuple):
     history : list of float
         What each sweep reported (nats, higher is better).
     converged : bool
-        Whether it came back after a disturbance, once the distance was below the tolerance.
+        Whether the distance was below the tolerance, and a disturbed copy found nothing better.
     objective : float or None
         What restarts are ranked by; None until the restart is over.
     randomness : dict or None
@@ -130,6 +130,8 @@ class Fit(NamedTuple):
         Counts at the last two looks (see `convergence`).
     distance : float or None
         The share of the tokens that moved in the half of the sweeps before the last look.
+    broken_off : bool
+        Whether the last look was: by Ctrl-C, or as `max_iter` is too few to go on from the copy.
     """
 
     state: Any
@@ -139,6 +141,7 @@ class Fit(NamedTuple):
     randomness: Any = None
     looks: tuple[Any, ...] = ()
     distance: float | None = None
+    broken_off: bool = False
 
 
 # A sweep of a restart, and what is called after each: True ends the restart.

@@ -35,6 +35,7 @@ class SplitMerge(Algorithm):
         self.plan: Plan = plan
         self.requires: tuple[str, ...] = (*inner.requires, "laid_out", "split", "merged")
         self.is_total, self.stops = inner.is_total, inner.stops
+        self.never_falls = inner.never_falls
         self.averages, self.keeps_work = inner.averages, inner.keeps_work
         self.name_of_objective = inner.name_of_objective
 

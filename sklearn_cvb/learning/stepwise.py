@@ -26,6 +26,7 @@ class Stepwise(EM):
     """EM whose sweep goes through the units in a random order, a few at a time."""
 
     requires: tuple[str, ...] = ("maximise", "infer", "units", "step_through")
+    never_falls = False
     keeps_work = True
 
     def __init__(self, pace: Pace) -> None:

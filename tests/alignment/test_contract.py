@@ -423,7 +423,7 @@ def test_beta_is_chosen_by_f1_without_learning_from_links():
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_smallest_concentration_of_jumps_overflows_nothing():
     """No jump at all is counted where a source sentence has one word, and NULL takes the rest."""
     pairs = [(["a"], ["x"])]
@@ -431,7 +431,7 @@ def test_the_smallest_concentration_of_jumps_overflows_nothing():
     assert np.isfinite(model.history_).all()
 
 
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("longest_jump", [2, 10])
 def test_a_sampler_ends_where_no_jump_stays(longest_jump):
     """With the smallest concentration a jump that was never seen stays once in 10 billion draws."""

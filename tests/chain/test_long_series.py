@@ -47,7 +47,7 @@ def test_windows_are_taken_by_themselves(rolls):
 
 
 def test_a_fit_that_ran_out_of_sweeps_says_so(rolls):
-    with pytest.warns(ConvergenceWarning, match="EMHMM has not converged in max_iter=3 sweeps"):
+    with pytest.warns(ConvergenceWarning, match="EMHMM stopped after max_iter=3 sweeps"):
         EMHMM(2, max_iter=3, random_state=0).fit([rolls[:500]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")

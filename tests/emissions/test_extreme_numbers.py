@@ -41,7 +41,7 @@ def test_half_a_step_of_log_gamma_keeps_its_digits(x):
 
 
 @pytest.mark.parametrize("size", [1e9, 1e13])
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_likelihoods_of_large_counts_keep_their_digits(size):
     noise = np.random.default_rng(0).normal(size=(20, 1))
     X = [np.round(size + np.sqrt(size) * noise)]
@@ -66,7 +66,7 @@ def test_large_and_missing_counts_beside_none_are_told_apart():
 
 @pytest.mark.parametrize("covariance_type", ["diag", "full", "tied", "spherical"])
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_step_that_float64_has_lost_has_equal_states(covariance_type):
     X = [np.random.default_rng(0).normal(size=(20, 2))] * 2
     model = EMHMM(2, emission=Gaussian(covariance_type), max_iter=4, random_state=0).fit(X)
@@ -75,7 +75,7 @@ def test_a_step_that_float64_has_lost_has_equal_states(covariance_type):
     assert found[1].tolist() == [0.5, 0.5]
 
 
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_one_column_with_a_common_variance_is_shown():
     X = [np.array([[0.0], [1.0], [9.0], [10.0], [0.5], [9.5]])] * 3
     model = EMHMM(2, emission=Gaussian("tied"), max_iter=3, random_state=0).fit(X)
@@ -95,7 +95,7 @@ def test_a_floor_that_is_no_small_probability_is_refused(emission):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:.*has not converged")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_perplexity_beyond_float64_is_infinite_without_more_ado():
     X = [np.array([[0.0], [1.0], [0.1], [0.3]])] * 3
     model = EMHMM(2, emission="gaussian", max_iter=3, random_state=0).fit(X)
