@@ -80,8 +80,8 @@ def test_clusters_follow_from_bayes_rule(end_state):
     np.testing.assert_allclose(model.predict_proba(X), np.exp(logs - total).T, atol=1e-10)
     np.testing.assert_array_equal(model.labels_, model.predict(X))
     assert model.score(X) == pytest.approx(total.sum() / 2000, rel=1e-10)
-    # Starts of 6 states, a move of each (2 with ends), and of 4 symbols and the unknown one.
-    n_free = 5 + 6 * (1 + end_state) + 24
+    # Starts of 6 states, a move of each (2 with ends), and of 4 symbols.
+    n_free = 5 + 6 * (1 + end_state) + 18
     assert model.bic(X) == pytest.approx(-2 * total.sum() + n_free * np.log(2000), rel=1e-10)
 
 

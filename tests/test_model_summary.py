@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from nltk import Tree
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
@@ -15,6 +16,7 @@ from sklearn_cvb import (
     CVBPCFG,
     EMHMM,
     VBHMM,
+    VBPCFG,
     EMAlignmentHMM,
     EMHMMTagger,
     EMLatentPCFG,
@@ -73,6 +75,53 @@ def test_a_fitted_model_shows_the_diagram_and_what_it_learned(fitted, family):
     # Nothing is fetched, and no script is brought.
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|<script|<link|@import|src=", summary)
     assert model._repr_mimebundle_()["text/html"].endswith(summary)
+
+
+# Small fits of words of all kinds.
+ODD = {
+    "one token": [["a"]],
+    "one sequence": [["a", "b", "a"]],
+    "tuples": [[("a", 1), ("b", 2)], [("a", 1)]],
+    "tuples in tuples": [[(("a",), "b")], [()]],
+    "whole numbers": [[0, 1], [1]],
+    "a table": np.array([[0, 1, 1], [1, 0, 0]]),
+    "a table of one": np.array([[1]]),
+    "marks": [["a\nb", "<&>\x00"]],
+}
+WITH_WORDS = [EMHMM, CVBHMM, GibbsHMM, EMHMMTagger, VBPCFG, CVBPCFG, CVBDMV, HMMMixture]
+
+
+@pytest.mark.parametrize("kind", WITH_WORDS)
+@pytest.mark.parametrize("name", ODD)
+def test_small_fits_of_any_words_can_be_looked_at(kind, name):
+    data = ODD[name]
+    settings = {"random_state": 0} | ({} if kind is HMMMixture else {"max_iter": 2})
+    first = {
+        EMHMMTagger: {"tag_dictionary": {data[0][0]: [("t", 1), ("t", 2), ("u", 1)]}},
+        HMMMixture: {"estimator": EMHMM(3, max_iter=2), "n_components": 1, "n_init": 1},
+        CVBDMV: {},
+    }
+    model = kind(**first.get(kind, {"n_components": 3}), **settings).fit(data)
+    summary = model.summary()
+    shown = ElementTree.fromstring(summary._repr_html_())
+    rows = [row[0][0].text for row in list(shown.iter("tr"))[1:]]
+    assert rows == [row.name for row in summary.learned.rows] != []
+    assert len(str(summary).splitlines()) >= len(rows) + 2
+    assert model._repr_html_().endswith(summary._repr_html_())
+    assert summary.to_html().count("<svg") >= 1
+    if isinstance(data, list) and kind in (VBPCFG, CVBPCFG):
+        tree = PhraseTree(model.labels_[0])
+        leaves = [text for text in tree.drawing().texts if text.kind == "word"]
+        assert len(leaves) == len(data[0])
+        assert "(S " in repr(tree)
+        assert str(tree).startswith("(S")
+        ElementTree.fromstring(tree.to_svg())
+
+
+def test_words_that_are_tuples_stand_in_brackets_as_texts():
+    tree = Tree("S", [Tree("A", [("a", 1)]), Tree("B", [("b", "c")]), ("d", None)])
+    assert str(PhraseTree(tree)) == "(S (A a/1) (B b/c) d/None)"
+    assert repr(PhraseTree(tree)) == "PhraseTree('(S (A a/1) (B b/c) d/None)')"
 
 
 def test_what_is_not_fitted_looks_as_before():

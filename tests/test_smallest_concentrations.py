@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import restatement
 import restatement_pcfg as plain
+from dependency_enumeration import Tables, log_arc_weight, projective_trees, ways_of_tree
 from enumerated import enumerated_grammar, learned
 from estimators import ALGORITHMS, fit_sweeps, fitted_counts, make_estimator
 from problems import initial_posteriors, make_problem, random_problem
+from scipy.special import digamma, logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from watching import watch
 
@@ -21,13 +23,18 @@ import sklearn_cvb
 from sklearn_cvb import (
     CVBHMM,
     CVBPCFG,
+    VBDMV,
+    VBPCFG,
+    ArcWeights,
     GammaPrior,
     GibbsPCFG,
     Grammar,
     HastingsPCFG,
     Samples,
     Symbols,
+    Valence,
 )
+from sklearn_cvb.dependency.parameters import cells_from
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, SMALLEST
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* holds more than half of all tokens")
@@ -156,3 +163,74 @@ def test_one_sequence_equals_its_restatement(dictionary, missing):
         for got, counts in zip(fitted_counts(model), expected.counts, strict=True):
             np.testing.assert_allclose(got, counts, atol=1e-10)
         assert model.loo_score_ == pytest.approx(expected.history[-1], abs=1e-10)
+
+
+# Tags t0 to t2, sentences with others, and with steps that training sentences have not.
+TAGGED = [["t0", "t1", "t2"], ["t1", "t2"], ["t0", "t1", "t2", "t0", "t1"]] * 3
+STRANGE = [
+    *(["x", "t1", "t2"], ["t1", "x", "t2", "y"], ["x"], ["x", "y"], ["x", "y", "z"]),
+    *(["t0", "t1"], ["t0", "t0", "t0"], ["t2", "t0", "x"], ["t2", "t2", "t1", "x"]),
+]
+ARCS = {("t1", "t0"): 3.0, (None, "t2"): 5.0, ("t2", "t1", "left"): 2.0}
+
+
+@pytest.mark.parametrize("alpha", [1.35e-3, 1e-3, 1e-6])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"valence": Valence(extended=True)},
+        {"valence": Valence(extended=True, backoff="head")},
+        {"valence": Valence(backoff="direction")},
+        {"arc_weights": ArcWeights(ARCS)},
+    ],
+    ids=str,
+)
+def test_heads_of_strange_sentences_have_the_posterior_of_their_enumeration(alpha, settings):
+    """In logs: float64 has no weight of theirs."""
+    model = VBDMV(alpha=alpha, max_iter=5, random_state=0, **settings).fit(TAGGED)
+    counts, names = cells_from(model.counts_), model.vocabulary_.tolist()
+    valence = settings.get("valence", Valence())
+    tables = Tables(len(names) + 1, 1 + valence.extended, valence.backoff)
+    cells = counts + model._learned.prior
+    row = tables.row_of_cell()
+    logs = digamma(cells) - digamma(np.bincount(row, cells))[row]
+    arcs = ARCS if "arc_weights" in settings else {}
+    for sentence in STRANGE:
+        tags = [names.index(tag) if tag in names else len(names) for tag in sentence]
+        trees, n = projective_trees(len(tags)), len(tags)
+        weights = np.array(
+            [
+                logsumexp([logs[way].sum() for way in ways_of_tree(tags, heads, tables)])
+                + log_arc_weight(tags, heads, arcs)
+                for heads in trees
+            ]
+        )
+        expected = np.zeros((n, n + 1))
+        for heads, share in zip(trees, np.exp(weights - logsumexp(weights)), strict=True):
+            expected[np.arange(n), list(heads)] += share
+        np.testing.assert_allclose(model.predict_proba([sentence])[0], expected, atol=1e-8)
+
+
+def add_spans(tree, names, begin, share, table):
+    """Add a tree's constituents from a word on to a table of spans; returns where it ends."""
+    end = begin
+    for part in tree:
+        is_word = not hasattr(part, "label")
+        end = end + 1 if is_word else add_spans(part, names, end, share, table)
+    table[begin, end, names.index(tree.label())] += share
+    return end
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-5, SMALLEST])
+def test_spans_of_unseen_words_have_the_posterior_of_all_trees(alpha):
+    model = VBPCFG(n_components=2, alpha=alpha, max_iter=5, random_state=0).fit(TAGGED)
+    names = model.symbols_.tolist()
+    for sentence in STRANGE[:6]:
+        trees = model.parse([sentence], 1000)[0]
+        logs = np.array([value for _, value in trees])
+        found = model.predict_proba([sentence])[0]
+        expected = np.zeros_like(found)
+        for (tree, _), share in zip(trees, np.exp(logs - logsumexp(logs)), strict=True):
+            add_spans(tree, names, 0, share, expected)
+        np.testing.assert_allclose(found, expected, atol=2e-5)

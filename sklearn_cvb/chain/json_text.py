@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.chain.free_parameters import n_free
 from sklearn_cvb.chain.given import means_of
 from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.reading.corpus import short_repr
@@ -26,6 +27,7 @@ def text_of(hmm: Any) -> str:
         "emission": _emission_of(hmm),
         "transitions": {"topology": transitions.topology, "end_state": transitions.end_state},
         "parameters": means_of(hmm).get_params(),
+        "n_free_parameters": n_free(hmm._learned),
     }
     for name, attribute in (("tags", "classes_"), ("categories", "categories_")):
         if hasattr(hmm, attribute):
@@ -34,7 +36,7 @@ def text_of(hmm: Any) -> str:
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """What `from_parameters` is given for a model that was written as text."""
+    """What `from_parameters` is given for a model that was written as text, and `n_free`."""
     try:
         content = json.loads(text)
     except json.JSONDecodeError:
@@ -50,6 +52,7 @@ def arguments_of(text: str) -> dict[str, Any]:
         "parameters": HMMParameters(**content["parameters"]),
         "emission": _emission(content["emission"]),
         "transitions": Transitions(**content["transitions"]),
+        "n_free": content.get("n_free_parameters"),
     }
 
 

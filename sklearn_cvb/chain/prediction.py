@@ -96,22 +96,6 @@ def emission_table(learned: Learned) -> np.ndarray:
     return np.ascontiguousarray(weights.T)
 
 
-def n_parameters(learned: Learned) -> int:
-    """How many free parameters there are: every row of probabilities has one less than cells."""
-    cells, n = learned.layout, learned.layout.n_emitting
-    topology = cells.topology
-    if topology is None:
-        free = (0 if cells.is_stationary else n - 1) + n * cells.n_tables * (cells.n_states - 1)
-    elif topology.tied:
-        free = n - 1
-    else:
-        free = int(topology.start.sum() + topology.transition[:n].sum()) - 1 - n
-    if learned.more.numeric is not None:
-        of_family: int = learned.more.numeric.family.n_parameters
-        return free + of_family
-    return free + len(cells.state) - len(np.unique(cells.state))
-
-
 def log_posterior_of_paths(read: "Read") -> float:
     """Log probability of the most probable path of every sequence, given what was observed."""
     best, log_z = read.best_path()[1], read.entries()[1]

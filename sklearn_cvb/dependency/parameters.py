@@ -174,6 +174,15 @@ def mixed_weights(weights: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     return np.concatenate([(own + general).ravel(), attach[-1], choice.ravel()])
 
 
+def mixed_logs(logs: np.ndarray, layout: DependencyLayout) -> np.ndarray:
+    """The same of logs."""
+    if layout.coarse is None:
+        return logs
+    attach, choice, mixture, coarse = tables_of(logs, layout)
+    own, general = mixture[:, :1] + attach[:-1], mixture[:, 1:] + coarse[layout.coarse]
+    return np.concatenate([np.logaddexp(own, general).ravel(), attach[-1], choice.ravel()])
+
+
 def unmixed_counts(counts: np.ndarray, weights: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Counts of `layout.mixed`, each arc's split in proportion between its row and the coarse."""
     if layout.coarse is None:

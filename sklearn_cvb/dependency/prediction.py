@@ -5,7 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.dependency.inference import expectation, frozen_tally, heaviest, sentences_of
-from sklearn_cvb.dependency.parameters import DMVCounts, cells_from, counts_from, mixed_weights
+from sklearn_cvb.dependency.log_space import LOST, expected_arcs
+from sklearn_cvb.dependency.parameters import (
+    DMVCounts,
+    cells_from,
+    counts_from,
+    mixed_logs,
+    mixed_weights,
+)
 from sklearn_cvb.grammar.sampling import drawn_within
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP, Sentences
 from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
@@ -47,6 +54,14 @@ def weights_to_predict(learned: Learned) -> np.ndarray:
     return mixed_weights(rows.exp_expected_log(), learned.layout)
 
 
+def _logs_that_are_lost(learned: Learned) -> np.ndarray | None:
+    """Logs of `weights_to_predict` where float64 loses some of these; None where it does not."""
+    if learned.more.means is not None or not learned.averages:
+        return None
+    logs = learned.layout.rows(complete_cells(learned), learned.prior).expected_log()
+    return mixed_logs(logs, learned.layout) if logs.min() < LOST else None
+
+
 def probabilities_of(learned: Learned, *, mixed: bool) -> DMVCounts:
     """Posterior means in all tables, or in fewer with mixtures worked out."""
     layout = learned.layout.mixed if mixed else learned.layout
@@ -73,13 +88,19 @@ def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
 def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """The tables that `predict_proba` gives."""
     sentences = sentences_to_parse(learned, corpus)
-    _, log_z, shares = expectation(weights_to_predict(learned), sentences, keeps_shares=True)
+    weights, logs = weights_to_predict(learned), _logs_that_are_lost(learned)
+    if logs is not None:
+        weights = np.where(logs < LOST, 0.0, weights)
+    _, log_z, shares = expectation(weights, sentences, keeps_shares=True)
     tables = []
     for i, n in enumerate(np.diff(corpus.starts).tolist()):
         share = shares.count[shares.first[i] :]
         arcs = share[: n * n].reshape(n, n)
         if sentences.n_valences == 2:
             arcs = arcs + share[n * (n + 8) :][: n * n].reshape(n, n)
+        if logs is not None and np.isneginf(log_z[i]):
+            tags, of_arcs = sentences.token[corpus.starts[i] :][:n], sentences.arc_weights
+            arcs, log_z[i] = expected_arcs(logs, learned.layout.mixed, tags, of_arcs), 0.0
         table = np.column_stack([np.diagonal(arcs), arcs.T])
         np.fill_diagonal(table[:, 1:], 0.0)
         tables.append(table if np.isfinite(log_z[i]) else np.full_like(table, np.nan))

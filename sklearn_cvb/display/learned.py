@@ -75,6 +75,8 @@ def _of_chain(model: Any) -> Learned:
     does = "values" if numbers else "most frequent symbols"
     emitted = _frequent(model) if not numbers else None
     used = _used(model, np.asarray(model.counts_.start) + moved.sum(axis=0))[:n_states]
+    # Many states of few tokens may all hold less than half of one.
+    used = used | ~used.any()
     # Tags keep their order, and so do few states.
     shown = np.flatnonzero(used)
     if len(shown) > MOST_ROWS:
@@ -218,7 +220,9 @@ def _of_grammar(model: Any) -> Learned:
             texts.append(" ".join(parts))
         best = _best(texts, probabilities[own])
         rows.append(Row(names[symbol], float(shares[symbol]), best))
-    trees = (tree for tree in getattr(model, "labels_", ()) if len(tree.leaves()) <= MOST_WORDS)
+    # Those of a table are numbers, which a picture of one sentence would not explain.
+    found = (tree for tree in getattr(model, "labels_", ()) if hasattr(tree, "leaves"))
+    trees = (tree for tree in found if len(tree.leaves()) <= MOST_WORDS)
     does, n_more = "most probable rules", len(names) - len(rows)
     return Learned("symbol", does, rows, n_more, tree=next(trees, None))
 

@@ -66,14 +66,24 @@ class PhraseTree(Picture):
         return drawing_of(node_of(self.tree))
 
     def __str__(self) -> str:
-        return self.tree.pformat()
+        return _with_texts(self.tree).pformat()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.tree.pformat(margin=10**9)!r})"
+        return f"{type(self).__name__}({self._line()!r})"
+
+    def _line(self) -> str:
+        return _with_texts(self.tree).pformat(margin=10**9)
 
     def _svg(self, standalone: bool) -> str:
-        description = f"Tree: {text_of_one(self.tree.pformat(margin=10**9))}"
+        description = f"Tree: {text_of_one(self._line())}"
         return svg_of(self.drawing(), description, standalone)
+
+
+def _with_texts(tree: Any) -> Any:
+    """The same tree; words that are tuples are of texts, which nltk joins."""
+    if hasattr(tree, "label"):
+        return type(tree)(tree.label(), map(_with_texts, tree))
+    return tuple(map(str, tree)) if isinstance(tree, tuple) else tree
 
 
 def node_of(tree: Any, first: int = 0) -> Node:

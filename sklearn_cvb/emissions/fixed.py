@@ -35,6 +35,7 @@ class FixedFamily(Family):
         for name in Family.__annotations__:
             if not hasattr(type(self), name) and hasattr(family, name):
                 setattr(self, name, getattr(family, name))
+        self.n_parameters: int = 0
         self.order: int = family.order
         self.given_columns: np.ndarray = family.given_columns
         self.read_sequences: Any = family.read_sequences

@@ -166,6 +166,12 @@ class SemiMarkovFamily(MixedFamily):
     def marginals(self, statistics: np.ndarray) -> Any:
         return self.family.marginals(self._split(statistics)[0])
 
+    def n_free_durations(self, longest_sequence: int) -> int:
+        """How many parameters of durations sequences of at most so many steps can move."""
+        if type(self.law) is not CategoricalFamily:
+            return self.law.n_parameters
+        return self.n_states * (min(len(self.lengths.values), longest_sequence) - 1)
+
     def durations(self, point: tuple[Any, Any]) -> np.ndarray:
         """Probabilities of durations 1..L, (K, L)."""
         found: np.ndarray = np.exp(self.at(point).log_durations(1)[0])

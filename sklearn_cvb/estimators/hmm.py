@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain import prediction
+from sklearn_cvb.chain.free_parameters import n_free, still_cells
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
@@ -414,6 +415,9 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
             rare=rare,
             averages=algorithm.averages,
             more=BesideCounts(end, numeric),
+            still=still_cells(
+                self.init, model.cells, getattr(read.words, "types", None), state.prior
+            ),
         )
         if hasattr(type(self), "partial_fit"):
             learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
@@ -489,11 +493,13 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         Returns
         -------
         float
-            -2 log p(X) + 2 d in nats, with d free parameters: those of the start, of transitions
-            that the topology allows, and of what each state emits.
+            -2 log p(X) + 2 d in nats, with d free parameters: cells of start, transitions and
+            symbols that the fit may move, minus one for each row, and what emissions of numbers
+            have. What is `fixed`, a topology or a dictionary rules out, or only stands for unknown
+            symbols is none.
         """
         log_z, _ = self._log_likelihoods(learned_of(self), X)
-        return float(2 * prediction.n_parameters(learned_of(self)) - 2 * log_z.sum())
+        return float(2 * n_free(learned_of(self)) - 2 * log_z.sum())
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion: low is good (Schwarz 1978).
@@ -509,14 +515,13 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
 
         Examples
         --------
-        >>> from sklearn_cvb import EMHMM, Symbols
+        >>> from sklearn_cvb import EMHMM
         >>> X = [["a", "b"], ["b", "a"]]
-        >>> model = EMHMM(1, emission=Symbols(handle_unknown="error")).fit(X)
-        >>> round(model.bic(X), 4)
+        >>> round(EMHMM(1).fit(X).bic(X), 4)
         6.9315
         """
         log_z, observed = self._log_likelihoods(learned_of(self), X)
-        free = prediction.n_parameters(learned_of(self))
+        free = n_free(learned_of(self))
         return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
 
     def to_json(self) -> str:
@@ -529,8 +534,8 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         Returns
         -------
         str
-            JSON with "format", "version", "emission", "transitions" and "parameters", which has the
-            fields of `HMMParameters`.
+            JSON with "format", "version", "emission", "transitions", "parameters", which has the
+            fields of `HMMParameters`, and "n_free_parameters", the d of `aic`.
 
         Raises
         ------
@@ -1090,7 +1095,11 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, BaseHMM):
         """
         from sklearn_cvb.chain.json_text import arguments_of
 
-        return cls.from_parameters(**arguments_of(text))
+        arguments = arguments_of(text)
+        told = arguments.pop("n_free")
+        model = cls.from_parameters(**arguments)
+        model._learned = model._learned._replace(n_free=told)
+        return model
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -281,9 +281,24 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
         Returns
         -------
         float
-            In nats, -2 log p(X) + d log(number of observed tokens).
+            In nats, -2 log p(X) + d log(number of observed tokens), with the d of `aic`.
         """
         return float(self._fitted().bic(X))
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion: low is good.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        float
+            -2 log p(X) + 2 d in nats: d are the free parameters of all clusters, and one less than
+            there are clusters.
+        """
+        return float(self._fitted().aic(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -23,6 +23,9 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import tell
 
+# What is less loses digits, or all, in float64.
+_LEAST = 1e-300
+
 
 def complete_counts(learned: Learned) -> np.ndarray:
     """Counts; unknown words get the mean count of words seen once ("rare")."""
@@ -43,7 +46,9 @@ def mean_weights(learned: Learned) -> np.ndarray:
 def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
     """Weights of `predict` and `predict_proba` and their logs.
 
-    Unknown words that no rule gives weight are derived by all rules for unknown words alike.
+    Unknown words that no rule gives weight are derived by all rules for unknown words alike. Of
+    logs that float64 loses, as under a tiny alpha, weights of unknown words are over the largest of
+    them, which all trees of a sentence have as often, and those of other rules the least there is.
     """
     layout = learned.layout
     if learned.more is not None:
@@ -55,6 +60,10 @@ def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
     if not layout.is_given and np.isneginf(logs[cells]).all():
         weights, logs = weights.copy(), logs.copy()
         weights[cells], logs[cells] = 1.0, 0.0
+    if logs.min(initial=0.0, where=np.isfinite(logs)) < np.log(_LEAST):
+        weights = np.where(np.isneginf(logs), 0.0, np.maximum(weights, _LEAST))
+        if len(cells):
+            weights[cells] = np.exp(logs[cells] - logs[cells].max())
     return weights, logs
 
 

@@ -56,6 +56,10 @@ class Learned(NamedTuple):
         What `partial_fit` goes on from.
     resume : tuple of (Reading, Fit) or None
         What a fit with ``warm_start=True`` goes on from.
+    still : object or None
+        Which cells a fit without prior leaves at 0, as `init` gives them.
+    n_free : int or None
+        Number of free parameters, where whoever made the model told it.
     """
 
     words: Any
@@ -69,6 +73,8 @@ class Learned(NamedTuple):
     names: frozenset[str] = frozenset()
     seen: "Seen | None" = None
     resume: tuple[Reading, Any] | None = None
+    still: Any = None
+    n_free: int | None = None
 
 
 class FitResult(NamedTuple):

@@ -201,6 +201,7 @@ def _renumbered(model: Any, new: list[Any]) -> Any:
         prior=by.prior(learned.prior),
         kept=None if learned.kept is None else by.tables(learned.kept),
         more=more,
+        still=None if learned.still is None else by.tables(learned.still),
     )
     vars(changed).update(attributes, counts_=changed._learned.counts, end_counts_=more.end)
     if hasattr(model, "state_weights_"):

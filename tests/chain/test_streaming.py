@@ -205,6 +205,27 @@ def test_a_vocabulary_that_grew_is_one_that_was_given_but_for_unseen_words(kind)
     assert np.allclose(grown.transmat_, given.transmat_, atol=1e-6)
 
 
+@pytest.mark.parametrize("kind", [*MODELS, *TAGGERS])
+@pytest.mark.parametrize("pseudo_count", [0.0, 0.1])
+@pytest.mark.parametrize("topology", ["full", "left-right", "constant", "independent"])
+def test_rows_sum_to_1_whatever_words_come(kind, pseudo_count, topology):
+    """Also those of states that nothing has been counted of."""
+    settings = {"transitions": topology, "random_state": 0}
+    if kind in TAGGERS:
+        settings["tag_dictionary"] = {"a": ["A"], "b": ["A", "B"], "z": ["C"]}
+    else:
+        settings["n_components"] = 3
+    if kind in (EMHMM, EMHMMTagger):
+        settings |= {"alpha": pseudo_count, "beta": pseudo_count}
+    model = kind(**settings)
+    for batch in ([["a"], ["b"], ["c"]], [["d"], ["e"], ["f"]], [["a", "g"], ["h", "b", "i"]]):
+        model.partial_fit(batch)
+        np.testing.assert_allclose(model.startprob_.sum(), 1.0)
+        np.testing.assert_allclose(model.transmat_.sum(axis=1), 1.0)
+        np.testing.assert_allclose(model.emissionprob_.sum(axis=1), 1.0)
+        assert model.emissionprob_.shape[1] == len(model.vocabulary_) + 1
+
+
 @pytest.mark.parametrize("kind", [EMHMM, EMHMMTagger])
 def test_maximum_likelihood_learns_words_and_steps_that_are_new(kind):
     legal = {"a": ["X"], "b": ["Y"], "c": ["X", "Y"], "d": ["X", "Y"]}

@@ -47,6 +47,7 @@ class NumericProblem(NamedTuple):
     context_column: int | None = None  # the column of X that holds them
     any_choice: bool = True  # steps may take any state: all but those whose states are known
     is_part: bool = False  # whether other sequences are elsewhere
+    longest: int = 0  # steps of the longest sequence in batches before
 
     def pieces(self) -> list[tuple[int, int]]:
         """Ranges of sequences that are inferred together."""

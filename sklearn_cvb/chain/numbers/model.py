@@ -102,6 +102,7 @@ class Fitted(NamedTuple):
     reads: str
     settings: bytes = b""  # the emission as it was set, pickled
     context_column: int | None = None  # the column of X that holds contexts, if any does
+    longest: int = 0  # steps of the longest training sequence, where durations have laws
 
 
 def densities(
@@ -386,8 +387,10 @@ class NumberChain(Model):
             point = family.mean(statistics)
         names = problem.names, problem.categories
         found = Fitted(family, point, *scores, *names, problem.is_table, reads)
-        column = problem.context_column
-        return found._replace(settings=problem.settings, context_column=column)
+        column, longest = problem.context_column, 0
+        if self.cells.longest:
+            longest = max(problem.longest, int(np.diff(problem.given.starts).max()))
+        return found._replace(settings=problem.settings, context_column=column, longest=longest)
 
     def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""

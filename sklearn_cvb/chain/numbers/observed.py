@@ -388,7 +388,7 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
     start = None, before.settings
     problem = NumericProblem(
         apart(given, cells), given, observations, before.family, cells, *told, *start, known
-    )
+    )._replace(longest=before.longest)
     # Of the first batch.
     attributes = {name: vars(hmm)[name] for name in _OF_COLUMNS if name in vars(hmm)}
     kept = NumberWeights(learned.kept, None, before.point)

@@ -331,9 +331,7 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
     running, kept, cells = prediction.running_counts(learned), learned.kept, growth.cells
     counts = running._replace(emission=growth.carried(running.emission))
     if kept is not None:
-        # Those of new cells are equal.
-        equal = 1.0 / max(1, cells.n_rows)
-        kept = kept._replace(emission=growth.carried(kept.emission, equal))
+        kept = kept._replace(emission=growth.shares(kept.emission, learned.layout.n_rows))
     lattice, words, messages = hmm._training_lattice(words, told, cells, corpus, sequences, y)
     # Of a first batch that was a table.
     attributes = {name: vars(hmm)[name] for name in _OF_TABLES if name in vars(hmm)}

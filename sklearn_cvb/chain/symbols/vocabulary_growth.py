@@ -20,6 +20,11 @@ class Growth(NamedTuple):
         larger[self.places] = values
         return larger
 
+    def shares(self, values: np.ndarray, n_rows: int) -> np.ndarray:
+        """Shares among `n_rows` symbols, of which new ones take an equal part."""
+        equal = 1.0 / max(1, self.cells.n_rows)
+        return self.carried(values * (n_rows * equal), equal)
+
 
 def with_words(cells: Cells, rows: list[np.ndarray]) -> Growth:
     """Cells with further words, each with its states, behind all others but the unknown item.
