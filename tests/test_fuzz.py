@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from chain.numbers.fuzz import problems
 from fuzz import agreement, arcs_links_trees, chains_and_grammars
+from fuzz.looks import check_copies, check_looks
 from fuzz.soundness import check_fitted, check_prediction
 
 import sklearn_cvb
@@ -78,7 +79,8 @@ def check_other_family(i):
 
 
 def check_numbers(i):
-    assert problems(i) == []
+    # What is drawn goes by remainders of this number: the tenth draws have them all.
+    assert problems(i // len(KINDS)) == []
 
 
 # Of ten draws in a row.
@@ -98,6 +100,10 @@ def follow(call):
     is_fitted = tried(model, "fit", {"X": call.X, "y": call.y}) is not None
     if is_fitted:
         check_fit(model, call)
+        # Every fourth is drawn as well, every other fitted again.
+        number = len(repr(call.settings))
+        check_looks(model, draws=number % 4 == 0)
+        check_copies(model, call.X, call.y, again=number % 2 == 0)
     for name, arguments in call.reads:
         if name == "fit":
             arguments = {"X": call.X, "y": call.y}

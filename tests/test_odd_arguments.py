@@ -29,7 +29,7 @@ from sklearn_cvb import (
 from sklearn_cvb.chain.lattice import cells_for
 from sklearn_cvb.chain.parameters import Concentrations, prior_of
 from sklearn_cvb.chain.symbols.sampling import check_powers
-from sklearn_cvb.learning.compile_cases import AROUND
+from sklearn_cvb.learning.compile_cases import AROUND, SITUATIONS
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
 DICTIONARY = {"a": ["X"], "b": ["Y", "X"]}
@@ -401,3 +401,39 @@ def test_dictionaries_from_what_holds_no_tags():
         tag_dictionary_from([["a"], ["b"]], [["X"]])
     with pytest.raises(TypeError, match="sentence 0 has a word or tag that is not hashable"):
         tag_dictionary_from([[("a", ["X"])]])
+
+
+MODELS_OF_MODELS = ["HMMClassifier", "HMMMixture"]
+CALLED = [
+    (name, method)
+    for name in [*SITUATIONS, *MODELS_OF_MODELS]
+    for method in ("fit", "fit_predict", "predict", "partial_fit", "predict_proba", "score_samples")
+    if hasattr(getattr(getattr(sklearn_cvb, name), method, None), "__wrapped__")
+]
+
+
+@pytest.mark.parametrize(("name", "method"), CALLED)
+def test_arguments_that_are_none_are_told_by_the_class_that_was_called(name, method):
+    kind = getattr(sklearn_cvb, name)
+    model = kind(EMHMM()) if name in MODELS_OF_MODELS else kind()
+    call = getattr(model, method)
+    told = rf"{name}\.{method}\(\) got an unexpected keyword argument 'weights'; it takes X"
+    given = [[["a"]], [0]] if name == "HMMClassifier" else [[["a"]]]
+    with pytest.raises(TypeError, match=told):
+        call(*given, weights=1)
+    with pytest.raises(TypeError, match=rf"{name}\.{method}\(\) missing a required argument: 'X'"):
+        call()
+    with pytest.raises(TypeError, match=rf"{name}\.{method}\(\) too many positional arguments"):
+        call([["a"]], None, 1, 2, 3)
+    with pytest.raises(TypeError, match=r"takes no argument 'lengths': cut X .*split_by_lengths"):
+        call([["a"]], lengths=[1])
+
+
+def test_every_model_tells_so_of_its_fit():
+    assert {name for name, method in CALLED if method == "fit"} == {*SITUATIONS, *MODELS_OF_MODELS}
+    assert len(CALLED) > 80
+
+
+def test_errors_within_a_method_are_its_own():
+    with pytest.raises(TypeError, match=r"X\[0\] is the string 'a b'"):
+        EMHMM().fit(["a b"])

@@ -132,6 +132,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         """Number of restarts that are asked for."""
         return 1 if self.n_init is None else self.n_init
 
+    @without_lengths
     def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
         """Fit, and return the states (taggers: tags) of the training sequences.
 
@@ -224,6 +225,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     # Scores
 
+    @without_lengths
     def score_samples(self, X: Any, per: str = "sequence") -> np.ndarray:
         """Log-likelihood (nats) of each whole sequence, or per token of it; `score` is per token.
 

@@ -641,6 +641,7 @@ class BaseHMM(Uncertainty, TransformerMixin, ClassNamePrefixFeaturesOutMixin, Ba
         prediction.tell_unexplained(log_p)
         return self._arranged_states(learned.words, read.corpus, path)
 
+    @without_lengths
     def predict_proba(self, X: Any, draws: "Draws | None" = None) -> np.ndarray:
         """p(z_t | x_1..T) of every token.
 

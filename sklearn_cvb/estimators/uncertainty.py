@@ -12,7 +12,14 @@ from sklearn_cvb.chain.prediction import mean_likelihoods
 from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import place_of
-from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
+from sklearn_cvb.reading.validation import (
+    Seed,
+    check_choice,
+    check_counts,
+    check_level,
+    tell,
+    without_lengths,
+)
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.confidence import ConfidenceIntervals
@@ -162,6 +169,7 @@ class Uncertainty:
             tell([_UNNAMED])
         return self._intervals(learned, draws.posteriors, level)._replace(draws=draws)
 
+    @without_lengths
     def score_samples(
         self, X: Any, per: str = "sequence", draws: "Draws | None" = None
     ) -> np.ndarray:

@@ -2,10 +2,12 @@
 private modules (parameter checks and callbacks)."""
 
 import functools
+import inspect
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Integral, Real
 from pathlib import Path
@@ -87,7 +89,7 @@ def with_callbacks(
     ) -> _Result:
         _refuse_lengths(method, kwargs)
         check_sizes(estimator.get_params())  # type: ignore[attr-defined]
-        with callback_management_context(estimator):
+        with callback_management_context(estimator), _of_class(estimator, method, args, kwargs):
             return method(estimator, *args, **kwargs)
 
     return managed
@@ -96,14 +98,15 @@ def with_callbacks(
 def without_lengths(
     method: Callable[Concatenate[_Estimator, _Parameters], _Result],
 ) -> Callable[Concatenate[_Estimator, _Parameters], _Result]:
-    """Say what to do instead where a method is called with ``lengths=...``."""
+    """Say whose method takes what, and what to do instead of ``lengths=...``."""
 
     @functools.wraps(method)
     def checked(
         estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
     ) -> _Result:
         _refuse_lengths(method, kwargs)
-        return method(estimator, *args, **kwargs)
+        with _of_class(estimator, method, args, kwargs):
+            return method(estimator, *args, **kwargs)
 
     return checked
 
@@ -111,6 +114,25 @@ def without_lengths(
 def _refuse_lengths(method: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
     if "lengths" in keywords:
         raise TypeError(f"{method.__name__}() takes no argument 'lengths': {LENGTHS}")
+
+
+@contextmanager
+def _of_class(
+    estimator: Any, method: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> Iterator[None]:
+    """Name the user's class where a method does not take these arguments, not a base of it."""
+    try:
+        yield
+    except TypeError:
+        taken = inspect.signature(method)
+        try:
+            taken.bind(estimator, *args, **keywords)
+        except TypeError as error:
+            names = ", ".join(list(taken.parameters)[1:])
+            raise TypeError(
+                f"{type(estimator).__name__}.{method.__name__}() {error}; it takes {names}"
+            ) from None
+        raise
 
 
 def check_table(estimator: Any, X: Any, *, reset: bool) -> np.ndarray:

@@ -5,6 +5,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+from fuzz.looks import check_copies, check_looks
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -246,18 +247,25 @@ def problems(index):
         warnings.filterwarnings("ignore", message="each of the .* single step|X has no value in")
         model.fit(series)
         told = [*_unfinished(model), *_unread(model, series), *_fallen(model)]
+        check_looks(model, draws=index % 4 == 0)
+        check_copies(model, series, again=index % 3 == 0)
         if model.transitions.contexts is None and hasattr(model, "partial_fit") and index % 5 == 0:
             told += [*_other_on_disk(model, series), *_unfinished_batches(model, series)]
         return told
 
 
 def _other_on_disk(model, series):
-    """Whether a fit on a store finds other numbers."""
+    """Whether a fit on a store finds other numbers, or answers otherwise."""
     with tempfile.TemporaryDirectory() as folder:
         store = write_numbers([series[:1], series[1:]] if series[1:] else [series], folder + "/s")
         there = clone(model).fit(store)
-    if not np.array_equal(there.history_, model.history_, equal_nan=True):
-        yield f"a store gives {there.history_}, memory {model.history_}"
+        if not np.array_equal(there.history_, model.history_, equal_nan=True):
+            yield f"a store gives {there.history_}, memory {model.history_}"
+        if not np.allclose(there.score_samples(store), model.score_samples(series), rtol=1e-8):
+            yield "likelihoods of a store are others"
+        both = zip(there.predict(store), model.predict(series), strict=True)
+        if not all(np.array_equal(one, other) for one, other in both):
+            yield "paths of a store are others"
 
 
 def _unfinished_batches(model, series):
