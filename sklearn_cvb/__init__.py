@@ -167,7 +167,7 @@ _LATER = {
 }
 
 
-# The public modules beside what stands here.
+# The public modules beside what stands here, which are loaded when asked for, too.
 _SUBPACKAGES = (
     "datasets",
     "display",
@@ -181,6 +181,8 @@ _SUBPACKAGES = (
 
 
 def __getattr__(name: str) -> object:
+    if name in _SUBPACKAGES:
+        return import_module(f"sklearn_cvb.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"sklearn_cvb.{_LATER[name]}"), name)

@@ -192,6 +192,10 @@ def test_bad_settings():
         ([0.5], r"priors has shape \(1,\), but y has 2 classes"),
         ([0.5, 0.6], "probabilities that sum to 1"),
         ([-0.5, 1.5], "probabilities that sum to 1"),
+        ([np.nan, np.nan], "probabilities that sum to 1"),
+        ([0.5, np.nan], "probabilities that sum to 1"),
+        ([np.inf, 0.0], "probabilities that sum to 1"),
+        ([[0.5, 0.5]], r"priors has shape \(1, 2\), but y has 2 classes"),
     ):
         with pytest.raises(ValueError, match=message):
             quick(priors=priors).fit(X, y)

@@ -67,6 +67,31 @@ def test_public_names_are_there(name):
     assert getattr(sklearn_cvb, name).__name__ == name
 
 
+# In an order of their own, so that none is there because another one has loaded it.
+ASKED_FOR = """
+import sys
+import sklearn_cvb
+
+loaded = [name for name in dir(sklearn_cvb) if f"sklearn_cvb.{{name}}" in sys.modules]
+assert "{name}" not in loaded, loaded
+assert sklearn_cvb.{name} is sys.modules["sklearn_cvb.{name}"]
+assert sklearn_cvb.{name}.__all__
+for name in dir(sklearn_cvb):
+    getattr(sklearn_cvb, name)
+"""
+
+
+@pytest.mark.parametrize("name", ["metrics", "plotting", "selection"])
+def test_all_names_that_are_listed_are_there_when_asked_for(name):
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED_FOR.format(name=name)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("name", ["EMHNN", "pcfg_"])
 def test_an_unknown_name_is_named(name):
     with pytest.raises(AttributeError, match=f"module 'sklearn_cvb' has no attribute '{name}'"):

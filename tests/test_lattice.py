@@ -169,3 +169,6 @@ def test_min_share_drops_rare_tags_but_never_all():
     pruned = tag_dictionary_from(words, tags, min_share=0.006, weights=False)
     assert pruned == {"the": ("DT",), "saw": ("NN", "VB")}
     assert tag_dictionary_from(words, tags, min_share=0.9)["saw"] == {"NN": 2, "VB": 2}
+    for odd in (float("nan"), -0.1, 2):
+        with pytest.raises(ValueError, match="min_share must be a number from 0 to 1"):
+            tag_dictionary_from(words, tags, min_share=odd)

@@ -169,7 +169,8 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
             raise InvalidParameterError(
                 f"priors has shape {priors.shape}, but y has {len(counts)} classes"
             )
-        if (priors < 0).any() or abs(priors.sum() - 1.0) > 1e-6:
+        # What is not a number is neither.
+        if not ((priors >= 0).all() and abs(priors.sum() - 1.0) <= 1e-6):
             raise InvalidParameterError(
                 f"priors must be probabilities that sum to 1, got {self.priors!r}"
             )

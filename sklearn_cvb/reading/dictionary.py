@@ -288,7 +288,8 @@ def tag_dictionary_from(
     Raises
     ------
     ValueError
-        If a sentence and its tags differ in length, or nothing says the tags.
+        If a sentence and its tags differ in length, or nothing says the tags; if `min_share` is no
+        share.
     TypeError
         If a sentence is text or has no order, or a word or tag is not hashable.
 
@@ -310,6 +311,8 @@ def tag_dictionary_from(
     """
     if isinstance(sentences, WordTable):
         return sentences.entries()
+    if not 0.0 <= min_share <= 1.0:
+        raise ValueError(f"min_share must be a number from 0 to 1, got {min_share!r}")
     # Pairs first, in one go: there are far more tokens than pairs.
     pairs: Counter[Any] = Counter()
     for i, items in enumerate(tagged_pairs(sentences, tags)):
