@@ -66,8 +66,12 @@ _ALL = ("score", "perplexity", "aic", "bic", "icl")
 def methods(name: str) -> list[str]:
     """Every public method of a model that takes sequences, and the update of its filter."""
     model, found = subject(name).model, []
+    is_made = name.endswith(("JSON", "of parameters"))
     for method in dir(model):
         if method.startswith("_") or method in _FITS or not hasattr(type(model), method):
+            continue
+        # What was made of parameters has no training sequences.
+        if is_made and method.endswith("_intervals"):
             continue
         function = getattr(model, method, None)
         if callable(function) and "X" in inspect.signature(function).parameters:
@@ -99,13 +103,9 @@ def right_answer(name: str, method: str) -> Answer:
     return answer(name, method, subject(name).X)
 
 
-def _lacks(name: str, method: str) -> bool:
+def _is_of_none(found: Any) -> bool:
     """Whether a model says that it has no such method."""
-    found = right_answer(name, method).found
-    if type(found) is AttributeError or "does not go with" in str(found):
-        return True
-    # What was made of parameters has no training sequences.
-    return name.endswith(("JSON", "of parameters")) and method.endswith("_intervals")
+    return type(found) is AttributeError or "does not go with" in str(found)
 
 
 def asked(name: str, method: str, X: Any) -> Any:
@@ -171,8 +171,8 @@ _NEW_SYMBOLS = (
 )
 
 
-def wrong(i: int) -> Draw:
-    """A call with a table that cannot be meant."""
+def wrong(i: int) -> tuple[Draw, Answer]:
+    """A call with a table that cannot be meant, and what it gives."""
     rng = np.random.default_rng([SEED, 49, i])
     names = list(MAKERS)
     while True:
@@ -180,10 +180,13 @@ def wrong(i: int) -> Draw:
         method = one_of(rng, methods(name))
         changes = WRONG[subject(name).kind]
         change = one_of(rng, list(changes))
-        if _is_right(name, method, change) or _lacks(name, method):
+        if _is_right(name, method, change):
             continue
         X = changes[change].of(subject(name).X, rng)
-        return Draw(name, method, change, _in_other_frames(X, rng) if rng.random() < 0.3 else X)
+        draw = Draw(name, method, change, _in_other_frames(X, rng) if rng.random() < 0.3 else X)
+        given = answer(name, method, draw.X)
+        if not _is_of_none(given.found):
+            return draw, given
 
 
 def _is_right(name: str, method: str, change: str) -> bool:
@@ -223,7 +226,11 @@ def legitimate(i: int) -> Draw:
         method = one_of(rng, own)
         changes = LEGITIMATE[here.kind]
         change = one_of(rng, list(changes))
-        if _is_other(name, method, change) or _lacks(name, method):
+        # What takes long is drawn less often.
+        is_rare = method.endswith("_intervals") or method in ("fit", "log_likelihoods")
+        if _is_other(name, method, change) or (is_rare and rng.random() < 0.5):
+            continue
+        if _is_of_none(right_answer(name, method).found):
             continue
         X, rows = here.X, None
         if method in (*_EACH, *_ALL) and rng.random() < 0.4:
