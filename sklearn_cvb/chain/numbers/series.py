@@ -110,7 +110,9 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        asked = columns_asked(hmm, hmm._observed.emission_of(hmm.emission))
+        asked = None
+        if columns.names is not None:
+            asked = columns_asked(hmm, hmm._observed.emission_of(hmm.emission))
         series = read_series(X, checked, columns, asked)
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
