@@ -72,7 +72,7 @@ def series_to_fit(
         series = X
     else:
         categories = partial(_categories, estimator, emission)
-        series = read_series(X, checked, categories, columns_asked(estimator, emission))
+        series = read_series(X, checked, categories, columns_asked(emission, contexts))
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
@@ -85,9 +85,9 @@ def series_to_fit(
     return series, attributes, tuple(filter(None, messages))
 
 
-def columns_asked(hmm: Any, emission: Emission) -> list[Any] | None:
+def columns_asked(emission: Emission, contexts: Any) -> list[Any] | None:
     """The names of all columns that are read, where settings name each of them."""
-    contexts, names = setting_of(hmm, "transitions").contexts, emission.named()
+    names = emission.named()
     if names is None or isinstance(contexts, int):
         return None
     return names if contexts is None else [*names, contexts]
@@ -112,7 +112,8 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     else:
         asked = None
         if columns.names is not None:
-            asked = columns_asked(hmm, hmm._observed.emission_of(hmm.emission))
+            contexts = setting_of(hmm, "transitions").contexts
+            asked = columns_asked(hmm._observed.emission_of(hmm.emission), contexts)
         series = read_series(X, checked, columns, asked)
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
@@ -283,7 +284,8 @@ def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    samples = of_asked(samples_of(X), columns_asked(estimator, emission))
+    contexts = setting_of(estimator, "transitions").contexts
+    samples = of_asked(samples_of(X), columns_asked(emission, contexts))
     categories = partial(_categories, estimator, emission)
     return OfOneKind(samples, columns_to_fit(samples, categories))
 
