@@ -233,6 +233,9 @@ class Family:
 class Emission(BaseEstimator):
     """Settings of an emission: what `bind` makes a `Family` of."""
 
+    # How many steps back it looks; no annotation, or it would be a parameter.
+    order = 0
+
     def categorical(self, names: list[Any]) -> list[Any]:
         """The columns, of frames with these names, whose values may be labels in place of codes."""
         return []

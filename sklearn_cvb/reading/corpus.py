@@ -158,9 +158,11 @@ def _sequences(tokens: list[Any], lengths: ArrayLike, width: int | None) -> Sequ
     lengths = np.asarray(lengths, np.int64)
     empty = np.flatnonzero(lengths == 0)
     if len(empty):
+        is_column = width == 1 and len(lengths) > 1
+        hint = f"; if X is one series of {len(lengths)} steps, pass [numpy.ravel(X)]" * is_column
         raise ValueError(
             f"sequence {empty[0]} is empty ({len(empty)} empty of {len(lengths)} sequences): "
-            "leave empty sequences out"
+            f"leave empty sequences out{hint}"
         )
     return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), width)
 
@@ -359,7 +361,7 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     messages: list[str] = []
     if is_table(X):
         table, attributes = check_table_to_fit(estimator, X)
-        messages += _cautions_of_column(estimator, table)
+        messages += _cautions_of_column(estimator, X, table)
         sequences = read_table(table)
         values = table
     else:
@@ -378,11 +380,12 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     return Taken(sequences, attributes, tuple(messages))
 
 
-def _cautions_of_column(estimator: Any, table: np.ndarray) -> list[str]:
+def _cautions_of_column(estimator: Any, X: Any, table: np.ndarray) -> list[str]:
     """What is to be said of a column of symbols, hmmlearn's shape of one series."""
     if len(table) == 1 or table.shape[1] > 1 or not is_of_order(estimator):
         return []
-    return [caution_of_single_steps(len(table), "[X.ravel()]")]
+    one = "[X.ravel()]" if isinstance(X, np.ndarray) else "[numpy.ravel(X)]"
+    return [caution_of_single_steps(len(table), one)]
 
 
 def is_of_order(estimator: Any) -> bool:
@@ -412,7 +415,7 @@ def sequences_again(estimator: Any, X: Any) -> Sequences:
         return read_ragged(X)
     table = check_table(estimator, X, reset=False)
     if not hasattr(estimator, "n_features_in_"):
-        tell(_cautions_of_column(estimator, table))
+        tell(_cautions_of_column(estimator, X, table))
     return read_table(table)
 
 
