@@ -344,7 +344,7 @@ def _of_asked(sample: Any, asked: list[Any]) -> Any:
 
 def _is_of_columns(sample: Any) -> bool:
     """Whether a frame is one of polars or Arrow, which are columns alone."""
-    return hasattr(sample, "columns") and hasattr(type(sample), "select")
+    return hasattr(sample, "columns") and not hasattr(sample, "iloc")
 
 
 def _values_of(sample: Any) -> Any:

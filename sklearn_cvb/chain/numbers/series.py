@@ -73,7 +73,7 @@ def series_to_fit(
         series = X
     else:
         categories = partial(_categories, estimator, emission)
-        series = read_series(X, checked, categories, columns_asked(estimator, emission))
+        series = read_series(X, checked, categories, columns_asked(emission, contexts))
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
@@ -89,9 +89,26 @@ def series_to_fit(
     return series, attributes, tuple(filter(None, messages))
 
 
-def columns_asked(hmm: Any, emission: Emission) -> list[Any] | None:
+def cautions_of_order(order: int, lengths: np.ndarray) -> list[str]:
+    """What is to be said of series without a step after those that it follows from.
+
+    Raises ValueError if all are so short.
+    """
+    n_short, n = int(np.count_nonzero(lengths <= order)), len(lengths)
+    if n_short == n:
+        raise ValueError(
+            f"order={order} learns each step from the {order} before it and needs series of more "
+            f"than {order} steps, but the longest has {lengths.max()}: set a lower order"
+        )
+    return [
+        f"{n_short} of the {n} series have {order} steps or fewer, which tell nothing with "
+        f"order={order}: set a lower order, or leave them out"
+    ][:n_short]
+
+
+def columns_asked(emission: Emission, contexts: Any) -> list[Any] | None:
     """The names of all columns that are read, where settings name each of them."""
-    contexts, names = setting_of(hmm, "transitions").contexts, emission.named()
+    names = emission.named()
     if names is None or isinstance(contexts, int):
         return None
     return names if contexts is None else [*names, contexts]
@@ -114,7 +131,10 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        asked = columns_asked(hmm, hmm._observed.emission_of(hmm.emission))
+        asked = None
+        if columns.names is not None:
+            contexts = setting_of(hmm, "transitions").contexts
+            asked = columns_asked(hmm._observed.emission_of(hmm.emission), contexts)
         series = read_series(X, checked, columns, asked)
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
@@ -165,23 +185,6 @@ def refuse_other_sizes(columns: FittedColumns, moments: Moments) -> None:
             raise InvalidParameterError(
                 f"column {name!r} has {size} categories, but there are {len(labels)} labels"
             )
-
-
-def cautions_of_order(order: int, lengths: np.ndarray) -> list[str]:
-    """What is to be said of series without a step after those that it follows from.
-
-    Raises ValueError if all are so short.
-    """
-    n_short, n = int(np.count_nonzero(lengths <= order)), len(lengths)
-    if n_short == n:
-        raise ValueError(
-            f"order={order} learns each step from the {order} before it and needs series of more "
-            f"than {order} steps, but the longest has {lengths.max()}: set a lower order"
-        )
-    return [
-        f"{n_short} of the {n} series have {order} steps or fewer, which tell nothing with "
-        f"order={order}: set a lower order, or leave them out"
-    ][:n_short]
 
 
 def column_of_contexts(asked: Any, series: Series) -> int:
@@ -302,7 +305,8 @@ def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    samples = of_asked(samples_of(X), columns_asked(estimator, emission))
+    contexts = setting_of(estimator, "transitions").contexts
+    samples = of_asked(samples_of(X), columns_asked(emission, contexts))
     categories = partial(_categories, estimator, emission)
     return OfOneKind(samples, columns_to_fit(samples, categories))
 
