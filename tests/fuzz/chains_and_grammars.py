@@ -8,7 +8,7 @@ import pandas as pd
 from fuzz.draws import ALPHABETS, BAD, SEED, Draw, Maker
 
 import sklearn_cvb
-from sklearn_cvb import Durations, MiniBatches, Symbols, TagDictionary, Transitions, Windows
+from sklearn_cvb import MiniBatches, Symbols, TagDictionary, Transitions, Windows
 
 CHAINS = [
     f"{algorithm}HMM{ending}"
@@ -187,9 +187,6 @@ class _Maker(Maker):
     def transitions(self) -> Any:
         """A word or a table, or an object that says more."""
         topology = self.topology()
-        if self.chance(0.15):
-            law = self.one(["histogram", "poisson", "negative_binomial"])
-            return Transitions(durations=Durations(law, longest=self.one([1, 3, 30])))
         if self.chance(0.5):
             return topology
         return Transitions(
