@@ -303,9 +303,11 @@ class HMMParameters(Setting):
     """What is known of a hidden Markov model: where to start, or what is to stay (`fixed`).
 
     A plain value, which `clone`, searches and classifiers keep. With ``init=HMMParameters(...)``
-    the first posteriors are those under these parameters. Probabilities that are None are drawn
-    anew for each restart; of numbers, whatever states emit is found by k-means if nothing is given,
-    and variances that are None are those of the data.
+    the first posteriors are those under these parameters. Parts of `emissions`, starts and
+    transitions that are None follow from the steps that are nearest to what is given; where
+    `emissionprob` is given starts and transitions that are not are equal. Else emissions of symbols
+    are drawn anew for each restart, and of numbers found by clusters, on paths that `transmat`
+    allows.
 
     Parameters
     ----------
@@ -368,11 +370,8 @@ class HMMParameters(Setting):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing is left to be drawn."""
-        given = self.startprob, self.transmat
-        return all(table is not None for table in given) and (
-            self.emissionprob is not None or bool(self.emitted)
-        )
+        """Whether nothing is left to be drawn: what states emit tells all else."""
+        return self.emissionprob is not None or bool(self.emitted)
 
 
 @dataclass(eq=False, repr=False)

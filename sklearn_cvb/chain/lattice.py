@@ -34,6 +34,12 @@ class Topology(NamedTuple):
     # Whether all rows of transitions are the start row: no state depends on the one before.
     tied: bool
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether each state leads to itself and to later ones, the next one among them."""
+        onward = all(np.diagonal(self.transition, step).all() for step in (0, 1))
+        return bool(self.start[0]) and onward and not np.tril(self.transition, -1).any()
+
     def masked(self, start: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Copies of a start row and of a transition table with zeros where nothing is allowed."""
         return np.where(self.start, start, 0.0), np.where(self.transition, transition, 0.0)

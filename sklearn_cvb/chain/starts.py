@@ -1,13 +1,15 @@
 """Where a fit starts: posteriors of the training tokens, or weights for a first E-step."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.chain.given import chain_tables
-from sklearn_cvb.chain.lattice import Cells, Problem, entry_cells, entry_states
+from sklearn_cvb.chain.lattice import Cells, Problem, Topology, entry_cells, entry_states
 from sklearn_cvb.chain.parameters import (
     HMMCounts,
     Prior,
@@ -28,6 +30,11 @@ from sklearn_cvb.settings import HMMParameters
 _UNAMBIGUOUS_COUNT = 0.1
 # How unevenly the word start spreads a word over states.
 _WORD_CONCENTRATION = 0.1
+# Where states have an order: even segments of sequences, other ones in later restarts. They are no
+# words of users.
+SEGMENTS, CUTS = "segments", "cuts"
+# The rest for states beside the one that is nearest: nothing is certain.
+_REST = 0.2
 # So many entries at a time: what is laid out for them takes little memory.
 _BLOCK = 2**18
 # With more of all entries than this in use a product is faster in tables.
@@ -191,12 +198,54 @@ def parameter_weights(cells: Cells, rng: np.random.Generator) -> Weights:
 
 
 def given_weights(
-    given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None, rng: np.random.Generator
+    given: HMMParameters,
+    cells: Cells,
+    vocabulary: np.ndarray,
+    rng: np.random.Generator,
+    emitted: Callable[[np.ndarray], np.ndarray],
 ) -> Weights:
-    """The tables that are given, others drawn as "parameter" draws them."""
-    tables, drawn = chain_tables(given, cells, vocabulary), parameter_weights(cells, rng)
-    each = zip(tables, drawn, strict=True)
+    """The tables that are given, and what follows from them; else what "parameter" draws.
+
+    ``emitted(cuts)`` has the emissions that segments count (see `segments_start`).
+    """
+    tables, others = chain_tables(given, cells, vocabulary), parameter_weights(cells, rng)
+    if tables.emission is not None:
+        # All steps as likely: symbols tell the states, and these the steps.
+        others = uniform_weights(cells)
+    elif tables.transition is not None:
+        n = cells.n_emitting
+        start = np.ones(n, bool) if tables.start is None else tables.start[:n] > 0
+        if Topology(start, tables.transition[:n, :n] > 0, False).is_ordered:
+            counts = emitted(cuts_of(SEGMENTS, n, rng)) + _UNAMBIGUOUS_COUNT
+            others = others._replace(emission=cells.divided(counts, cells.row_totals(counts)))
+    each = zip(tables, others, strict=True)
     return Weights(*(other if table is None else table for table, other in each))
+
+
+def cuts_of(init: str, n_states: int, rng: np.random.Generator) -> np.ndarray:
+    """Where segments of sequences begin, as shares of these: even, or drawn."""
+    if init == SEGMENTS:
+        return np.arange(1, n_states) / n_states
+    return np.sort(rng.random(n_states - 1))
+
+
+def segments_start(problem: Problem, cuts: np.ndarray) -> Start:
+    """Nearly all of the states in their order, from one to the next at these cuts."""
+    has_end, starts = problem.cells.has_end, problem.corpus.starts
+    lengths = np.diff(starts)
+    places = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths) + 0.5
+    states = np.searchsorted(cuts, places / np.repeat(np.maximum(lengths - has_end, 1), lengths))
+    inside = entry_states(problem.lattice) == np.repeat(states, problem.lattice.count)
+    entries = np.where(inside, 1.0 - _REST, 0.0) + _REST / problem.cells.n_emitting
+    normalise_entries(problem.lattice, entries)
+    return Start(entries, None)
+
+
+def emitted_in_segments(problem: Problem, cuts: np.ndarray) -> np.ndarray:
+    """How often segments emit what each cell stands for."""
+    found = segments_start(problem, cuts).posterior
+    assert found is not None, "it is made of posteriors"
+    return counts_from_marginals(problem, found).emission
 
 
 def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarray) -> Weights:
@@ -350,6 +399,8 @@ def starting_point(
         start = words_start(problem, word_weights(cells, rng))
     elif isinstance(init, str) and init == "context":
         start = neighbours_start(problem, context_tables(*context_counts(problem), cells))
+    elif isinstance(init, str) and init in (SEGMENTS, CUTS):
+        start = segments_start(problem, cuts_of(init, cells.n_emitting, rng))
     elif isinstance(init, str) and init == "unambiguous":
         flat = np.ones(len(cells.state))
         start = Start(None, smooth_weights(runs.start, runs.transition, flat))
@@ -358,7 +409,8 @@ def starting_point(
     elif hasattr(init, "predict_proba"):
         start = model_start(problem, init, prior, vocabulary)
     elif isinstance(init, HMMParameters):
-        start = Start(None, given_weights(init, problem.cells, vocabulary, rng))
+        emitted = partial(emitted_in_segments, problem)
+        start = Start(None, given_weights(init, problem.cells, vocabulary, rng, emitted))
     else:
         start = array_start(problem, init)
     return kept_to_start(start, problem)

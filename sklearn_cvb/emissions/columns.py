@@ -302,13 +302,15 @@ class MixedFamily(Family):
         return self._in_order(means), self._in_order(variances)
 
     def point_of(self, given: dict[str, Any]) -> tuple[Any, ...]:
+        return self.point_with(given, [None] * len(self.families))
+
+    def point_with(self, given: dict[str, Any], rest: Any) -> tuple[Any, ...]:
         parts = given.get("parts", ())
         if len(parts) != len(self.families):
             raise InvalidParameterError(f"parts must hold {len(self.families)} dicts, one a part")
-        each = zip(self.families, parts, strict=True)
         return tuple(
-            given_point(family, {name.removesuffix("_"): own[name] for name in own})
-            for family, own in each
+            given_point(family, {name.removesuffix("_"): own[name] for name in own}, one)
+            for family, own, one in zip(self.families, parts, rest, strict=True)
         )
 
     def attributes(self, point: tuple[Any, ...]) -> dict[str, Any]:

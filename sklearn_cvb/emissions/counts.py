@@ -120,6 +120,8 @@ class CountScores(NamedTuple):
 class NegativeBinomialFamily(_WithBase, BernoulliFamily):
     """In a point 1 minus the probabilities, (D, K), come before the probabilities."""
 
+    are_counts = True
+
     def __init__(
         self, size: float, prior: np.ndarray, is_given: bool, n_states: int, sizes: np.ndarray
     ) -> None:

@@ -106,6 +106,7 @@ class Family:
     states_axis = -1  # of the tables of a point
     has_outliers = False  # whether values far from all others are to begin no state
     is_discrete = False  # whether a single value has a probability
+    are_counts = False  # whether values are counts without an end, of which roots spread alike
     order = 0  # how many steps before a step tell what it emits
     given_columns = np.empty(0, np.intp)  # columns that no state says anything of
 
@@ -219,6 +220,11 @@ class Family:
         """
         return proba @ self.moments(point)[0]
 
+    def point_with(self, given: dict[str, Any], rest: Any) -> Any:
+        """The point with attributes that are given, all others as in the point `rest`."""
+        found = {name.removesuffix("_"): own for name, own in self.attributes(rest).items()}
+        return self.point_of(found | given)
+
     def in_order(self, order: np.ndarray) -> "Family":
         """The family whose state k is state ``order[k]`` of this one."""
         return self
@@ -320,8 +326,11 @@ class OutsideSupport(ValueError):
         self.step, self.column, self.why = step, column, why
 
 
-def given_point(family: "Family", given: dict[str, Any]) -> Any:
-    """What states emit as a user says it, by the names of fitted attributes."""
+def given_point(family: "Family", given: dict[str, Any], rest: Any = None) -> Any:
+    """What states emit as a user says it, by the names of fitted attributes.
+
+    All that is not given is as in the point `rest`; None: as the family has it, if it has.
+    """
     # A mode, which an improper prior has, too.
     some = family.most_likely(np.zeros((family.n_statistics, family.n_states)))
     known = [name.removesuffix("_") for name in family.attributes(some)]
@@ -330,7 +339,7 @@ def given_point(family: "Family", given: dict[str, Any]) -> Any:
         raise InvalidParameterError(
             f"emissions: {odd[0]!r} is no parameter of what these states emit: {', '.join(known)}"
         )
-    return family.point_of(given)
+    return family.point_of(given) if rest is None else family.point_with(given, rest)
 
 
 def by_columns(given: dict[str, Any], name: str) -> np.ndarray:

@@ -55,6 +55,9 @@ class FixedFamily(Family):
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
         return self.point
 
+    def point_with(self, given: dict[str, Any], rest: Any) -> Any:
+        return self.point
+
     def expected(self, statistics: np.ndarray) -> Any:
         return self.family.at(self.point)
 

@@ -487,18 +487,26 @@ class MixtureFamily(Family):
         return {"weights_": weights, "mixture_": [own for own in parts if own]}
 
     def point_of(self, given: dict[str, Any]) -> Point:
+        return self.point_with(given, None)
+
+    def point_with(self, given: dict[str, Any], rest: Point | None) -> Point:
+        others: tuple[Any, ...] = (None,) * len(self.families)
+        if rest is not None:
+            given, others = {"weights": rest.weights.T} | given, rest.components
         weights = table_of(given, "weights", (self.n_states, len(self.families)))
         good = (weights >= 0) & (np.abs(weights.sum(axis=1, keepdims=True) - 1.0) < 1e-6)
         refuse_outside("weights", weights, good, "must sum to 1")
-        rest = list(given.get("mixture", ()))
+        if rest is not None and "mixture" not in given:
+            return Point(np.ascontiguousarray(weights.T), others)
+        told = list(given.get("mixture", ()))
         n_shown = sum(family.n_statistics > 0 for family in self.families)
-        if len(rest) != n_shown:
+        if len(told) != n_shown:
             raise InvalidParameterError(f"mixture must hold {n_shown} dicts, one a component")
         parts = tuple(
-            given_point(family, {name.removesuffix("_"): v for name, v in rest.pop(0).items()})
+            given_point(family, {name.removesuffix("_"): v for name, v in told.pop(0).items()}, one)
             if family.n_statistics
             else None
-            for family in self.families
+            for family, one in zip(self.families, others, strict=True)
         )
         return Point(np.ascontiguousarray(weights.T), parts)
 

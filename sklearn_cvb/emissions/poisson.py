@@ -148,7 +148,7 @@ class PoissonScores(NamedTuple):
 class PoissonFamily(RateFamily):
     """Statistics are sums and numbers of steps of each column, and what all states have alike."""
 
-    is_discrete = True
+    is_discrete = are_counts = True
 
     def __init__(self, prior: RatePrior, n_states: int) -> None:
         super().__init__(prior, n_states)

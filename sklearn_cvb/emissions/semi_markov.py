@@ -19,6 +19,7 @@ from sklearn_cvb.emissions.emission import (
     Observations,
     Scores,
     Tails,
+    given_point,
     table_of,
 )
 from sklearn_cvb.emissions.poisson import Poisson
@@ -181,9 +182,14 @@ class SemiMarkovFamily(MixedFamily):
         return self.family.attributes(point[0]) | {"durations_": self.durations(point)}
 
     def point_of(self, given: dict[str, Any]) -> tuple[Any, Any]:
+        return self.point_with(given, (None, None))
+
+    def point_with(self, given: dict[str, Any], rest: tuple[Any, Any]) -> tuple[Any, Any]:
         emitted = {name: given[name] for name in given if name != "durations"}
         shape = self.n_states, len(self.lengths.values)
-        if "durations" not in given:
+        if "durations" not in given and rest[1] is not None:
+            of_visits = rest[1]
+        elif "durations" not in given:
             even = np.full(shape, 1.0 / shape[1])
             of_visits = self.law.most_likely(self.lengths.features.T @ even.T)
         elif type(self.law) is CategoricalFamily:
@@ -191,7 +197,7 @@ class SemiMarkovFamily(MixedFamily):
             of_visits = np.maximum(self.law.point_of({"category_probabilities": [table]}), 1e-300)
         else:
             raise InvalidParameterError("durations are given for the law 'histogram' alone")
-        return self.family.point_of(emitted), of_visits
+        return given_point(self.family, emitted, rest[0]), of_visits
 
     def in_order(self, order: np.ndarray) -> "SemiMarkovFamily":
         return SemiMarkovFamily(self.family.in_order(order), self.law, len(self.lengths.values))

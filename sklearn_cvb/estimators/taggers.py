@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from sklearn_cvb.chain.symbols.observed import usual_start
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
 from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
@@ -24,7 +23,7 @@ from sklearn_cvb.estimators.hmm import (
     States,
 )
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
-from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Vocabulary,
@@ -221,14 +220,6 @@ class HMMTagger(Tags, BaseHMM):
         from sklearn_cvb.chain.tags.online import grown
 
         return grown(learned, vocabulary, corpus, y, tags.settings_of(self))
-
-    def _why_one_restart(self, read: Reading) -> str:
-        why, usual = super()._why_one_restart(read), usual_start(self, read)
-        if not why and self.init is None and usual in ("context", "unambiguous"):
-            return (
-                f"with a cleaned dictionary (see denoise) init=None is {usual!r}, always the same"
-            )
-        return why
 
 
 class EMHMMTagger(HMMTagger, EMHMM):

@@ -205,7 +205,7 @@ def test_wrong_tables_are_named(wrong, message):
             {"mean": [[1, 1], [2, 2]]},
             "'mean' is no parameter of what these states emit: means, covariances",
         ),
-        ("gaussian", {"covariances": [[[1, 0], [0, 1]]] * 2}, "means are missing"),
+        ("gaussian", {"covariances": [[[1, 0], [0, 1]]]}, "covariances has shape"),
         (
             Columns([(Gaussian("diag"), [0]), (Bernoulli(), [1])]),
             {"parts": [{"means": [[1], [2]]}, {"probability": [[0.1], [0.2]]}]},

@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters
-from sklearn_cvb.chain.numbers import starts
+from sklearn_cvb.chain.numbers import clusters
 from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.emissions import AutoRegressive, Columns, Gaussian, Poisson, Regression, linear
 from sklearn_cvb.reading.moments import moments_of
@@ -290,7 +290,7 @@ def test_a_start_keeps_known_states():
 
 
 def test_many_steps_start_from_some_of_them(monkeypatch):
-    monkeypatch.setattr(starts, "_SAMPLE", 60)
+    monkeypatch.setattr(clusters, "_SAMPLE", 60)
     state, table = lines()
     right = (fitted(EMHMM, Regression([0]), [table]).predict([table])[0] == state).mean()
     assert max(right, 1 - right) > 0.85

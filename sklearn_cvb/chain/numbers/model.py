@@ -14,13 +14,10 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
-    counts_of,
     counts_of_path,
     drawn_columns,
     drawn_structures,
     expectation,
-    in_place,
-    independent,
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     Units,
@@ -34,9 +31,10 @@ from sklearn_cvb.chain.numbers.leave_out import (
 )
 from sklearn_cvb.chain.numbers.starts import (
     STEPS,
-    begins_with_weights,
-    given_start,
+    EveryStep,
+    first_counts,
     posteriors_under,
+    seed_for,
     starting_posteriors,
 )
 from sklearn_cvb.chain.numbers.visits import counts_of_visits
@@ -205,11 +203,7 @@ class NumberChain(Model):
 
     def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, NumberWeights | None]:
         """Posteriors of a start, as independent steps."""
-        if begins_with_weights(self.init) and not keep:
-            first = given_start(self.problem, self.init, seed)
-            begun = self.infer(first)
-            return Inferred(begun.counts, begun.total), first
-        problem = self.problem
+        problem, first = self.problem, seed
         if isinstance(seed, HMMCounts):
             units = inferred_units(problem, self.block_length, seed, prior)
             return Inferred(counts_of_units(units, problem), 0.0, shares=units), None
@@ -217,16 +211,14 @@ class NumberChain(Model):
             posteriors = partial(self._first_posteriors, seed)
             units = first_units(problem, posteriors, self.block_length)
             return Inferred(counts_of_units(units, problem), 0.0, shares=units), None
-        counts, pieces = None, problem.pieces()
-        for piece, own in zip(pieces, self._first_posteriors(seed, pieces), strict=True):
-            starts = problem.corpus.starts[piece[0] : piece[1] + 1]
-            begin, end = int(starts[0]), int(starts[-1])
-            inside = starts - begin
-            stretches = problem.stretches(begin, end, inside)
-            found = independent(own, inside, stretches, self.cells.n_tables, self.cells)
-            observations = problem.observations.part(begin, end)
-            more = counts_of(found, observations, problem, inside)
-            counts = in_place(counts, more)
+        if isinstance(seed, np.random.Generator):
+            is_merged = isinstance(self.init, str) and self.init == MERGED
+            first = self.init if is_merged else seed_for(EveryStep(problem), self.init, seed)
+        if isinstance(first, NumberWeights):
+            begun = self.infer(first)
+            return Inferred(begun.counts, begun.total), first
+        found = replace(self, init=first)._first_posteriors(seed, problem.pieces())
+        counts = first_counts(problem, found)
         return Inferred(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
     # EM and VB

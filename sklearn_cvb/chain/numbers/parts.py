@@ -12,20 +12,15 @@ import numpy as np
 from sklearn_cvb.chain.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers import observed as numbers
+from sklearn_cvb.chain.numbers.clusters import values_at
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import window_for
 from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.series import apart, cautions_of_order, observations_of
 from sklearn_cvb.chain.numbers.starts import (
-    STEPS,
-    clusters_of,
-    drawn_steps,
-    given_start,
     model_posterior,
-    sampled_steps,
+    seed_for,
     statistics_at,
-    values_at,
-    weights_of_steps,
 )
 from sklearn_cvb.chain.parameters import (
     Concentrations,
@@ -136,19 +131,39 @@ def merged(one: Survey, other: Survey) -> Survey:
 class NumberShard(Shard):
     """A chain of some series."""
 
-    def steps_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
-        """Values of some of all steps, as the counts; 0 where they are in other shards."""
+    def _here(self, steps: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places of some of all steps in this shard, and which of them are in it."""
         own = steps - begins[self.index.number]
-        is_here = (own >= 0) & (own < len(self._given.tokens))
-        here = values_at(self.model.problem.observations, own[is_here])
+        return own, (own >= 0) & (own < len(self._given.tokens))
+
+    def steps_at(self, steps: np.ndarray, begins: np.ndarray, roots: bool) -> PartResult:
+        """Values of some of all steps, as the counts; 0 where they are in other shards."""
+        own, is_here = self._here(steps, begins)
+        problem = self.model.problem
+        roots_of = problem.family if roots else None
+        here = values_at(problem.observations, own[is_here], roots_of=roots_of)
         values = np.zeros((len(steps), here.shape[1]))
         values[is_here] = here
         return PartResult(values, 0.0)
 
+    def known_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
+        """1 and the known state of each step, as the counts; 0 where it is not known, or here."""
+        own, is_here = self._here(steps, begins)
+        known, found = self.model.problem.known, np.zeros(len(steps))
+        if known is not None:
+            found[is_here] = 1.0 + known[own[is_here]]
+        return PartResult(found, 0.0)
+
+    def lengths(self, n_sequences: int) -> PartResult:
+        """Lengths of the sequences of all shards, as the counts; 0 for those of others."""
+        found, own = np.zeros(n_sequences), np.diff(self._given.starts)
+        found[self.index.first : self.index.first + len(own)] = own
+        return PartResult(found, 0.0)
+
     def statistics_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
         """Statistics of a step for each state, as the counts; 0 where it is in other shards."""
-        own, problem = steps - begins[self.index.number], self.model.problem
-        own = np.where((own >= 0) & (own < len(self._given.tokens)), own, -1)
+        own, is_here = self._here(steps, begins)
+        own, problem = np.where(is_here, own, -1), self.model.problem
         return PartResult(statistics_at(problem.observations, own, problem.family), 0.0)
 
     def _own(self, seed: Any) -> Any:
@@ -161,6 +176,48 @@ class NumberShard(Shard):
         return None
 
 
+class StepsInShards:
+    """All steps, as starts ask for them, where they are in shards (see `starts.EveryStep`)."""
+
+    is_elsewhere = True
+
+    def __init__(self, problem: "NumbersInParts") -> None:
+        self.problem = problem
+        self._ask = problem.source.ask
+        self._begins: np.ndarray = np.cumsum([0, *(one.n_tokens for one in problem.facts)])
+        self.n_steps = int(self._begins[-1])
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where sequences begin, and the number of steps."""
+        lengths = self._ask("lengths", self.problem.n_sequences).counts
+        return np.append(0, np.cumsum(lengths.astype(np.int64)))
+
+    def values_at(self, steps: np.ndarray, *, roots_of: Family | None = None) -> np.ndarray:
+        """All columns of some steps (see `clusters.values_at`)."""
+        found: np.ndarray = self._ask("steps_at", steps, self._begins, roots_of is not None).counts
+        return found
+
+    def known_at(self, steps: np.ndarray) -> np.ndarray | None:
+        """States of some steps, -1 where not known; None where none are."""
+        known = self._ask("known_at", steps, self._begins).counts.astype(np.int64) - 1
+        return known if (known >= 0).any() else None
+
+    def of_states(self) -> list[Any]:
+        """Nothing: steps whose states are known are among those that are asked for."""
+        return []
+
+    def statistics_at(self, steps: np.ndarray) -> np.ndarray:
+        """Statistics of one step for each state."""
+        found: np.ndarray = self._ask("statistics_at", steps, self._begins).counts
+        return found
+
+    def counts_under(self, seed: Any) -> HMMCounts:
+        """First counts of all steps, from what is drawn for all of them."""
+        found: HMMCounts = self._ask("start", seed).counts
+        return found
+
+
 class ShardedNumbers(Sharded, NumberChain):
     """A chain whose series are in shards."""
 
@@ -171,23 +228,16 @@ class ShardedNumbers(Sharded, NumberChain):
     def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
         """What is drawn for all shards: clusters, weights, or where the generator is for each."""
         sizes, n = [one.n_tokens for one in self.problem.facts], self.cells.n_emitting
-        if isinstance(self.init, HMMParameters):
-            return given_start(self.problem, self.init, rng)
-        if self.init == STEPS:
-            steps, begins = drawn_steps(sum(sizes), n, rng), np.cumsum([0, *sizes])
-            own = self.problem.source.ask("statistics_at", steps, begins).counts
-            return weights_of_steps(own, self.problem.family, self.cells)
-        if self.init == "token":
+        if isinstance(self.init, str) and self.init == "token":
             states = []
             for size in sizes:
                 states.append(rng.bit_generator.state)
                 for begin in range(0, size * n, _BLOCK):
                     rng.standard_exponential(min(_BLOCK, size * n - begin))
             return states
-        if self.init is None or self.init == "kmeans":
-            steps, begins = sampled_steps(sum(sizes), rng), np.cumsum([0, *sizes])
-            values = self.problem.source.ask("steps_at", steps, begins).counts
-            return clusters_of(values, self.problem.family, rng)
+        found = seed_for(StepsInShards(self.problem), self.init, rng)
+        if found is not self.init:
+            return found
         # Of a model every shard has its own posteriors.
         return [rng.bit_generator.state] * len(sizes)
 
@@ -260,8 +310,6 @@ def refuse_in_shards(hmm: Any) -> None:
             "a store"
         )
     is_model, is_given = hasattr(init, "predict_proba"), isinstance(init, HMMParameters)
-    if is_given and not init.emitted:
-        raise InvalidParameterError("in shards HMMParameters must say what states emit, too")
     if not (init is None or is_model or is_given or isinstance(init, str)):
         raise InvalidParameterError(
             "arrays as `init` are for series in one piece: in shards give the name of a start, "

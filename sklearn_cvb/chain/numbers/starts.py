@@ -8,13 +8,37 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.given import chain_tables
 from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem, chain_of, infer
+from sklearn_cvb.chain.numbers.clusters import (
+    Nearest,
+    Range,
+    Steps,
+    clusters_for,
+    drawn_steps,
+    sampled_sequences,
+)
+from sklearn_cvb.chain.numbers.e_step import (
+    NumberWeights,
+    NumericProblem,
+    chain_of,
+    counts_of,
+    in_place,
+    independent,
+    infer,
+)
+from sklearn_cvb.chain.numbers.legal_paths import (
+    Rules,
+    legal_scores,
+    rules_of,
+    sample_of_family,
+    sample_of_values,
+)
 from sklearn_cvb.chain.numbers.series import StoredObservations
-from sklearn_cvb.chain.parameters import kept_to_topology, tied, uniform_weights
-from sklearn_cvb.chain.starts import given_weights, posterior_arrays
-from sklearn_cvb.emissions.columns import MixedObservations
-from sklearn_cvb.emissions.emission import Family, Observations, Scores, given_point
+from sklearn_cvb.chain.parameters import HMMCounts, kept_to_topology, tied, uniform_weights
+from sklearn_cvb.chain.starts import posterior_arrays, smooth_weights
+from sklearn_cvb.emissions.emission import Family, given_point
+from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
@@ -22,14 +46,7 @@ from sklearn_cvb.settings import HMMParameters
 _STARTS = ("kmeans", "token")
 # What other restarts begin with where k-means is the start: states that stay, each of which emits
 # what a step drawn at random has. It is no word of users.
-STEPS, _STAYS = "steps", 0.8
-# So many steps tell where the clusters are.
-_SAMPLE = 20_000
-# A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
-_REST = 0.2
-
-# The first and the last sequence (not included) of some.
-Range = tuple[int, int]
+STEPS, _STAYS = "steps", 0.9
 
 
 def starting_posteriors(
@@ -62,33 +79,21 @@ def _posteriors(
     problem: NumericProblem, init: Any, rng: np.random.Generator, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
     """What `init` says of each range."""
-    init, starts = "kmeans" if init is None else init, problem.corpus.starts
-    n = problem.cells.n_emitting
+    starts, n = problem.corpus.starts, problem.cells.n_emitting
     steps = [(int(starts[first]), int(starts[last])) for first, last in ranges]
-    if isinstance(init, str) and init != STEPS:
-        if init not in _STARTS:
-            raise InvalidParameterError(
-                f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
-                "fitted model or None"
-            )
-        if init == "kmeans":
-            found = _clusters if problem.family.clusters is None else _nearest
-            yield from found(problem, rng).posteriors(problem, steps)
-            return
+    init = seed_for(EveryStep(problem), init, rng)
+    if isinstance(init, NumberWeights):
+        yield from posteriors_under(problem, init, ranges)
+    elif hasattr(init, "posteriors"):
+        yield from init.posteriors(problem, ranges)
+    elif isinstance(init, str):
         for begin, end in steps:
             # From Dirichlet(1), independently.
             drawn = rng.standard_exponential((end - begin, n))
             yield drawn / drawn.sum(axis=1, keepdims=True)
-    elif isinstance(init, Clusters):
-        yield from init.posteriors(problem, steps)
-    elif isinstance(init, NumberWeights):
-        yield from posteriors_under(problem, init, ranges)
     elif problem.start is not None:
         for begin, end in steps:
             yield problem.start[begin:end]
-    elif begins_with_weights(init):
-        weights = given_start(problem, init, rng)
-        yield from posteriors_under(problem, weights, ranges)
     else:
         arrays = posterior_arrays(init, problem.given.starts, n)
         for i, array in enumerate(arrays):
@@ -101,14 +106,43 @@ def _posteriors(
             yield whole[begin:end]
 
 
-def begins_with_weights(init: Any) -> bool:
-    """Whether a start says more than posteriors of steps."""
-    return isinstance(init, HMMParameters) or (isinstance(init, str) and init == STEPS)
+# What is drawn, or sought, for all parts of the data alike
 
 
-def drawn_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndarray:
-    """A step for each state to begin with."""
-    return rng.choice(n_steps, n_states, replace=n_steps < n_states)
+class EveryStep(Steps):
+    """All steps, which tell statistics and counts, too."""
+
+    def statistics_at(self, steps: np.ndarray) -> np.ndarray:
+        """Statistics of one step for each state."""
+        return statistics_at(self.problem.observations, steps, self.problem.family)
+
+    def counts_under(self, seed: Any) -> HMMCounts:
+        """First counts of all steps, from what is drawn for all of them."""
+        pieces = self.problem.pieces()
+        # Nothing is left to be drawn.
+        rng = np.random.default_rng(0)
+        return first_counts(self.problem, starting_posteriors(self.problem, seed, rng, pieces))
+
+
+def seed_for(every: Any, init: Any, rng: np.random.Generator) -> Any:
+    """What `init` says of all steps alike, of which posteriors are made; else `init` itself."""
+    problem = every.problem
+    if isinstance(init, HMMParameters):
+        return given_start(every, init, rng)
+    if not (init is None or isinstance(init, str)) or init == "token":
+        return init
+    if init not in (None, STEPS, *_STARTS):
+        raise InvalidParameterError(
+            f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
+            "fitted model or None"
+        )
+    rules = None if problem.cells.topology is None else rules_of(problem.cells)
+    if rules is not None:
+        return _legal_start(every, rules, rng, is_first=init != STEPS)
+    if init == STEPS:
+        steps = drawn_steps(every.n_steps, problem.family.n_states, rng)
+        return weights_of_steps(every.statistics_at(steps), problem.family, problem.cells)
+    return clusters_for(every, rng)
 
 
 def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.ndarray:
@@ -132,34 +166,40 @@ def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> Nu
     return NumberWeights(tied(chain, cells), family.at(point), point)
 
 
-def given_start(problem: NumericProblem, given: Any, rng: np.random.Generator) -> NumberWeights:
-    """Weights to start from: what is given, and clusters where nothing of emissions is."""
-    family = problem.family
-    if isinstance(given, str):
-        steps = drawn_steps(int(problem.corpus.starts[-1]), family.n_states, rng)
-        own = statistics_at(problem.observations, steps, family)
-        return weights_of_steps(own, family, problem.cells)
-    chain = kept_to_topology(given_weights(given, problem.cells, None, rng), problem.cells)
+def given_start(every: Any, given: HMMParameters, rng: np.random.Generator) -> NumberWeights:
+    """Weights to start from: what is given, and all else as the steps that are nearest tell."""
+    problem, family = every.problem, every.problem.family
+    tables = chain_tables(given, problem.cells, None)
+    rules = rules_of(problem.cells, tables)
     if given.emitted:
-        point = given_point(family, given.emitted)
+        of_all = family.mean(every.counts_under(Alike()).emission)
+        nearest = family.at(given_point(family, given.emitted, of_all))
+        counts = every.counts_under(Nearest(nearest, rules))
+        point = given_point(family, given.emitted, family.mean(counts.emission))
     else:
-        pieces = problem.pieces()
-        posteriors = starting_posteriors(problem, None, rng, pieces)
-        point = family.mean(_statistics(problem, posteriors, pieces))
+        seed = clusters_for(every, rng) if rules is None else _legal_start(every, rules, rng)
+        counts = every.counts_under(seed)
+        point = family.mean(counts.emission)
+    counted = smooth_weights(counts.start, counts.transition, np.empty(0))
+    each = zip(tables, counted, strict=True)
+    chain = Weights(*(found if table is None else table for table, found in each))
+    chain = kept_to_topology(chain, problem.cells)
     return NumberWeights(tied(chain, problem.cells), family.at(point), point)
 
 
-def _statistics(
-    problem: NumericProblem, posteriors: Iterable[np.ndarray], ranges: Sequence[Range]
-) -> np.ndarray:
-    """What all steps tell under posteriors (S, K)."""
-    starts, family = problem.corpus.starts, problem.family
-    total = np.zeros((family.n_statistics, problem.cells.n_emitting))
-    for (first, last), posterior in zip(ranges, posteriors, strict=True):
-        begin, end = starts[[first, last]]
-        observations, whole = problem.observations.part(begin, end), np.array([0, end - begin])
-        total += family.statistics(observations, posterior, whole)[0]
-    return total
+def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> HMMCounts:
+    """Counts of independent steps with these posteriors (n_steps, K), a piece at a time."""
+    counts = None
+    for (first, last), own in zip(problem.pieces(), posteriors, strict=True):
+        starts = problem.corpus.starts[first : last + 1]
+        begin, end = int(starts[0]), int(starts[-1])
+        inside = starts - begin
+        stretches = problem.stretches(begin, end, inside)
+        found = independent(own, inside, stretches, problem.cells.n_tables, problem.cells)
+        more = counts_of(found, problem.observations.part(begin, end), problem, inside)
+        counts = in_place(counts, more)
+    assert counts is not None, "there is a sequence"
+    return counts
 
 
 def posteriors_under(
@@ -178,131 +218,30 @@ def posteriors_under(
         yield np.where(lost[:, None], 1.0 / n, found.posterior)
 
 
-class Clusters(NamedTuple):
-    """A cluster of steps for each state, on columns in standard units."""
+class Alike(NamedTuple):
+    """Every state is as likely, at every step."""
 
-    ends: tuple[np.ndarray, np.ndarray]  # what is beyond them counts as if it were there
-    centre: np.ndarray
-    scale: np.ndarray
-    found: Any  # by k-means
-
-    def posteriors(
-        self, problem: NumericProblem, steps: Iterable[tuple[int, int]]
-    ) -> Iterator[np.ndarray]:
-        """Of each stretch of steps: nearly all of the cluster that is nearest."""
-        n_states = problem.cells.n_emitting
-        for first, last in steps:
-            values = np.clip(_as_table(problem.observations.part(first, last)), *self.ends)
-            values = (values - self.centre) / self.scale
-            posterior = np.full((last - first, n_states), _REST / n_states)
-            posterior[np.arange(last - first), self.found.predict(values)] += 1.0 - _REST
-            yield posterior
+    def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
+        """Of each range of sequences."""
+        n_states, starts = problem.cells.n_emitting, problem.corpus.starts
+        for first, last in ranges:
+            yield np.full((int(starts[last] - starts[first]), n_states), 1.0 / n_states)
 
 
-class Nearest(NamedTuple):
-    """A cluster for each state, which says itself how near a step is."""
-
-    scores: Scores
-
-    def posteriors(
-        self, problem: NumericProblem, steps: Iterable[tuple[int, int]]
-    ) -> Iterator[np.ndarray]:
-        """Of each stretch of steps: nearly all of the cluster that is nearest."""
-        n_states = problem.cells.n_emitting
-        for begin, end in steps:
-            scored = problem.scored(self.scores, begin, end, np.array([0, end - begin]))
-            every = np.empty(scored.shape)
-            scored.fill(every)
-            # Nothing is nearer to a step that is missing.
-            nothing = (every == every[:, :1]).all(axis=1, keepdims=True)
-            shares = np.where(nothing, 1.0 / n_states, np.eye(n_states)[every.argmax(axis=1)])
-            yield _REST / n_states + (1.0 - _REST) * shares
-
-
-def _nearest(problem: NumericProblem, rng: np.random.Generator) -> Nearest:
-    """By the family, on a sample of steps."""
-    rows = np.sort(sampled_steps(int(problem.corpus.starts[-1]), rng))
-    known = np.full(len(rows), -1) if problem.known is None else problem.known[rows]
-    sample = problem.observations
-    if isinstance(sample, StoredObservations):
-        sample = sample.at(rows)
+def _legal_start(
+    every: Any, rules: Rules, rng: np.random.Generator, *, is_first: bool = True
+) -> Nearest:
+    """Paths that are near to what their steps tell, by whole sequences of some steps."""
+    problem, (steps, starts) = every.problem, sampled_sequences(every.starts, rng)
+    if rules.is_ordered:
+        rules = rules.one_at_a_time()
+    known = every.known_at(steps)
+    if problem.family.clusters is None or every.is_elsewhere:
+        values = every.values_at(steps, roots_of=problem.family)
+        sample = sample_of_values(values, starts, known, problem.family, rng)
     else:
-        observed = None if sample.observed is None else sample.observed[rows]
-        sample = Observations(sample.values[rows], observed, sample.features[rows])
-    return Nearest(problem.family.clusters(sample, known, rng))
-
-
-def sampled_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
-    """The steps that clusters are sought among."""
-    if n_steps > _SAMPLE:
-        return rng.choice(n_steps, _SAMPLE, replace=False)
-    return np.arange(n_steps)
-
-
-def ends_of(values: np.ndarray, has_outliers: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Where outliers begin: the inner fences of each column (Tukey 1977), or nowhere."""
-    lower, upper = np.quantile(values, [0.25, 0.75], axis=0)
-    # Of a column that has one value in most steps all others are not outliers.
-    width = np.where((upper > lower) & has_outliers, 1.5 * (upper - lower), np.inf)
-    return lower - width, upper + width
-
-
-def clusters_of(
-    values: np.ndarray,
-    family: Family,
-    rng: np.random.Generator,
-    known: Iterable[tuple[int, np.ndarray]] = (),
-) -> Clusters:
-    """One cluster for each state, by k-means on a sample of steps.
-
-    `known` are states, and the values of steps that are known to be of these.
-    """
-    from sklearn.cluster import KMeans
-
-    ends, n_states = ends_of(values, family.has_outliers), family.n_states
-    values = np.clip(values, *ends)
-    centre, deviation = values.mean(axis=0), values.std(axis=0)
-    scale = np.where(deviation > 0, deviation, 1.0)
-    values = (values - centre) / scale
-    n_clusters = min(n_states, len(np.unique(values, axis=0)))
-    seed = int(rng.integers(2**31 - 1))
-    begin: Any = "k-means++"
-    known = list(known)
-    if known and n_clusters == n_states:
-        # Means of the steps whose states are known, and any step elsewhere.
-        begin = values[rng.choice(len(values), n_states)]
-        for state, own in known:
-            begin[state] = ((np.clip(own, *ends) - centre) / scale).mean(axis=0)
-    found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(values)
-    return Clusters(ends, centre, scale, found)
-
-
-def _clusters(problem: NumericProblem, rng: np.random.Generator) -> Clusters:
-    """Those of all steps."""
-    steps = sampled_steps(int(problem.corpus.starts[-1]), rng)
-    known: list[tuple[int, np.ndarray]] = []
-    if problem.known is not None:
-        for state in np.unique(problem.known[problem.known >= 0]).tolist():
-            own = values_at(problem.observations, np.flatnonzero(problem.known == state))
-            known.append((state, own))
-    values = values_at(problem.observations, steps)
-    return clusters_of(values, problem.family, rng, known)
-
-
-def values_at(observations: Any, steps: np.ndarray) -> np.ndarray:
-    """All columns of some steps, side by side."""
-    if isinstance(observations, StoredObservations):
-        return _as_table(observations.at(steps))[
-            observations.family.order :: observations.family.order + 1
-        ]
-    return _as_table(observations)[steps]
-
-
-def _as_table(observations: Any) -> np.ndarray:
-    """All columns side by side."""
-    if isinstance(observations, MixedObservations):
-        return np.hstack([_as_table(part) for part in observations.parts])
-    return observations.values
+        sample = sample_of_family(every.observed_at(steps), starts, known, problem.family, rng)
+    return Nearest(legal_scores(sample, rules, rng, is_first=is_first), rules)
 
 
 def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:

@@ -63,6 +63,14 @@ _RESAMPLE = {
 }
 
 
+# Where restarts begin after the first one, by where that began.
+_OF_RESTARTS = {
+    "context": "token",
+    "unambiguous": "token",
+    starting.SEGMENTS: starting.CUTS,
+}
+
+
 class Logged(NamedTuple):
     """VB's weights, and what their logs are made from where exp(digamma) has left float64."""
 
@@ -162,6 +170,12 @@ class SymbolChain(Model):
             left_out = tuple(zip(words.tolist(), uses.tolist(), strict=True))
         n_entries = int(problem.lattice.count.sum())
         return ChainFacts(n_entries, problem.any_told, problem.any_choice, left_out)
+
+    def of_restart(self, index: int) -> "SymbolChain":
+        """Starts that are always the same are for the first one."""
+        init = self.settings.init
+        others = _OF_RESTARTS.get(init, init) if isinstance(init, str) else init
+        return replace(self, settings=self.settings._replace(init=others))
 
     def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
         """The generator: some starts draw for every token."""

@@ -35,6 +35,7 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
+from sklearn_cvb.chain.starts import SEGMENTS
 from sklearn_cvb.chain.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
@@ -226,6 +227,8 @@ def usual_start(hmm: Any, read: Reading) -> str:
         return MERGED
     if getattr(words, "is_clean", False) and cells.topology is None:
         return hmm._starts_when_clean[words.is_told]
+    if cells.is_full and cells.topology is not None and cells.topology.is_ordered:
+        return SEGMENTS
     return "parameter" if cells.is_full and not problem.any_told else "token"
 
 

@@ -70,6 +70,7 @@ class SharedStart(NamedTuple):
     weights: Weights | None = None
     words: np.ndarray | None = None  # what "word" draws, (n_cells + 1,)
     tables: Weights | None = None  # the steps between all tokens, for "context"
+    cuts: np.ndarray | None = None  # of states in order, as shares of each sequence
     # For "token": states of the random generator, where the tokens of each shard begin.
     randomness: list[Any] | None = None
 
@@ -80,6 +81,8 @@ def start_of(seed: SharedStart, problem: Problem, number: int) -> Start:
         return Start(None, seed.weights)
     if seed.words is not None:
         start = starting.words_start(problem, seed.words)
+    elif seed.cuts is not None:
+        start = starting.segments_start(problem, seed.cuts)
     elif seed.tables is not None:
         start = starting.neighbours_start(problem, seed.tables)
     else:
@@ -116,6 +119,10 @@ class ChainShard(Shard):
             steps = starting.context_counts(problem)
         return PartResult(parameters.HMMCounts(*steps, np.empty(0)), 0.0)
 
+    def emitted(self, cuts: np.ndarray) -> PartResult:
+        """How often segments emit what each cell stands for, as the counts."""
+        return PartResult(starting.emitted_in_segments(self.model.problem, cuts), 0.0)
+
     def _own(self, seed: SharedStart) -> Any:
         return partial(start_of, seed, self.model.problem, self.index.number)
 
@@ -139,7 +146,10 @@ class ShardedChain(Sharded, SymbolChain):
             vocabulary = self.settings.vocabulary
             weights = starting.model_start(self.problem, init, prior, vocabulary).weights
         elif isinstance(init, HMMParameters):
-            weights = starting.given_weights(init, cells, self.settings.vocabulary, rng)
+            vocabulary, ask = self.settings.vocabulary, self.problem.source.ask
+            weights = starting.given_weights(
+                init, cells, vocabulary, rng, lambda cuts: ask("emitted", cuts).counts
+            )
         elif not isinstance(init, str):
             raise InvalidParameterError(
                 "arrays as `init` are for corpora in one piece: in shards give the name of a "
@@ -156,6 +166,8 @@ class ShardedChain(Sharded, SymbolChain):
             return SharedStart(randomness=states)
         elif init == "word":
             return SharedStart(words=starting.word_weights(cells, rng))
+        elif init in (starting.SEGMENTS, starting.CUTS):
+            return SharedStart(cuts=starting.cuts_of(init, cells.n_emitting, rng))
         elif init == "parameter":
             weights = starting.parameter_weights(cells, rng)
         else:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters, Transitions, Windows
-from sklearn_cvb.chain.numbers import parts, starts
+from sklearn_cvb.chain.numbers import clusters, parts
 from sklearn_cvb.chain.symbols.vocabulary_pass import read_here
 from sklearn_cvb.emissions import Columns, Gaussian, Poisson
 from sklearn_cvb.learning.parts import PartIndex
@@ -35,7 +35,7 @@ X = [_series(20 + 3 * i, i) for i in range(24)]
 @pytest.fixture(autouse=True)
 def _clusters_from_a_sample(monkeypatch):
     """Fewer steps than there are tell where the clusters are."""
-    monkeypatch.setattr(starts, "_SAMPLE", 500)
+    monkeypatch.setattr(clusters, "_SAMPLE", 500)
 
 
 def fit_in_parts(model, n, y=None, X=X):
@@ -65,6 +65,15 @@ SETTINGS = {
     "restarts": {"n_init": 3},
     "end": {"transitions": Transitions(end_state=True)},
     "left-right": {"transitions": "left-right"},
+    "left-right again": {"transitions": "left-right", "n_init": 3},
+    "cycle": {
+        "transitions": np.eye(3, dtype=bool) | np.roll(np.eye(3, dtype=bool), 1, 1),
+        "init": HMMParameters(startprob=[1.0, 0.0, 0.0]),
+    },
+    "means alone": {
+        "init": HMMParameters(emissions={"means": [[0, 0, 1], [4, -1, 5], [8, -2, 9]]}),
+        "emission": Gaussian("diag"),
+    },
     "independent": {"transitions": "independent"},
     "full": {"emission": Gaussian()},
     "known": {
@@ -181,7 +190,6 @@ def test_parts_have_the_same_columns():
         (VBHMM(2, emission=MIXED, transitions=Transitions(prior="hdp")), "do not learn an HDP"),
         (EMHMM(2, emission=MIXED, init=[np.ones((2, 2))]), "arrays as `init`"),
         (VBHMM(2, emission=MIXED, transitions=Transitions(durations="poisson")), "or a store"),
-        (EMHMM(2, emission=MIXED, init=HMMParameters(startprob=[0.5, 0.5])), "what states emit"),
     ],
 )
 def test_what_shards_cannot_do_is_refused(model, why):
@@ -194,10 +202,10 @@ def test_planted_errors_are_seen(monkeypatch):
     whole = fit(model)
     assert deviation(fit_in_parts(model, 3), whole) < 1e-10
 
-    def steps_of_others(self, steps, begins, before=parts.NumberShard.steps_at):
+    def steps_of_others(self, *asked, before=parts.NumberShard.steps_at):
         moved = PartIndex(max(0, self.index.number - 1), self.index.first)
         self.index, own = moved, self.index
-        found = before(self, steps, begins)
+        found = before(self, *asked)
         self.index = own
         return found
 

@@ -1,0 +1,207 @@
+"""Clusters of single steps, one for each state, and the values that they are of."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.numbers.e_step import NumericProblem
+from sklearn_cvb.chain.numbers.series import StoredObservations
+from sklearn_cvb.emissions.columns import MixedObservations
+from sklearn_cvb.emissions.emission import Family, Observations, Scores
+
+# So many steps tell where the clusters are.
+_SAMPLE = 20_000
+# A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
+REST = 0.2
+# The first and the last sequence (not included) of some.
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """All steps of the data, where they are in one piece."""
+
+    problem: NumericProblem
+    is_elsewhere = False
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where sequences begin, and the number of steps."""
+        return self.problem.corpus.starts
+
+    @property
+    def n_steps(self) -> int:
+        """How many there are."""
+        return int(self.starts[-1])
+
+    def values_at(self, steps: np.ndarray, *, roots_of: Family | None = None) -> np.ndarray:
+        """All columns of some steps (see `values_at`)."""
+        return values_at(self.problem.observations, steps, roots_of=roots_of)
+
+    def known_at(self, steps: np.ndarray) -> np.ndarray | None:
+        """States of some steps, -1 where not known; None where none are."""
+        return None if self.problem.known is None else self.problem.known[steps]
+
+    def of_states(self) -> list[tuple[int, np.ndarray]]:
+        """States that are known of some steps, and values of all these."""
+        known = self.problem.known
+        told = [] if known is None else np.unique(known[known >= 0]).tolist()
+        own = ((state, np.flatnonzero(known == state)) for state in told)
+        return [(state, np.nan_to_num(self.values_at(steps))) for state, steps in own]
+
+    def observed_at(self, steps: np.ndarray) -> Any:
+        """Some steps as the family reads them."""
+        return observations_at(self.problem.observations, steps)
+
+
+def sampled_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
+    """The steps that clusters are sought among."""
+    if n_steps > _SAMPLE:
+        return rng.choice(n_steps, _SAMPLE, replace=False)
+    return np.arange(n_steps)
+
+
+def sampled_sequences(
+    starts: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Steps of whole sequences that paths are sought among, and where these begin."""
+    lengths = np.diff(starts)
+    chosen = np.arange(len(lengths))
+    if starts[-1] > _SAMPLE:
+        chosen = rng.permutation(len(lengths))
+        chosen = np.sort(chosen[: 1 + np.searchsorted(np.cumsum(lengths[chosen]), _SAMPLE)])
+    steps = [np.arange(starts[i], starts[i + 1]) for i in chosen.tolist()]
+    return np.concatenate(steps), np.append(0, np.cumsum(lengths[chosen]))
+
+
+class Clusters(NamedTuple):
+    """A cluster of steps for each state, on columns in standard units."""
+
+    ends: tuple[np.ndarray, np.ndarray]  # what is beyond them counts as if it were there
+    centre: np.ndarray
+    scale: np.ndarray
+    found: Any  # by k-means
+
+    def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
+        """Of each range: nearly all of the cluster that is nearest."""
+        n_states, starts = problem.cells.n_emitting, problem.corpus.starts
+        for first, last in ranges:
+            values = as_table(problem.observations.part(starts[first], starts[last]))
+            values = (np.clip(np.nan_to_num(values), *self.ends) - self.centre) / self.scale
+            shares = np.eye(n_states)[self.found.predict(values)]
+            yield REST / n_states + (1.0 - REST) * shares
+
+
+class Nearest(NamedTuple):
+    """What says how near a step is to each state, and the rules that paths keep to, if any."""
+
+    scores: Scores
+    rules: Any = None  # `legal_paths.Rules`
+
+    def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
+        """Of each range: nearly all of the state that is nearest, or on the nearest path."""
+        n_states = problem.cells.n_emitting
+        for first, last in ranges:
+            starts = problem.corpus.starts[first : last + 1]
+            begin, end = int(starts[0]), int(starts[-1])
+            scored = problem.scored(self.scores, begin, end, np.array([0, end - begin]))
+            every = np.empty(scored.shape)
+            scored.fill(every)
+            if self.rules is not None and self.rules.forbid:
+                shares = np.eye(n_states)[self.rules.paths(every, starts - begin)[0]]
+            else:
+                # Nothing is nearer to a step that is missing.
+                nothing = (every == every[:, :1]).all(axis=1, keepdims=True)
+                nearest = np.eye(n_states)[every.argmax(axis=1)]
+                shares = np.where(nothing, 1.0 / n_states, nearest)
+            yield REST / n_states + (1.0 - REST) * shares
+
+
+def clusters_for(every: Any, rng: np.random.Generator) -> Any:
+    """Those of all steps, which are around values, or as the family has them."""
+    family, steps = every.problem.family, sampled_steps(every.n_steps, rng)
+    if family.clusters is None or every.is_elsewhere:
+        values = np.nan_to_num(every.values_at(steps))
+        return clusters_of(values, family, rng, every.of_states())
+    steps = np.sort(steps)
+    known = every.known_at(steps)
+    known = np.full(len(steps), -1) if known is None else known
+    return Nearest(family.clusters(every.observed_at(steps), known, rng))
+
+
+def drawn_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndarray:
+    """A step for each state to begin with."""
+    return rng.choice(n_steps, n_states, replace=n_steps < n_states)
+
+
+def ends_of(values: np.ndarray, has_outliers: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where outliers begin: the inner fences of each column (Tukey 1977), or nowhere."""
+    lower, upper = np.quantile(values, [0.25, 0.75], axis=0)
+    # Of a column that has one value in most steps all others are not outliers.
+    width = np.where((upper > lower) & has_outliers, 1.5 * (upper - lower), np.inf)
+    return lower - width, upper + width
+
+
+def clusters_of(
+    values: np.ndarray,
+    family: Family,
+    rng: np.random.Generator,
+    known: Iterable[tuple[int, np.ndarray]] = (),
+) -> Clusters:
+    """One cluster for each state, by k-means on a sample of steps.
+
+    `known` are states, and the values of steps that are known to be of these.
+    """
+    from sklearn.cluster import KMeans
+
+    ends, n_states = ends_of(values, family.has_outliers), family.n_states
+    values = np.clip(values, *ends)
+    centre, deviation = values.mean(axis=0), values.std(axis=0)
+    scale = np.where(deviation > 0, deviation, 1.0)
+    values = (values - centre) / scale
+    n_clusters = min(n_states, len(np.unique(values, axis=0)))
+    seed = int(rng.integers(2**31 - 1))
+    begin: Any = "k-means++"
+    known = list(known)
+    if known and n_clusters == n_states:
+        # Means of the steps whose states are known, and any step elsewhere.
+        begin = values[rng.choice(len(values), n_states)]
+        for state, own in known:
+            begin[state] = ((np.clip(own, *ends) - centre) / scale).mean(axis=0)
+    found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(values)
+    return Clusters(ends, centre, scale, found)
+
+
+def observations_at(observations: Any, steps: np.ndarray) -> Any:
+    """Some steps as a family reads them."""
+    if isinstance(observations, StoredObservations):
+        return observations.at(steps)
+    observed = None if observations.observed is None else observations.observed[steps]
+    return Observations(observations.values[steps], observed, observations.features[steps])
+
+
+def values_at(
+    observations: Any, steps: np.ndarray, *, roots_of: Family | None = None
+) -> np.ndarray:
+    """All columns of some steps, side by side, NaN where missing; of counts of a family roots."""
+    if isinstance(observations, StoredObservations):
+        order = observations.family.order
+        return as_table(observations.at(steps), roots_of)[order :: order + 1]
+    return as_table(observations, roots_of)[steps]
+
+
+def as_table(observations: Any, roots_of: Family | None = None) -> np.ndarray:
+    """All columns side by side, NaN where missing; roots of what are counts for a family."""
+    if isinstance(observations, MixedObservations):
+        families = getattr(roots_of, "families", [None] * len(observations.parts))
+        return np.hstack(list(map(as_table, observations.parts, families)))
+    values, observed = observations.values, observations.observed
+    if roots_of is not None and roots_of.are_counts:
+        # Anscombe (1948): they spread alike, however large they are.
+        values = np.sqrt(values + 0.375)
+    if observed is None:
+        return values
+    # Some values of a row may stand for one column.
+    return np.where(np.tile(observed, values.shape[1] // observed.shape[1]), values, np.nan)

@@ -1,0 +1,133 @@
+"""Where fits of symbols start under an order of states, and with tables that are given."""
+
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from sklearn_cvb import (
+    CVBHMM,
+    EMHMM,
+    VBHMM,
+    CVBHMMTagger,
+    EMHMMTagger,
+    GibbsHMM,
+    HMMParameters,
+    Transitions,
+    VBHMMTagger,
+)
+from sklearn_cvb.chain.symbols.vocabulary_pass import read_here
+
+KINDS = [EMHMM, VBHMM, CVBHMM]
+N = 4
+# What each state emits of six symbols.
+WORDS = np.full((N, 6), 0.02)
+WORDS[[0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 1, 2, 3, 4, 4, 5]] = 0.46
+WORDS /= WORDS.sum(axis=1, keepdims=True)
+ORDER = np.array(
+    [[0.9, 0.1, 0.0, 0.0], [0.0, 0.9, 0.1, 0.0], [0.0, 0.0, 0.9, 0.1], [0.0, 0.0, 0.0, 1.0]]
+)
+
+
+def phases(rng, n_sequences, low, high):
+    """All states in their order, and what they emit."""
+    paths = [np.repeat(np.arange(N), rng.integers(low, high, N)) for _ in range(n_sequences)]
+    return paths, [[int(rng.choice(6, p=WORDS[state])) for state in path] for path in paths]
+
+
+def share_right(model, X, paths):
+    return (np.concatenate(list(model.predict(X))) == np.concatenate(paths)).mean()
+
+
+def fitted(model, X, y=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, y)
+
+
+RULES = {
+    "left-right": {"transitions": "left-right"},
+    "ends": {"transitions": Transitions(topology="left-right", end_state=True)},
+    "table": {"transitions": Transitions(topology=ORDER > 0)},
+    "given": {"init": HMMParameters(startprob=[1, 0, 0, 0], transmat=ORDER)},
+}
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("kind", [*KINDS, GibbsHMM])
+def test_states_in_their_order_are_found(kind, rules):
+    right, more = [], {"update": "sequence"} if kind is GibbsHMM else {}
+    for seed in range(3):
+        paths, X = phases(np.random.default_rng(seed), 20, 5, 14)
+        X[3][2] = None
+        model = kind(N, random_state=seed, max_iter=80, **RULES[rules], **more)
+        right.append(share_right(fitted(model, X), X, paths) > 0.85)
+    assert sum(right) >= 2
+
+
+def test_one_long_sequence_and_later_restarts():
+    paths, X = phases(np.random.default_rng(1), 1, 40, 80)
+    model = fitted(EMHMM(N, transitions="left-right", n_init=4, random_state=0), X)
+    assert share_right(model, X, paths) > 0.9
+    assert len(set(model.restart_objectives_.round(6))) > 1
+
+
+def in_parts(model, X, n):
+    cuts = np.linspace(0, len(X), n + 1).astype(int).tolist()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read = read_here(model, [(X[a:b], None) for a, b in pairwise(cuts)])
+        return clone(model)._fit_reading(read, None, None)
+
+
+SETTINGS = {
+    "left-right": {"transitions": "left-right", "n_init": 3},
+    "ends": {"transitions": Transitions(topology="left-right", end_state=True)},
+    "steps": {"init": HMMParameters(startprob=[1, 0, 0, 0], transmat=ORDER)},
+    "words": {"init": HMMParameters(emissionprob=WORDS, vocabulary=list(range(6)))},
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM])
+def test_parts_start_as_all_sequences(kind, settings):
+    _, X = phases(np.random.default_rng(0), 9, 5, 9)
+    model = kind(N, max_iter=4, tol=0, random_state=0, **SETTINGS[settings])
+    whole, found = fitted(clone(model), X), in_parts(model, X, 3)
+    np.testing.assert_allclose(found.restart_objectives_, whole.restart_objectives_, rtol=1e-10)
+    np.testing.assert_allclose(found.emissionprob_, whole.emissionprob_, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_emissions_that_are_given_name_the_states(kind):
+    order, moves = [2, 0, 3, 1], np.roll(np.eye(N), 1, axis=1) * 0.2 + np.eye(N) * 0.8
+    for seed in range(3):
+        rng, path = np.random.default_rng(seed), [0]
+        while len(path) < 400:
+            path.append(int(rng.choice(N, p=moves[path[-1]])))
+        X = [[int(rng.choice(6, p=WORDS[state])) for state in path]]
+        init = HMMParameters(emissionprob=WORDS[order], vocabulary=list(range(6)))
+        model, other = (fitted(kind(N, init=init, random_state=i), X) for i in range(2))
+        found = np.array(order)[model.predict(X)[0]]
+        assert (found == path).mean() > 0.8
+        np.testing.assert_array_equal(model.history_, other.history_)
+
+
+@pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
+def test_restarts_of_taggers_begin_elsewhere(kind):
+    X = [["the", "duck", "saw"], ["they", "duck", "saw", "the", "saw"], ["the", "can", "can"]] * 3
+    tags = {
+        "the": ["D"],
+        "they": ["P"],
+        "duck": ["N", "V"],
+        "saw": ["N", "V"],
+        "can": ["N", "V"],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one, several = (kind(tags, n_init=n, random_state=0, max_iter=5).fit(X) for n in (1, 4))
+    assert several.restart_objectives_[0] == one.objective_
+    assert len(set(several.restart_objectives_.round(9))) == 4
+    assert several.objective_ == several.restart_objectives_.max()
