@@ -512,9 +512,8 @@ def steps_after(hmm: Any, learned: Learned, before: Any, observation: Any) -> li
     all columns.
     """
     family = learned.more.numeric.family
-    # Contexts have no filter.
-    asked = columns_asked(emission_of(hmm.emission), None)
-    step = learned.more.numeric.columns.step(observation, family.n_columns, asked)
+    columns = learned.more.numeric.columns
+    step = columns.step(observation, family.n_columns, columns_asked(hmm))
     past = [] if before is None else before[0]
     return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 

@@ -73,7 +73,7 @@ def series_to_fit(
         series = X
     else:
         categories = partial(_categories, estimator, emission)
-        series = read_series(X, checked, categories, columns_asked(emission, contexts))
+        series = read_series(X, checked, categories, partial(columns_asked, estimator))
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
@@ -106,9 +106,10 @@ def cautions_of_order(order: int, lengths: np.ndarray) -> list[str]:
     ][:n_short]
 
 
-def columns_asked(emission: Emission, contexts: Any) -> list[Any] | None:
+def columns_asked(hmm: Any) -> list[Any] | None:
     """The names of all columns that are read, where settings name each of them."""
-    names = emission.named()
+    names: list[Any] | None = hmm._observed.emission_of(hmm.emission).named()
+    contexts = setting_of(hmm, "transitions").contexts
     if names is None or isinstance(contexts, int):
         return None
     return names if contexts is None else [*names, contexts]
@@ -131,11 +132,7 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        asked = None
-        if columns.names is not None:
-            contexts = setting_of(hmm, "transitions").contexts
-            asked = columns_asked(hmm._observed.emission_of(hmm.emission), contexts)
-        series = read_series(X, checked, columns, asked)
+        series = read_series(X, checked, columns, partial(columns_asked, hmm))
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
@@ -305,8 +302,7 @@ def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    contexts = setting_of(estimator, "transitions").contexts
-    samples = of_asked(samples_of(X), columns_asked(emission, contexts))
+    samples = of_asked(samples_of(X), partial(columns_asked, estimator))
     categories = partial(_categories, estimator, emission)
     return OfOneKind(samples, columns_to_fit(samples, categories))
 
