@@ -127,14 +127,15 @@ class Series(NamedTuple):
         return FittedColumns(self.names, self.categories, self.context_column)
 
 
-# Columns that nothing is known of.
-_NO_FIT = FittedColumns()
+def _no_categories(samples: list[Any], names: list[Any] | None) -> Categories:
+    """Of numbers alone."""
+    return {}
 
 
 def read_series(
     X: Any,
     checked: Callable[[Any], np.ndarray],
-    columns: FittedColumns | Callable[[list[Any], list[Any] | None], Categories] = _NO_FIT,
+    columns: FittedColumns | Callable[[list[Any], list[Any] | None], Categories] = _no_categories,
     asked: Callable[[], list[Any] | None] | None = None,
 ) -> Series:
     """Read sequences of numbers; `checked` validates a 2-D array.
