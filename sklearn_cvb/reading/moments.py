@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.reading.series import Series, place_of_column
+
 # Steps whose sums are taken at once.
 _BLOCK = 65_536
 
@@ -33,6 +35,18 @@ class Moments(NamedTuple):
 def moments_of(table: np.ndarray) -> Moments:
     """Of observations (n_steps, D), NaN where missing."""
     return moments_of_rows(lambda begin, end: table[begin:end], len(table))
+
+
+def moments_with_labels(series: Series) -> Moments:
+    """Moments of sequences; of categories also of labels that no step has."""
+    moments, apart = moments_of(series.table), series.context_column
+    largest = moments.largest.copy()
+    for column, labels in series.categories.items():
+        place_in = place_of_column(column, series.names)
+        if place_in != apart:
+            place_in -= apart is not None and place_in > apart
+            largest[place_in] = max(largest[place_in], len(labels) - 1)
+    return moments._replace(largest=largest)
 
 
 def moments_of_rows(rows: Callable[[int, int], np.ndarray], n_steps: int) -> Moments:

@@ -136,7 +136,7 @@ def read_series(
     X: Any,
     checked: Callable[[Any], np.ndarray],
     columns: FittedColumns | Callable[[list[Any], list[Any] | None], Categories] = _no_categories,
-    asked: list[Any] | None = None,
+    asked: Callable[[], list[Any] | None] | None = None,
 ) -> Series:
     """Read sequences of numbers; `checked` validates a 2-D array.
 
@@ -326,11 +326,13 @@ def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) 
         )
 
 
-def of_asked(samples: list[Any], asked: list[Any] | None) -> list[Any]:
+def of_asked(samples: list[Any], asked: Callable[[], list[Any] | None] | None) -> list[Any]:
     """Samples without columns that settings do not ask for, where these name all that are read."""
-    if asked is None or isinstance(samples, OfOneKind):
+    are_frames = any(hasattr(sample, "columns") for sample in samples)
+    if asked is None or not are_frames or isinstance(samples, OfOneKind):
         return samples
-    return [_of_asked(sample, asked) for sample in samples]
+    names = asked()
+    return samples if names is None else [_of_asked(sample, names) for sample in samples]
 
 
 def _of_asked(sample: Any, asked: list[Any]) -> Any:

@@ -41,7 +41,6 @@ from sklearn_cvb.chain.numbers.series import (
     apart,
     columns_again,
     columns_asked,
-    moments_with_labels,
     observations_of,
     refuse_other_sizes,
     series_again,
@@ -84,7 +83,7 @@ from sklearn_cvb.reading.corpus import (
     is_store,
     refuse_lengths,
 )
-from sklearn_cvb.reading.moments import Moments, moments_of
+from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
 from sklearn_cvb.reading.series import FittedColumns, Series, by_name, cautions_of_shape
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
@@ -512,9 +511,8 @@ def steps_after(hmm: Any, learned: Learned, before: Any, observation: Any) -> li
     all columns.
     """
     family = learned.more.numeric.family
-    # Contexts have no filter.
-    asked = columns_asked(emission_of(hmm.emission), None)
-    step = learned.more.numeric.columns.step(observation, family.n_columns, asked)
+    columns = learned.more.numeric.columns
+    step = columns.step(observation, family.n_columns, columns_asked(hmm))
     past = [] if before is None else before[0]
     return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 

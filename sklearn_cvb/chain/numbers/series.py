@@ -21,7 +21,7 @@ from sklearn_cvb.reading.corpus import (
     samples_of,
     sorted_types,
 )
-from sklearn_cvb.reading.moments import Moments, moments_of
+from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.series import (
     Categories,
     FittedColumns,
@@ -36,7 +36,6 @@ from sklearn_cvb.reading.series import (
     columns_to_fit,
     declared_labels,
     of_asked,
-    place_of_column,
     read_series,
 )
 from sklearn_cvb.reading.validation import (
@@ -73,7 +72,7 @@ def series_to_fit(
         series = X
     else:
         categories = partial(_categories, estimator, emission)
-        series = read_series(X, checked, categories, columns_asked(emission, contexts))
+        series = read_series(X, checked, categories, partial(columns_asked, estimator))
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
@@ -106,9 +105,10 @@ def cautions_of_order(order: int, lengths: np.ndarray) -> list[str]:
     ][:n_short]
 
 
-def columns_asked(emission: Emission, contexts: Any) -> list[Any] | None:
+def columns_asked(hmm: Any) -> list[Any] | None:
     """The names of all columns that are read, where settings name each of them."""
-    names = emission.named()
+    names: list[Any] | None = hmm._observed.emission_of(hmm.emission).named()
+    contexts = setting_of(hmm, "transitions").contexts
     if names is None or isinstance(contexts, int):
         return None
     return names if contexts is None else [*names, contexts]
@@ -131,11 +131,7 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        asked = None
-        if columns.names is not None:
-            contexts = setting_of(hmm, "transitions").contexts
-            asked = columns_asked(hmm._observed.emission_of(hmm.emission), contexts)
-        series = read_series(X, checked, columns, asked)
+        series = read_series(X, checked, columns, partial(columns_asked, hmm))
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
@@ -156,18 +152,6 @@ def series_again(hmm: Any, learned: Learned, X: Any) -> Series:
     if column is None:
         return series
     return with_contexts(without_contexts(series, column), learned.layout)
-
-
-def moments_with_labels(series: Series) -> Moments:
-    """Moments of sequences; of categories also of labels that no step has."""
-    moments, apart = moments_of(series.table), series.context_column
-    largest = moments.largest.copy()
-    for column, labels in series.categories.items():
-        place_in = place_of_column(column, series.names)
-        if place_in != apart:
-            place_in -= apart is not None and place_in > apart
-            largest[place_in] = max(largest[place_in], len(labels) - 1)
-    return moments._replace(largest=largest)
 
 
 def refuse_other_sizes(columns: FittedColumns, moments: Moments) -> None:
@@ -305,8 +289,7 @@ def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    contexts = setting_of(estimator, "transitions").contexts
-    samples = of_asked(samples_of(X), columns_asked(emission, contexts))
+    samples = of_asked(samples_of(X), partial(columns_asked, estimator))
     categories = partial(_categories, estimator, emission)
     return OfOneKind(samples, columns_to_fit(samples, categories))
 
