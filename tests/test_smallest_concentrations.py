@@ -210,6 +210,8 @@ def test_heads_of_strange_sentences_have_the_posterior_of_their_enumeration(alph
         for heads, share in zip(trees, np.exp(weights - logsumexp(weights)), strict=True):
             expected[np.arange(n), list(heads)] += share
         np.testing.assert_allclose(model.predict_proba([sentence])[0], expected, atol=1e-8)
+        best = trees.index(tuple(model.predict([sentence])[0].tolist()))
+        assert weights[best] == pytest.approx(weights.max(), rel=1e-12, abs=1e-9)
 
 
 def add_spans(tree, names, begin, share, table):

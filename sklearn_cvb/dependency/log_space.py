@@ -19,9 +19,17 @@ _Sums = Iterator[tuple[int, np.ndarray]]
 
 
 def expected_arcs(
-    logs: np.ndarray, layout: DependencyLayout, tags: np.ndarray, arc_weights: np.ndarray | None
+    logs: np.ndarray,
+    layout: DependencyLayout,
+    tags: np.ndarray,
+    arc_weights: np.ndarray | None,
+    *,
+    heaviest: bool,
 ) -> np.ndarray:
-    """Probability of each arc, (head, child), and of each root, on the diagonal."""
+    """Probability of each arc, (head, child), and of each root, on the diagonal.
+
+    Of the heaviest tree alone, the first among equals, 1 for its arcs.
+    """
     attach, choice = tables_of(logs, layout)
     n, side = len(tags), np.triu(np.ones((len(tags),) * 2, np.intp), 1)
     by_side = 2 * tags[:, None] + side
@@ -36,8 +44,12 @@ def expected_arcs(
     passed: list[tuple[int, np.ndarray, np.ndarray]] = []
     for place, factors in _sums_of(n, layout.n_valences):
         products = values[factors].sum(axis=0)
-        values[place] = logsumexp(products)
-        passed.append((place, factors, np.exp(products - values[place])))
+        best = products.argmax()
+        values[place] = products[best] if heaviest else logsumexp(products)
+        shares = np.exp(products - values[place])
+        if heaviest:
+            shares = (np.arange(len(products)) == best).astype(np.float64)
+        passed.append((place, factors, shares))
     expected = np.zeros(len(values))
     expected[-1] = 1.0
     for place, factors, shares in reversed(passed):

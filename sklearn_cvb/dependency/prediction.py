@@ -54,12 +54,24 @@ def weights_to_predict(learned: Learned) -> np.ndarray:
     return mixed_weights(rows.exp_expected_log(), learned.layout)
 
 
-def _logs_that_are_lost(learned: Learned) -> np.ndarray | None:
-    """Logs of `weights_to_predict` where float64 loses some of these; None where it does not."""
+def _held_weights(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
+    """`weights_to_predict`, and where float64 loses some, which are 0 then, the logs of all."""
+    weights = weights_to_predict(learned)
     if learned.more.means is not None or not learned.averages:
-        return None
+        return weights, None
     logs = learned.layout.rows(complete_cells(learned), learned.prior).expected_log()
-    return mixed_logs(logs, learned.layout) if logs.min() < LOST else None
+    if logs.min() >= LOST:
+        return weights, None
+    logs = mixed_logs(logs, learned.layout)
+    return np.where(logs < LOST, 0.0, weights), logs
+
+
+def _arcs_in_logs(
+    learned: Learned, logs: np.ndarray, sentences: Sentences, own: slice, *, heaviest: bool
+) -> np.ndarray:
+    """`expected_arcs` of one of the sentences, whose tokens are these."""
+    tags, layout = sentences.token[own], learned.layout.mixed
+    return expected_arcs(logs, layout, tags, sentences.arc_weights, heaviest=heaviest)
 
 
 def probabilities_of(learned: Learned, *, mixed: bool) -> DMVCounts:
@@ -79,18 +91,23 @@ def sentences_to_parse(learned: Learned, corpus: Corpus) -> Sentences:
 
 def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """Heads of the heaviest trees, one after the other."""
-    tally = frozen_tally(weights_to_predict(learned))
-    heads, logs = heaviest(tally, sentences_to_parse(learned, corpus))
-    _tell_unexplained(learned, corpus, np.flatnonzero(logs < ALMOST_NOTHING / 2))
+    sentences, (weights, logs) = sentences_to_parse(learned, corpus), _held_weights(learned)
+    heads, log_weights = heaviest(frozen_tally(weights), sentences)
+    suspects = np.flatnonzero(log_weights < ALMOST_NOTHING / 2)
+    if logs is None:
+        _tell_unexplained(learned, corpus, suspects)
+        return heads
+    for i in suspects.tolist():
+        own = slice(*corpus.starts[i : i + 2])
+        found = _arcs_in_logs(learned, logs, sentences, own, heaviest=True).argmax(axis=0)
+        heads[own] = np.where(found == np.arange(len(found)), 0, found + 1)
     return heads
 
 
 def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """The tables that `predict_proba` gives."""
     sentences = sentences_to_parse(learned, corpus)
-    weights, logs = weights_to_predict(learned), _logs_that_are_lost(learned)
-    if logs is not None:
-        weights = np.where(logs < LOST, 0.0, weights)
+    weights, logs = _held_weights(learned)
     _, log_z, shares = expectation(weights, sentences, keeps_shares=True)
     tables = []
     for i, n in enumerate(np.diff(corpus.starts).tolist()):
@@ -99,8 +116,8 @@ def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
         if sentences.n_valences == 2:
             arcs = arcs + share[n * (n + 8) :][: n * n].reshape(n, n)
         if logs is not None and np.isneginf(log_z[i]):
-            tags, of_arcs = sentences.token[corpus.starts[i] :][:n], sentences.arc_weights
-            arcs, log_z[i] = expected_arcs(logs, learned.layout.mixed, tags, of_arcs), 0.0
+            own = slice(*corpus.starts[i : i + 2])
+            arcs, log_z[i] = _arcs_in_logs(learned, logs, sentences, own, heaviest=False), 0.0
         table = np.column_stack([np.diagonal(arcs), arcs.T])
         np.fill_diagonal(table[:, 1:], 0.0)
         tables.append(table if np.isfinite(log_z[i]) else np.full_like(table, np.nan))

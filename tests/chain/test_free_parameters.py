@@ -266,7 +266,7 @@ def test_mixtures_of_chains():
 def reached(settings, n_symbols):
     """Tables that EM reaches from one start on data that vary."""
     rng, found = np.random.default_rng(1), []
-    for _ in range(30):
+    for _ in range(24):
         model = EMHMM(3, **settings, max_iter=2, tol=0)
         model.fit(rng.integers(n_symbols, size=(6, 8)))
         tables = model.startprob_, model.transmat_, model.emissionprob_
