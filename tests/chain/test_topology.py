@@ -229,7 +229,7 @@ def test_samples_follow_the_exact_posterior(mask, update):
     problem = make_problem([[0, 1, 0], [1, 2], [2, 2, 0]], 3, 3, 0.4, 0.3)
     problem = with_mask(problem, start, transition)
     # Parameters are drawn, too, in the second, which moves more slowly.
-    n_sweeps = {"sequence": 3_000, "parameter": 6_000}[update]
+    n_sweeps = {"sequence": 5_000, "parameter": 6_000}[update]
     settings = {"max_iter": n_sweeps, "samples": Samples(500, thin=1, temperatures=None)}
     settings |= {"transitions": Transitions(value, start_alpha=0.4), "update": update, "alpha": 0.4}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
