@@ -5,7 +5,18 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
 
-COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+COLUMNS: tuple[str, ...] = (
+    "id",
+    "form",
+    "lemma",
+    "upos",
+    "xpos",
+    "feats",
+    "head",
+    "deprel",
+    "deps",
+    "misc",
+)
 # NLTK's files have a word, its tag and its head, with or without a relation.
 _NLTK_COLUMNS = ("form", "xpos", "head", "deprel")
 # A token, or with a second number a multiword range (1-2) or an empty node (1.1).
