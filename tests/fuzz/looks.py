@@ -30,6 +30,36 @@ def _check_pictures(model):
     pyplot.close("all")
 
 
+def check_series_pictures(model, series):
+    """The first series over its states, its residuals, and what may come next."""
+    from matplotlib import pyplot
+    from matplotlib.figure import Figure
+
+    from sklearn_cvb import plotting
+
+    first = series[0]
+    states = model.predict([first])[0]
+    plotting.plot_states(first, states)
+    residuals = model.pseudo_residuals([first], "past", random_state=0)[0]
+    if (np.isfinite(residuals).sum(axis=0) > 1).all():
+        plotting.plot_residuals(residuals)
+    try:
+        ahead = model.predict_next([first], 2, n_draws=5, random_state=0)
+    except ValueError:
+        # Regressions want inputs, orders so many steps, and ends allow no next step at times.
+        pass
+    else:
+        plotting.plot_forecast(first, ahead, ax=Figure().add_subplot())
+    pyplot.close("all")
+
+
+def check_drawn(*pictures):
+    """A text for a terminal and markup for a notebook are made of each."""
+    for picture in pictures:
+        assert str(picture).strip()
+        assert "<" in picture._repr_html_()
+
+
 def check_copies(model, X, y=None, *, again=False):
     """A copy by pickle answers alike, and a fit of a clone, where it is made, ends alike."""
     copy = pickle.loads(pickle.dumps(model))

@@ -3,7 +3,10 @@
 import nltk
 import numpy as np
 from fuzz.arcs_links_trees import ALIGNMENTS, DEPENDENCIES
+from fuzz.looks import check_drawn
 from nltk import Tree
+
+from sklearn_cvb.display import AlignedSentences, DependencyTree, PhraseTree
 
 
 def check_fitted(model, call):
@@ -32,6 +35,8 @@ def check_prediction(model, call, X, found):
         samples = _rows_of(X) if hasattr(X, "columns") else X
         for tree, sample in zip(found, samples, strict=True):
             assert tree is None or tree.leaves() == _words_of(sample)
+            if tree is not None:
+                check_drawn(PhraseTree(tree))
 
 
 def _check_sums(*sums):
@@ -59,6 +64,7 @@ def _check_heads(found, X, y):
         heads = [int(head) for head in heads][: len(row)]
         assert len(heads) == len(row)
         assert heads.count(0) == 1, f"{heads} has not one root"
+        check_drawn(DependencyTree(row, heads))
         arcs = [sorted((child, head)) for child, head in enumerate(heads, 1)]
         for a, b in arcs:
             assert not any(a < c < b < d for c, d in arcs), f"{heads} is not projective"
@@ -83,6 +89,7 @@ def _check_links(found, X, y, model):
         positions = [int(k) for k in positions][: len(target)]
         assert len(positions) == len(target)
         assert all(-1 <= k < len(source) for k in positions)
+        check_drawn(AlignedSentences(source, target, positions))
         links = {}
         for k, j in (list(y)[i] or []) if y is not None else []:
             links.setdefault(j, set()).add(-1 if k is None else k)

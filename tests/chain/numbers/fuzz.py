@@ -5,7 +5,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from fuzz.looks import check_copies, check_looks
+from fuzz.looks import check_copies, check_looks, check_series_pictures
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -248,6 +248,8 @@ def problems(index):
         model.fit(series)
         told = [*_unfinished(model), *_unread(model, series), *_fallen(model)]
         check_looks(model, draws=index % 4 == 0)
+        if index % 4 == 2:
+            check_series_pictures(model, series)
         check_copies(model, series, again=index % 3 == 0)
         if model.transitions.contexts is None and hasattr(model, "partial_fit") and index % 5 == 0:
             told += [*_other_on_disk(model, series), *_unfinished_batches(model, series)]
