@@ -102,7 +102,8 @@ def _autocorrelation(ax: Axes, column: np.ndarray, n_lags: int) -> None:
     lags = np.arange(1, min(n_lags, len(column) - 1) + 1)
     pairs = np.array([there[lag:] @ there[:-lag] for lag in lags])
     products = np.array([centred[lag:] @ centred[:-lag] for lag in lags])
-    found = products / np.maximum(pairs, 1.0) / np.nanvar(column)
+    # Residuals that are all alike have none.
+    found = products / np.maximum(pairs, 1.0) / (np.nanvar(column) or np.nan)
     ax.vlines(lags, 0.0, found, color="k", lw=1.5)
     near = _NEAR / np.sqrt(np.maximum(pairs, 1.0))
     for ends in (near, -near):

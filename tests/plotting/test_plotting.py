@@ -241,6 +241,13 @@ def test_residuals_are_drawn_over_time_by_quantile_and_lag():
         plot_residuals(table, n_lags=0)
 
 
+@pytest.mark.filterwarnings("error")
+def test_residuals_that_are_all_alike_have_no_autocorrelation():
+    axes = plot_residuals([0.5, 0.5, np.nan, 0.5], n_lags=2)
+    (lines,) = axes[0, 2].collections
+    assert not np.array(lines.get_segments()).size
+
+
 def test_simulated_values_are_a_histogram_and_those_of_the_data_a_line():
     rng = np.random.default_rng(0)
     simulated = rng.normal(size=(50, 3))
