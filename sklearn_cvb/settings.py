@@ -320,10 +320,10 @@ class HMMParameters(Setting):
         columns of `emissionprob` where it is a frame, else for `vocabulary_`.
     emissions : dict or None, default=None
         What states emit where it is numbers, by the names of the fitted attributes without
-        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``. Also
-        ``"feature_names_in"``, of the columns of frames, and ``"categories"``, labels of those of
-        text in the order of their probabilities. Tables that are frames tell both by the names of
-        their own columns.
+        underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``; of one
+        column a list will do. Also ``"feature_names_in"``, of the columns of frames, and
+        ``"categories"``, labels of those of text in the order of their probabilities. Tables that
+        are frames tell both by the names of their own columns.
 
     Examples
     --------
@@ -352,10 +352,12 @@ class HMMParameters(Setting):
         return cls(**own | ({"emissions": emitted} if emitted else {}))
 
     @property
-    def symbols(self) -> Sequence[Any] | None:
-        """The symbols of the columns of `emissionprob`, which a frame names itself."""
-        named = getattr(self.emissionprob, "columns", None)
-        return self.vocabulary if named is None or self.vocabulary is not None else list(named)
+    def symbols(self) -> list[Any] | None:
+        """The symbols of the columns of `emissionprob`, None where neither they nor names say."""
+        if self.vocabulary is not None:
+            return list(self.vocabulary)
+        names = list(getattr(self.emissionprob, "columns", ()))
+        return None if names == list(range(len(names))) else names
 
     @property
     def emitted(self) -> dict[str, Any]:
@@ -653,7 +655,9 @@ class Symbols(Setting):
         Words outside the vocabulary: refuse them ("error"); let one more symbol stand for them,
         with prior mass ("smooth", None for models of states); give that symbol the mean expected
         count of the words seen once as well ("rare"); or also judge the tags of words by their form
-        ("form", None for taggers). :ref:`unknown-words` compares the ways.
+        ("form", None for taggers). :ref:`unknown-words` compares the ways. Unless they are refused,
+        whatever reads X after a fit warns where fewer than 1 in 20 tokens are known: of three and
+        more, or of any with a likely cause (another type or case, blanks, names for codes).
     """
 
     vocabulary: Collection[Any] | None = None

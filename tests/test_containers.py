@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import warnings
 from collections import deque
 
 import numpy as np
@@ -312,3 +313,112 @@ def test_partitions_of_dask_are_known_without_dask():
     script = "import sys, sklearn_cvb; sklearn_cvb.EMHMM(2, max_iter=1).fit([['a', 'b']]); "
     script += "assert not {'dask', 'distributed'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+# What messages tell to pass, in the container at hand
+
+
+class ArrayLike:
+    """What has rows and columns, and can be read as an array: no frame, no methods of one."""
+
+    def __init__(self, table):
+        self._table = np.asarray(table)
+        self.shape, self.dtype = self._table.shape, self._table.dtype
+
+    def __len__(self):
+        return len(self._table)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._table, dtype=dtype)
+
+
+def _polars_frame(table):
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame({f"c{i}": list(column) for i, column in enumerate(np.transpose(table))})
+
+
+TABLES = {
+    "array": np.asarray,
+    "pandas": lambda table: pd.DataFrame(table).add_prefix("c"),
+    "polars": _polars_frame,
+    "array-like": ArrayLike,
+}
+
+
+def followed(message, X):
+    """What the code between "pass " and the closing bracket gives."""
+    found = re.search(
+        r"(?:pass|is) (\[X\]|\[[a-z]+\.\w+\(X\)\]|\[X\.ravel\(\)\]|list\(.*?\)+)", message
+    )
+    return eval(found[1], {"X": X, "numpy": np, "pandas": pd, "polars": sys.modules.get("polars")})
+
+
+def said_of(fit, X):
+    """The first warning, or the error."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            fit(X)
+        except ValueError as error:
+            return str(error)
+    return str(seen[0].message)
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize("container", TABLES)
+def test_a_series_that_begins_with_a_missing_step_is_told_to_be_put_in_a_list(container, n_columns):
+    table = np.random.default_rng(0).normal(size=(12, n_columns))
+    table[0] = np.nan
+    X, model = TABLES[container](table), EMHMM(1, emission="gaussian")
+    message = said_of(model.fit, X)
+    assert message.startswith("sequence 0 is empty")
+    model.fit(followed(message, X))
+    np.testing.assert_allclose(model.means_[0], np.nanmean(table, axis=0))
+    # A model of such rows is asked in the same words.
+    rows = EMHMM(1, emission="gaussian").fit(table[1:])
+    assert "pass [X]" in said_of(rows.predict, X)
+
+
+@pytest.mark.parametrize("emission", ["categorical", "gaussian"])
+@pytest.mark.parametrize("container", TABLES)
+def test_a_column_is_told_how_to_be_one_series(container, emission):
+    X = TABLES[container](np.array([[0.0], [1.0], [1.0], [0.0], [2.0]]))
+    model = EMHMM(2, emission=emission, random_state=0, max_iter=2)
+    message = said_of(model.fit, X)
+    assert "single step" in message
+    assert len(model.fit(followed(message, X)).predict(followed(message, X))[0]) == 5
+
+
+@pytest.mark.parametrize("container", ["array", "pandas", "polars"])
+def test_single_steps_are_told_how_to_be_one_series(container):
+    X = [TABLES[container]([[step, step**2]]) for step in (0.0, 1.0, 3.0, 2.0)]
+    model = EMHMM(1, emission="gaussian")
+    message = said_of(model.fit, X)
+    model.fit(followed(message, X))
+    np.testing.assert_allclose(model.means_, [[1.5, 3.5]])
+    assert hasattr(model, "feature_names_in_") == (container != "array")
+
+
+@pytest.mark.parametrize("container", TABLES)
+def test_rows_that_are_sequences_are_told_how_to_say_so(container):
+    X = TABLES[container](np.random.default_rng(0).normal(size=(6, 2)))
+    message = said_of(EMHMM(1, emission="gaussian").fit, X)
+    assert "is read as a sequence of 2 numbers" in message
+    rows = followed(message.partition("to say that rows")[2], X)
+    assert said_of_nothing(EMHMM(1, emission="gaussian").fit, rows)
+
+
+def said_of_nothing(fit, X):
+    """Whether nothing is said."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        fit(X)
+    return True
+
+
+@pytest.mark.parametrize("container", TABLES)
+def test_a_missing_symbol_in_a_column_is_told_how_to_be_one_series(container):
+    X = TABLES[container](np.array([[np.nan], [1.0], [0.0], [1.0]]))
+    message = said_of(EMHMM(1).fit, X)
+    assert message.startswith("sequence 0 is empty")
+    assert EMHMM(1).fit(followed(message, X)).vocabulary_.tolist() == [0, 1]

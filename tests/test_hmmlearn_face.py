@@ -130,6 +130,11 @@ def _shown(case):
     return ["startprob_", "transmat_", *own]
 
 
+def _shown_alike(case):
+    """Without covariances of "spherical", of which hmmlearn shows one for each column, too."""
+    return [name for name in _shown(case) if (case, name) != ("spherical", "covars_")]
+
+
 def _default_step(kind, X, q, means, prior=1e-2):
     """hmmlearn's covariances with its default prior: 0.01 is added to sums of squares."""
     off, n = X[:, None] - means, q.sum(axis=0)
@@ -333,6 +338,52 @@ def test_constant_columns_and_few_steps_leave_matrices_that_are_learned_from(see
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+def by_states(n_states, n_columns, n_steps=120):
+    """Steps of states that differ in all columns, in blocks of twenty."""
+    states = np.resize(np.repeat(np.arange(n_states), 20), n_steps)
+    noise = np.random.default_rng(0).normal(size=(n_steps, n_columns))
+    return 5.0 * states[:, None] * np.arange(1, n_columns + 1) + noise
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("n_columns", [1, 2, 3])
+@pytest.mark.parametrize("n_states", [1, 2, 3, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_number_of_states_and_columns_is_learned_as_by_hmmlearn(kind, n_states, n_columns):
+    """hmmlearn's prior of covariances is proper for few of these."""
+    X = by_states(n_states, n_columns)
+    model = hmm.GaussianHMM(n_states, kind, random_state=0).fit(X)
+    assert np.isfinite(model.score(X))
+    theirs = _theirs("hmm").GaussianHMM(n_states, kind, random_state=0).fit(X)
+    _assert_same(model, theirs, _shown_alike(kind), atol=1e-6)
+    assert model.score(X) == pytest.approx(theirs.score(X), abs=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("X", [np.full((12, 2), 2.0), np.repeat([[1.0, 3], [2, 3]], 6, axis=0)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_fewer_different_steps_than_states_are_learned_from_in_silence(kind, X):
+    for model in (hmm.GaussianHMM(3, kind), vhmm.VariationalGaussianHMM(3, kind)):
+        assert np.isfinite(model.set_params(random_state=0).fit(X).predict_proba(X)).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("count", [0, 3])
+def test_counts_that_are_all_equal_are_their_rate(count):
+    model = hmm.PoissonHMM(2, random_state=0).fit(np.full((9, 1), count))
+    np.testing.assert_allclose(model.lambdas_, count, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["score", "predict", "predict_proba", "decode", "aic", "bic"])
+@pytest.mark.parametrize("module", [hmm, vhmm])
+def test_symbols_that_are_none_are_named_by_the_parameter_that_there_is(module, method):
+    kind = "CategoricalHMM" if module is hmm else "VariationalCategoricalHMM"
+    model = getattr(module, kind)(2, random_state=0).fit([[0], [1], [2], [0]])
+    if hasattr(model, method):
+        with pytest.raises(ValueError, match="symbol 7, but n_features=3: fit with n_features=8"):
+            getattr(model, method)([[0], [7]])
+
+
 def test_odd_input_is_refused():
     with pytest.raises(ValueError, match="one column of symbols"):
         hmm.CategoricalHMM(2).fit([[0.5], [1.0]])
@@ -457,8 +508,7 @@ def test_fits_from_parameters_are_hmmlearns(case, settings):
         theirs.covars_ = np.repeat(covariances("spherical")[:, None], 2, axis=1)
     ours.fit(X, LENGTHS)
     theirs.fit(X, LENGTHS)
-    shown = [name for name in _shown(case) if (case, name) != ("spherical", "covars_")]
-    _assert_same(ours, theirs, shown)
+    _assert_same(ours, theirs, _shown_alike(case))
     np.testing.assert_allclose(ours.monitor_.history, theirs.monitor_.history, rtol=1e-10)
     for method in ("score", "aic", "bic", "predict_proba"):
         both = (getattr(model, method)(X, LENGTHS) for model in (ours, theirs))
@@ -467,7 +517,7 @@ def test_fits_from_parameters_are_hmmlearns(case, settings):
 
 
 @pytest.mark.parametrize("seed", [0, "generator"])
-@pytest.mark.parametrize("case", ["symbols", "counts", "diag", "full", "tied"])
+@pytest.mark.parametrize("case", CASES)
 def test_fits_from_a_seed_are_hmmlearns(case, seed):
     X, models = data(case), []
     for module in (hmm, _theirs("hmm")):
@@ -475,7 +525,7 @@ def test_fits_from_a_seed_are_hmmlearns(case, seed):
         rng = np.random.RandomState(3) if seed == "generator" else seed
         model = getattr(module, CASES[case][0])(2, random_state=rng, **given)
         models.append(model.fit(X, LENGTHS))
-    _assert_same(*models, _shown(case))
+    _assert_same(*models, _shown_alike(case))
     assert models[0].monitor_.iter == models[1].monitor_.iter
 
 

@@ -142,6 +142,15 @@ def test_sequences_that_are_all_alike_have_clusters_too(n_clusters):
     assert len(set(model.labels_)) == 1
 
 
+@pytest.mark.filterwarnings("error:Number of distinct")
+@pytest.mark.parametrize("model", [EMHMM(1), VBHMM(1, emission="gaussian")])
+def test_models_that_say_the_same_of_all_sequences_warn_of_nothing(model):
+    """A model of one state describes all sequences alike, and k-means finds one cluster."""
+    X = [[0, 1, 2, 0], [1, 1, 2], [2, 0, 1]] * 3
+    found = HMMMixture(model, n_components=2, random_state=0).fit(X)
+    assert found.weights_.sum() == pytest.approx(1.0)
+
+
 def test_what_a_cluster_lacks_and_cannot_be_is_told():
     with pytest.raises(TypeError, match="an EMHMM, VBHMM, CVBHMM or GibbsHMM, got CVBHMMTagger"):
         HMMMixture(CVBHMMTagger({"a": ["A"]})).fit([["a"], ["a"]])

@@ -32,6 +32,8 @@ from sklearn_cvb.reading.corpus import (
     short_repr,
     tokens_of,
 )
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
+from sklearn_cvb.reading.validation import tell
 
 _PAIR = (
     "each sample is a pair (source tokens, target tokens), as list(zip(source, target)) makes of "
@@ -299,6 +301,15 @@ def pairs_read(
         reading.encode(sides.target, words.target.index),
     )
     _refuse_words(corpora, sides, words, handle_unknown)
+    messages = [
+        message
+        for name, corpus, own in zip(_SIDES, corpora, words, strict=True)
+        for message in caution_of_unknown(
+            reading.unknown_in(corpus, own.index), own.index, f"{name} words"
+        )
+    ]
+    # What is wrong with one side usually is with the other.
+    tell(messages[:1])
     encoded = _numbers(corpora, words)
     pairs = pairs_of(encoded, words_beside(encoded, layout[:2]), layout)
     if free and not learned.prior.rest[:-2].any():

@@ -200,6 +200,8 @@ def training(hmm: Any, learned: Learned, X: Any, y: Any) -> Reading:
     same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
     same = same and cells.n_tables == before.n_tables
     same = same and np.array_equal(cells.state, before.state)
+    if same and learned.words is not None:
+        same = list(read.words.index) == list(learned.words.index)
     if not same or abs(counted - given.n_sequences) > 1e-6 * given.n_sequences:
         raise ValueError(
             f"X must hold the {counted:.0f} sequences that the model was fitted to, all of which "

@@ -22,6 +22,7 @@ from sklearn_cvb.emissions.emission import (
     Observations,
     Tails,
     as_units,
+    by_columns,
     refuse_outside,
     refuse_where,
     shaped,
@@ -85,7 +86,7 @@ class VonMises(Emission):
         """As many columns as directions have."""
         if "directions" not in given:
             return super().example(given)
-        return np.zeros((2, np.shape(given["directions"])[-1]))
+        return np.zeros((2, by_columns(given, "directions").shape[1]))
 
 
 class Point(NamedTuple):

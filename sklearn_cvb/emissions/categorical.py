@@ -88,7 +88,7 @@ class Categorical(Emission):
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """The last category of each column."""
-        tables = [np.atleast_2d(table) for table in given.get("category_probabilities", ())]
+        tables = [np.atleast_2d(table) for table in _tables_in(given)]
         return np.array([[table.shape[1] - 1.0 for table in tables]])
 
     def bind(self, moments: Moments, n_states: int) -> "CategoricalFamily":
@@ -118,6 +118,12 @@ def floor_of(value: Any) -> float:
     if floor >= 0.5:
         raise InvalidParameterError(f"floor must be a probability below 0.5, got {value!r}")
     return floor
+
+
+def _tables_in(given: dict[str, Any]) -> Any:
+    """A table of each column, as a user gives them; one alone may stand without a list."""
+    tables = given.get("category_probabilities", ())
+    return [tables] if len(tables) and np.ndim(tables[0]) == 1 else tables
 
 
 class CategoricalFamily(Family):
@@ -242,7 +248,7 @@ class CategoricalFamily(Family):
         return {"category_probabilities": [beta(own, rest) for own, rest in pairs]}
 
     def point_of(self, given: dict[str, Any]) -> np.ndarray:
-        name, tables = "category_probabilities", given.get("category_probabilities", ())
+        name, tables = "category_probabilities", _tables_in(given)
         if len(tables) != self.n_columns:
             raise InvalidParameterError(f"{name} must hold {self.n_columns} tables, one a column")
         found = [

@@ -87,6 +87,13 @@ class Columns(Emission):
                 families.append(emission.bind(moments.of(own), n_states))
         return MixedFamily(families, columns, n_states)
 
+    @property
+    def order(self) -> int:
+        """How many steps back the part looks that looks back furthest."""
+        orders = [getattr(emission, "order", 0) for emission, _ in self._pairs()]
+        # What is no emission, or no order, is refused when it is bound.
+        return max((order for order in orders if isinstance(order, int)), default=0)
+
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """The first steps of the examples of all parts."""
         own = [{name.removesuffix("_"): one[name] for name in one} for one in given["parts"]]

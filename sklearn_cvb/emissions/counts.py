@@ -25,6 +25,7 @@ from sklearn_cvb.emissions.emission import (
 )
 from sklearn_cvb.emissions.rates import means_of
 from sklearn_cvb.reading.moments import Moments
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 # EM keeps probabilities of a negative binomial distribution this far from 0 and 1.
 _FLOOR = 1e-12
@@ -280,6 +281,11 @@ class MultinomialFamily(_WithBase):
         return {"probabilities": beta(counts, counts.sum(axis=1, keepdims=True) - counts)}
 
     def point_of(self, given: dict[str, Any]) -> np.ndarray:
+        if self.n_columns == 1:
+            raise InvalidParameterError(
+                f"probabilities has shape {np.shape(given['probabilities'])}, this model needs "
+                f"({self.n_states}, n_columns), with two columns or more"
+            )
         table = table_of(given, "probabilities", (self.n_states, self.n_columns))
         good = (table >= 0) & (np.abs(table.sum(axis=1, keepdims=True) - 1.0) < 1e-6)
         refuse_outside("probabilities", table, good, "must sum to 1")

@@ -233,6 +233,11 @@ class Family:
 class Emission(BaseEstimator):
     """Settings of an emission: what `bind` makes a `Family` of."""
 
+    @property
+    def order(self) -> int:
+        """How many steps back it looks."""
+        return 0
+
     def categorical(self, names: list[Any]) -> list[Any]:
         """The columns, of frames with these names, whose values may be labels in place of codes."""
         return []
@@ -258,11 +263,11 @@ class Emission(BaseEstimator):
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """Observations to bind to where there are parameters alone, (n_steps, D)."""
-        tables = [
-            as_numbers(name, given[name]) for name in ("rates", "probabilities") if name in given
-        ]
-        if not tables or tables[0].ndim != 2:
-            raise InvalidParameterError(f"{type(self).__name__} is not made of {', '.join(given)}")
+        names = "rates", "probabilities"
+        tables = [by_columns(given, name) for name in names if name in given]
+        if not tables:
+            why = f"{type(self).__name__} is not made of {', '.join(given)}"
+            raise InvalidParameterError(f"{why}{nearest(next(iter(given), ''), names)}")
         return np.tile(np.ceil(tables[0].mean(axis=0)), (2, 1))
 
 
@@ -317,8 +322,9 @@ class OutsideSupport(ValueError):
 
 def given_point(family: "Family", given: dict[str, Any]) -> Any:
     """What states emit as a user says it, by the names of fitted attributes."""
-    of_prior = family.mean(np.zeros((family.n_statistics, family.n_states)))
-    known = [name.removesuffix("_") for name in family.attributes(of_prior)]
+    # A mode, which an improper prior has, too.
+    some = family.most_likely(np.zeros((family.n_statistics, family.n_states)))
+    known = [name.removesuffix("_") for name in family.attributes(some)]
     odd = [name for name in given if name not in known]
     if odd:
         raise InvalidParameterError(
@@ -327,14 +333,25 @@ def given_point(family: "Family", given: dict[str, Any]) -> Any:
     return family.point_of(given)
 
 
+def by_columns(given: dict[str, Any], name: str) -> np.ndarray:
+    """A table that is given, (K, D); a plain list has a number for each state, of one column."""
+    table = as_numbers(name, given[name])
+    if table.ndim > 2:
+        raise InvalidParameterError(
+            f"{name} has shape {table.shape}: one row a state, and one column for each of X, is "
+            "(n_components, n_columns)"
+        )
+    return table.reshape(-1, 1) if table.ndim < 2 else table
+
+
 def table_of(given: dict[str, Any], name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """A table of finite numbers of just this shape, which must be given."""
+    """A table of finite numbers of this shape, which must be given, but for axes of length 1."""
     if name not in given:
         raise InvalidParameterError(f"emissions: {name} are missing")
     table = as_numbers(name, given[name])
-    if table.shape != shape:
+    if [n for n in table.shape if n != 1] != [n for n in shape if n != 1]:
         raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {shape}")
-    return shaped(name, table, shape)
+    return shaped(name, table.reshape(shape), shape)
 
 
 def refuse_outside(name: str, table: np.ndarray, inside: np.ndarray, why: str) -> None:

@@ -11,6 +11,7 @@ from sklearn_cvb.emissions.emission import (
     Family,
     OutsideSupport,
     StandardUnits,
+    by_columns,
     positive,
     shaped,
 )
@@ -110,7 +111,7 @@ class Gaussian(Emission):
         """Around the means, as far as the widest column."""
         if not {"means", "covariances"} <= given.keys():
             raise InvalidParameterError("a model is made of means and covariances")
-        means = np.atleast_2d(as_numbers("means", given["means"]))
+        means = by_columns(given, "means")
         largest = np.abs(as_numbers("covariances", given["covariances"])).max(initial=0.0)
         width = np.sqrt(largest) if largest > 0 else 1.0
         return np.vstack([means - width, means + width])

@@ -10,6 +10,7 @@ from sklearn_cvb.emissions.emission import (
     Emission,
     Family,
     StandardUnits,
+    by_columns,
     column_numbers,
     positive,
     shaped,
@@ -239,8 +240,8 @@ def example_outputs(given: dict[str, Any]) -> tuple[np.ndarray, int]:
     """Two rows of outputs around given intercepts, and the number of inputs."""
     if not {"intercepts", "coefficients", "covariances"} <= given.keys():
         raise InvalidParameterError("a model is made of intercepts, coefficients and covariances")
-    centres = np.atleast_2d(as_numbers("intercepts", given["intercepts"]))
+    centres = by_columns(given, "intercepts")
     largest = np.abs(as_numbers("covariances", given["covariances"])).max(initial=0.0)
     width = np.sqrt(largest) if largest > 0 else 1.0
-    n_inputs = np.shape(given["coefficients"])[1:2] or (0,)
+    n_inputs = np.shape(given["coefficients"])[1:2] or (1,)
     return np.vstack([centres.min(axis=0) - width, centres.max(axis=0) + width]), n_inputs[0]

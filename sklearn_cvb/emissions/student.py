@@ -20,6 +20,7 @@ from sklearn_cvb.emissions.emission import (
     Emission,
     Observations,
     as_units,
+    by_columns,
     positive,
     refuse_outside,
     table_of,
@@ -104,8 +105,8 @@ class StudentT(Emission):
         """Around the locations, as far as the largest scale."""
         if not {"locations", "scales"} <= given.keys():
             raise InvalidParameterError("a model of StudentT is made of locations and scales")
-        centres, scales = (as_numbers(name, given[name]) for name in ("locations", "scales"))
-        spaces = {"means": centres, "covariances": scales**2}
+        scales = as_numbers("scales", given["scales"])
+        spaces = {"means": by_columns(given, "locations"), "covariances": scales**2}
         return Gaussian("diag").example(spaces)
 
 

@@ -186,7 +186,12 @@ class HMMClassifier(Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
                 f"X has {X.shape[-1]} features, but {type(self).__name__} is expecting "
                 f"{width} features as input; sequences of other lengths come in a list"
             )
-        table = np.stack([model.score_samples(X) for model in models], axis=1) + log_prior
+        columns = [models[0].score_samples(X)]
+        with warnings.catch_warnings():
+            # All know the same symbols, and the first has said so.
+            warnings.filterwarnings("ignore", ".* that the model knows")
+            columns += [model.score_samples(X) for model in models[1:]]
+        table = np.stack(columns, axis=1) + log_prior
         # What no model explains tells nothing.
         table[np.isneginf(table).all(axis=1)] = log_prior
         return table, classes

@@ -61,6 +61,7 @@ from sklearn_cvb.reading.corpus import (
     object_array,
     refuse_lengths,
 )
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import (
     HasMethods,
     Interval,
@@ -71,6 +72,7 @@ from sklearn_cvb.reading.validation import (
     check_concentrations,
     check_counts,
     columns_of,
+    tell,
 )
 from sklearn_cvb.settings import MiniBatches, setting_of
 
@@ -492,10 +494,17 @@ class BasePCFG(BaseModel):
         sequences, index = reading.sequences_again(self, X), learned.words.index
         corpus = reading.encode(sequences, index)
         reading.refuse_missing(corpus)
-        return reading.checked(self, corpus, sequences, len(index)), sequences.tokens
+        corpus = reading.checked(self, corpus, sequences, len(index))
+        if len(learned.layout.unknown_cells):
+            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
+        return corpus, sequences.tokens
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus, words = self._corpus_and_words(learned, X)
+        if not len(learned.layout.unknown_cells):
+            # Of trees it is told which sentences have none.
+            index = learned.words.index
+            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
         problem = unseen(learned.layout, corpus, words)
         _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
         return log_z, corpus.observed_lengths

@@ -185,7 +185,8 @@ class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
         clusters = np.zeros(len(X), int)
         if described is not None:
             seed = int(rng.randint(2**31 - 1))
-            k_means = KMeans(self.n_components, n_init=1, random_state=seed)
+            n_different = len(np.unique(described.round(9), axis=0))
+            k_means = KMeans(min(self.n_components, n_different), n_init=1, random_state=seed)
             clusters = k_means.fit_predict(described)
         models, clusters = _parted(model, X, clusters, self.n_components, rng)
         asked, n = setting_of(model, "transitions"), model.n_components

@@ -31,7 +31,7 @@ from sklearn_cvb.reading.corpus import (
     is_store,
     refuse_other_columns,
 )
-from sklearn_cvb.reading.validation import StrOptions, without_lengths
+from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
 from sklearn_cvb.settings import Samples, Symbols, TagDictionary
 
 
@@ -122,9 +122,9 @@ class HMMTagger(Tags, BaseHMM):
 
             return accuracy_on_store(self, learned, X, y)
         read, knowledge = self._observed.read_again(self, learned, X), learned.words
-        labels = tags.encode_labels(
-            knowledge.legal.states, tags.labels_of(y, read.corpus, knowledge.vocabulary)
-        )
+        given = tags.labels_of(y, read.corpus, knowledge.vocabulary)
+        tell(tags.cautions_of_tags(knowledge, given))
+        labels = tags.encode_labels(knowledge.legal.states, given)
         path, _ = read.best_path()
         known = labels != -1
         if not known.any():
@@ -194,8 +194,8 @@ class HMMTagger(Tags, BaseHMM):
         >>> tagger.tag_sources([["the", "duck", "snores"]])[0].tolist()
         ['dictionary', 'ambiguous', 'form']
         """
-        learned = learned_of(self)
-        return tags.tag_sources(learned.words, encoded_again(self, learned.words.index, X))
+        words = learned_of(self).words
+        return tags.tag_sources(words, encoded_again(self, words.index, X, words.listed))
 
     # What the template of a hidden Markov model asks
 

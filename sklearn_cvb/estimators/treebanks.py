@@ -22,6 +22,7 @@ from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, short_repr
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, check_concentrations, tell
 from sklearn_cvb.settings import SplitAndMerge, setting_of
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
@@ -408,8 +409,13 @@ def _numbered(learned: Learned, sequences: Sequences) -> Corpus:
     lexicon = learned.words
     corpus = reading.encode(sequences, lexicon.codes)
     reading.refuse_missing(corpus)
-    numbers = lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist())
-    return corpus._replace(tokens=np.array(numbers, np.int32))
+    numbers = np.array(lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist()), np.int32)
+    # A word that begins a sentence may be known by its small letter. Without a cause nothing is
+    # said: rare words of the treebank are not in its lexicon.
+    known = corpus._replace(tokens=np.where(numbers < lexicon.n_words, numbers, corpus.tokens))
+    unknown = reading.unknown_in(known, lexicon.codes)
+    tell(caution_of_unknown(unknown, lexicon.codes, fewest=np.inf))
+    return corpus._replace(tokens=numbers)
 
 
 class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, BaseLatentPCFG):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.grammar.grammar import words_of
 from sklearn_cvb.grammar.inference import (
     engine_for,
     heaviest_trees,
@@ -21,6 +22,7 @@ from sklearn_cvb.kernels.tree.engines import Engine, count_in_logs
 from sklearn_cvb.kernels.tree.lists import Spans, expected_listed_counts, spans_of
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
+from sklearn_cvb.reading.unknown_tokens import nearest_cause, other_readings
 from sklearn_cvb.reading.validation import tell
 
 
@@ -211,7 +213,11 @@ def words_without_rule(layout: GrammarLayout, corpus: Corpus, sentences: Iterabl
     words = [corpus.unknown[code - n] for code in used if code >= n]
     if not words:
         return ""
-    return f"; no rule has the words {words[:5]} ({len(words)} in all)"
+    known = other_readings(words_of(layout.grammar))
+    share, advice = nearest_cause(words, np.ones(len(words), int), known)
+    return (
+        f"; no rule has the words {words[:5]} ({len(words)} in all){f'; {advice}' * (share > 0.5)}"
+    )
 
 
 def tell_unexplained(

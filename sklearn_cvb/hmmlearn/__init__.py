@@ -5,11 +5,10 @@ attributes, priors, starts (also those of a seed) and steps of EM and variationa
 hmmlearn's. All inference is that of `EMHMM` and `VBHMM`: this is an adapter and adds none. What
 differs: nothing underflows (`implementation` is ignored); rows of probabilities that nothing was
 counted for stay as they are; NaN is a missing number, where EM learns numbers; rates are at least a
-millionth of their column's mean; priors of normal emissions are the same for all states; variances
-of "spherical" begin at the mean of the columns'; `sample` draws other numbers of the same
-distributions; in signatures `algorithm` and what follows it need their names. `MultinomialHMM` and
-`GMMHMM` are missing: ``EMHMM(emission=Multinomial())`` and ``EMHMM(emission=Mixture(...))`` are
-their models.
+millionth of their column's mean; priors of normal emissions are the same for all states; `sample`
+draws other numbers of the same distributions; in signatures `algorithm` and what follows it need
+their names. `MultinomialHMM` and `GMMHMM` are missing: ``EMHMM(emission=Multinomial())`` and
+``EMHMM(emission=Mixture(...))`` are their models.
 
 These classes are no estimators in scikit-learn's sense, and not all of its `check_estimator` holds:
 `lengths` stands where `y` does, so that searches, cross-validation and pipelines cannot use them.

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -325,16 +327,21 @@ class OfSymbols(Face):
         X = super()._checked(X)
         if X.dtype.kind not in "iu" or X.shape[1] != 1 or X.min(initial=0) < 0:
             raise ValueError("X must be one column of symbols, integers from 0 on")
-        if to_fit:
-            self.n_features = int(X.max()) + 1 if self.n_features is None else self.n_features
-            if X.max() >= self.n_features:
-                raise ValueError(f"X holds symbol {X.max()}, but n_features={self.n_features}")
+        if to_fit and self.n_features is None:
+            self.n_features = int(X.max()) + 1
+        if X.max(initial=0) >= self._n_symbols():
+            raise ValueError(
+                f"X holds symbol {X.max()}, but n_features={self._n_symbols()}: fit with "
+                f"n_features={X.max() + 1}, or more, where there are symbols that X may lack"
+            )
         return X
 
-    def _emission(self) -> Symbols:
+    def _n_symbols(self) -> int:
         n = self.n_features
-        n = len(np.transpose(self.emissionprob_)) if n is None else n
-        return Symbols(vocabulary=range(n), handle_unknown="error")
+        return len(np.transpose(self.emissionprob_)) if n is None else n
+
+    def _emission(self) -> Symbols:
+        return Symbols(vocabulary=range(self._n_symbols()), handle_unknown="error")
 
 
 class OfNormals(Face):
@@ -371,11 +378,15 @@ class OfNormals(Face):
         from sklearn.cluster import KMeans
 
         n, kind, whole = self.n_components, self._kind(), X[~np.isnan(X).any(axis=1)]
-        found = KMeans(n, random_state=self._rng(), n_init=10).fit(whole)
+        with warnings.catch_warnings():
+            # Of fewer different steps than states: some clusters are the same.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = KMeans(n, random_state=self._rng(), n_init=10).fit(whole)
         more = getattr(self, "min_covar", 1e-3)
         widths = np.atleast_2d(np.cov(whole.T)) + more * np.eye(X.shape[1])
         if kind in ("spherical", "diag"):
-            widths = np.diag(widths) if kind == "diag" else np.diag(widths).mean()
+            # hmmlearn's mean is that of the whole matrix, covariances included.
+            widths = np.diag(widths) if kind == "diag" else widths.mean()
         return found, widths if kind == "tied" else np.array([widths] * n)
 
     def _with_prior(self, weight: float, degrees: float, scale: Any, mean: Any) -> Gaussian:

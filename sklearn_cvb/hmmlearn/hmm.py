@@ -191,7 +191,9 @@ class PoissonHMM(Stepwise):
         if "l" in letters:
             # By the moments of the data.
             mean, variance, shape = np.nanmean(X), np.nanvar(X), (self.n_components, X.shape[1])
-            self.lambdas_ = self._rng().gamma(mean**2 / variance, variance / mean, shape)
+            self.lambdas_ = np.full(shape, mean or 1.0)
+            if variance:
+                self.lambdas_ = self._rng().gamma(mean**2 / variance, variance / mean, shape)
 
     def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
         prior, weight = np.asarray(self.lambdas_prior), np.asarray(self.lambdas_weight)

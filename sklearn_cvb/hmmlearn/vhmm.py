@@ -258,12 +258,14 @@ class VariationalGaussianHMM(OfNormals, _Variational):
             self.means_prior_ = _or(self.means_prior, np.tile(X.mean(axis=0), (len(held), 1)))
             self.means_posterior_ = found.cluster_centers_
             self.beta_prior_ = _or(self.beta_prior, np.ones(len(held)))
-            self.beta_posterior_ = held
+            # Of fewer different steps than states some clusters hold none.
+            self.beta_posterior_ = np.maximum(held, 1.0)
         if "c" in letters:
             eye = np.eye(X.shape[1]) if kind in ("full", "tied") else np.ones(())
             self.dof_prior_ = _or(self.dof_prior, np.full(shapes["dof"], float(X.shape[1])))
             self.scale_prior_ = _or(self.scale_prior, np.broadcast_to(1e-3 * eye, shapes["scale"]))
-            self.dof_posterior_ = np.asarray(held.sum() if kind == "tied" else held)
+            held = held.sum() if kind == "tied" else held
+            self.dof_posterior_ = np.maximum(held, float(X.shape[1]))
             self.scale_posterior_ = widths * _along(self.dof_posterior_, widths)
 
     def _to_fit(self) -> Gaussian:

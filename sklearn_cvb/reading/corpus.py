@@ -9,13 +9,19 @@ import numbers
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
-from itertools import chain, filterfalse, pairwise, repeat
+from itertools import chain, compress, filterfalse, pairwise, repeat
 from numbers import Integral
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_cvb.reading.unknown_tokens import (
+    NEARLY_NONE,
+    Unknown,
+    caution_of_unknown,
+)
 from sklearn_cvb.reading.validation import LENGTHS, check_table, check_table_to_fit, tell
 from sklearn_cvb.settings import known_words
 
@@ -152,9 +158,11 @@ def _sequences(tokens: list[Any], lengths: ArrayLike, width: int | None) -> Sequ
     lengths = np.asarray(lengths, np.int64)
     empty = np.flatnonzero(lengths == 0)
     if len(empty):
+        is_column = width == 1 and len(lengths) > 1
+        hint = f"; if X is one series of {len(lengths)} steps, pass [numpy.ravel(X)]" * is_column
         raise ValueError(
             f"sequence {empty[0]} is empty ({len(empty)} empty of {len(lengths)} sequences): "
-            "leave empty sequences out"
+            f"leave empty sequences out{hint}"
         )
     return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), width)
 
@@ -264,6 +272,11 @@ class Vocabulary(NamedTuple):
     types: np.ndarray  # (n_words,)
     index: dict[Hashable, int]  # type: ignore[assignment]
 
+    @property
+    def listed(self) -> Mapping[Any, Any]:
+        """Other words of which something is known: none."""
+        return {}
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Half as large, and the numbers are soon made again.
         is_plain = self.types.dtype != object
@@ -348,7 +361,7 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     messages: list[str] = []
     if is_table(X):
         table, attributes = check_table_to_fit(estimator, X)
-        messages += _cautions_of_column(estimator, table)
+        messages += _cautions_of_column(estimator, X, table)
         sequences = read_table(table)
         values = table
     else:
@@ -367,11 +380,12 @@ def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
     return Taken(sequences, attributes, tuple(messages))
 
 
-def _cautions_of_column(estimator: Any, table: np.ndarray) -> list[str]:
+def _cautions_of_column(estimator: Any, X: Any, table: np.ndarray) -> list[str]:
     """What is to be said of a column of symbols, hmmlearn's shape of one series."""
     if len(table) == 1 or table.shape[1] > 1 or not is_of_order(estimator):
         return []
-    return [caution_of_single_steps(len(table), "[X.ravel()]")]
+    one = "[X.ravel()]" if isinstance(X, np.ndarray) else "[numpy.ravel(X)]"
+    return [caution_of_single_steps(len(table), one)]
 
 
 def is_of_order(estimator: Any) -> bool:
@@ -401,7 +415,7 @@ def sequences_again(estimator: Any, X: Any) -> Sequences:
         return read_ragged(X)
     table = check_table(estimator, X, reset=False)
     if not hasattr(estimator, "n_features_in_"):
-        tell(_cautions_of_column(estimator, table))
+        tell(_cautions_of_column(estimator, X, table))
     return read_table(table)
 
 
@@ -412,13 +426,36 @@ def encoded_by(estimator: Any, types: list[Any], sequences: Sequences) -> tuple[
     return vocabulary, checked(estimator, corpus, sequences, len(types))
 
 
-def encoded_again(estimator: Any, index: Mapping[Any, Any], X: Any) -> Corpus:
-    """X in numbers of the words that a fit has seen."""
+def encoded_again(
+    estimator: Any,
+    index: Mapping[Any, Any],
+    X: Any,
+    listed: Mapping[Any, Any] = MappingProxyType({}),
+) -> Corpus:
+    """X in numbers of the words that a fit has seen; of others some may be `listed` elsewhere."""
     if isinstance(X, Corpus):
         # A piece of a store, in codes of this vocabulary.
         return X
     sequences = sequences_again(estimator, X)
-    return checked(estimator, encode(sequences, index), sequences, len(index))
+    corpus = encode(sequences, index)
+    unknown = unknown_in(corpus, index, listed)
+    checked(estimator, corpus, sequences, len(index))
+    if unknown.tokens:
+        tell(caution_of_unknown(unknown, index))
+    return corpus
+
+
+def unknown_in(
+    corpus: Corpus, index: Mapping[Any, Any], listed: Mapping[Any, Any] = MappingProxyType({})
+) -> Unknown:
+    """What is neither in a vocabulary nor listed elsewhere, if that is nearly all of a corpus."""
+    n_tokens = corpus.n_observed
+    if corpus.unknown:
+        uses = corpus.uses(len(index))[len(index) :]
+        new = [word not in listed for word in corpus.unknown]
+        if n_tokens - uses[new].sum() < NEARLY_NONE * n_tokens:
+            return Unknown(list(compress(corpus.unknown, new)), uses[new], n_tokens)
+    return Unknown([], np.empty(0, np.int64), n_tokens)
 
 
 def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:

@@ -1,7 +1,6 @@
 """Tag dictionaries: the legal tags of words, how often each was seen, and where to get them."""
 
 import math
-import reprlib
 from collections import Counter
 from collections.abc import (
     Callable,
@@ -31,6 +30,7 @@ from sklearn_cvb.reading.corpus import (
     sorted_types,
     tokens_of,
 )
+from sklearn_cvb.reading.unknown_tokens import UNLIKE, beside, nearest_cause, other_readings
 from sklearn_cvb.reading.validation import nearest
 
 # A dictionary covers nothing to speak of below this share of the tokens.
@@ -172,23 +172,21 @@ class Lookup(NamedTuple):
         Nor is anything where 1 in 100 tokens has an entry, unless most of the tokens, and twice as
         many, would have one if the dictionary or the tokens were read in another way.
         """
-        covered, most, advice = self.coverage.tokens, 0.0, ""
+        covered = self.coverage.tokens
         of_use = 2 * self.found.sum() >= len(self.tag_dictionary) or covered >= 0.5
         if of_use or not self.tag_dictionary or not self.words:
             return ""
-        for is_there, what_to_do in _other_readings(self.tag_dictionary):
-            share = self._share(np.array([is_there(word) for word in self.words], bool))
-            if share > max(most, 2 * covered):
-                most, advice = share, what_to_do
+        most, advice = nearest_cause(self.words, self.uses, _other_readings(self.tag_dictionary))
+        if most <= 2 * covered:
+            most, advice = 0.0, ""
         if covered >= _HARDLY and most < 0.5:
             return ""
-        missing = np.flatnonzero(~self.found)
-        frequent = missing[np.argsort(-self.uses[missing], kind="stable")[:3]].tolist()
-        words = ", ".join(reprlib.repr(self.words[i]) for i in frequent)
-        keys = ", ".join(reprlib.repr(key) for key in list(self.tag_dictionary)[:3])
+        missing = [
+            word for word, is_there in zip(self.words, self.found, strict=True) if not is_there
+        ]
         return (
-            f"tag_dictionary covers {100 * covered:.1f} % of the tokens of X (missing are {words}; "
-            f"it has {keys}): {advice or 'compare how the words of both are cut and written'}"
+            f"tag_dictionary covers {100 * covered:.1f} % of the tokens of X "
+            f"{beside(missing, self.uses[~self.found], self.tag_dictionary)}: {advice or UNLIKE}"
         )
 
 
@@ -202,21 +200,8 @@ def look_up(tag_dictionary: Mapping[Any, Any], words: Sequence[Any], uses: np.nd
 def _other_readings(tag_dictionary: Mapping[Any, Any]) -> list[tuple[Callable[[Any], bool], str]]:
     """Ways to misread a dictionary or a text: whether a word is there then, and what to do."""
     tags = {tag for entry in tag_dictionary.values() for tag in tags_of(entry)}
-    folded = {_folded(word) for word in tag_dictionary}
-    written = {str(word) for word in tag_dictionary}
-    return [
-        (tags.__contains__, "it lists words for each tag; turn it round, to list each word's tags"),
-        (lambda word: _folded(word) in folded, "write both in the same case, as with str.lower"),
-        (
-            lambda word: isinstance(word, str) and any(w in tag_dictionary for w in word.split()),
-            "these tokens hold several words; cut them, as with str.split",
-        ),
-        (lambda word: str(word) in written, "give both the same type, as with str"),
-    ]
-
-
-def _folded(word: Any) -> Any:
-    return word.casefold() if isinstance(word, str) else word
+    turned = "it lists words for each tag; turn it round, to list each word's tags"
+    return [(tags.__contains__, turned), *other_readings(tag_dictionary)]
 
 
 def tags_in(

@@ -207,9 +207,17 @@ def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
             "pass X.transpose(0, 2, 1) or sklearn_cvb.split_panel(X)"
         ]
     if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
-        one = "[X]" if series.is_table else "[numpy.concatenate(X)]"
+        one = "[X]" if series.is_table else f"[{_joined(X, series.names)}]"
         return [caution_of_single_steps(n_steps, one)] if is_of_order(hmm) else []
     return cautions_of_rows(X)
+
+
+def _joined(X: Any, names: list[Any] | None) -> str:
+    """What makes one sequence of several; frames keep their names."""
+    if names is None:
+        return "numpy.concatenate(X)"
+    library = type(next(iter(samples_of(X)))).__module__.partition(".")[0]
+    return f"{library}.concat(X)"
 
 
 def cautions_of_rows(X: Any) -> list[str]:
@@ -218,7 +226,7 @@ def cautions_of_rows(X: Any) -> list[str]:
     n_rows, width = shape if len(shape) == 2 else (0, 0)
     if n_rows <= width or width == 1:
         return []
-    rows = "X" if isinstance(X, np.ndarray) else "X.to_numpy()"
+    rows = "X" if isinstance(X, np.ndarray) else "numpy.asarray(X)"
     return [
         f"each of the {n_rows} rows of X is read as a sequence of {width} numbers: one series of "
         f"{width} columns is [X] (if it is several, {LENGTHS}); to say that rows are sequences "
@@ -270,16 +278,22 @@ def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
         _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
     table = _numbers(checked(X), "X")
-    lengths, inside = _without_padding(~np.isnan(table))
+    hint = (
+        f"; rows are sequences here: if X is one series of {len(table)} steps, pass [X], where "
+        "missing steps may stand; else leave such rows out"
+    )
+    lengths, inside = _without_padding(~np.isnan(table), hint)
     return _series(table[inside][:, None], lengths, table.shape[1])._replace(is_table=True)
 
 
-def _without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _without_padding(observed: np.ndarray, hint: str = "") -> tuple[np.ndarray, np.ndarray]:
     """Lengths of rows up to the last step that is observed, and which steps these have."""
     steps = np.arange(1, observed.shape[1] + 1)
     lengths = np.where(observed, steps, 0).max(axis=1)
     if not lengths.all():
-        raise ValueError(f"sequence {int(lengths.argmin())} is empty: all its values are missing")
+        raise ValueError(
+            f"sequence {int(lengths.argmin())} is empty: all its values are missing{hint}"
+        )
     return lengths, steps <= lengths[:, None]
 
 

@@ -138,7 +138,7 @@ def test_X_that_is_no_collection():
 def test_a_column_of_symbols_is_asked_about():
     """hmmlearn's shape of one sequence is here that of many sequences of one step."""
     column = np.tile([0, 1, 2], 10)[:, None]
-    message = r"each of the 30 sequences of X has a single step.*pass \[X.ravel\(\)\]"
+    message = r"each of the 30 sequences of X has a single step.*pass \[(X|numpy).ravel\(X?\)\]"
     models = VBHMM(random_state=0), HMMClassifier(VBHMM(random_state=0))
     for model, X in product(models, (column, pd.DataFrame(column))):
         with pytest.warns(UserWarning, match=message) as caught:

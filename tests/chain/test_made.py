@@ -22,15 +22,20 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.given import means_of
 from sklearn_cvb.emissions import (
+    AutoRegressive,
     Bernoulli,
     Categorical,
     Columns,
+    Exponential,
     Gamma,
     Gaussian,
     Mixture,
+    Multinomial,
+    NegativeBinomial,
     Poisson,
     StudentT,
     VonMises,
+    ZeroInflated,
 )
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
@@ -127,6 +132,67 @@ def test_numbers_say_it_again(kind):
     assert model.sample(3, length=4, random_state=0)[0][0].shape == (4, 2)
     forecast = model.predict_next([table])
     assert np.allclose(forecast.mean, first.predict_next([table]).mean, rtol=1e-9)
+
+
+SINGLE = {
+    **{name: (own, table[:, :1]) for name, (own, table) in EMISSIONS.items() if name != "columns"},
+    "negative binomial": (NegativeBinomial(size=3.0), np.abs(NUMBERS[:, :1] * 3).round()),
+    "exponential": (Exponential(), np.abs(NUMBERS[:, :1])),
+    "zeros": (ZeroInflated(Poisson()), np.maximum(NUMBERS[:, :1] * 3, 0).round()),
+    "lags": (AutoRegressive(1), NUMBERS[:, :1]),
+    "parts": (Columns([(Poisson(), [0])]), np.abs(NUMBERS[:, :1].round())),
+}
+
+
+def as_lists(tables, n_states=2):
+    """Tables of one column as lists of a number a state."""
+    if isinstance(tables, dict):
+        return {name: as_lists(table) for name, table in tables.items()}
+    if isinstance(tables, list) and len(tables) > 0 and isinstance(tables[0], dict):
+        return [as_lists(table) for table in tables]
+    return np.ravel(tables).tolist() if np.size(tables) in (1, n_states) else tables
+
+
+@pytest.mark.parametrize("kind", SINGLE)
+def test_tables_of_one_column_may_be_lists(kind):
+    emission, table = SINGLE[kind]
+    first = EMHMM(2, emission=emission, random_state=0, max_iter=9).fit([table])
+    tables = means_of(first).emissions
+    lists = as_lists(tables)
+    if kind == "categories":
+        lists = {"category_probabilities": tables["category_probabilities"][0]}
+    assert str(lists) != str(tables)
+    chain = {"startprob": first.startprob_, "transmat": first.transmat_}
+    model = EMHMM.from_parameters(emission=emission, **chain, **lists)
+    assert np.allclose(model.score_samples([table]), first.score_samples([table]), rtol=1e-10)
+    start = HMMParameters(**chain, emissions=lists)
+    again = EMHMM(2, emission=emission, init=start, max_iter=1, tol=0).fit([table])
+    start = HMMParameters(**chain, emissions=tables)
+    expected = EMHMM(2, emission=emission, init=start, max_iter=1, tol=0).fit([table])
+    assert again.score([table]) == pytest.approx(expected.score([table]), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("emission", "tables", "message"),
+    [
+        ("poisson", {"rates": [1.0, 2.0, 3.0]}, r"rates has shape \(3,\), .* needs \(2, 1\)"),
+        ("poisson", {"rates": [[1.0, 2.0]]}, r"rates has shape \(1, 2\), .* needs \(2, 2\)"),
+        ("poisson", {"rates": [[[1.0, 2.0]]]}, r"\(n_components, n_columns\)"),
+        ("poisson", {"rate": [1.0, 2.0]}, "not made of rate .did you mean 'rates'"),
+        ("bernoulli", {"probabilities": [0.1]}, r"needs \(2, 1\)"),
+        (Multinomial(), {"probabilities": [0.1, 0.9]}, r"needs \(2, n_columns\)"),
+        (VonMises(), {"directions": [0.0, 1, 2], "concentrations": [1.0, 1]}, r"needs \(2, 1\)"),
+        ("gaussian", {"means": [0, 5], "covariances": [1, 2, 3]}, r"needs \(2, 1, 1\)"),
+        (
+            "gaussian",
+            {"means": [[0, 5], [1, 2]], "covariances": [1, 2]},
+            r"has shape \(2,\), this model needs \(2, 2, 2\)",
+        ),
+    ],
+)
+def test_the_shape_of_a_table_is_named_if_it_is_another(emission, tables, message):
+    with pytest.raises(ValueError, match=message):
+        EMHMM.from_parameters(startprob=START, transmat=STEPS, emission=emission, **tables)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from sklearn_cvb.display import ModelSummary
 from sklearn_cvb.emissions import AutoRegressive, Columns, Gaussian, Poisson, Regression, linear
 from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.store import write_numbers
 
 KINDS = (EMHMM, VBHMM, CVBHMM, GibbsHMM)
 
@@ -489,3 +490,42 @@ def test_a_score_is_a_mean_over_the_steps_that_have_a_likelihood(emission, left)
         x[4, 0] = np.nan
     model, X = fitted(VBHMM, emission, [x, x[:9]], max_iter=3), [x[:10], x[10:]]
     assert model.score(X) == pytest.approx(model.score_samples(X).sum() / left, rel=1e-12)
+
+
+# Series that are as short as what is looked back at
+
+SHORT = [np.random.default_rng(i).normal(size=4) for i in range(6)]
+
+
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
+@pytest.mark.parametrize(
+    ("emission", "order"),
+    [
+        (AutoRegressive(4), 4),
+        (AutoRegressive(30), 30),
+        (Columns([(AutoRegressive(5), [0])]), 5),
+    ],
+)
+def test_an_order_that_no_series_is_longer_than_is_refused(kind, emission, order):
+    methods = ["fit"] if kind is GibbsHMM else ["fit", "partial_fit"]
+    for method in methods:
+        with pytest.raises(ValueError, match=f"order={order} .* the longest has 4"):
+            getattr(kind(2, emission=emission), method)(SHORT)
+
+
+def test_series_that_are_too_short_are_counted(tmp_path):
+    series = [*SHORT, np.arange(9.0), np.sin(np.arange(30.0))]
+    model = EMHMM(1, emission=AutoRegressive(4))
+    with pytest.warns(UserWarning, match="^6 of the 8 series have 4 steps or fewer") as seen:
+        model.fit(series)
+    assert len(seen) == 1
+    alone = EMHMM(1, emission=AutoRegressive(4)).fit(series[6:])
+    np.testing.assert_allclose(model.coefficients_, alone.coefficients_, atol=0.1)
+    # What tells nothing has likelihood 1, and the states of paths.
+    assert model.score_samples(SHORT).tolist() == [0.0] * 6
+    assert [len(path) for path in model.predict(SHORT)] == [4] * 6
+    store = write_numbers(series, tmp_path / "store")
+    with pytest.warns(UserWarning, match="^6 of the 8 series have 4 steps or fewer"):
+        EMHMM(1, emission=AutoRegressive(4)).fit(store)
+    with pytest.raises(ValueError, match=r"order=40 .* the longest has 30"):
+        EMHMM(1, emission=AutoRegressive(40)).fit(store)

@@ -15,7 +15,7 @@ from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import window_for
 from sklearn_cvb.chain.numbers.model import NumberChain
-from sklearn_cvb.chain.numbers.series import apart, observations_of
+from sklearn_cvb.chain.numbers.series import apart, cautions_of_order, observations_of
 from sklearn_cvb.chain.numbers.starts import (
     STEPS,
     clusters_of,
@@ -274,6 +274,8 @@ def lay_out(hmm: Any, survey: Survey) -> LaidOut:
     hmm._check_parameters()
     numbers.refuse_settings_of_symbols(hmm)
     cells, family, settings = numbers.laid_out(hmm, survey.names, survey.moments)
+    if family.order:
+        cautions_of_order(family.order, np.array([survey.longest]))
     window = window_for(survey.longest, survey.n_steps)
     sent = PartLayout(parameters_of(hmm), cells, family, survey.names, window, settings)
     return LaidOut(sent, survey)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -78,9 +79,29 @@ def series_to_fit(
         series = with_contexts(without_contexts(series, column))
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.emitted_names)
     messages += cautions_of_shape(estimator, X, series)
+    # What is no order is told when it is bound.
+    if isinstance(emission.order, Integral) and emission.order > 0:
+        messages += cautions_of_order(emission.order, np.diff(series.corpus.starts))
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
+
+
+def cautions_of_order(order: int, lengths: np.ndarray) -> list[str]:
+    """What is to be said of series without a step after those that it follows from.
+
+    Raises ValueError if all are so short.
+    """
+    n_short, n = int(np.count_nonzero(lengths <= order)), len(lengths)
+    if n_short == n:
+        raise ValueError(
+            f"order={order} learns each step from the {order} before it and needs series of more "
+            f"than {order} steps, but the longest has {lengths.max()}: set a lower order"
+        )
+    return [
+        f"{n_short} of the {n} series have {order} steps or fewer, which tell nothing with "
+        f"order={order}: set a lower order, or leave them out"
+    ][:n_short]
 
 
 def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:

@@ -14,7 +14,12 @@ import numpy as np
 from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import Units
-from sklearn_cvb.chain.numbers.series import StoredObservations, apart, observations_of
+from sklearn_cvb.chain.numbers.series import (
+    StoredObservations,
+    apart,
+    cautions_of_order,
+    observations_of,
+)
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
@@ -122,6 +127,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     moments, n_observed = store.survey
     given = Steps(store.offsets, max(1, n_observed))
     cells, family, settings = numbers.laid_out(hmm, store.names, moments)
+    of_order = cautions_of_order(family.order, np.diff(store.offsets)) if family.order else []
     start = None
     if hasattr(hmm.init, "predict_proba"):
         start = PosteriorsOf(hmm.init, store, hmm.n_components)
@@ -137,7 +143,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         settings,
     )
     attributes = attributes_of_columns(store.n_columns, FittedColumns(store.names))
-    messages = cautions_of_columns(moments.n_observed == 0, store.names)
+    messages = cautions_of_columns(moments.n_observed == 0, store.names) + of_order
     return Reading(problem, None, attributes, tuple(messages))
 
 

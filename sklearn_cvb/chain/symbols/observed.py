@@ -390,7 +390,8 @@ def read_under(
     hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights]
 ) -> prediction.Read:
     """Sequences under weights and their logs; unknown words nobody emits are unobserved."""
-    corpus = reading.encoded_again(hmm, learned.words.index, X)
+    words = learned.words
+    corpus = reading.encoded_again(hmm, words.index, X, words.listed)
     lattice, weights, logs = hmm._with_unknown(learned, corpus, *chain)
     lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
     return prediction.Read(corpus, lattice, weights, logs, learned.layout)
@@ -422,7 +423,8 @@ def reads_at(
     hmm: Any, learned: Learned, X: Any, weights: Iterable[Weights]
 ) -> tuple[Iterable[prediction.Read], np.ndarray]:
     """Sequences under each of some weights; and how many tokens were observed."""
-    corpus = reading.encoded_again(hmm, learned.words.index, X)
+    words = learned.words
+    corpus = reading.encoded_again(hmm, words.index, X, words.listed)
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
     found = (prediction.Read(corpus, lattice, own, log_weights(own), cells) for own in weights)
     return found, corpus.observed_lengths

@@ -10,10 +10,19 @@ from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
-from sklearn_cvb.chain.tags.knowledge import encode_labels, read_labels
+from sklearn_cvb.chain.tags.knowledge import cautions_of_tags, encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, short_repr
+from sklearn_cvb.reading.corpus import (
+    Corpus,
+    Sequences,
+    checked,
+    encode,
+    short_repr,
+    unknown_in,
+)
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
+from sklearn_cvb.reading.validation import tell
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
@@ -87,6 +96,10 @@ class Encoder:
         self._types = types_of_store(store)
         index = learned.words.index
         self._n_known = len(index)
+        # Each symbol once.
+        types = encode(Sequences(self._types, np.array([0, len(self._types)]), None), index)
+        unknown = unknown_in(types, index, learned.words.listed)
+        tell(caution_of_unknown(unknown, index, "symbols of the store"))
         # -2 for a word that the model does not know; the last entry is that of missing ones.
         self._table = np.array([*(index.get(word, -2) for word in self._types), -1], np.int32)
 
@@ -139,6 +152,7 @@ def accuracy_on_store(hmm: Any, learned: Learned, store: CorpusStore, y: Any) ->
     """The share of the tagged tokens of a store whose predicted tag is right."""
     if not isinstance(y, StoredTags):
         raise TypeError(f"y is {short_repr(y)}: pass the tags of the store, store.tags")
+    tell(cautions_of_tags(learned.words, y.store.classes))
     encoder, types = Encoder(hmm, learned, store), types_of_store(store)
     right, known = 0, 0
     for span in store.pieces():

@@ -31,6 +31,7 @@ from sklearn_cvb.reading.dictionary import (
     tags_in,
     tags_of,
 )
+from sklearn_cvb.reading.unknown_tokens import Unknown, caution_of_unknown
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import asked_of, setting_of
 
@@ -147,6 +148,11 @@ class TagKnowledge(NamedTuple):
     def types(self) -> np.ndarray:
         """The words of the vocabulary."""
         return self.vocabulary.types
+
+    @property
+    def listed(self) -> dict[Any, Any]:
+        """The words of the dictionary, of which some may be outside of the vocabulary."""
+        return self.legal.tag_dictionary
 
 
 class CorpusTags(NamedTuple):
@@ -303,6 +309,14 @@ def encode_labels(states: Mapping[Any, Any], labels: list[Any]) -> np.ndarray:
     """States of labels: -1 where unknown, -2 for tags that have none."""
     codes = {None: -1} | {tag: states.get(tag, -2) for tag in set(labels) - {None}}
     return np.fromiter(map(codes.__getitem__, labels), np.int32, len(labels))
+
+
+def cautions_of_tags(knowledge: TagKnowledge, labels: Iterable[Any]) -> list[str]:
+    """What is to be said of labels, None where unknown, that hardly ever are a tagger's tags."""
+    known, uses = knowledge.legal.states, Counter(label for label in labels if label is not None)
+    new = {tag: n for tag, n in uses.items() if tag not in known}
+    unknown = Unknown(list(new), np.array(list(new.values()), np.int64), uses.total())
+    return caution_of_unknown(unknown, known, "tags of y", fewest=1)
 
 
 def are_labelled(corpus: Corpus, states: np.ndarray, n_words: int) -> np.ndarray:
