@@ -109,7 +109,7 @@ class Filter:
         """
         learned, (_, logs) = self._learned, self._chain
         observed, n = self._model._observed, learned.layout.n_emitting
-        steps = observed.steps_after(learned, self._steps, observation)
+        steps = observed.steps_after(self._model, learned, self._steps, observation)
         read = observed.read_under(self._model, learned, steps, self._chain)
         emission = read.log_emissions()[-1]
         if self._visits is None:

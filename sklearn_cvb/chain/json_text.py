@@ -86,8 +86,7 @@ def _emission_of(hmm: Any) -> Any:
     if hmm._observed.has_vocabulary:
         has_unknown = hmm.emissionprob_.shape[1] > len(hmm.vocabulary_)
         return Symbols(handle_unknown="smooth" if has_unknown else "error")
-    names = hmm._learned.more.numeric.columns.names
-    return hmm._observed.emission_of(hmm.emission).numbered(names)
+    return hmm._observed.emission_of(hmm.emission)
 
 
 def _plain(value: Any) -> Any:

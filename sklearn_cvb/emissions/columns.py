@@ -28,7 +28,8 @@ class Columns(Emission):
     ----------
     parts : list of (emission, columns)
         Each emission with the list of its columns, by number, or by name in frames.
-        Every column belongs to one.
+        Every column belongs to one; where all are named, frames may have others, which are not
+        read.
 
     Examples
     --------

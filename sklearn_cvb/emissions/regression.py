@@ -70,7 +70,8 @@ class Regression(LinearEmission):
         The columns that outputs depend on, by number, or by name in frames. Of a part of `Columns`
         numbers count the part's own columns.
     outputs : list of int or str, or None, default=None
-        The columns that depend on them; None for all others.
+        The columns that depend on them; None for all others. Where all are named, frames may have
+        others, which are not read.
     coefficient_precision_prior : float or None, default=None
         As if each intercept and slope had been seen to be 0 so many times in each state, in units
         of the columns' means and standard deviations; None for 0.01.

@@ -1,6 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 from dataclasses import field
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -27,10 +28,13 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Vocabulary,
+    encode,
     encoded_again,
     is_store,
-    refuse_other_columns,
+    sequences_again,
+    unknown_in,
 )
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
 from sklearn_cvb.settings import Samples, Symbols, TagDictionary
 
@@ -166,9 +170,12 @@ class HMMTagger(Tags, BaseHMM):
         WordTable
             Without words whose entry already says how often tags were seen.
         """
-        learned = learned_of(self)
-        refuse_other_columns(self, X)
-        return tags.words_to_check(learned.words, learned.counts.emission, X, n)
+        learned, sequences = learned_of(self), sequences_again(self, X)
+        words = learned.words
+        unknown = unknown_in(encode(sequences, words.index), words.index, words.listed)
+        tell(caution_of_unknown(unknown, words.index))
+        sentences = [sequences.tokens[a:b] for a, b in pairwise(sequences.starts)]
+        return tags.words_to_check(words, learned.counts.emission, sentences, n)
 
     def tag_sources(self, X: Any) -> np.ndarray:
         """What tells the tags that each token may take.

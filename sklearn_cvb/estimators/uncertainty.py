@@ -142,14 +142,14 @@ class Uncertainty:
             if method == "mean field":
                 tell([_NO_DATA])
         check_choice("method", method, methods)
-        if method != "calibrated" and X is not None and place_of(X) == "memory":
-            # Nothing is drawn given X, which may be of something else all the same.
-            self._observed.to_fit_again(self, learned, X)
-        if method == "mean field":
-            return self._intervals(learned, self._posteriors(learned), level)
-        from sklearn_cvb.chain.posterior_draws import calibrated_draws, draws_of_samples
+        from sklearn_cvb.chain.posterior_draws import calibrated_draws, draws_of_samples, training
         from sklearn_cvb.learning.loop import spawn_generators
 
+        if method != "calibrated" and X is not None and place_of(X) == "memory":
+            # Nothing is drawn given X, which may be of something else all the same.
+            training(self, learned, X, y)
+        if method == "mean field":
+            return self._intervals(learned, self._posteriors(learned), level)
         check_level(level)
         check_counts(n_draws=n_draws)
         generators = spawn_generators(check_random_state(random_state), 1 + n_draws)

@@ -80,16 +80,20 @@ class FittedColumns(NamedTuple):
                 table[there, place_in] = found[table[there, place_in].astype(int)]
         return series._replace(table=table, names=self.names, categories=self.categories)
 
-    def step(self, observation: Any, n_columns: int) -> list[Any]:
-        """One step in the order of the fit: values by name where they have names, else by place."""
+    def step(self, observation: Any, n_columns: int, asked: list[Any] | None) -> list[Any]:
+        """One step in the order of the fit: values by name where they have names, else by place.
+
+        A row may have others beside those that are asked for, where settings name each.
+        """
         if is_missing(observation):
             return [None] * n_columns
         (names, values), is_row = _named_values(observation), isinstance(observation, Mapping)
         if names is None or (self.names is None and not is_row):
             return values
         known = list(range(n_columns)) if self.names is None else self.names
-        if len(names) == len(known) and set(names) == set(known):
-            by_name = dict(zip(names, values, strict=True))
+        by_name = dict(zip(names, values, strict=True))
+        is_more = len(names) > len(known) and not (asked and set(names) > set(asked))
+        if len(by_name) == len(names) and set(names) >= set(known) and not is_more:
             return [by_name[name] for name in known]
         if is_row or names != list(range(len(known))):
             raise other_columns(names, known, "the step")
@@ -132,10 +136,12 @@ def read_series(
     X: Any,
     checked: Callable[[Any], np.ndarray],
     columns: FittedColumns | Callable[[list[Any], list[Any] | None], Categories] = _no_categories,
+    asked: Callable[[], list[Any] | None] | None = None,
 ) -> Series:
     """Read sequences of numbers; `checked` validates a 2-D array.
 
     Columns are known, or categories are to be found in samples whose columns have these names.
+    Frames may have others beside those that are asked for, where settings name each.
     """
     if len(getattr(X, "shape", ())) == 3:
         # Sequences, steps, columns; steps without any value at the end are padding.
@@ -155,6 +161,7 @@ def read_series(
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     for i, sample in enumerate(samples):
         _refuse_single(sample, f"X[{i}]")
+    samples = of_asked(samples, asked)
     if not isinstance(columns, FittedColumns):
         is_told = isinstance(samples, OfOneKind)
         columns = samples.columns if is_told else columns_to_fit(samples, columns)
@@ -319,9 +326,42 @@ def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) 
         )
 
 
+def of_asked(samples: list[Any], asked: Callable[[], list[Any] | None] | None) -> list[Any]:
+    """Samples without columns that settings do not ask for, where these name all that are read."""
+    are_frames = any(hasattr(sample, "columns") for sample in samples)
+    if asked is None or not are_frames or isinstance(samples, OfOneKind):
+        return samples
+    names = asked()
+    return samples if names is None else [_of_asked(sample, names) for sample in samples]
+
+
+def _of_asked(sample: Any, asked: list[Any]) -> Any:
+    """The columns of a frame that are asked for; all where it lacks one, which is told later."""
+    names = names_of_columns(sample) if hasattr(sample, "columns") else []
+    own = [name for name in names if name in asked]
+    if len(own) == len(names) or sorted(own) != sorted(asked):
+        return sample
+    return sample.select(own) if _is_of_columns(sample) else sample[own]
+
+
+def _is_of_columns(sample: Any) -> bool:
+    """Whether a frame is one of polars or Arrow, which are columns alone."""
+    return hasattr(sample, "columns") and not hasattr(sample, "iloc")
+
+
+def _values_of(sample: Any) -> Any:
+    """The values of a sequence, as an array where it is of a library of frames."""
+    if not _is_of_columns(sample):
+        return sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    # As a whole it may have numbers for dates that stand beside numbers.
+    own = [np.asarray(sample[c] if isinstance(c, str) else c) for c in sample.columns]
+    are_numbers = all(column.dtype.kind in "biuf" for column in own)
+    return np.column_stack([column if are_numbers else column.astype(object) for column in own])
+
+
 def as_objects(sample: Any, name: str) -> np.ndarray:
     """A copy of the values of a sequence, (length, n_columns)."""
-    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    values = _values_of(sample)
     array = _as_array(values, name)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} has shape {array.shape}: {_FORM}")
@@ -367,7 +407,8 @@ def _with_codes(sample: Any, name: str, of: Categories, names: list[Any] | None)
 
 def _code(value: Any, codes: dict[Any, int], labels: list[Any], name: str, column: Any) -> int:
     """The code of a label."""
-    if value not in codes and not isinstance(labels, OpenLabels):
+    may_be_new = isinstance(labels, OpenLabels) and isinstance(value, str)
+    if value not in codes and not may_be_new:
         raise ValueError(
             f"{name} holds {short_repr(value)} in column {column!r}{nearest(value, labels)}, which "
             "was in no sequence of fit: before it, declare labels that are to come as categories "
@@ -424,7 +465,7 @@ def _steps_of(sample: Any, name: str, columns: FittedColumns) -> np.ndarray:
     """One sequence as an array of shape (length, n_columns)."""
     own = names_of_columns(sample) if hasattr(sample, "columns") else None
     places = slice(None) if own is None else columns.places_in(own, name)
-    values = sample.to_numpy() if hasattr(sample, "to_numpy") else sample
+    values = _values_of(sample)
     if columns.categories:
         names = columns.names and (own or columns.names)
         values = _with_codes(sample, name, columns.categories, names)

@@ -150,4 +150,12 @@ def _cause_of_all(tokens: list[Any], known: Collection[Any]) -> str:
         isinstance(token, str) for token in few
     ):
         return _NAMES_KNOWN
+    kinds = {Number if isinstance(token, Number) else type(token) for token in few}
+    if not any(isinstance(token, tuple(kinds)) for token in tokens):
+        return f"the model knows {_types(few)}, and these are {_types(tokens)}: give both the same"
     return ""
+
+
+def _types(tokens: Iterable[Any]) -> str:
+    """The types of tokens, as a message shows them."""
+    return "values of type " + " or ".join(sorted({type(token).__name__ for token in tokens}))

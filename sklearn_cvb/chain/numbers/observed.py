@@ -40,6 +40,7 @@ from sklearn_cvb.chain.numbers.model import (
 from sklearn_cvb.chain.numbers.series import (
     apart,
     columns_again,
+    columns_asked,
     moments_with_labels,
     observations_of,
     refuse_other_sizes,
@@ -504,14 +505,15 @@ def of_one_kind(hmm: Any, X: Any) -> Any:
 to_fit_again = columns_again
 
 
-def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
+def steps_after(hmm: Any, learned: Learned, before: Any, observation: Any) -> list[Any]:
     """The step of an observation as X, after those that tell what it is, where such are told.
 
     `before` is what was made of the observation before, None for none. One that is missing lacks
     all columns.
     """
     family = learned.more.numeric.family
-    step = learned.more.numeric.columns.step(observation, family.n_columns)
+    columns = learned.more.numeric.columns
+    step = columns.step(observation, family.n_columns, columns_asked(hmm))
     past = [] if before is None else before[0]
     return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 

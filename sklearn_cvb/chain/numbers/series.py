@@ -35,6 +35,7 @@ from sklearn_cvb.reading.series import (
     cautions_of_shape,
     columns_to_fit,
     declared_labels,
+    of_asked,
     place_of_column,
     read_series,
 )
@@ -71,7 +72,8 @@ def series_to_fit(
     elif isinstance(X, Series):
         series = X
     else:
-        series = read_series(X, checked, partial(_categories, estimator, emission))
+        categories = partial(_categories, estimator, emission)
+        series = read_series(X, checked, categories, partial(columns_asked, estimator))
     if not series.is_table:
         attributes |= attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
@@ -104,6 +106,15 @@ def cautions_of_order(order: int, lengths: np.ndarray) -> list[str]:
     ][:n_short]
 
 
+def columns_asked(hmm: Any) -> list[Any] | None:
+    """The names of all columns that are read, where settings name each of them."""
+    names: list[Any] | None = hmm._observed.emission_of(hmm.emission).named()
+    contexts = setting_of(hmm, "transitions").contexts
+    if names is None or isinstance(contexts, int):
+        return None
+    return names if contexts is None else [*names, contexts]
+
+
 def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     """New sequences in the columns and the codes of the fit, contexts among them."""
     numeric = learned.more.numeric
@@ -121,7 +132,7 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        series = read_series(X, checked, columns)
+        series = read_series(X, checked, columns, partial(columns_asked, hmm))
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
@@ -291,7 +302,7 @@ def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    samples = samples_of(X)
+    samples = of_asked(samples_of(X), partial(columns_asked, estimator))
     categories = partial(_categories, estimator, emission)
     return OfOneKind(samples, columns_to_fit(samples, categories))
 

@@ -403,7 +403,7 @@ def to_fit_again(hmm: Any, learned: Learned, X: Any) -> Any:
     return X
 
 
-def steps_after(learned: Learned, before: Any, observation: Any) -> list[Any]:
+def steps_after(hmm: Any, learned: Learned, before: Any, observation: Any) -> list[Any]:
     """A single observation as X."""
     return [[observation]]
 
