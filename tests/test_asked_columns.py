@@ -161,6 +161,18 @@ def test_samples_of_other_sequences_are_refused():
         numbers.credible_intervals([np.ones((40, 2))] * 4, method="mean field")
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("meta", [HMMClassifier, lambda model: HMMMixture(model, n_init=1)])
+def test_models_of_models_take_a_column_of_sequences(meta, library):
+    model, y = meta(EMHMM(2, random_state=0, max_iter=5)), ["a", "b"] * 3
+    if hasattr(model, "n_init"):
+        model.random_state = 0
+    column = of(library, [pd.DataFrame({"words": WORDS})])[0]
+    assert np.array_equal(
+        model.fit(column, y).predict_proba(column), model.fit(WORDS, y).predict_proba(WORDS)
+    )
+
+
 def test_words_to_check_are_those_of_sequences():
     entries = {"dog": ["N", "V"], "the": ["D"], "barks": ["N", "V"]}
     tagger = EMHMMTagger(entries, random_state=0).fit(WORDS)

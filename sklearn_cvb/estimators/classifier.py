@@ -327,6 +327,9 @@ def as_collection(X: Any) -> Any:
     """X, or a list or an array of what is in it where that has no length of its own."""
     if issparse(X):
         raise TypeError("Sparse data was passed, but sequences are dense: use X.toarray()")
+    if hasattr(X, "columns") and not is_table(X):
+        # A frame whose only column holds them.
+        return samples_of(X)
     if hasattr(X, "shape") or isinstance(X, list | tuple):
         return X
     return np.asarray(X) if hasattr(X, "__array__") else samples_of(X)
