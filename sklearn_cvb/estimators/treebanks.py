@@ -454,7 +454,10 @@ class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, BaseLatentPCFG):
     ...     "(S (NP (DT the) (NN dog)) (VP (VBD ran)))",
     ...     "(S (NP (DT a) (NN cat)) (VP (VBD saw) (NP (DT the) (NN dog))))",
     ... ]
-    >>> model = EMLatentPCFG(rare_threshold=0, random_state=0).fit(trees)
+
+    Of so few trees, maximum likelihood alone learns whole trees by heart.
+
+    >>> model = EMLatentPCFG(alpha=0.1, rare_threshold=0, random_state=0).fit(trees)
     >>> print(model.predict([["the", "cat", "ran"]])[0])
     (S (NP (DT the) (NN cat)) (VP (VBD ran)))
     """

@@ -82,22 +82,25 @@ def series_to_fit(
     messages += cautions_of_shape(estimator, X, series)
     # What is no order is told when it is bound.
     if isinstance(emission.order, Integral) and emission.order > 0:
-        messages += cautions_of_order(emission.order, np.diff(series.corpus.starts))
+        messages += cautions_of_order(
+            emission.order, np.diff(series.corpus.starts), series.is_table
+        )
     n_sequences = len(series.corpus.starts) - 1
     refuse_lengths(y, n_sequences, n_sequences if series.is_table else len(series.table))
     return series, attributes, tuple(filter(None, messages))
 
 
-def cautions_of_order(order: int, lengths: np.ndarray) -> list[str]:
+def cautions_of_order(order: int, lengths: np.ndarray, of_rows: bool = False) -> list[str]:
     """What is to be said of series without a step after those that it follows from.
 
-    Raises ValueError if all are so short.
+    Raises ValueError if all are so short; they may be the rows of a table.
     """
-    n_short, n = int(np.count_nonzero(lengths <= order)), len(lengths)
+    n_short, n, n_long = int(np.count_nonzero(lengths <= order)), len(lengths), lengths.max()
     if n_short == n:
+        longest = f"rows of X have {n_long} feature(s)" if of_rows else f"the longest has {n_long}"
         raise ValueError(
             f"order={order} learns each step from the {order} before it and needs series of more "
-            f"than {order} steps, but the longest has {lengths.max()}: set a lower order"
+            f"than {order} steps, but {longest}: set a lower order"
         )
     return [
         f"{n_short} of the {n} series have {order} steps or fewer, which tell nothing with "

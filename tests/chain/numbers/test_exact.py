@@ -279,6 +279,8 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
 def test_gibbs_draws_from_the_posterior(name, topology, has_end, missing):
     """So many independent draws are 0.04 away on average; these depend on each other a little."""
     n_sweeps = 2000 if name in ("full", "regression") else 1000
+    # In order states change places of several steps at once, which a chain does seldom.
+    n_sweeps = 8000 if topology == "left-right" else n_sweeps
     assert gibbs_deviation(name, topology, has_end, missing, n_sweeps) < 0.1
 
 
