@@ -1,5 +1,6 @@
 """Which Python the job that tests with the newest one takes."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ def _interpreter(path, prints, status=0):
     return str(path)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="scripts of a shell stand for interpreters")
 def test_the_newest_that_runs_comes_first_and_stand_ins_do_not_count(tmp_path):
     if not SCRIPT.is_file():
         pytest.skip("a source distribution holds no jobs")
