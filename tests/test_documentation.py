@@ -157,5 +157,7 @@ def test_examples_of_a_page_run(page):
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     result = doctest.testfile(str(page), module_relative=False, optionflags=flags)
     written = [line for line in page.read_text("utf-8").splitlines() if ">>> " in line]
-    assert result.attempted == sum("+SKIP" not in line for line in written)
+    # Python 3.13 counts those that are skipped among them.
+    attempted = result.attempted - getattr(result, "skipped", 0)
+    assert attempted == sum("+SKIP" not in line for line in written)
     assert result.failed == 0

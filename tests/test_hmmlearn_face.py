@@ -478,7 +478,7 @@ def test_models_clone_pickle_and_say_their_parameters(kind):
     names = inspect.signature(kind).parameters
     text = inspect.getdoc(kind)
     assert all(f"{name}" in text for name in names)
-    assert text.index("implementation :") < text.index("Attributes")
+    assert text.index("\nimplementation :") < text.index("\nAttributes\n-")
 
 
 def test_the_module_is_loaded_when_asked_for():

@@ -6,6 +6,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from inspect import cleandoc
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -144,9 +145,10 @@ class Face(BaseEstimator):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        head, mark, rest = (cls.__doc__ or "").partition("    Attributes\n")
+        # Python 3.13 has taken off the indentation.
+        head, mark, rest = cleandoc(cls.__doc__ or "").partition("Attributes\n-")
         if mark:
-            cls.__doc__ = f"{head.rstrip()}\n    {Face.__doc__}{mark}{rest}"
+            cls.__doc__ = f"{head.rstrip()}\n{cleandoc(Face.__doc__ or '')}\n\n{mark}{rest}"
 
     @property
     def monitor_(self) -> Any:
