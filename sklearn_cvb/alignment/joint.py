@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from sklearn_cvb.alignment.links import agreement
 from sklearn_cvb.alignment.reading import read_pairs
-from sklearn_cvb.estimators.alignment import BaseAlignmentHMM
+from sklearn_cvb.estimators.base_alignment import BaseAlignmentHMM
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.validation import check_counts
 

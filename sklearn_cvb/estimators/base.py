@@ -4,13 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.parameters import Running
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.compilation import announced_fit
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
 from sklearn_cvb.learning.loop import best_fit, left_of, run_all
 from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.reading.corpus import is_dask, place_of, refuse_lengths
@@ -291,15 +290,6 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         # Infinite for what is next to impossible, as for what is.
         with np.errstate(over="ignore"):
             return float(np.exp(-log_z.sum() / divisor))
-
-
-def learned_of(estimator: Any) -> Learned:
-    """What the last fit has left; raises NotFittedError where there is none."""
-    learned: Learned | None = vars(estimator).get("_learned")
-    if learned is None:
-        check_is_fitted(estimator)
-    assert learned is not None, "else it raises"
-    return learned
 
 
 def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any:

@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length, column_or_1d, get_tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.estimators.hmm import BaseHMM
+from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.reading import corpus as reading

@@ -1,536 +1,50 @@
-"""Probabilistic grammars: their parameters, what they share, and a class for each algorithm."""
+"""Probabilistic context-free grammars: a class for each algorithm."""
 
-from dataclasses import dataclass, field
 from numbers import Real
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
-from sklearn_cvb.estimators.base import BaseModel, learned_of, over_partitions
+from sklearn_cvb.estimators.base_grammars import (
+    BasePCFG,
+    DrawnGrammar,
+    Rules,
+    Sentences,
+    StartOfGrammar,
+    Steps,
+    attributes_of,
+)
 from sklearn_cvb.estimators.parameters import (
     Batches,
     BoundedSweeps,
     Chain,
-    Count,
-    GammaPrior,
-    KnownWords,
     LeaveOneOutSweeps,
-    Parameters,
-    Supervision,
     Sweeps,
-    UnknownWords,
     chain_of,
 )
 from sklearn_cvb.estimators.tree_uncertainty import TreeUncertainty
-from sklearn_cvb.grammar.grammar import Grammar, grammar_from, written_out
-from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
-from sklearn_cvb.grammar.layout import GrammarLayout, laid_out_over, lay_out, problem_of, unseen
+from sklearn_cvb.grammar.grammar import grammar_from
+from sklearn_cvb.grammar.layout import GrammarLayout, lay_out
 from sklearn_cvb.grammar.model import (
-    RANDOM_STARTS,
-    GrammarModel,
     PCFGCounts,
-    first_alpha,
-    rare_counts,
-    where_to_start,
 )
-from sklearn_cvb.grammar.prediction import (
-    arranged_trees,
-    best_derivations,
-    best_trees,
-    labelled_spans,
-    mean_weights,
-    words_without_rule,
-)
-from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
-from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
-from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
-from sklearn_cvb.learning.model import Drawn, State
-from sklearn_cvb.learning.online import Batch, Running, Seen, partial_fit, seen_by_fit
+from sklearn_cvb.learning.algorithms import CVB, EM, VB
+from sklearn_cvb.learning.learned import Learned, Left, Reading
+from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Sequences,
-    Vocabulary,
-    is_dask,
-    object_array,
-    refuse_lengths,
-)
-from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import (
-    HasMethods,
     Interval,
     InvalidParameterError,
-    Seed,
-    StrOptions,
-    as_numbers,
-    check_concentrations,
-    check_counts,
-    columns_of,
-    tell,
 )
-from sklearn_cvb.settings import MiniBatches, setting_of
+from sklearn_cvb.settings import setting_of
 
 
-class Rules(Parameters):
-    """What a grammar is.
+class PCFG(BasePCFG):
+    """What `BasePCFG` does, and what hangs above the line."""
 
-    Parameters
-    ----------
-    grammar : str, nltk.CFG, nltk.PCFG, Grammar, list of trees or None
-        The rules: text in NLTK's notation, a grammar of NLTK's, a `Grammar`, or a treebank to read
-        the rules off. Right-hand sides may have any length and mix symbols with words; unary rules
-        may form cycles; several words alone are one terminal. Empty rules are refused. The terminal
-        ``<unk>`` stands for all words outside the vocabulary (see `handle_unknown`). None: all
-        rules A -> B C and A -> word over `n_components` symbols.
-    n_components : int
-        Number of symbols where no grammar is given; the start symbol is one of them.
-    rules : {"full", "independent"}
-        Where no grammar is given: one probability for each rule A -> B C; or p(A -> B C) =
-        p(binary | A) p(B | A, left) p(C | A, right). Independent children cost a K-th, so that K =
-        `n_components` may be in the hundreds (Liu et al. 2023). Then ``rules_`` has, for each
-        symbol A, a left part ``A.left`` and a right part ``A.right``, with rules A -> A.left
-        A.right, A.left -> B and A.right -> C in place of all A -> B C; trees do not show them.
-    alpha : float, "auto", GammaPrior, dict or array-like of shape (n_rules,)
-        Concentration of the Dirichlet prior of the rules of each symbol, 1e-10 to 1e10. A dict has
-        one value per symbol, an array one per rule, in the order of ``rules_.rules``. "auto", or
-        the prior of the concentration, learns one value while fitting (one step of Wang and Blunsom
-        2013, HMM, eq. 29, a sweep, from sweep 20 on).
 
-    Attributes
-    ----------
-    counts_ : PCFGCounts
-        Expected counts after the last E-step, one E-step newer than the bound.
-    rules_ : Grammar
-        The rules as given, in the order of all arrays over rules.
-    rule_probabilities_ : ndarray of shape (n_rules,)
-        Posterior means; they sum to 1 over the rules of a symbol.
-    grammar_ : nltk.PCFG
-        The rules with these probabilities.
-    symbols_ : ndarray of shape (n_symbols,)
-        Labels of the nonterminal symbols.
-    labels_ : ndarray
-        Trees of the training sentences, in the form that `predict` gives: Viterbi trees under the
-        exp E[log] weights of the final counts.
-    vocabulary_ : ndarray of shape (n_words,)
-        The known words.
-    """
-
-    grammar: Annotated[Any, str, Grammar, HasMethods("productions"), "array-like", None] = field(
-        default=None, kw_only=False
-    )
-    n_components: Count = 2
-    rules: Annotated[str, StrOptions({"full", "independent"})] = "full"
-    alpha: Annotated[
-        float | str | GammaPrior | dict[Any, Any] | ArrayLike,
-        Interval(Real, SMALLEST, LARGEST, closed="both"),
-        StrOptions({"auto"}),
-        GammaPrior,
-        dict,
-        "array-like",
-    ] = 0.1
-
-
-class Steps(Batches):
-    """When EM changes weights.
-
-    Parameters
-    ----------
-    update : {"batch", "sequence"} or MiniBatches
-        When weights change. "batch": after each sweep, from the counts of all sentences.
-        "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
-        EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
-        ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
-        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those
-        of a batch E-step. Stops after two small changes in a row.
-    step_sizes : StepSizes or None
-        How fast steps get smaller, in stepwise EM and in `partial_fit`.
-    """
-
-    update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
-
-
-class StartOfGrammar(Parameters):
-    """Where a fit starts, and what becomes of unknown words.
-
-    Parameters
-    ----------
-    init : {"parameter", "uniform", "trees", "grammar"}, array, model or None
-        The weights of the first E-step, under which samplers draw their first trees: by one of the
-        names, an array of shape (n_rules,) in the order of ``rules_.rules``, or those of a fitted
-        model over the same rules; None is what suits the grammar. :ref:`grammar-starts` has what
-        each is for, and when only one restart is run.
-    handle_unknown : {"error", "smooth", "rare"}
-        Words outside the vocabulary: refuse them; let the rules A -> ``<unk>`` derive them, which a
-        given grammar may lack; or give these rules the mean expected count of the words seen once
-        as well. :ref:`unknown-words` compares the ways.
-    """
-
-    init: Annotated[
-        Any,
-        StrOptions({*RANDOM_STARTS, "grammar"}),
-        HasMethods("score_samples"),
-        "array-like",
-        None,
-    ] = None
-    handle_unknown: UnknownWords = "smooth"
-
-
-class Sentences(Parameters):
-    """How sentences and their trees are read.
-
-    Parameters
-    ----------
-    vocabulary : collection or None
-        The known words where no grammar is given; None for those seen in `fit`.
-    supervision : {"y", "none"}
-        Whether `fit` learns from the trees or brackets in `y` where they are known. With "none" `y`
-        is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
-    """
-
-    vocabulary: KnownWords = None
-    supervision: Supervision = "y"
-
-
-class BasePCFG(BaseModel):
-    """What is read, what a fit leaves, and predictions from it; an estimator adds its algorithm.
-
-    Attributes
-    ----------
-    alpha_ : float or ndarray of shape (n_rules,)
-        Concentrations of the last sweep.
-    unexplained_ : ndarray
-        Indices of training sentences that the grammar cannot derive; they are left out of the
-        counts.
-    """
-
-    _takes_dask = True
-    _module_of_parts = "sklearn_cvb.grammar.parts"
-    _unexplained_words = "sentences cannot be derived by the grammar"
-    _still_changed = "words were still derived by other rules"
-
-    # What to use where leaving out one giant sentence leaves little; empty: none is left out.
-    _in_place_of_leaving_out = ""
-    # Whether a concentration may be 0.
-    _zero_alpha = False
-    # What sentences, grammar and settings are bound to.
-    _model_type: type[GrammarModel] = GrammarModel
-    # Estimators that have `partial_fit` learn in batches whatever their parameters.
-    _why_no_batches = ""
-
-    # Reading X and y
-
-    def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
-        sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
-        if self._in_place_of_leaving_out:
-            messages += reading.caution_of_giant(sequences, self._in_place_of_leaving_out)
-        read = self._reading(*lay_out(self, sequences), sequences, y)
-        return read._replace(attributes=read.attributes | attributes, messages=messages)
-
-    def _reading(
-        self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
-    ) -> Reading:
-        """Sentences under a grammar, and what is shown of it."""
-        attributes = attributes_of(words, layout)
-        self._check_layout(layout)
-        corpus = reading.encode(sequences, words.index)
-        reading.refuse_missing(corpus)
-        corpus = reading.checked(self, corpus, sequences, len(words.index))
-        known = y if self.supervision == "y" else None
-        problem = problem_of(words, layout, corpus, sequences, known)
-        return Reading(problem, words, attributes)
-
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-        """A batch that is not the first: without a grammar new words get rules."""
-        sequences = reading.sequences_again(self, X)
-        refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-        words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
-        types = reading.types_of(sequences.tokens, sequences.starts)
-        new = [word for word in types if word not in words.index]
-        if new and not layout.is_given and self.vocabulary is None:
-            before, types = layout.grammar, [*words.types.tolist(), *new]
-            words, layout = laid_out_over(self, types)
-            places, n_rules = places_in(layout.grammar, before), len(layout.grammar.rules)
-            counts = carried(counts, places, n_rules, 0.0)
-            kept = None if kept is None else carried(kept, places, n_rules, 1.0 / len(types))
-        read = self._reading(words, layout, sequences, y)
-        read = read._replace(attributes=read.attributes | columns_of(self))
-        return read, Running(counts, kept)
-
-    def _check_layout(self, layout: GrammarLayout) -> None:
-        """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
-        self._check_parameters()
-        alpha, grammar = self.alpha, layout.grammar
-        if isinstance(alpha, str | GammaPrior):
-            if grammar.fixed.issuperset(grammar.symbols):
-                raise InvalidParameterError(
-                    "all rules of the grammar are fixed: no symbol is left to learn alpha from"
-                )
-            return
-        values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
-        if isinstance(alpha, dict):
-            symbols = layout.grammar.symbols
-            missing = [label for label in symbols if label not in alpha]
-            foreign = [label for label in alpha if label not in symbols]
-            if missing or foreign:
-                raise InvalidParameterError(
-                    f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
-                    f"{foreign[:5]} are no symbols"
-                )
-            if values.ndim != 1:
-                raise InvalidParameterError(
-                    f"alpha as a dict has one number for each symbol, got {alpha!r}"
-                )
-        elif values.ndim > 0 and values.shape != layout.lhs.shape:
-            raise InvalidParameterError(
-                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
-                f"shape {values.shape}"
-            )
-        check_concentrations("alpha", values, self._zero_alpha)
-
-    def _check_parameters(self) -> None:
-        """Those that need no grammar: nothing here."""
-
-    # What is learned from
-
-    def _model(self, read: Reading) -> GrammarModel:
-        layout = read.problem.layout
-        init = where_to_start(self.init, layout)
-        alpha = first_alpha(self.alpha, layout)
-        kind = getattr(read.problem, "model_type", self._model_type)
-        return kind(read.problem, alpha, init, self.handle_unknown)
-
-    def _fixed_start(self, read: Reading) -> str:
-        init = where_to_start(self.init, read.problem.layout)
-        if isinstance(init, str):
-            return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
-        return "init says where to start"
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        """Sentences, brackets and rules."""
-        problem = read.problem
-        if getattr(problem, "is_in_parts", False):
-            return problem.identity
-        rules = problem.layout.grammar.rules
-        return problem.words, problem.corpus.starts, rules, tuple(problem.brackets)
-
-    def _algorithm_of_batches(self) -> Algorithm:
-        """How batches are inferred."""
-        return self._algorithm()
-
-    # What a fit leaves
-
-    def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model, counts = result
-        state, problem = best.state, read.problem
-        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
-        learned = Learned(
-            read.words,
-            problem.layout,
-            state.prior,
-            counts,
-            state.weights,
-            model.rare(counts),
-            algorithm.averages,
-            mean_means(state, model) if isinstance(state.shares, Trees) else None,
-        )
-        # Of sentences elsewhere trees are for `predict`, where they are.
-        if not getattr(problem, "is_in_parts", False):
-            trees = model.trees(state, averages=algorithm.averages)
-            arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
-            attributes["labels_"] = arranged
-        if hasattr(type(self), "partial_fit"):
-            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            attributes["n_batches_seen_"] = 0
-        return Left(learned, attributes)
-
-    def _flat_counts(self, learned: Learned) -> np.ndarray:
-        """The counts of all rules."""
-        return learned.counts
-
-    def _in_tables(self, learned: Learned, cells: np.ndarray) -> np.ndarray:
-        """Values of all rules."""
-        return cells
-
-    def _batch_of(self, read: Reading, state: State) -> Batch:
-        """The sentences that have a tree, and all words."""
-        if getattr(read.problem, "is_in_parts", False):
-            return read.problem.batch_of(state.unexplained)
-        corpus, n_words = read.problem.corpus, read.problem.layout.n_words
-        lengths = np.delete(np.diff(corpus.starts), state.unexplained)
-        known = corpus.tokens[corpus.tokens < n_words]
-        return Batch(int(lengths.sum()), len(lengths), np.bincount(known, minlength=n_words))
-
-    def _rare_of_all(self, counts: np.ndarray, seen: Seen, read: Reading) -> np.ndarray | None:
-        """Mean count of words seen once in all batches."""
-        layout = read.problem.layout
-        if self.handle_unknown != "rare" or counts[layout.unknown_cells].any():
-            return None
-        return rare_counts(counts, layout, seen.uses)
-
-    def _with_running_counts(self, state: State, counts: np.ndarray, model: GrammarModel) -> State:
-        """The state of a batch with the counts of all, under the prior without them."""
-        return state._replace(counts=counts, prior=model.prior(state.hyper))
-
-    def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
-        """The words that no rule has."""
-        if getattr(read.problem, "is_in_parts", False):
-            return ""
-        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
-
-    # Predictions
-
-    @property
-    def rule_probabilities_(self) -> np.ndarray:
-        """Posterior mean of each rule's probability, shape (n_rules,), ordered as ``rules_``."""
-        return mean_weights(learned_of(self))
-
-    @property
-    def grammar_(self) -> Any:
-        """The learned grammar as an nltk.PCFG: posterior means."""
-        learned = learned_of(self)
-        layout, probabilities = learned.layout, mean_weights(learned)
-        if layout.is_factored:
-            return written_out(layout.grammar, probabilities, layout.n_shown)
-        return layout.grammar.to_nltk(probabilities)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable tree of each sentence.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-
-        Returns
-        -------
-        ndarray
-            An object array of nltk.Tree; for a 2-D X charts of shape (n_samples, length,
-            length + 1), int: cell [i, begin, end] is one more than the index in `symbols_` of the
-            label of X[i, begin:end] (the highest, where several), 0 where there is none. A
-            sentence that cannot be derived gets the flat tree below the start symbol.
-        """
-        if is_dask(X):
-            return over_partitions(self, "predict", X)
-        learned = learned_of(self)
-        return best_trees(learned, *self._corpus_and_words(learned, X))
-
-    def parse(self, X: Any, n_best: int | None = None) -> np.ndarray:
-        """The most probable trees of each sentence as nltk.Tree, whatever the form of X.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        n_best : int or None, default=None
-            How many derivations to give for each sentence; None for the best one alone.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), object
-            Trees in the symbols of the grammar as it was given. A sentence that cannot be derived
-            gets the flat tree below the start symbol. With `n_best`: lists of pairs (tree, log
-            weight in nats), the heaviest first, empty for a sentence that cannot be derived.
-        """
-        learned = learned_of(self)
-        corpus, words = self._corpus_and_words(learned, X)
-        corpus = corpus._replace(width=None)
-        if n_best is None:
-            return best_trees(learned, corpus, words)
-        check_counts(n_best=n_best)
-        return object_array(best_derivations(learned, corpus, words, n_best))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Expected number of constituents of each label over each span.
-
-        Without cycles of unary rules this is the probability that the span has the label.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-
-        Returns
-        -------
-        ndarray
-            For each sentence a table of shape (length, length + 1, n_symbols) whose cell
-            [begin, end, a] belongs to the words [begin:end] and ``symbols_[a]``; stacked for a 2-D
-            X, else in an object array. NaN where a sentence cannot be derived.
-        """
-        if is_dask(X):
-            return over_partitions(self, "predict_proba", X)
-        learned = learned_of(self)
-        return labelled_spans(learned, *self._corpus_and_words(learned, X))
-
-    def sample(
-        self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw sentences and their trees from the grammar with posterior-mean probabilities.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        longest : int, default=100
-            Derivations of more words are drawn again.
-        random_state : int, RandomState or None, default=None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples,), object
-            Lists of words. ``<unk>``, the terminal of unknown words, is drawn only from symbols
-            that derive nothing without it.
-        trees : ndarray of shape (n_samples,), object
-            Their nltk.Tree.
-        """
-        learned = learned_of(self)
-        layout, theta = learned.layout, mean_weights(learned)
-        theta = without_unknown(layout.grammar, theta, layout.unknown_cells)
-        rng = check_random_state(random_state)
-        return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
-
-    def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
-        """X in numbers of the words that a fit has seen, and as it is."""
-        sequences, index = reading.sequences_again(self, X), learned.words.index
-        corpus = reading.encode(sequences, index)
-        reading.refuse_missing(corpus)
-        corpus = reading.checked(self, corpus, sequences, len(index))
-        if len(learned.layout.unknown_cells):
-            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
-        return corpus, sequences.tokens
-
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus, words = self._corpus_and_words(learned, X)
-        if not len(learned.layout.unknown_cells):
-            # Of trees it is told which sentences have none.
-            index = learned.words.index
-            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
-        problem = unseen(learned.layout, corpus, words)
-        _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
-        return log_z, corpus.observed_lengths
-
-
-def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:
-    """The fitted attributes that tell the words and the grammar."""
-    symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
-    return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
-
-
-def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
-    """Where each rule of a grammar is in a larger one."""
-    numbers = {rule: i for i, rule in enumerate(grammar.rules)}
-    return np.array([numbers[rule] for rule in before.rules], np.int64)
-
-
-def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
-    """Values of rules in a larger grammar, and `fill` for its new rules."""
-    larger = np.full(n_rules, fill)
-    larger[places] = values
-    return larger
-
-
-class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
+class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, PCFG):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
     Not with many rules for few sentences: without a prior new sentences may have probability 0.
@@ -661,7 +175,7 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, BasePCFG):
         return EM()
 
 
-class VBPCFG(TreeUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, BasePCFG):
+class VBPCFG(TreeUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, PCFG):
     """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
 
     Not for sparse priors, where `CVBPCFG` leaves more probability for new sentences. Where
@@ -694,9 +208,7 @@ class VBPCFG(TreeUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, Sen
     _algorithm = VB
 
 
-class CVBPCFG(
-    TreeUncertainty, Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, BasePCFG
-):
+class CVBPCFG(TreeUncertainty, Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, PCFG):
     """Context-free grammar learned by collapsed variational Bayes: where to begin.
 
     Not for trees of real text from `n_components` alone, which are hardly better than
@@ -744,7 +256,7 @@ class CVBPCFG(
     _in_place_of_leaving_out = "use VBPCFG"
 
 
-class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
+class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
     """Context-free grammar learned by a collapsed Hastings sampler: samples of the posterior.
 
     Not where time counts: it takes hundreds of sweeps where `CVBPCFG` takes twenty, and with a
@@ -800,26 +312,7 @@ class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
             )
 
 
-@dataclass(frozen=True)
-class DrawnGrammar(GrammarModel):
-    """A grammar whose probabilities are drawn before each sample of trees."""
-
-    def resample(
-        self,
-        counts: np.ndarray,
-        prior: np.ndarray,
-        sample: Trees,
-        rng: np.random.Generator,
-        temperature: float,
-    ) -> Drawn:
-        """Probabilities given the trees, then all trees given the probabilities."""
-        layout = self.problem.layout
-        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
-        trees = draw_sweep(self.problem, tally, rng)[0]
-        return Drawn(used_rules(trees, layout), trees)
-
-
-class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
+class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
     """Context-free grammar learned by Gibbs sampling with explicit probabilities.
 
     Not as the first choice among samplers: `HastingsPCFG`, which integrates the probabilities out,
@@ -856,19 +349,3 @@ class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, BasePCFG):
     _can_anneal = False
 
     _model_type = DrawnGrammar
-
-
-def dirichlet_draw(
-    cells: np.ndarray, layout: GrammarLayout, rng: np.random.Generator
-) -> np.ndarray:
-    """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
-
-    log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.
-    """
-    # Cells of 0 are rules that are fixed at 0.
-    with np.errstate(divide="ignore"):
-        logs = np.log(rng.standard_gamma(cells + 1.0)) + np.log1p(-rng.random(len(cells))) / cells
-    largest = np.full(layout.n_lhs, -np.inf)
-    np.maximum.at(largest, layout.lhs, logs)
-    draws = np.exp(logs - largest[layout.lhs])
-    return draws / np.bincount(layout.lhs, draws, layout.n_lhs)[layout.lhs]

@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.lattice import topology_of
+from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, taken
-from sklearn_cvb.estimators.hmm import BaseHMM
 from sklearn_cvb.estimators.parameters import Count, Parameters
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.reading.validation import (

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.estimators.base import learned_of
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.learned import Learned, Reading, learned_of
 from sklearn_cvb.reading.corpus import place_of, refuse_other_columns
 from sklearn_cvb.reading.validation import Seed, check_level
 

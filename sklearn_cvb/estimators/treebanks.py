@@ -1,425 +1,29 @@
-"""Treebank grammars: their parameters, what they share, and a class for each algorithm."""
-
-from dataclasses import field
-from itertools import pairwise
-from numbers import Integral
-from typing import Annotated, Any, ClassVar
+"""Grammars with latent annotations, learned from a treebank: a class for each algorithm."""
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from sklearn_cvb.estimators.base import BaseModel, learned_of
+from sklearn_cvb.estimators.base_treebanks import (
+    BaseLatentPCFG,
+    LeavingOutTrees,
+    Smoothing,
+    Subtypes,
+    Trees,
+)
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
-    Concentration,
     LeaveOneOutSweeps,
-    Parameters,
     PseudoCount,
     Sweeps,
 )
-from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
-from sklearn_cvb.learning.split_merge import SplitMerge
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, short_repr
-from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
-from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, check_concentrations, tell
-from sklearn_cvb.settings import SplitAndMerge, setting_of
-from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
-from sklearn_cvb.treebank.inference import TreebankProblem
-from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
-from sklearn_cvb.treebank.parameters import (
-    LatentPCFGCounts,
-    layout_of,
-    mean_weights,
-    predicting_weights,
-    with_any_word,
-)
-from sklearn_cvb.treebank.prediction import log_likelihoods, parse, sample_parses
-from sklearn_cvb.treebank.reading import (
-    Gold,
-    are_trees,
-    gold_from,
-    is_tree,
-    sentences_in,
-    tags_in,
-    trees_in,
-    without_top,
-)
-from sklearn_cvb.treebank.word_classes import lexicon_of
+from sklearn_cvb.learning.algorithms import CVB, EM, VB
+from sklearn_cvb.reading.validation import check_concentrations
 
 
-class Subtypes(Parameters):
-    """What a treebank grammar is.
-
-    Parameters
-    ----------
-    n_subtypes : int
-        Number of subtypes of each symbol; with schedule="split-merge" the most that it can get.
-    schedule : {"fixed", "split-merge"} or SplitAndMerge
-        "fixed": all subtypes from the start. "split-merge" (Petrov et al. 2006) or `SplitAndMerge`:
-        begin with one subtype, and in as many rounds as it takes to double it to `n_subtypes` split
-        each in two, and undo the splits that gain least.
-    alpha : float
-        Concentration of the Dirichlet priors, 1e-10 to 1e10: of every annotated rule, so that the
-        prior of a symbol outweighs more counts the more subtypes there are.
-
-    Attributes
-    ----------
-    counts_ : LatentPCFGCounts
-        Expected counts after the last E-step.
-    rules_ : list of tuple
-        The rules before annotation, as pairs (parent, children).
-    rule_probabilities_ : ndarray of shape (n_cells,)
-        Posterior means of all annotated rules, in the order of `counts_`.
-    n_subtypes_ : dict
-        Number of subtypes of each symbol.
-    symbols_ : ndarray of shape (n_symbols,)
-        Labels of the treebank.
-    vocabulary_ : ndarray of shape (n_words,)
-        Words that are not replaced by a class.
-    """
-
-    n_subtypes: Annotated[int, Interval(Integral, 1, 1024, closed="both")] = field(
-        default=2, kw_only=False
-    )
-    schedule: Annotated[Any, StrOptions({"fixed", "split-merge"}), SplitAndMerge] = "fixed"
-    alpha: Concentration = 0.1
+class LatentPCFG(BaseLatentPCFG):
+    """What `BaseLatentPCFG` does, and what hangs above the line."""
 
 
-class Smoothing(Parameters):
-    """What EM adds to its counts.
-
-    Parameters
-    ----------
-    smoothing : float
-        Pseudo-count of every annotated rule that is added to the final counts, for prediction and
-        scores only: what a prior gains there, without its effect on learning.
-    """
-
-    smoothing: PseudoCount = 0.0
-
-
-class LeavingOutTrees(Parameters):
-    """What is left out at a time.
-
-    Parameters
-    ----------
-    update : {"sequence", "token"}
-        "sequence": leave out a tree at a time, all its subtypes together (section 3.2). "token":
-        a node at a time, as if the nodes of a tree were independent (section 3.4).
-    """
-
-    update: Annotated[str, StrOptions({"sequence", "token"})] = "sequence"
-
-
-class Trees(Parameters):
-    """Where a fit starts, how trees are read, and which are predicted.
-
-    Parameters
-    ----------
-    init : {"treebank", "random"}
-        The weights of the first E-step: relative frequencies of the treebank's rules, alike for all
-        subtypes but for 1 % of noise, or random ones. :ref:`treebank-starts` has what each is for.
-    rare_threshold : int
-        Words seen so often or less are replaced by classes of words: how they begin, which marks
-        they hold, and which of the endings they have that tell tags apart in the trees. Words that
-        `fit` has not seen are read as the same classes: :ref:`treebank-unknown-words`.
-    horizontal_markovisation : int or None
-        Nodes with more than two children become binary by helper symbols, which stand for the rest
-        of a node's children. How many of the children before the helper remembers; None for all.
-    decoding : {"max-rule", "viterbi"}
-        What `predict` looks for: the tree with the largest product of posteriors of its rules
-        (Petrov and Klein 2007), or the one below the heaviest annotated tree.
-    n_jobs : int or None
-        Threads that run restarts and parse sentences; the result does not depend on it.
-    """
-
-    init: Annotated[str, StrOptions({"treebank", "random"})] = "treebank"
-    rare_threshold: Annotated[int, Interval(Integral, 0, None, closed="left")] = 1
-    horizontal_markovisation: Annotated[
-        int | None, Interval(Integral, 0, None, closed="left"), None
-    ] = 0
-    decoding: Annotated[str, StrOptions({"max-rule", "viterbi"})] = "max-rule"
-
-
-class BaseLatentPCFG(BaseModel):
-    """What is read, what a fit leaves, and what is predicted; an estimator adds its algorithm.
-
-    Attributes
-    ----------
-    alpha_ : float
-        The concentration.
-    unexplained_ : ndarray
-        Indices of training trees without weight; they are left out of the counts.
-    """
-
-    _unexplained_words = "trees have no weight"
-    _still_changed = "words still changed the subtypes above them"
-
-    # How subtypes are learned between splits and merges.
-    _sweeps: ClassVar[type[Algorithm]]
-    # What to use where leaving out one giant tree leaves little; empty for what leaves none out.
-    _in_place_of_leaving_out = ""
-    # A pseudo-count that only some models add, and a way to leave out.
-    smoothing = 0.0
-    update = "sequence"
-
-    # Words are those of the treebank; others are known by their form.
-    vocabulary, handle_unknown = None, "rare"
-
-    def _read(self, X: Any, y: Any) -> Reading:
-        self._check_parameters()
-        (sequences, attributes, messages), gold = self._gold(X, y)
-        starts = sequences.starts.tolist()
-        reading.types_of(sequences.tokens, sequences.starts)
-        threshold = int(self.rare_threshold)
-        lexicon = lexicon_of(sequences.tokens, tags_in(gold.trees), starts[:-1], threshold)
-        known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
-        corpus = reading.encode(sequences, lexicon.codes)
-        reading.refuse_missing(corpus)
-        numbers = lexicon.numbers(sequences.tokens, starts[:-1])
-        horizontal = self.horizontal_markovisation
-        treebank = binarised(
-            gold.trees, numbers, gold.top, None if horizontal is None else int(horizontal)
-        )
-        if self._in_place_of_leaving_out:
-            messages += reading.caution_of_giant(corpus, self._in_place_of_leaving_out)
-        return Reading(TreebankProblem(corpus, treebank), lexicon, attributes | known, messages)
-
-    def _check_parameters(self) -> None:
-        """Checks that the declared constraints cannot express."""
-
-    def _gold(self, X: Any, y: Any) -> tuple[Taken, Gold]:
-        """Sentences and their trees."""
-        if is_tree(X):
-            raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
-        if are_trees(X):
-            if y is not None:
-                raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
-            gold = without_top(trees_in(X, "X"))
-            return Taken(sentences_in(gold.trees), {}), gold
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
-                "the tree of each sentence, fit(sentences, trees) or fit(trees)"
-            )
-        taken = reading.sequences_to_fit(self, X, y)
-        return taken, gold_from(y, taken.sequences)
-
-    def _model(self, read: Reading) -> AnnotatedModel:
-        most, rounds = int(self.n_subtypes), self._rounds()
-        treebank, n_first = read.problem.treebank, 1 if rounds else most
-        layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
-        alpha, share = float(self.alpha), float(rounds.merge_share) if rounds else 0.0
-        kind = TokenAnnotatedModel if self.update == "token" else AnnotatedModel
-        return kind(read.problem, layout, self.init, alpha, most, share, rounds is None)
-
-    def _rounds(self) -> SplitAndMerge | None:
-        """How subtypes are split and merged; None where all are there from the start."""
-        if isinstance(self.schedule, str) and self.schedule == "fixed":
-            return None
-        return setting_of(self, "schedule")
-
-    def _algorithm(self) -> SplitMerge:
-        """One between whose sweeps subtypes are split and merged as `schedule` says."""
-        rounds = self._rounds()
-        plan = plan_of(int(self.n_subtypes), None if rounds is None else int(rounds.round_length))
-        return SplitMerge(self._sweeps(), plan)
-
-    def _fixed_start(self, read: Reading) -> str:
-        return "without subtypes nothing is hidden" if self.n_subtypes == 1 else ""
-
-    def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model, counts = result
-        state, treebank = best.state, read.problem.treebank
-        layout, labels = state.layout, reading.as_array(treebank.labels())
-        counts = LatentPCFGCounts(counts, layout.rules.first)
-        attributes = {"counts_": counts, "symbols_": labels, "alpha_": float(self.alpha)}
-        learned = Learned(
-            words=read.words,
-            layout=layout,
-            prior=float(self.alpha),
-            counts=counts,
-            kept=model.whole(state.weights),
-            averages=algorithm.averages,
-            more=Output(
-                treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank), labels
-            ),
-        )
-        return Left(learned, attributes)
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        """Sentences and trees."""
-        treebank = read.problem.treebank
-        return treebank.symbols, treebank[1:5], treebank.trees
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
-    # What a fit has learned, whichever algorithm left it
-
-    @property
-    def rules_(self) -> list[tuple[Any, ...]]:
-        """The rules before annotation, as pairs (parent, children) of names; None is the root.
-
-        Names of helper symbols begin with ``@``. The word of a rule is as in `vocabulary_`, or a
-        class of rare words.
-        """
-        learned = learned_of(self)
-        rules, words = learned.layout.rules, list(learned.words.codes)
-        names = list(map(str, learned.more.symbols))
-        rows = zip(rules.parent.tolist(), rules.left.tolist(), rules.right.tolist(), strict=True)
-        found: list[tuple[Any, ...]] = []
-        for number, (parent, left, right) in enumerate(rows):
-            first = words[left] if number >= rules.begin[3] else names[left]
-            children = (first,) if right < 0 else (first, names[right])
-            found.append((None if parent < 0 else names[parent], children))
-        return found
-
-    @property
-    def rule_probabilities_(self) -> np.ndarray:
-        """Posterior means of all annotated rules, shape (n_cells,), in the order of ``counts_``."""
-        return mean_weights(learned_of(self), self.smoothing)
-
-    @property
-    def n_subtypes_(self) -> dict[Any, Any]:
-        """The number of subtypes of each symbol of ``rules_``."""
-        learned = learned_of(self)
-        names = map(str, learned.more.symbols)
-        return dict(zip(names, learned.layout.rules.n_subtypes.tolist(), strict=True))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """The best tree of each sentence, as `decoding` says.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-            Trees stand for their words.
-
-        Returns
-        -------
-        ndarray
-            An object array of nltk.Tree, labelled and branching as in the treebank; for a 2-D X
-            charts of shape (n_samples, length, length + 1), int: cell [i, begin, end] is one more
-            than the index in `symbols_` of the label of X[i, begin:end] (the highest, where
-            several), 0 where there is none. A sentence that cannot be derived gets a flat tree.
-        """
-        learned = learned_of(self)
-        trees, corpus = self._trees(learned, X)
-        return (
-            object_array(trees) if corpus.width is None else to_charts(trees, learned.more, corpus)
-        )
-
-    def parse(self, X: Any) -> np.ndarray:
-        """The best tree of each sentence as nltk.Tree, whatever the form of X.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences, or array of shape (n_samples, length)
-            Trees stand for their words.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), object
-            As `predict` gives them for sentences.
-        """
-        return object_array(self._trees(learned_of(self), X)[0])
-
-    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, and parse the training sentences.
-
-        Parameters
-        ----------
-        X, y
-            As in `fit`.
-
-        Returns
-        -------
-        ndarray
-            Trees or charts as `predict` gives them.
-        """
-        return self.fit(X, y).predict(X)
-
-    def sample(
-        self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Draw sentences and their trees from the model with posterior-mean probabilities.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-        longest : int, default=100
-            Derivations of more words are drawn again.
-        random_state : int, RandomState or None, default=None
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples,), object
-            Lists of words. For a rare word stands the name of its class, such as "<word small>";
-            the model reads it as that.
-        trees : ndarray of shape (n_samples,), object
-            Their nltk.Tree, as `predict` gives them.
-        """
-        learned = learned_of(self)
-        lexicon, rng = learned.words, check_random_state(random_state)
-        weights = mean_weights(learned, self.smoothing)
-        numbers, parses = sample_parses(learned.layout, weights, n_samples, longest, rng)
-        n_words = lexicon.n_words
-        names = [name if i < n_words else str(name) for i, name in enumerate(lexicon.codes)]
-        sentences = [[names[word] for word in words] for words in numbers]
-        return object_array(sentences), object_array(to_nltk(learned.more, parses, sentences))
-
-    def _sequences(self, X: Any) -> Sequences:
-        return sentences_in(trees_in(X, "X")) if are_trees(X) else reading.sequences_again(self, X)
-
-    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus = _numbered(learned, self._sequences(X))
-        rules, weights = with_any_word(learned, mean_weights(learned, self.smoothing))
-        logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
-        return logs, np.diff(corpus.starts)
-
-    def _trees(self, learned: Learned, X: Any) -> tuple[list[Any], Corpus]:
-        """The best trees in a user's labels; a warning tells of sentences without any."""
-        sequences = self._sequences(X)
-        corpus = _numbered(learned, sequences)
-        rules, weights = with_any_word(learned, predicting_weights(learned, self.smoothing))
-        parses = parse(rules, weights, *corpus[:2], decoding=self.decoding, n_jobs=self.n_jobs)
-        without = np.flatnonzero(np.diff(parses.starts) == 0)
-        if len(without):
-            tell(
-                [
-                    f"no tree derives sentences {without[:5].tolist()} ({len(without)} in all): "
-                    "each gets a flat tree"
-                ]
-            )
-        sentences = [sequences.tokens[a:b] for a, b in pairwise(corpus.starts.tolist())]
-        return to_nltk(learned.more, parses, sentences), corpus
-
-
-def _usual_root(treebank: Treebank) -> Any:
-    """The most frequent root of trees."""
-    n = len(treebank.roots)
-    return treebank.symbols[treebank.roots[int(treebank.counts[:n].argmax())]].label
-
-
-def _numbered(learned: Learned, sequences: Sequences) -> Corpus:
-    """Sentences in the numbers that rules have for words."""
-    lexicon = learned.words
-    corpus = reading.encode(sequences, lexicon.codes)
-    reading.refuse_missing(corpus)
-    numbers = np.array(lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist()), np.int32)
-    # A word that begins a sentence may be known by its small letter. Without a cause nothing is
-    # said: rare words of the treebank are not in its lexicon.
-    known = corpus._replace(tokens=np.where(numbers < lexicon.n_words, numbers, corpus.tokens))
-    unknown = reading.unknown_in(known, lexicon.codes)
-    tell(caution_of_unknown(unknown, lexicon.codes, fewest=np.inf))
-    return corpus._replace(tokens=numbers)
-
-
-class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, BaseLatentPCFG):
+class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols, by EM.
 
     Not for the best parses: `CVBLatentPCFG` is ahead, the more so the more subtypes there are. Much
@@ -472,7 +76,7 @@ class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, BaseLatentPCFG):
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
 
 
-class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, BaseLatentPCFG):
+class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols, by variational Bayes.
 
     Not for the best parses: it is hardly ahead of `EMLatentPCFG`, and `CVBLatentPCFG` is.
@@ -511,7 +115,7 @@ class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, BaseLatentPCFG):
     _sweeps = VB
 
 
-class CVBLatentPCFG(Subtypes, LeavingOutTrees, LeaveOneOutSweeps, Trees, BaseLatentPCFG):
+class CVBLatentPCFG(Subtypes, LeavingOutTrees, LeaveOneOutSweeps, Trees, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols: where to begin.
 
     Not for raw sentences: it needs their trees. From eight subtypes on a smaller `alpha` may be

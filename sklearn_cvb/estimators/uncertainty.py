@@ -9,8 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.chain.intervals import CredibleIntervals
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import mean_likelihoods
-from sklearn_cvb.estimators.base import learned_of
-from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.learning.learned import Learned, learned_of
 from sklearn_cvb.reading.corpus import place_of
 from sklearn_cvb.reading.validation import (
     Seed,

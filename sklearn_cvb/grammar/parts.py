@@ -15,7 +15,7 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
     type_corpus_of,
 )
 from sklearn_cvb.chain.symbols.vocabulary_pass import word_counts_of as survey_of
-from sklearn_cvb.estimators.grammars import BasePCFG, attributes_of
+from sklearn_cvb.estimators.base_grammars import BasePCFG, attributes_of
 from sklearn_cvb.grammar import layout as layouts
 from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
 from sklearn_cvb.grammar.model import Alpha, GrammarModel

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sklearn.utils.validation import check_is_fitted
+
 if TYPE_CHECKING:
     from sklearn_cvb.learning.online import Seen
 
@@ -103,3 +105,12 @@ class Left(NamedTuple):
     learned: Learned
     attributes: dict[str, Any]
     messages: tuple[str, ...] = ()
+
+
+def learned_of(estimator: Any) -> Learned:
+    """What the last fit has left; raises NotFittedError where there is none."""
+    learned: Learned | None = vars(estimator).get("_learned")
+    if learned is None:
+        check_is_fitted(estimator)
+    assert learned is not None, "else it raises"
+    return learned

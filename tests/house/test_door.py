@@ -75,6 +75,9 @@ _TAKE_AN_ESTIMATOR = {
     "learning.checkpoints": """
         about
     """,
+    "learning.learned": """
+        learned_of
+    """,
     "learning.loop": """
         _root_context left_of run_all
     """,

@@ -1,0 +1,957 @@
+"""What all hidden Markov models share: parameters, reading, what a fit leaves, predictions."""
+
+from collections.abc import Iterable
+from dataclasses import field
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from sklearn_cvb.chain import prediction
+from sklearn_cvb.chain.free_parameters import n_free, still_cells
+from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.prediction import BesideCounts
+from sklearn_cvb.chain.symbols import observed as symbols
+from sklearn_cvb.chain.transitions import check_transitions
+from sklearn_cvb.estimators import translations
+from sklearn_cvb.estimators.base import BaseModel, over_partitions
+from sklearn_cvb.estimators.parameters import (
+    Count,
+    OptionalPriorCells,
+    Parameters,
+    PriorCells,
+    PseudoCounts,
+    Supervision,
+)
+from sklearn_cvb.kernels.chain import decoding as kernels
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
+from sklearn_cvb.learning.online import Batch, Running, seen_by_fit
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
+from sklearn_cvb.reading.validation import (
+    HasMethods,
+    InvalidParameterError,
+    Seed,
+    StrOptions,
+    as_numbers,
+    check_choice,
+    without_lengths,
+)
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of
+
+if TYPE_CHECKING:
+    from sklearn_cvb.chain.filtering import Filter
+    from sklearn_cvb.chain.forecasting import Forecast
+    from sklearn_cvb.chain.posterior_draws import Draws
+
+
+class States(Parameters):
+    """How many states there are.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of hidden states.
+
+    Attributes
+    ----------
+    counts_ : HMMCounts
+        Expected counts after the last E-step, one E-step newer than the bound.
+    startprob_, transmat_, emissionprob_ : ndarray
+        Posterior means, shapes (n_components,), (n_components, n_components) and
+        (n_components, n_symbols); rows sum to 1; the unknown item is the last symbol. With contexts
+        (see `Transitions`) `transmat_` has a table for each, on its first axis.
+    endprob_ : ndarray of shape (n_components,)
+        Probability that a sequence ends after each state. Only where ends are events (see
+        `Transitions`): the rows of `transmat_` then sum to 1 minus it.
+    end_counts_ : ndarray of shape (n_components,) or None
+        Count of the sequences that end in each state, as in `counts_`; None where ends are no
+        events.
+    labels_ : ndarray
+        States of the training sequences: Viterbi paths under the exp E[log] weights of the final
+        counts.
+    vocabulary_ : ndarray of shape (n_words,)
+        The known symbols.
+    """
+
+    n_components: Count = field(default=2, kw_only=False)
+
+
+class Emissions(Parameters):
+    """What states emit.
+
+    Parameters
+    ----------
+    emission : str or object of `sklearn_cvb.emissions`
+        What a state emits: symbols ("categorical", or ``Symbols(vocabulary=...)``), or numbers:
+        "gaussian", "student", "bernoulli", "poisson", "exponential", or an object that says more,
+        such as ``Gaussian(covariance_type="diag")``. With numbers a sequence is an array of shape
+        (length, n_columns), or (length,) for a single column, with NaN where values are missing;
+        `init` is "kmeans" (the default), "token", arrays or a fitted model; `beta` is for symbols
+        alone. CVB leaves out sequences, or windows where one series holds most steps; Gibbs
+        sampling draws by "parameter".
+
+    Attributes
+    ----------
+    n_columns_ : int
+        Number of columns, where observations are numbers.
+    means_, covariances_, precisions_, precisions_cholesky_ : ndarray
+        Of normal emissions, in the shapes of scikit-learn's mixtures: means (n_components,
+        n_columns), the others by `covariance_type`. In a posterior, expected means and precisions.
+    rates_, probabilities_ : ndarray of shape (n_components, n_columns)
+        Of Poisson, exponential and Gamma, and of Bernoulli, negative binomial and multinomial
+        emissions.
+    directions_, concentrations_ : ndarray of shape (n_components, n_columns)
+        Of von Mises emissions.
+    locations_, scales_, degrees_of_freedom_ : ndarray of shape (n_components, n_columns)
+        Of Student's t emissions.
+    weights_ : ndarray of shape (n_components, number of components of a state)
+        Of `Mixture` and `ZeroInflated` emissions.
+    mixture_ : list of dict
+        What each of their components leaves, by these names.
+    intercepts_ : ndarray of shape (n_components, n_outputs)
+        Of `Regression` and `AutoRegressive` emissions, as the next.
+    coefficients_ : ndarray of shape (n_components, n_inputs, n_outputs)
+        `covariances_` (n_components, n_outputs, n_outputs) then are those of residuals.
+    category_probabilities_ : list of ndarray of shape (n_components, n_categories)
+        Of `Categorical` emissions, for each column.
+    parts_ : list of dict
+        What each part of `Columns` leaves, by the names above; of categories
+        `category_probabilities_`, an array of shape (n_components, n_categories) for each column.
+    categories_ : dict of ndarray
+        Of columns of text, by name or number: the label of each category. Only where there are
+        some.
+    durations_ : ndarray of shape (n_components, longest)
+        Probabilities that a visit lasts for 1 to `longest` steps, where durations have laws (see
+        `Durations`), at the parameters that the others of these attributes show.
+    """
+
+    # Which words there are `emissions.NAMED` says, which is loaded where numbers are learned from.
+    emission: Annotated[Any, str, Symbols, HasMethods("bind")] = "categorical"
+
+
+class Paths(Parameters):
+    """Which paths there are, and what is known of them.
+
+    Parameters
+    ----------
+    transitions : {"full", "independent", "constant", "left-right"}, array or Transitions
+        Which state may follow which: any; none depends on the one before; a sequence stays in one
+        state; or it starts in state 0 and never goes back. Or a boolean table of shape
+        (n_components, n_components) whose rows say what may follow. `Transitions` says more: ends
+        of sequences, priors of starts and of staying, weights of states that rows share, contexts,
+        and how long visits to states last.
+    supervision : {"none", "y"}
+        Whether `fit` learns from the states in `y` where they are known: for each sequence its
+        states 0 to n_components - 1, -1 or None where unknown. With "none" `y` is ignored, with a
+        warning where it holds states: choosing
+        among models by what `y` says must not train on it.
+    """
+
+    transitions: Annotated[
+        Any,
+        StrOptions({"full", "independent", "constant", "left-right"}),
+        "array-like",
+        Transitions,
+    ] = "full"
+    supervision: Supervision = "none"
+
+
+class Concentrations(Parameters):
+    """Priors of transitions and emissions.
+
+    Parameters
+    ----------
+    alpha : float, "auto", GammaPrior, array or None
+        Concentration of the symmetric Dirichlet prior of each row of transitions, 1e-10 to 1e10; or
+        an array of prior cells, (n_components, n_components), with one more column for the end
+        where that is an event, beside which starts have `start_alpha` or 0.1. "auto", or the prior
+        of the concentration, learns it while fitting (one step of eq. 29 a sweep, from sweep 20
+        on). None is 0.1, or 1 of a whole row under an HDP (`transitions`).
+    beta : float, "auto", GammaPrior or array
+        Concentration of the symmetric Dirichlet prior of each row of emissions, 1e-10 to 1e10; or
+        an array of prior cells, (n_components, n_symbols), whose columns are `vocabulary_` and, if
+        given, unknown words (else 0.1).
+    """
+
+    alpha: OptionalPriorCells = None
+    beta: PriorCells = 0.1
+
+
+class PointEstimates(States, Emissions, Paths, Concentrations):
+    """Groups of a hidden Markov model without a posterior.
+
+    Parameters
+    ----------
+    alpha : float or array
+        Pseudo-count of every transition, or an array of them as of `VBHMM`; 0 is maximum
+        likelihood, 1e-10 to 1e10 maximum a posteriori in the softmax basis (adds alpha, not
+        alpha - 1).
+    beta : float or array
+        Pseudo-count of every emission, 0 or 1e-10 to 1e10, or an array of them as of `VBHMM`.
+
+    Attributes
+    ----------
+    shapes_ : ndarray of shape (n_components, n_columns)
+        Of Gamma emissions whose shapes are learned.
+    """
+
+    alpha: PseudoCounts = 0.0
+    beta: PseudoCounts = 0.0
+
+    _why_no_weights = "EM learns no prior that rows share"
+
+
+class Posterior(States, Emissions, Paths, Concentrations):
+    """Groups of a hidden Markov model with a posterior.
+
+    Attributes
+    ----------
+    state_weights_ : ndarray of shape (n_components,)
+        Under an HDP: the learned weights of the states, which sum to 1.
+    gamma_ : float
+        Under an HDP: concentration of the weights in the last sweep.
+    n_effective_components_ : int
+        Under an HDP: the number of states that hold at least one in a hundred training tokens, by
+        `labels_`.
+    pooled_transmat_ : ndarray of shape (n_components, n_components)
+        Under ``Transitions(contexts=..., prior="pooled")``: the table that those of all contexts
+        are drawn around.
+    """
+
+
+class LeavingOut(Parameters):
+    """What collapsed variational Bayes leaves out at a time.
+
+    Parameters
+    ----------
+    update : {"sequence", "token"}, Windows or None
+        What is left out and inferred from all the rest: a sequence at a time (the paper's
+        Algorithm 2), a token at a time (Algorithm 1), or ``Windows(length)`` of a sequence. None is
+        "sequence", or windows of up to 100 steps where one long sequence holds most of all.
+    """
+
+    update: Annotated[str | Windows | None, StrOptions({"sequence", "token"}), Windows, None] = None
+
+
+class Drawing(Parameters):
+    """What a sampler draws at a time.
+
+    Parameters
+    ----------
+    update : {"token", "sequence", "parameter"} or None
+        What is drawn at a time (Gao and Johnson 2008 compare all three); None for "token", and for
+        "parameter" where states emit numbers. "token": each token's state given those of all
+        others, parameters integrated out. "sequence": a path of each sequence from the weights of
+        all others' counts, accepted or not (Metropolis), parameters integrated out. "parameter":
+        all parameters given the states, then all states given the parameters. All three sample the
+        same posterior.
+    """
+
+    update: Annotated[str | None, StrOptions({"token", "sequence", "parameter"}), None] = None
+
+
+class Start(Parameters):
+    """Where a fit starts.
+
+    Parameters
+    ----------
+    init : str, HMMParameters, list of arrays, fitted model or None
+        Where to start: None for what suits the data, else "token", "word", "parameter", "context",
+        "unambiguous" or "kmeans"; parameters that are known (`HMMParameters`); the
+        posteriors of each training sequence, arrays of shape (length, n_components); or a fitted
+        model of this family over the same vocabulary and states. :ref:`starts` has what each costs,
+        and when only one restart is run.
+    fixed : dict or None
+        What stays as `init` gives it, `HMMParameters` or a fitted model (its means): maps "start",
+        "transitions" and "emissions" to True or a boolean array that says which states' rows. These
+        have no prior then. Emissions of numbers are fixed for all states or for none.
+    """
+
+    init: Annotated[
+        Any,
+        StrOptions({"token", "word", "parameter", "unambiguous", "context", "kmeans"}),
+        HMMParameters,
+        HasMethods("predict_proba"),
+        "array-like",
+        None,
+    ] = None
+    fixed: Annotated[dict[str, Any] | None, dict, None] = None
+
+
+class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
+    """What is read, what a fit leaves, and what it predicts; an estimator adds its algorithm.
+
+    Attributes
+    ----------
+    alpha_, beta_ : float
+        Concentrations of the last sweep.
+    unexplained_ : ndarray
+        Indices of training sequences that no path explains; they are left out of the counts.
+    """
+
+    _takes_dask = _takes_bulk = True
+    # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
+    _why_no_weights = ""
+    _unknown_words = "smooth"
+
+    decode, covars_, lambdas_, monitor_ = map(translations.Elsewhere, translations.ATTRIBUTES)
+
+    @property
+    def _observed(self) -> Any:
+        """What is observed: a module of functions; that of numbers is loaded when asked for."""
+        if isinstance(self.emission, Symbols) or np.array_equal(self.emission, "categorical"):
+            return symbols
+        from sklearn_cvb.chain.numbers import observed as numbers
+
+        return numbers
+
+    # Reading
+
+    @property
+    def _module_of_parts(self) -> str:
+        family = "symbols" if self._observed.has_vocabulary else "numbers"
+        return f"sklearn_cvb.chain.{family}.parts"
+
+    def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
+        observed = self._observed
+        self._check_parameters()
+        read: Reading = observed.read_to_fit(self, X, y, streams)
+        if self.supervision == "none" == self._fields["supervision"].default and (
+            y is not None and _holds_states(y)
+        ):
+            # Labels of whole sequences are there for scores, as scikit-learn has it.
+            why = (
+                "y is ignored: set supervision='y' to learn from the states in it, or leave it out"
+            )
+            read = read._replace(messages=(*read.messages, why))
+        return read
+
+    def _read_in_bulk(self, X: Any, y: Any) -> Reading:
+        return self._on_disk(X).read_in_bulk(self, X, y)
+
+    def _on_disk(self, X: Any) -> Any:
+        """The functions of `_observed` for X, a store: a module that is loaded when asked for."""
+        own = "symbols" if self._observed.has_vocabulary else "numbers"
+        if is_store(X) and X.holds != own:
+            raise InvalidParameterError(
+                f"X is a store of {X.holds}, and {type(self).__name__} learns {own}: set emission "
+                "to what is in it, or write another store (write_store, write_numbers)"
+            )
+        return import_module(f"sklearn_cvb.chain.{own}.stored_fits")
+
+    def _check_parameters(self) -> None:
+        """Checks that the declared constraints cannot express."""
+        asked = asked_of(self)
+        transitions = asked.transitions
+        if asked.handle_unknown == "form" and asked.dictionary is None:
+            raise InvalidParameterError(
+                "handle_unknown='form' is for taggers: forms of words suggest tags"
+            )
+        check_transitions(self, transitions, isinstance(self, PointEstimates))
+
+    # What words tell, and how a chain begins: of symbols, where a tagger knows more
+
+    _words_read = symbols.words_read
+    _attributes_of_words = symbols.attributes_of_words
+    _training_lattice = symbols.training_lattice
+    _grown = symbols.grown
+    _chain_settings = symbols.chain_settings
+    _fixed_start = symbols.fixed_start
+    _lattice_of = symbols.lattice_of
+    _with_unknown = symbols.with_unknown
+    _arranged_states = symbols.arranged_states
+
+    def _model(self, read: Reading) -> Any:
+        return self._observed.model(self, read)
+
+    def _why_one_restart(self, read: Reading) -> str:
+        # With one state there is nothing to tell: searches for the number of states begin there.
+        if read.problem.any_choice or read.problem.cells.n_states == 1:
+            return self._fixed_start(read)
+        return "no token has a choice of states"
+
+    def _identity(self, read: Reading) -> tuple[Any, ...]:
+        return read.problem.identity
+
+    # What a fit leaves
+
+    def _left(self, result: FitResult) -> Left:
+        best, _, read, algorithm, model, counts = result
+        state, n = best.state, model.cells.n_emitting
+        paths = self._observed.left_paths(self, result)
+        attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
+        end = counts.transition[:n, n] if model.cells.has_end else None
+        learned = Learned(
+            read.words,
+            model.cells,
+            state.prior,
+            attributes["counts_"],
+            kept=kept,
+            rare=rare,
+            averages=algorithm.averages,
+            more=BesideCounts(end, numeric),
+            still=still_cells(self.init, model.cells, read.words, state.prior),
+        )
+        if hasattr(type(self), "partial_fit"):
+            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
+            attributes["n_batches_seen_"] = 0
+        attributes = {
+            "end_counts_": end,
+            "alpha_": state.hyper.alpha,
+            **paths,
+            "unexplained_": read.problem.of_given(state.unexplained),
+            **attributes,
+        }
+        given = ("alpha", self.alpha), ("beta", self.beta)
+        for name, own in given:
+            if np.ndim(own):
+                attributes[f"{name}_"] = as_numbers(name, own)
+        return Left(learned, attributes)
+
+    @property
+    def _n_restarts(self) -> int:
+        return asked_of(self).n_restarts
+
+    @property
+    def _n_features_out(self) -> int:
+        return learned_of(self).layout.n_emitting
+
+    # One batch after another, where an estimator has `partial_fit`
+
+    _why_no_batches = ""
+
+    def _algorithm_of_batches(self) -> Any:
+        return self._algorithm()
+
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
+        if (learned.more.numeric is None) != self._observed.has_vocabulary:
+            before = "symbols" if learned.more.numeric is None else "numbers"
+            raise ValueError(
+                f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
+                "new model"
+            )
+        return self._observed.read_batch(self, X, y, learned)
+
+    def _batch_of(self, read: Reading, state: Any) -> Batch:
+        return read.problem.batch_of(state.unexplained)
+
+    def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
+        """The state of a batch with the counts of all, under the prior without them."""
+        return state._replace(counts=counts, prior=model.prior(state.hyper))
+
+    _rare_of_all = symbols.rare_of_all
+
+    # Reading a fitted model
+
+    def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
+        """Counts and priors of kept samples; None where an algorithm has none."""
+        return None
+
+    def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        samples = self._samples(learned)
+        if samples is None and is_store(X):
+            found: tuple[np.ndarray, np.ndarray]
+            found = self._on_disk(X).log_likelihoods_of_store(self, learned, X)
+            return found
+        reads, observed = self._observed.reads_under(self, learned, X, samples)
+        return prediction.mean_likelihoods([read.log_z() for read in reads]), observed
+
+    def aic(self, X: Any) -> float:
+        """Akaike's information criterion: low is good.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        float
+            -2 log p(X) + 2 d in nats, with d free parameters: cells of start, transitions and
+            symbols that the fit may move, minus one for each row, and what emissions of numbers
+            have. What is `fixed`, a topology or a dictionary rules out, or only stands for unknown
+            symbols is none.
+        """
+        log_z, _ = self._log_likelihoods(learned_of(self), X)
+        return float(2 * n_free(learned_of(self)) - 2 * log_z.sum())
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion: low is good (Schwarz 1978).
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        float
+            -2 log p(X) + d log N in nats, with the d of `aic` and N observed tokens.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM
+        >>> X = [["a", "b"], ["b", "a"]]
+        >>> round(EMHMM(1).fit(X).bic(X), 4)
+        6.9315
+        """
+        log_z, observed = self._log_likelihoods(learned_of(self), X)
+        free = n_free(learned_of(self))
+        return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
+
+    def to_json(self) -> str:
+        """What was learned as text: all parameters (posterior means) by name, in every digit.
+
+        It needs neither this package nor its version to be read: tables are lists of rows, symbols
+        in the order of "vocabulary", a tagger's states in that of "tags". `EMHMM.from_json` makes a
+        model of it that scores as this one, and predicts under the means (of numbers with a
+        posterior it scores under these, too); it takes the same frames, and refuses others.
+
+        Returns
+        -------
+        str
+            JSON with "format", "version", "emission", "transitions", "parameters", which has the
+            fields of `HMMParameters`, and "n_free_parameters", the d of `aic`. Of columns
+            "n_columns"; "columns", their names, or null; "categories", which maps columns of text,
+            by name or number, to the labels of the codes 0, 1, ...; and "rows_are_sequences", true
+            where a 2-D table was fitted, whose columns are steps.
+
+        Raises
+        ------
+        TypeError
+            If symbols, labels or names are neither text nor numbers.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import CVBHMM, EMHMM
+        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
+        >>> model = CVBHMM(2, random_state=0).fit(X)
+        >>> again = EMHMM.from_json(model.to_json())
+        >>> bool(abs(again.score(X) - model.score(X)) < 1e-12)
+        True
+        """
+        from sklearn_cvb.chain.json_text import text_of
+
+        learned_of(self)
+        return text_of(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = has_vocabulary = self._observed.has_vocabulary
+        tags.input_tags.three_d_array = not has_vocabulary
+        return tags
+
+    def _object_of(self, name: str, value: Any) -> Any:
+        if name == "emission" and isinstance(value, str) and value != "categorical":
+            from sklearn_cvb.chain.numbers.observed import emission_of
+
+            return emission_of(value)
+        return super()._object_of(name, value)
+
+    # What it has learned
+
+    @property
+    def startprob_(self) -> np.ndarray:
+        """Posterior mean of the start probabilities, shape (n_components,)."""
+        learned = learned_of(self)
+        return prediction.mean_weights(learned).start[: learned.layout.n_emitting]
+
+    @property
+    def transmat_(self) -> np.ndarray:
+        """Posterior mean of the transition probabilities, shape (n_components, n_components).
+
+        Of models with contexts a table for each, shape (n_contexts, n_components, n_components).
+        Where ends are events each row sums to 1 minus `endprob_`.
+        """
+        return prediction.steps_of(learned_of(self))
+
+    @property
+    def endprob_(self) -> np.ndarray:
+        """Posterior mean of the probability that a sequence ends after each state.
+
+        Shape (n_components,); only where ends are events.
+        """
+        learned = learned_of(self)
+        if not learned.layout.has_end:
+            raise AttributeError(
+                "endprob_ needs a fit with transitions=Transitions(end_state=True)"
+            )
+        return prediction.mean_weights(learned).transition[:-1, -1]
+
+    @property
+    def emissionprob_(self) -> np.ndarray:
+        """Posterior mean of the emission probabilities, shape (n_components, n_symbols).
+
+        Symbols are in the order of `vocabulary_`; the unknown item, where there is one, is last.
+        Only for symbols: see `means_`, `rates_` or `probabilities_` of models of numbers.
+        """
+        if not self._observed.has_vocabulary:
+            raise AttributeError("emissionprob_ is for symbols; this model's emissions are numbers")
+        return prediction.emission_table(learned_of(self))
+
+    @without_lengths
+    def predict(self, X: Any, decoding: str = "viterbi") -> np.ndarray:
+        """States (taggers: tags) of new sequences.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        decoding : {"viterbi", "marginal"}, default="viterbi"
+            The most probable path, or the most probable state of each token.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length) for a 2-D X (-1, or None for tags that are not integers,
+            where a row is padded), else an object array of one array per sequence.
+        """
+        observed = self._observed
+        check_choice("decoding", decoding, ("viterbi", "marginal"))
+        learned, where = learned_of(self), place_of(X)
+        if where == "workers":
+            return over_partitions(self, "predict", X, decoding=decoding)
+        if where == "disk" and is_store(X):
+            return self._on_disk(X).states_of_store(self, learned, X, decoding)
+        read = observed.read_again(self, learned, X)
+        path, log_p = prediction.paths(read, decoding)
+        prediction.tell_unexplained(log_p)
+        return self._arranged_states(learned.words, read.corpus, path)
+
+    @without_lengths
+    def predict_proba(self, X: Any, draws: "Draws | None" = None) -> np.ndarray:
+        """p(z_t | x_1..T) of every token.
+
+        Of VB under the exponentials of expected logs, of all others under means, as `score`.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        draws : Draws or None, default=None
+            Of `credible_intervals`: the mean over what each of them says.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
+            array of arrays of shape (length, n_components).
+        """
+        if is_dask(X):
+            return over_partitions(self, "predict_proba", X)
+        if draws is None:
+            read = self._observed.read_again(self, learned_of(self), X)
+            return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
+        from sklearn_cvb.chain.posterior_draws import check_draws
+
+        learned = learned_of(self)
+        check_draws(draws, learned)
+        reads = list(self._observed.reads_under(self, learned, X, draws.posteriors)[0])
+        table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
+        return reading.arrange(reads[0].corpus, table, np.nan)
+
+    def filter_proba(self, X: Any) -> np.ndarray:
+        """p(z_t | x_1..t) of every token: what is known as the sequence unfolds.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray
+            As `predict_proba`.
+        """
+        read = self._observed.read_again(self, learned_of(self), X)
+        table = prediction.posterior_table(read, kernels.filtered)
+        return reading.arrange(read.corpus, table, np.nan)
+
+    def start_filter(self) -> "Filter":
+        """Follow a sequence whose observations arrive one after the other.
+
+        Returns
+        -------
+        Filter
+            ``filter.update(observation)`` is p(z_t | x_1..t), as `filter_proba` of all so far.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMM
+        >>> X = [["dry", "dry", "wet", "wet"], ["wet", "wet", "dry"], ["dry", "dry", "dry"]]
+        >>> rain = EMHMM(2, random_state=0).fit(X).start_filter()
+        >>> for weather in ["wet", None, "dry"]:
+        ...     proba = rain.update(weather)
+        >>> rain.n_observations, proba.shape
+        (3, (2,))
+        """
+        from sklearn_cvb.chain.filtering import Filter
+
+        return Filter(self, learned_of(self))
+
+    def predict_next_proba(self, X: Any) -> np.ndarray:
+        """Probability of each symbol to come next after each sequence; only for symbols.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_symbols)
+            In the order of `vocabulary_`; the unknown item, where there is one, is last. Where
+            ends are events a row sums to 1 minus the probability that its sequence has ended.
+        """
+        if not self._observed.has_vocabulary:
+            raise AttributeError("predict_next_proba is for symbols: use predict_next for numbers")
+        learned = learned_of(self)
+        read = self._observed.read_again(self, learned, X, means=True)
+        table = prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
+        return table @ prediction.steps_of(learned) @ prediction.emission_table(learned)
+
+    def predict_next(
+        self,
+        X: Any,
+        n_steps: int = 1,
+        *,
+        level: float = 0.95,
+        n_draws: int = 1000,
+        random_state: Seed = None,
+        draws: "Draws | None" = None,
+        inputs: Any = None,
+    ) -> "Forecast":
+        """Forecast the next observations after each sequence, where they are numbers.
+
+        States go on from their probabilities after the last step; where ends are events, given that
+        no sequence ends before the last step asked for. Parameters are the fitted ones, whose
+        uncertainty intervals leave out, unless there are `draws`.
+
+        Parameters
+        ----------
+        X : list of arrays of shape (length, n_columns), or as in `fit`
+        n_steps : int, default=1
+            How many steps ahead.
+        level : float, default=0.95
+            Probability inside each interval.
+        n_draws : int, default=1000
+            How many continuations are drawn for the intervals.
+        random_state : int, RandomState or None, default=None
+        draws : Draws or None, default=None
+            Of `credible_intervals(X)`: each continuation goes on under drawn parameters. Intervals
+            then hold on short series, too.
+        inputs : array-like of shape (n_samples, n_steps, n_inputs) or None, default=None
+            Of `Regression`: those of the next steps, in the order of its `inputs`; of `Columns`
+            those of one part after the other. They stand in the columns that they have in `X`.
+
+        Returns
+        -------
+        Forecast
+            `mean`, `lower`, `upper`, `proba` and `samples`.
+
+        Raises
+        ------
+        ValueError
+            If a sequence surely ends before that; if it lacks values among the last steps that
+            `AutoRegressive` emissions go on from, or inputs of the next ones.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_cvb import EMHMM
+        >>> rng = np.random.default_rng(0)
+        >>> series = np.tile(np.repeat([0.0, 9.0], 20), 5) + rng.normal(size=200)
+        >>> model = EMHMM(2, emission="gaussian", random_state=0).fit([series])
+        >>> model.predict_next([series], n_steps=3, random_state=0).mean.shape
+        (1, 3, 1)
+        """
+        if self._observed.has_vocabulary:
+            raise AttributeError("predict_next is for numbers: use predict_next_proba for symbols")
+        from sklearn_cvb.chain.forecasting import (
+            check_forecast,
+            forecast,
+            going_on_after,
+            known_steps,
+        )
+
+        learned = learned_of(self)
+        check_forecast(learned, n_steps, n_draws, level)
+        family = learned.more.numeric.family
+        reads: Any = [self._observed.read_again(self, learned, X, means=True)]
+        at = [(prediction.steps_of(learned), learned.more.numeric.point)]
+        if draws is not None:
+            from sklearn_cvb.chain.posterior_draws import check_draws
+
+            check_draws(draws, learned)
+            reads = self._observed.reads_at(self, learned, X, draws.weights)[0]
+            at = list(zip(draws.transmat, (one.point for one in draws.weights), strict=True))
+        going_on, n_samples = [], 0
+        for read, (transition, _) in zip(reads, at, strict=True):
+            going_on.append(going_on_after(read, transition))
+            n_samples = read.corpus.n_sequences
+        before = np.empty((n_samples, 0, family.n_columns))
+        if family.order:
+            before = self._observed.before_forecasts(self, learned, X)
+        known = known_steps(learned.more.numeric, before, n_steps, inputs)
+        points = [point for _, point in at]
+        return forecast(family, known, going_on, points, level, n_draws, random_state)
+
+    def pseudo_residuals(
+        self, X: Any, given: str = "others", random_state: Seed = None
+    ) -> np.ndarray:
+        """Where each number stands in its distribution: standard normal where the model is right.
+
+        The normal quantile of P(X_t <= x_t), each column alone, under the fitted parameters. Large
+        ones are outliers; many of them, or a pattern over time, say what the model misses:
+        `plotting.plot_residuals` shows both.
+
+        Parameters
+        ----------
+        X : list of arrays of shape (length, n_columns), or as in `fit`
+        given : {"others", "past"}, default="others"
+            What else of its sequence is known: all other steps ("ordinary" pseudo-residuals), or
+            those before ("forecast" ones, which are also independent of each other).
+        random_state : int, RandomState or None, default=None
+            Of counts, zeros and ones, each of which covers a range of quantiles: one is drawn.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length, n_columns) for an X with one length, else an object array of
+            arrays of shape (length, n_columns); without the last axis for a 2-D X. NaN where values
+            are missing or have no order (categories), and in sequences that nothing explains.
+
+        References
+        ----------
+        Zucchini, MacDonald and Langrock (2016), "Hidden Markov models for time series", chapter 6.
+
+        Dunn and Smyth (1996), "Randomized quantile residuals", Journal of Computational and
+        Graphical Statistics 5.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_cvb import EMHMM
+        >>> rng = np.random.default_rng(0)
+        >>> series = np.tile(np.repeat([0.0, 9.0], 20), 5) + rng.normal(size=200)
+        >>> model = EMHMM(2, emission="gaussian", random_state=0).fit([series])
+        >>> found = model.pseudo_residuals([series])[0]
+        >>> found.shape, bool(abs(found.std() - 1) < 0.1)
+        ((200, 1), True)
+        """
+        if self._observed.has_vocabulary:
+            raise AttributeError("pseudo_residuals are for numbers: symbols have no order")
+        check_choice("given", given, ("others", "past"))
+        from sklearn_cvb.chain.residuals import pseudo_residuals
+
+        learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
+        rng, all_others = np.random.default_rng(seed), given == "others"
+        corpus, found = pseudo_residuals(self, learned, X, all_others, rng)
+        values = found[:, 0] if learned.more.numeric.is_table else found
+        return reading.arrange(corpus, values, np.nan)
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Mean state posterior of each sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        read = self._observed.read_again(self, learned_of(self), X)
+        sums = np.add.reduceat(prediction.posterior_table(read), read.corpus.starts[:-1], axis=0)
+        return sums / np.diff(read.corpus.starts)[:, None]
+
+    def sample(
+        self,
+        n_samples: int = 1,
+        length: int | ArrayLike | None = 10,
+        random_state: Seed = None,
+        contexts: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw sequences from the model with posterior-mean parameters.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        length : int, array-like of shape (n_samples,) or None, default=10
+            Length of the sequences. Where ends are events they are drawn given that they end there,
+            or for None until they end.
+        random_state : int, RandomState or None, default=None
+        contexts : list of arrays of shape (length,) or None, default=None
+            Of models with contexts (see `Transitions`): those of all steps, whole numbers, which
+            tell how many sequences there are and how long they are; X has them in their column.
+
+        Returns
+        -------
+        X : ndarray
+            Symbols, shape (n_samples, length); for several lengths an object array of arrays. The
+            unknown item is never emitted: where a state emits nothing else stands None, a missing
+            observation. Numbers have one more axis, n_columns, unless a 2-D array was fitted; where
+            `categories_` has labels of columns these stand there, in an array of objects.
+        Z : ndarray
+            States (taggers: tags), shape (n_samples, length) or an object array.
+        """
+        learned, observed = learned_of(self), self._observed
+        if observed.draws_ahead and np.ndim(n_samples):
+            raise TypeError(f"n_samples must be an integer, got a sequence: {observed.draws_ahead}")
+        rng = check_random_state(random_state)
+        asked = n_samples, length, contexts
+        states, lengths, known = prediction.drawn_states(learned, *asked, rng)
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        values, nothing = observed.drawn(learned, states, starts, rng, known)
+        is_even = length is not None and np.ndim(length) == 0 and len(set(lengths.tolist())) == 1
+        width = int(lengths[0]) if is_even else None
+        drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
+        shown = self._arranged_states(learned.words, drawn, states)
+        return reading.arrange(drawn, values, nothing), shown
+
+    def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
+        """Draw a state path from p(z | x) for every sequence.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        random_state : int, RandomState or None, default=None
+
+        Returns
+        -------
+        ndarray
+            States (taggers: tags), arranged as by `predict`.
+        """
+        learned = learned_of(self)
+        read = self._observed.read_again(self, learned, X)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        path, log_z = read.drawn_path(rng)
+        prediction.tell_unexplained(log_z)
+        return self._arranged_states(learned.words, read.corpus, path)
+
+    def training_posteriors(self) -> np.ndarray:
+        """Posterior state probabilities of the training tokens after the last sweep.
+
+        Needs ``warm_start=True``, which keeps the state of the fit. EM and VB report p(z_t | x)
+        under their final weights, CVB its last q(z_t), Gibbs how often each state was sampled.
+
+        Returns
+        -------
+        ndarray
+            Arrays of shape (length, n_components), arranged like the output of `predict_proba`.
+
+        Raises
+        ------
+        AttributeError
+            If the model was not fitted with ``warm_start=True``, or on a store or in shards.
+        """
+        learned = vars(self).get("_learned")
+        if learned is None or learned.resume is None:
+            raise AttributeError("training_posteriors needs a fit with warm_start=True")
+        read, best = learned.resume
+        table = self._observed.posteriors(self, best.state, read)
+        return reading.arrange(read.problem.given, table, np.nan)
+
+
+def _holds_states(y: Any) -> bool:
+    """Whether `y` has states of steps, and not a label for each sequence."""
+    return any(reading.as_list(states) is not None for states in reading.as_list(y) or ())

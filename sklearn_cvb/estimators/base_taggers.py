@@ -1,0 +1,217 @@
+"""What all taggers share: what is known of tags, and what it adds to a hidden Markov model."""
+
+from dataclasses import field
+from itertools import pairwise
+from typing import Annotated, Any
+
+import numpy as np
+
+from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
+from sklearn_cvb.chain.tags import knowledge as tags
+from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
+from sklearn_cvb.chain.tags.word_review import WordTable
+from sklearn_cvb.estimators.base_hmm import (
+    BaseHMM,
+    Emissions,
+    PointEstimates,
+    Posterior,
+    States,
+)
+from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
+from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.reading.corpus import (
+    Corpus,
+    Vocabulary,
+    encode,
+    encoded_again,
+    is_store,
+    sequences_again,
+    unknown_in,
+)
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
+from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
+from sklearn_cvb.settings import Symbols, TagDictionary
+
+
+class Tags(States):
+    """What is known of tags.
+
+    Parameters
+    ----------
+    tag_dictionary : dict, TagDictionary or None
+        Maps a word to its legal tags, or to a dict that says how often each was seen, such as
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
+        any tag, or those that their form suggests (see `Symbols`). Looked up by the word itself,
+        also outside the vocabulary. `TagDictionary` says more: how far it is trusted.
+    supervision : {"y", "none"}
+        Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
+        uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
+    n_components : int or None
+        Number of tags, 0 to n_components - 1, if there is neither a dictionary nor a label. Else
+        the dictionary and the labels say which tags there are.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_components,)
+        The tags, sorted.
+    open_tags_ : ndarray
+        The tags of words that neither dictionary nor labels tell of: `unknown_tags`, else with
+        ``handle_unknown="form"`` those that at least one in a thousand of the rarer words takes,
+        else all. A word known in lower case may take its tags there, too.
+    dropped_tags_ : dict
+        The tags that `denoise` dropped, by word: look at the frequent ones.
+    coverage_ : tuple (tokens, types)
+        The shares of the tokens and of the distinct words of the training sequences that have an
+        entry in `tag_dictionary`, from 0 to 1.
+    """
+
+    tag_dictionary: Annotated[dict[Any, Any] | TagDictionary | None, dict, TagDictionary, None] = (
+        field(default=None, kw_only=False)
+    )
+    supervision: Supervision = "y"
+    n_components: OptionalCount = None
+
+
+class BaseHMMTagger(Tags, BaseHMM):
+    """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token.
+
+    Parameters
+    ----------
+    emission : "categorical" or Symbols
+        Words: which are known, and what becomes of unknown ones. "categorical" is `Symbols`, with
+        unknown words known by their form (``Symbols(handle_unknown="form")``).
+    transitions : {"full", "independent", "constant", "left-right"}, array or Transitions
+        Which tag may follow which: any; none depends on the one before; a sentence keeps one tag;
+        or it starts with the first and never goes back. Or a boolean table of shape (n_components,
+        n_components) whose rows say what may follow. `Transitions` says more: ends of sentences,
+        priors of starts and of staying.
+    """
+
+    emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
+
+    _unknown_words = "form"
+    _still_changed = "tokens still changed tag"
+    _if_unfinished = "; more sweeps rarely make tags better"
+    # Numbers, and weights of states that rows share.
+    _not_left = (Emissions, Posterior, PointEstimates)
+    _why_no_weights = "tags are given"
+
+    # With a cleaned dictionary: without labels, with some.
+    _starts_when_clean = ("context", "unambiguous")
+
+    @without_lengths
+    def score(self, X: Any, y: Any = None) -> float:
+        """Token accuracy with `y`, mean log-likelihood per token without.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        y : list of tag sequences, default=None
+            Tokens whose tag is None are left out.
+
+        Returns
+        -------
+        float
+            The share of labelled tokens whose predicted tag is right, or nats per token.
+        """
+        if y is None:
+            return super().score(X)
+        learned = learned_of(self)
+        if is_store(X):
+            from sklearn_cvb.chain.symbols.stored_sequences import accuracy_on_store
+
+            return accuracy_on_store(self, learned, X, y)
+        read, knowledge = self._observed.read_again(self, learned, X), learned.words
+        given = tags.labels_of(y, read.corpus, knowledge.vocabulary)
+        tell(tags.cautions_of_tags(knowledge, given))
+        labels = tags.encode_labels(knowledge.legal.states, given)
+        path, _ = read.best_path()
+        known = labels != -1
+        if not known.any():
+            raise ValueError("y holds no known tag to score against")
+        return float(np.mean(path[known] == labels[known]))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`: the tags, behind the name of the class.
+
+        scikit-learn's picture of a fitted tagger lists them as its features.
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        ndarray of shape (n_components,), object
+        """
+        classes, prefix = learned_of(self).words.classes, type(self).__name__.lower()
+        return np.array([f"{prefix}_{tag}" for tag in classes.tolist()], dtype=object)
+
+    def words_to_check(self, X: Any, n: int = 50) -> WordTable:
+        """The words whose tags are worth a look: those with the most uses times tags.
+
+        A wrong tag of a frequent word costs more than all else in a dictionary, and what is wrong
+        is seen at a glance. Save the table, correct `tags`, name the `usual` tag where you can,
+        and fit again with ``{**dictionary, **tag_dictionary_from(table)}``.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences
+            Raw sentences, such as those of `fit`.
+        n : int, default=50
+            How many words.
+
+        Returns
+        -------
+        WordTable
+            Without words whose entry already says how often tags were seen.
+        """
+        learned, sequences = learned_of(self), sequences_again(self, X)
+        words = learned.words
+        unknown = unknown_in(encode(sequences, words.index), words.index, words.listed)
+        tell(caution_of_unknown(unknown, words.index))
+        sentences = [sequences.tokens[a:b] for a, b in pairwise(sequences.starts)]
+        return tags.words_to_check(words, learned.counts.emission, sentences, n)
+
+    def tag_sources(self, X: Any) -> np.ndarray:
+        """What tells the tags that each token may take.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+
+        Returns
+        -------
+        ndarray of str
+            Arranged as by `predict`, None where a row is padded. "dictionary": the word's entry,
+            with one tag; "ambiguous": its entry, with several; "seen": it has no entry, but labels
+            in `fit`; "form": neither, so that its form suggests tags (see `Symbols`);
+            "open": nothing, so that it may take any of `open_tags_`. Tags that were dropped
+            (`dropped_tags_`) are not counted.
+
+        Examples
+        --------
+        >>> from sklearn_cvb import EMHMMTagger
+        >>> legal = {"the": ["DT"], "duck": ["NN", "VB"], "dog": ["NN"], "swims": ["VB"]}
+        >>> tagger = EMHMMTagger(legal).fit([["the", "duck", "swims"], ["the", "dog", "swims"]])
+        >>> tagger.tag_sources([["the", "duck", "snores"]])[0].tolist()
+        ['dictionary', 'ambiguous', 'form']
+        """
+        words = learned_of(self).words
+        return tags.tag_sources(words, encoded_again(self, words.index, X, words.listed))
+
+    # What the template of a hidden Markov model asks
+
+    _words_read = tags.read_tags
+    _attributes_of_words = tags.attributes_of
+    _training_lattice = tags.training_lattice
+    _lattice_of = tags.lattice_of
+    _with_unknown = tags.with_unknown
+    _arranged_states = tags.tags_of_path
+
+    def _grown(
+        self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
+    ) -> tuple[Growth, TagKnowledge, CorpusTags]:
+        from sklearn_cvb.chain.tags.online import grown
+
+        return grown(learned, vocabulary, corpus, y, tags.settings_of(self))
