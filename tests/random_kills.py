@@ -17,7 +17,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from sklearn_cvb import CVBHMM, EMHMM
-from sklearn_cvb.reading.dask.fitting import OnWorkers
+from sklearn_cvb.scale.dask.fitting import Partitions
 
 COMMON = {"n_components": 3, "max_iter": 8, "tol": 0, "random_state": 3}
 
@@ -56,7 +56,7 @@ def kill_after(client, seconds, rng):
 def survives(client, seed, expected, seconds):
     """One kill at a random time of a fit of EM (even seeds) or CVB; says what is wrong if not."""
     rng = np.random.default_rng(seed)
-    sums, ask = [], OnWorkers.ask
+    sums, ask = [], Partitions.ask
 
     def noting(self, name, *arguments):
         found = ask(self, name, *arguments)
@@ -65,12 +65,12 @@ def survives(client, seed, expected, seconds):
         return found
 
     kind = (EMHMM, CVBHMM)[seed % 2]
-    OnWorkers.ask = noting
+    Partitions.ask = noting
     thread = kill_after(client, rng.uniform(0.0, seconds[kind]), rng)
     try:
         model = kind(**COMMON).fit(bag())
     finally:
-        OnWorkers.ask = ask
+        Partitions.ask = ask
         thread.join()
     assert np.allclose(sums, N_OBSERVED, rtol=1e-12), sums
     if kind is EMHMM:

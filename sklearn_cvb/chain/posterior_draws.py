@@ -11,7 +11,8 @@ from sklearn_cvb.chain.prediction import by_context
 from sklearn_cvb.chain.traces import exported
 from sklearn_cvb.learning.calibrated import Kept, short_runs
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.reading.corpus import place_of, short_repr
+from sklearn_cvb.reading.corpus import short_repr
+from sklearn_cvb.scale.places import place_of
 
 
 class Draws(NamedTuple):

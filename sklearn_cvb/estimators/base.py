@@ -12,7 +12,7 @@ from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
 from sklearn_cvb.learning.loop import best_fit, left_of, run_all
 from sklearn_cvb.learning.model import Fit, Model
-from sklearn_cvb.reading.corpus import is_dask, place_of, refuse_lengths
+from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import (
     CallbackSupportMixin,
     check_choice,
@@ -32,9 +32,6 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
     must be the same if an earlier fit is to go on. All of them are functions of what they are
     given and of the parameters; only `_leave` sets attributes, all of them at once.
     """
-
-    # Whether X may be in partitions of Dask, and on the disk.
-    _takes_dask = _takes_bulk = False
 
     _unexplained_words = "sequences cannot be explained by any path"
     # What a share is of that a fit has not come to rest for, and what to do about it.
@@ -65,20 +62,13 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         -------
         self
         """
-        where = place_of(X)
-        if where == "workers" and self._takes_dask:
-            from sklearn_cvb.reading.dask.fitting import fit_on_workers
+        self._learn(X, y)
+        return self
 
-            fit_on_workers(self, X, y)
-            return self
-        in_bulk = where == "disk" and self._takes_bulk
+    def _learn(self, X: Any, y: Any) -> None:
+        """Read X and y, and fit to them."""
         with announced_fit(self, self.verbose):
-            read = self._read_in_bulk(X, y) if in_bulk else self._read(X, y)
-            return self._fit_reading(read, X, y)
-
-    def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        """`_read` of a corpus that is read a batch at a time."""
-        raise NotImplementedError
+            self._fit_reading(self._read(X, y), X, y)
 
     def _fit_reading(self, read: Reading, X: Any, y: Any) -> Self:
         """`fit` once X and y are read; callbacks are given these, too."""
@@ -244,8 +234,10 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
             cell: values under different vocabularies cannot be compared.
         """
         check_choice("per", per, ("sequence", "token"))
-        if self._takes_dask and is_dask(X):
-            return over_partitions(self, "score_samples", X, per=per)
+        return self._scores(X, per)
+
+    def _scores(self, X: Any, per: str) -> np.ndarray:
+        """What `score_samples` gives."""
         log_z, observed = self._log_likelihoods(learned_of(self), X)
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
@@ -290,11 +282,3 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         # Infinite for what is next to impossible, as for what is.
         with np.errstate(over="ignore"):
             return float(np.exp(-log_z.sum() / divisor))
-
-
-def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any:
-    """What a method of a fitted estimator gives for each partition, when it is asked for."""
-    from sklearn_cvb.reading.dask import fitting
-
-    learned_of(estimator)
-    return fitting.over_partitions(estimator, method, X, settings)

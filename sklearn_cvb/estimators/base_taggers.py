@@ -24,7 +24,6 @@ from sklearn_cvb.reading.corpus import (
     Vocabulary,
     encode,
     encoded_again,
-    is_store,
     sequences_again,
     unknown_in,
 )
@@ -116,11 +115,11 @@ class BaseHMMTagger(Tags, BaseHMM):
         """
         if y is None:
             return super().score(X)
-        learned = learned_of(self)
-        if is_store(X):
-            from sklearn_cvb.chain.symbols.stored_sequences import accuracy_on_store
+        return self._accuracy(X, y)
 
-            return accuracy_on_store(self, learned, X, y)
+    def _accuracy(self, X: Any, y: Any) -> float:
+        """The share of labelled tokens whose predicted tag is right."""
+        learned = learned_of(self)
         read, knowledge = self._observed.read_again(self, learned, X), learned.words
         given = tags.labels_of(y, read.corpus, knowledge.vocabulary)
         tell(tags.cautions_of_tags(knowledge, given))

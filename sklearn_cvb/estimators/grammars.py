@@ -37,10 +37,11 @@ from sklearn_cvb.reading.validation import (
     Interval,
     InvalidParameterError,
 )
+from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.settings import setting_of
 
 
-class PCFG(BasePCFG):
+class PCFG(GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 

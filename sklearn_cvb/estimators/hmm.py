@@ -31,6 +31,7 @@ from sklearn_cvb.reading.validation import (
     as_numbers,
     check_concentrations,
 )
+from sklearn_cvb.scale.hmm import BeyondMemory
 from sklearn_cvb.settings import HMMParameters
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ from sklearn_cvb.estimators.base_hmm import (
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, BaseHMM):
+class HMM(Uncertainty, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 

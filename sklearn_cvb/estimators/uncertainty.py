@@ -10,7 +10,6 @@ from sklearn_cvb.chain.intervals import CredibleIntervals
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import mean_likelihoods
 from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import place_of
 from sklearn_cvb.reading.validation import (
     Seed,
     check_choice,
@@ -19,6 +18,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
+from sklearn_cvb.scale.places import place_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.confidence import ConfidenceIntervals

@@ -33,18 +33,11 @@ _EXCEPTIONS = {
     },
     ("chain.traces", "metrics.convergence"): {"effective_sample_size", "r_hat"},
     ("estimators.base", "learning.compilation"): {"announced_fit"},
-    ("estimators.base", "reading.dask.fitting"): {"(module)", "fit_on_workers"},
-    ("estimators.base_grammars", "grammar.parts"): {"(text)"},
     ("estimators.base_grammars", "learning.online"): {"Batch", "Running", "Seen", "seen_by_fit"},
     ("estimators.base_hmm", "chain.json_text"): {"text_of"},
-    ("estimators.base_hmm", "chain.numbers.parts"): {"(text)"},
-    ("estimators.base_hmm", "chain.numbers.stored_fits"): {"(text)"},
     ("estimators.base_hmm", "chain.posterior_draws"): {"check_draws"},
-    ("estimators.base_hmm", "chain.symbols.parts"): {"(text)"},
-    ("estimators.base_hmm", "chain.symbols.stored_fits"): {"(text)"},
     ("estimators.base_hmm", "estimators.translations"): {"(module)"},
     ("estimators.base_hmm", "learning.online"): {"Batch", "Running", "seen_by_fit"},
-    ("estimators.base_taggers", "chain.symbols.stored_sequences"): {"accuracy_on_store"},
     ("estimators.base_taggers", "chain.symbols.vocabulary_growth"): {"Growth"},
     ("estimators.base_taggers", "chain.tags.online"): {"grown"},
     ("estimators.base_taggers", "chain.tags.word_review"): {"WordTable"},
@@ -64,8 +57,8 @@ _UP = {
     ("treebank", "grammar"),
 }
 # Code lines below the line, functions of `Model`: lower them with every move.
-_BUDGET, _SLACK = 29_633, 250
-_FUNCTIONS_OF_MODEL = 42
+_BUDGET, _SLACK = 29_505, 250
+_FUNCTIONS_OF_MODEL = 41
 
 
 def test_nothing_below_the_line_imports_what_hangs_above():
