@@ -15,7 +15,7 @@ from sklearn_cvb.reading.corpus import (
     samples_of,
     short_repr,
 )
-from sklearn_cvb.reading.sample_sizes import refuse_deep_tree
+from sklearn_cvb.reading.trees import refuse_deep_tree
 from sklearn_cvb.reading.validation import alike
 
 _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
