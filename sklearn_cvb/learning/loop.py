@@ -19,7 +19,7 @@ from sklearn_cvb.learning.convergence import Copy, Rule, looked_at
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.learning.model import Fit, Model, Record, Sweep
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.messages import tell
 
 if TYPE_CHECKING:
     from sklearn_cvb.learning.checkpoints import FitCheckpoint
