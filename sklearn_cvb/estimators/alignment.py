@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_alignment import AlignedPairs, Alignments, BaseAlignmentHMM
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
@@ -18,7 +19,7 @@ from sklearn_cvb.reading.validation import (
 )
 
 
-class AlignmentHMM(BaseAlignmentHMM):
+class AlignmentHMM(Annexes, BaseAlignmentHMM):
     """What `BaseAlignmentHMM` does, and what hangs above the line."""
 
 

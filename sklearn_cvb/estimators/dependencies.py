@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_dependencies import (
     BaseDMV,
     Dependencies,
@@ -29,7 +30,7 @@ from sklearn_cvb.settings import gamma_prior_of, setting_of
 _LOWEST_TEMPERATURE = 0.1
 
 
-class DMV(BaseDMV):
+class DMV(Annexes, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 

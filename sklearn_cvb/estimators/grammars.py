@@ -6,6 +6,7 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_grammars import (
     BasePCFG,
     DrawnGrammar,
@@ -40,7 +41,7 @@ from sklearn_cvb.reading.validation import (
 from sklearn_cvb.settings import setting_of
 
 
-class PCFG(BasePCFG):
+class PCFG(Annexes, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 

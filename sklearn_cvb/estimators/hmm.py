@@ -15,6 +15,7 @@ from sklearn_cvb.chain.traces import (
     refuse_without_posterior,
     traced,
 )
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.parameters import (
     Batches,
     BoundedSweeps,
@@ -48,7 +49,7 @@ from sklearn_cvb.estimators.base_hmm import (
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, BaseHMM):
+class HMM(Uncertainty, Annexes, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 

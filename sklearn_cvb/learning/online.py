@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.loop import left_of, spawn_generators
