@@ -17,6 +17,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from typing import NamedTuple
 from benchmarks.timing import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
-from house_rules import wing_of  # noqa: E402
+from house_rules import wing_of
 
 LAYERS = {
     "kernels": ("kernels",),
@@ -32,7 +33,7 @@ LAYERS = {
     "families": ("chain", "emissions", "grammar", "dependency", "treebank", "alignment"),
     "reading": ("reading", "settings.py"),
 }
-_A_LAYER = 10
+_A_LAYER, _KINDS = 10, ("sign", "index", "comparison", "term")
 _SIGNS = {ast.Add: "-", ast.Sub: "+"}
 _COMPARISONS = {
     ast.Lt: "<=",
@@ -147,31 +148,23 @@ def candidates(layer: str) -> list[Mistake]:
 
 
 def drawn(seed: int, without: frozenset[str]) -> list[tuple[str, Mistake]]:
-    """Ten mistakes a layer by their names; kinds take turns, and no file has two of one layer."""
+    """Ten mistakes a layer by their names: kinds take turns, and then files, as far as they go."""
     rng, chosen = random.Random(seed), []
     for layer in LAYERS:
-        all_of_them, files = candidates(layer), set()
-        by_kind = {
-            kind: rng.sample(those, len(those))
-            for kind in ("sign", "index", "comparison", "term")
-            if (those := [one for one in all_of_them if one.kind == kind])
-        }
-        turns = [kind for _ in range(_A_LAYER) for kind in by_kind]
-        n = 0
-        while n < _A_LAYER:
-            kind = turns[0]
-            turns.append(turns.pop(0))
-            for one in by_kind[kind]:
-                name = f"{one.file}:{one.line}:{kind}"
-                if one.file not in files and name not in without:
-                    break
-            else:
-                continue
-            by_kind[kind].remove(one)
-            files.add(one.file)
-            chosen.append((name, one))
-            n += 1
+        found = candidates(layer)
+        left = [one for one in rng.sample(found, len(found)) if _name(one) not in without]
+        uses = Counter()
+        for turn in range(_A_LAYER):
+            kind = _KINDS[turn % len(_KINDS)]
+            one = min((one for one in left if one.kind == kind), key=lambda one: uses[one.file])
+            left.remove(one)
+            uses[one.file] += 1
+            chosen.append((_name(one), one))
     return chosen
+
+
+def _name(mistake: Mistake) -> str:
+    return f"{mistake.file}:{mistake.line}:{mistake.kind}"
 
 
 def _shown(name: str, mistake: Mistake) -> str:
