@@ -11,7 +11,7 @@ import pytest
 
 import sklearn_cvb
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "doc"
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,7 +11,8 @@ import traceback
 from contextlib import contextmanager
 from pathlib import Path
 
-_TESTS = Path(__file__).resolve().parent
+_HELPERS = Path(__file__).resolve().parent
+_PLACES = [str(_HELPERS), str(_HELPERS.parent), str(_HELPERS.parents[1])]
 
 
 @contextmanager
@@ -28,7 +29,7 @@ def calls_to(script):
     call : callable
         Arguments and results are what JSON can say.
     """
-    places = [str(_TESTS), str(_TESTS.parent), os.environ.get("PYTHONPATH", "")]
+    places = [*_PLACES, os.environ.get("PYTHONPATH", "")]
     server = subprocess.Popen(
         [sys.executable, script],
         stdin=subprocess.PIPE,

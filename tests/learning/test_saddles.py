@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 import pytest
 from interruption import Interrupt, watched
+from learning.test_convergence import arrays_of, chains
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from test_convergence import arrays_of, chains
 
 from sklearn_cvb import (
     CVBHMM,

@@ -10,7 +10,7 @@ import pytest
 
 import sklearn_cvb
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / ".ci" / "oldest.py"
 
 

@@ -5,9 +5,8 @@ import warnings
 
 import numpy as np
 import pytest
-from interruption import watched
+from interruption import Recorder, watched
 from sklearn.exceptions import ConvergenceWarning
-from test_common import Recorder
 
 from sklearn_cvb import (
     CVBDMV,

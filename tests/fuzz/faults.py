@@ -1,16 +1,21 @@
 """Faults by the hundred: killed workers, stores against memory, random calls.
 
-``python tests/faults.py --kills 50 --stores 500 --draws 20000 --seed 0`` says how many of each went
-as they should, names those that did not, and how long the longest took. What is drawn follows from
-its number, which begins at the seed; the tests make a part of it with fixed seeds.
+``python tests/fuzz/faults.py --kills 50 --stores 500 --draws 20000 --seed 0`` says how many of each
+went as they should, names those that did not, and how long the longest took. What is drawn follows
+from its number, which begins at the seed; the tests make a part of it with fixed seeds.
 """
 
 import argparse
+import sys
 import time
 import warnings
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 import random_kills
-import test_fuzz
+from fuzz import test_fuzz
 from fuzz.agreement import check_store
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[1] / ".ci" / "newest.py"
+SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "newest.py"
 
 
 def _interpreter(path, prints, status=0):

@@ -15,7 +15,7 @@ from sklearn_cvb import CVBHMM, CVBHMMTagger, EMHMMTagger
 from sklearn_cvb.display import DependencyTree, TaggedSentence
 from sklearn_cvb.display.tagged_words import COLOURS, SOURCES, TaggedWord, compare
 
-DOC = Path(__file__).resolve().parents[1] / "doc"
+DOC = Path(__file__).resolve().parents[2] / "doc"
 WORDS = ["they", "can", "frob", "the", "blip", "it", "saw"]
 TAGS = ["PRP", "MD", "VB", "DT", "NN", "PRP", "VBD"]
 GOLD = ["PRP", "NN", None, "DT", "NN", "PRP", "NN"]

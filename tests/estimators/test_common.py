@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import sklearn
 from estimators import heeded, known_words
-from interruption import callbacks, watched
+from interruption import Recorder, callbacks, watched
 from numba.core.registry import CPUDispatcher
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
@@ -37,7 +37,7 @@ from sklearn_cvb.learning.compile_cases import AROUND
 ALL_CLASSES = [
     value
     for value in (getattr(sklearn_cvb, name) for name in sklearn_cvb.__all__)
-    # tests/test_classifier.py and tests/test_mixture.py have that of what is made of others.
+    # test_classifier.py and test_mixture.py beside this have that of what is made of others.
     if inspect.isclass(value) and hasattr(value, "fit") and value.__name__ not in AROUND
 ]
 # They learn from trees alone: tests/treebank/test_contract.py has what differs from here.
@@ -445,33 +445,6 @@ def test_supervision_none_never_sees_the_tags(kind):
     supervised = clone(tagger).set_params(supervision="y").fit(SENTENCES, TAGS)
     assert [row.tolist() for row in supervised.labels_] == TAGS
     assert not np.array_equal(supervised.transmat_, blind.transmat_)
-
-
-class Recorder:
-    """A callback that keeps the log-likelihood of every finished sweep, and may stop or raise."""
-
-    def __init__(self, at=None, error=None):
-        self.scores, self.at, self.error = [], at, error
-
-    def setup(self, estimator, context):
-        """Nothing to prepare."""
-
-    def teardown(self, estimator, context):
-        """Nothing to tidy up."""
-
-    def on_fit_task_begin(self, estimator, context):
-        """Nothing to note."""
-
-    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
-        """Score the model as it stands after the sweep."""
-        if context.task_name != "sweep":
-            return False
-        self.scores.append(fitted_estimator.score(X))
-        if len(self.scores) != self.at:
-            return False
-        if self.error is not None:
-            raise self.error
-        return True
 
 
 @pytest.mark.parametrize("kind", CLASSES)

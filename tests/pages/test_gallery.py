@@ -13,7 +13,7 @@ import pytest
 
 from sklearn_cvb.settings import Setting
 
-FOLDER = Path(__file__).resolve().parents[1] / "doc"
+FOLDER = Path(__file__).resolve().parents[2] / "doc"
 EXAMPLES = sorted((FOLDER / "examples").rglob("plot_*.py"))
 TUTORIALS = sorted((FOLDER / "tutorials").glob("plot_*.py"))
 MODULES = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[1] / "doc"
+FOLDER = Path(__file__).resolve().parents[2] / "doc"
 # Others are made while the site is built.
 MADE = {"_build", "_templates", "generated", "auto_examples", "auto_tutorials"}
 PAGES = sorted(path for path in FOLDER.rglob("*.rst") if not MADE & set(path.parts))

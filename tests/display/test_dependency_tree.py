@@ -17,7 +17,7 @@ from sklearn_cvb.plotting import plot_dependency_tree
 
 WORDS, TAGS = ["she", "sees", "the", "cat"], ["PRON", "VERB", "DET", "NOUN"]
 GOLD = [2, 0, 4, 2]
-DOC = Path(__file__).resolve().parents[1] / "doc"
+DOC = Path(__file__).resolve().parents[2] / "doc"
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -8,7 +8,7 @@ from sklearn_cvb.alignment.model import AlignmentModel
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.model import Model
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sklearn_cvb"
 PAGE = (ROOT / "doc" / "architecture.rst").read_text(encoding="utf-8")
 

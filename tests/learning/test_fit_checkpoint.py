@@ -8,16 +8,16 @@ import signal
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
+import dying_fit
 import numpy as np
 import pytest
 from dying_fit import X, several
 from estimators import heeded
 from interruption import Interrupt, watched
+from learning.test_warm_start import assert_same, sampled
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from test_warm_start import assert_same, sampled
 from watching import count_sweeps, watch
 
 import sklearn_cvb
@@ -80,8 +80,7 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(name, title, tmp_p
     [("CVBHMM", "saving", 9), ("GibbsHMM", "between", 7), ("EMHMM", "saving", 40)],
 )
 def test_restarts_go_on_after_kill_9(name, when, n, tmp_path):
-    script = Path(__file__).with_name("dying_fit.py")
-    command = [sys.executable, str(script), name, when, str(n), str(tmp_path)]
+    command = [sys.executable, dying_fit.__file__, name, when, str(n), str(tmp_path)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     whole = several(name).fit(X)
