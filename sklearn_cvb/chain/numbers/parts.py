@@ -32,8 +32,8 @@ from sklearn_cvb.chain.parameters import (
 from sklearn_cvb.chain.symbols.vocabulary_pass import parameters_of
 from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions.emission import Family
+from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.loop import generator_at
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.parts import (
