@@ -13,14 +13,9 @@ from threadpoolctl import ThreadpoolController
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.convergence import Copy, Rule, looked_at
 from sklearn_cvb.learning.learned import Job
-from sklearn_cvb.learning.model import Fit, Model, Record, Sweep
+from sklearn_cvb.learning.model import Fit, Model, Record, State, Sweep
 from sklearn_cvb.learning.resuming import FitSaver, beginnings, saver_of
-from sklearn_cvb.learning.watching import (
-    Interrupted,
-    Watcher,
-    context_of_callbacks,
-    ctrl_c_waits,
-)
+from sklearn_cvb.learning.watching import Interrupted, Watcher, context_of_callbacks, ctrl_c_waits
 
 
 @dataclass(frozen=True)
@@ -71,8 +66,8 @@ class Restarts(NamedTuple):
     def run(self, index: int, rng: np.random.Generator, recorder: Recorder) -> Fit:
         """One of them, with what it is ranked by."""
         algorithm, model, begun = self.job.algorithm, self.job.model, self.before[index]
-        plain_sweep: Sweep = partial(algorithm.sweep, model=model, rng=rng)
-        sweep, record = self.saver.around(index, plain_sweep, recorder)
+        sweep: Sweep = partial(_sweep, algorithm, model, rng)
+        sweep, record = self.saver.around(index, sweep, recorder)
         watcher = Watcher(self.job, index, record, self.context)
         first = model.of_restart(index) if index else model
         # No name here for the first state: its memory is free after the first sweep.
@@ -141,7 +136,14 @@ def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Copy | None:
     # The same disturbance whatever the fit draws.
     rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
     copy = copy._replace(counts=bound.disturbed(copy.counts, rng))
-    return _swept(copy, partial(algorithm.sweep, model=model, rng=rng))
+    return _swept(copy, partial(_sweep, algorithm, model, rng))
+
+
+def _sweep(
+    algorithm: Algorithm, model: Model, rng: np.random.Generator, state: State
+) -> tuple[State, float]:
+    """The next state, and the value of the sweep."""
+    return algorithm.sweep(state, model, rng)
 
 
 def _swept(state: Any, sweep: Sweep) -> Copy:
