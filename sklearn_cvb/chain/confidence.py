@@ -11,8 +11,8 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.parameters import word_major
 from sklearn_cvb.learning.calibrated import observed_errors
+from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.loop import spawn_generators
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.series import OfOneKind
 from sklearn_cvb.reading.validation import Seed

@@ -13,12 +13,11 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.reading.validation import (
-    check_concentrations,
-)
+from sklearn_cvb.reading.validation import check_concentrations
+from sklearn_cvb.scale.saving import Checkpoints
 
 
-class AlignmentHMM(BaseAlignmentHMM):
+class AlignmentHMM(Checkpoints, BaseAlignmentHMM):
     """What `BaseAlignmentHMM` does, and what hangs above the line."""
 
 

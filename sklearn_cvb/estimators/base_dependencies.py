@@ -46,12 +46,7 @@ from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, lear
 from sklearn_cvb.learning.model import NOBODY
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, object_array
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    Interval,
-    Seed,
-    StrOptions,
-)
+from sklearn_cvb.reading.validation import HasMethods, Interval, Seed, StrOptions
 from sklearn_cvb.settings import ArcWeights, Valence, setting_of
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.

@@ -19,17 +19,15 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.estimators.tree_uncertainty import TreeUncertainty
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    check_concentrations,
-)
+from sklearn_cvb.reading.validation import InvalidParameterError, check_concentrations
+from sklearn_cvb.scale.saving import Checkpoints
 from sklearn_cvb.settings import gamma_prior_of, setting_of
 
 # Powers of weights at lower ones are below float64.
 _LOWEST_TEMPERATURE = 0.1
 
 
-class DMV(BaseDMV):
+class DMV(Checkpoints, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 

@@ -26,21 +26,17 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.estimators.tree_uncertainty import TreeUncertainty
 from sklearn_cvb.grammar.grammar import grammar_from
 from sklearn_cvb.grammar.layout import GrammarLayout, lay_out
-from sklearn_cvb.grammar.model import (
-    PCFGCounts,
-)
+from sklearn_cvb.grammar.model import PCFGCounts
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
-from sklearn_cvb.reading.validation import (
-    Interval,
-    InvalidParameterError,
-)
+from sklearn_cvb.reading.validation import Interval, InvalidParameterError
+from sklearn_cvb.scale.saving import Checkpoints
 from sklearn_cvb.settings import setting_of
 
 
-class PCFG(BasePCFG):
+class PCFG(Checkpoints, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 

@@ -1,7 +1,7 @@
 """Hidden Markov models: a class for each algorithm."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,6 +15,14 @@ from sklearn_cvb.chain.traces import (
     refuse_without_posterior,
     traced,
 )
+from sklearn_cvb.estimators.base_hmm import (
+    BaseHMM,
+    Drawing,
+    LeavingOut,
+    PointEstimates,
+    Posterior,
+    Start,
+)
 from sklearn_cvb.estimators.parameters import (
     Batches,
     BoundedSweeps,
@@ -27,28 +35,15 @@ from sklearn_cvb.estimators.uncertainty import Confidence, Uncertainty
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
 from sklearn_cvb.learning.online import partial_fit
-from sklearn_cvb.reading.validation import (
-    as_numbers,
-    check_concentrations,
-)
+from sklearn_cvb.reading.validation import as_numbers, check_concentrations
+from sklearn_cvb.scale.saving import Checkpoints
 from sklearn_cvb.settings import HMMParameters
-
-if TYPE_CHECKING:
-    pass
-from sklearn_cvb.estimators.base_hmm import (
-    BaseHMM,
-    Drawing,
-    LeavingOut,
-    PointEstimates,
-    Posterior,
-    Start,
-)
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, BaseHMM):
+class HMM(Uncertainty, Checkpoints, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 

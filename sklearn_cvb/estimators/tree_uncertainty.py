@@ -66,7 +66,7 @@ class TreeUncertainty:
         Journal of the Royal Statistical Society B 44.
         """
         from sklearn_cvb.learning.calibrated import N_RUNS, row_intervals, short_runs
-        from sklearn_cvb.learning.loop import spawn_generators
+        from sklearn_cvb.learning.generators import spawn_generators
 
         check_level(level)
         learned = learned_of(self)

@@ -9,17 +9,13 @@ from sklearn_cvb.estimators.base_treebanks import (
     Subtypes,
     Trees,
 )
-from sklearn_cvb.estimators.parameters import (
-    BoundedSweeps,
-    LeaveOneOutSweeps,
-    PseudoCount,
-    Sweeps,
-)
+from sklearn_cvb.estimators.parameters import BoundedSweeps, LeaveOneOutSweeps, PseudoCount, Sweeps
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.reading.validation import check_concentrations
+from sklearn_cvb.scale.saving import Checkpoints
 
 
-class LatentPCFG(BaseLatentPCFG):
+class LatentPCFG(Checkpoints, BaseLatentPCFG):
     """What `BaseLatentPCFG` does, and what hangs above the line."""
 
 

@@ -149,7 +149,7 @@ class Uncertainty:
                 tell([_NO_DATA])
         check_choice("method", method, methods)
         from sklearn_cvb.chain.posterior_draws import calibrated_draws, draws_of_samples, training
-        from sklearn_cvb.learning.loop import spawn_generators
+        from sklearn_cvb.learning.generators import spawn_generators
 
         if method != "calibrated" and X is not None and place_of(X) == "memory":
             # Nothing is drawn given X, which may be of something else all the same.

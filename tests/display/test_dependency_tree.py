@@ -1,4 +1,4 @@
-"""Dependency trees to look at: as text, as SVG, by matplotlib; places are read from the drawing."""
+"""Dependency trees to look at: as text and as SVG; places are read from the drawing."""
 
 import doctest
 import os
@@ -7,27 +7,16 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
-import matplotlib
 import numpy as np
 import pytest
 
 from sklearn_cvb.display import DependencyTree
 from sklearn_cvb.display.arcs import COLOURS, SIZES, levels_of
-from sklearn_cvb.plotting import plot_dependency_tree
 
 WORDS, TAGS = ["she", "sees", "the", "cat"], ["PRON", "VERB", "DET", "NOUN"]
 GOLD = [2, 0, 4, 2]
 DOC = Path(__file__).resolve().parents[2] / "doc"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-@pytest.fixture(autouse=True)
-def _no_screen():
-    matplotlib.use("Agg")
-    yield
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
 
 
 def random_heads(rng, n):
@@ -260,56 +249,6 @@ def test_svg_is_as_large_as_the_drawing():
     assert 0 <= y.min() <= y.max() <= height
 
 
-def test_matplotlib_draws_the_same():
-    tree = DependencyTree(WORDS, [2, 0, 2, 3], tags=TAGS, gold=GOLD)
-    ax = plot_dependency_tree(WORDS, [2, 0, 2, 3], tags=TAGS, gold=GOLD)
-    drawing = tree.drawing()
-    assert [t.get_text() for t in ax.texts] == [t.text for t in drawing.texts]
-    assert [t.get_position() for t in ax.texts] == [(t.x, t.y) for t in drawing.texts]
-    lines, tips = ax.patches[::2], ax.patches[1::2]
-    for line, tip, stroke in zip(lines, tips, drawing.strokes, strict=True):
-        points = [point for _, ends in stroke.steps for point in ends]
-        np.testing.assert_allclose(line.get_path().vertices, points)
-        np.testing.assert_allclose(tip.get_xy()[:3], stroke.tip)
-    styles = {(line.get_edgecolor(), str(line.get_linestyle())) for line in lines}
-    assert len(styles) == 3
-
-
-@pytest.mark.parametrize("given", [False, True])
-def test_letters_of_matplotlib_neither_touch_nor_leave_the_axes(given):
-    from matplotlib.figure import Figure
-
-    words = ["Wednesday", "mmm", "$a$", "$", "ag"] * 4
-    ax = Figure(figsize=(7, 3), layout="constrained").subplots() if given else None
-    ax = plot_dependency_tree(words, [0, *range(1, 20)], tags=["NNP"] * 20, ax=ax)
-    ax.figure.canvas.draw()
-    boxes = [text.get_window_extent() for text in ax.texts if text.get_text()]
-    for a, b in combinations(boxes[:20], 2):
-        assert a.x1 < b.x0 or b.x1 < a.x0
-    inside = ax.get_window_extent()
-    scale = ax.transData.transform([(0, 0), (1, 0)])
-    unit = scale[1, 0] - scale[0, 0]
-    for text, extent in zip(ax.texts, boxes, strict=True):
-        assert inside.x0 - 2 <= extent.x0
-        assert extent.x1 <= inside.x1 + 2
-        size = (
-            text.get_fontsize()
-            * ax.figure.dpi
-            / 72
-            / SIZES["word" if text in ax.texts[:20] else "tag"]
-        )
-        assert size <= 1.05 * unit
-    arcs = [p.get_window_extent() for p in ax.patches]
-    assert min(arc.y0 for arc in arcs) > max(extent.y1 for extent in boxes[:40])
-
-
-def test_new_axes_are_as_wide_as_the_sentence():
-    short = plot_dependency_tree(WORDS, GOLD).figure.get_figwidth()
-    long = plot_dependency_tree(WORDS * 10, [0] * 40).figure.get_figwidth()
-    assert 1 < short < 3
-    assert long > 8 * short
-
-
 def test_heads_of_a_model_are_drawn():
     from sklearn_cvb import EMDMV
 
@@ -343,7 +282,7 @@ def test_other_lengths_of_tags_and_gold_are_named():
     with pytest.raises(ValueError, match="tags has 1 elements for 4 tokens"):
         DependencyTree(WORDS, GOLD, tags=["T"])
     with pytest.raises(ValueError, match="gold has 1 elements for 4 tokens"):
-        plot_dependency_tree(WORDS, GOLD, gold=[0])
+        DependencyTree(WORDS, GOLD, gold=[0])
 
 
 def test_the_picture_of_the_documentation_is_of_its_example():

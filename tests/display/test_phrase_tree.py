@@ -3,13 +3,11 @@
 from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
-import matplotlib
 import pytest
 from nltk import Tree
 
 from sklearn_cvb.display import PhraseTree
 from sklearn_cvb.display.arcs import SIZES, width_of
-from sklearn_cvb.plotting import plot_phrase_tree
 
 BRACKETS = "(S (NP they) (VP (V saw) (NP (Det the) (N duck))))"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -73,14 +71,6 @@ def test_a_notebook_shows_a_picture_and_print_shows_brackets():
     assert "<svg" in tree._repr_html_()
     assert str(tree) == "(S <a> (B c))"
     assert repr(tree) == "PhraseTree('(S <a> (B c))')"
-
-
-def test_matplotlib_draws_the_same():
-    matplotlib.use("Agg")
-    ax = plot_phrase_tree(BRACKETS)
-    drawing = PhraseTree(BRACKETS).drawing()
-    assert [t.get_text() for t in ax.texts] == [t.text for t in drawing.texts]
-    assert len(ax.patches) == len(drawing.strokes)
 
 
 @pytest.mark.parametrize("tree", [["S", "a"], None, 3])

@@ -6,7 +6,7 @@ import sys
 
 import sklearn_cvb
 from sklearn_cvb import Checkpoint, Samples
-from sklearn_cvb.learning import checkpoint_files as checkpoint
+from sklearn_cvb.scale import checkpoint_files as checkpoint
 
 X = [list(letters) for letters in ("abab", "ba", "aab", "bbab", "ab")]
 

@@ -72,14 +72,8 @@ _TAKE_AN_ESTIMATOR = {
     "chain.transitions": """
         _as_columns _check_contexts _check_durations check_transitions
     """,
-    "learning.checkpoints": """
-        about
-    """,
     "learning.learned": """
         learned_of
-    """,
-    "learning.loop": """
-        _root_context left_of run_all
     """,
     "learning.online": """
         _after_batch _check_streaming _in_one_step _in_steps _layout_parameters
@@ -102,11 +96,10 @@ _TAKE_AN_ESTIMATOR = {
 # Private names of estimators that functions below ask for, whatever their parameter is called.
 _CALLED_BACK = """
 _algorithm _algorithm_of_batches _arranged_states _attributes_of_words _batch_of _chain_settings
-_check_parameters _fit_reading _fixed_start _grown _identity _init_callback_context _kept
-_lattice_of _learned _leave _left _log_likelihoods _model _module_of_parts _no_posterior _observed
-_on_disk _posteriors _rare_of_all _read _read_batch _settings _starts_when_clean _training_lattice
-_unknown_words _validate_params _why_all_steps _why_no_batches _why_no_weights
-_with_running_counts _with_unknown _words_read
+_check_parameters _fit_reading _fixed_start _grown _kept _lattice_of _learned _leave
+_log_likelihoods _model _module_of_parts _no_posterior _observed _on_disk _posteriors _rare_of_all
+_read _read_batch _settings _starts_when_clean _training_lattice _unknown_words _validate_params
+_why_all_steps _why_no_batches _why_no_weights _with_running_counts _with_unknown _words_read
 """
 _CALLED_BACK_OTHERWISE = "_fit_reading _module_of_parts _validate_params"
 

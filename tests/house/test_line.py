@@ -50,7 +50,6 @@ _EXCEPTIONS = {
     ("estimators.base_taggers", "chain.tags.word_review"): {"WordTable"},
     ("estimators.parameters", "estimators.translations"): {"translating"},
     ("estimators.saving", "display.model_summary"): {"ModelSummary"},
-    ("learning.loop", "learning.checkpoints"): {"opened"},
     ("reading.dictionary", "chain.tags.word_review"): {"WordTable"},
 }
 # Rooms that import from their own floor, or from a higher one.

@@ -13,7 +13,7 @@ import pytest
 
 import sklearn_cvb
 from sklearn_cvb import version
-from sklearn_cvb.learning import checkpoint_files as checkpoint
+from sklearn_cvb.scale import checkpoint_files as checkpoint
 
 ARRAYS = {
     "counts": np.arange(12.0).reshape(3, 4),
@@ -27,7 +27,7 @@ FACTS = {"history": [0.1, -1e300, float("-inf")], "seed": 2**127 + 1, "name": "Ã
 DYING = """
 import json, os, signal, sys, zipfile
 import numpy as np
-from sklearn_cvb.learning import checkpoint_files as checkpoint
+from sklearn_cvb.scale import checkpoint_files as checkpoint
 
 STEPS = {
     "open": (zipfile.ZipFile, "writestr"),

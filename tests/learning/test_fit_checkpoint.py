@@ -23,12 +23,12 @@ from watching import count_sweeps, watch
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, Checkpoint, GibbsHMM, HMMClassifier, version
 from sklearn_cvb.chain.symbols.model import SymbolChain
-from sklearn_cvb.learning import checkpoint_files as checkpoint
-from sklearn_cvb.learning.checkpoints import every_of
 from sklearn_cvb.learning.compile_cases import SITUATIONS
 from sklearn_cvb.learning.model import State
-from sklearn_cvb.learning.state_files import Packed, pack, unpack
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale import checkpoint_files as checkpoint
+from sklearn_cvb.scale.checkpoints import every_of
+from sklearn_cvb.scale.state_files import Packed, pack, unpack
 
 WHOLE, STOP = 9, 5
 # Every estimator in every way to sweep; titles that sweep as another does are left out.
@@ -389,7 +389,7 @@ def test_a_folder_that_cannot_be_made_is_told_before_the_first_sweep(tmp_path):
 def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
     """A sweep takes 10 seconds by this clock, and a save one; or half a minute."""
     now, names = [0.0], []
-    monkeypatch.setattr("sklearn_cvb.learning.checkpoints.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sklearn_cvb.scale.checkpoints.time.monotonic", lambda: now[0])
     for every, seconds, n_saved in (
         *((1, 1, 40), (15, 1, 3), ("10s", 1, 21), ("60s", 1, 7), ("1.5 s", 30, 2)),
         *(("400s", 1, 1), ("10000s", 1, 1)),
@@ -488,7 +488,7 @@ def test_what_is_packed_comes_back():
     [
         {"named": ["os", "system", {}]},
         {"named": ["sklearn_cvb.estimators.base", "BaseModel", {}]},
-        {"named": ["sklearn_cvb.learning.loop", "Fit", {"other": 1}]},
+        {"named": ["sklearn_cvb.learning.model", "Fit", {"other": 1}]},
         {"named": ["sklearn_cvb.nothing", "Fit", {}]},
         {"array": 3},
         {"unknown": 1},

@@ -8,15 +8,12 @@ import pytest
 
 from sklearn_cvb import EMHMM
 from sklearn_cvb.learning.convergence import Rule
-from sklearn_cvb.learning.loop import (
-    Interrupted,
-    best_fit,
-    run_restarts,
-    spawn_generators,
-    sweep_until,
-)
+from sklearn_cvb.learning.generators import spawn_generators
+from sklearn_cvb.learning.learned import best_fit
 from sklearn_cvb.learning.model import Fit, Model
+from sklearn_cvb.learning.sweeps import run_restarts, sweep_until
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
+from sklearn_cvb.learning.watching import Interrupted
 
 # Threads for each restart, by restarts and jobs.
 SHARES = {(1, 1): 1, (1, 4): 4, (2, 4): 2, (3, 4): 1, (5, 2): 1, (1, None): 1}

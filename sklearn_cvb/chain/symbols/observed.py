@@ -49,11 +49,10 @@ from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_ea
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words
+from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words, window_for
 
-# A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
-# of a tenth of it, or too little would be left to learn from.
-_LONG, _WINDOW, _FEWEST_WINDOWS = 100, 100, 10
+# A sequence of so many tokens that holds most of all is left out in windows.
+_LONG = 100
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
 has_vocabulary = True
@@ -194,16 +193,9 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         counts_rare=asked.handle_unknown in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
         in_steps=InSteps(
-            getattr(update, "length", _WINDOW), DECAYS[algorithm], hmm.supervision == "y"
+            getattr(update, "length", Windows.length), DECAYS[algorithm], hmm.supervision == "y"
         ),
     )
-
-
-def window_for(longest: int, n_tokens: int) -> int | None:
-    """Tokens left out together where one long sequence holds most of all; None elsewhere."""
-    if longest < _LONG or 2 * longest <= n_tokens:
-        return None
-    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
 
 
 def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
@@ -213,7 +205,8 @@ def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None
     if isinstance(hmm.update, Windows):
         return LeftOut("sequence", Windows.of(hmm.update).length)
     if hmm.update is None:
-        return LeftOut("sequence", window_for(longest, n_tokens))
+        window = window_for(longest, n_tokens) if longest >= _LONG else None
+        return LeftOut("sequence", window)
     return LeftOut(hmm.update, None)
 
 

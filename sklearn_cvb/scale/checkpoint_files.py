@@ -30,7 +30,7 @@ _MEANINGLESS = (
 )
 
 
-class Checkpoint(NamedTuple):
+class SavedFile(NamedTuple):
     """What was saved: arrays by name, and facts that JSON can hold."""
 
     arrays: dict[str, np.ndarray]
@@ -81,7 +81,7 @@ def save(
         _sync_folder(path.parent)
 
 
-def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> Checkpoint:
+def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> SavedFile:
     """What `save` saved last.
 
     Parameters
@@ -91,7 +91,7 @@ def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> Checkpoint
 
     Returns
     -------
-    Checkpoint
+    SavedFile
 
     Raises
     ------
@@ -112,7 +112,7 @@ def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> Checkpoint
             names = about["arrays"]
             if sorted([_FACTS, *(each + _ARRAY for each in names)]) != sorted(archive.namelist()):
                 raise ValueError("it lacks some arrays")
-            return Checkpoint({each: _read(archive, each) for each in names}, about["facts"])
+            return SavedFile({each: _read(archive, each) for each in names}, about["facts"])
     except _OtherVersion as error:
         raise ValueError(str(error)) from None
     except (*_MEANINGLESS, OSError) as error:

@@ -17,18 +17,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from sklearn_cvb.learning import checkpoint_files as checkpoint
 from sklearn_cvb.learning.fingerprints import digest_of, shown
-from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.learned import Job
 from sklearn_cvb.learning.model import Fit, Record, State, Sweep
-from sklearn_cvb.learning.state_files import Packed, pack, unpack
+from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
+from sklearn_cvb.scale import checkpoint_files as checkpoint
+from sklearn_cvb.scale.state_files import Packed, pack, unpack
 from sklearn_cvb.settings import setting_of
-
-if TYPE_CHECKING:
-    from sklearn_cvb.learning.loop import Job
 
 # What a fit that goes on may have otherwise.
 _FREE = ("max_iter", "tol", "n_jobs", "verbose", "checkpoint", "warm_start")
@@ -38,42 +36,27 @@ _FIT_NAME = "[0-9a-f]" * 8
 _REST = 20
 
 
-class Every(NamedTuple):
+class SavingInterval(NamedTuple):
     """How often a restart is saved: after so many sweeps, or seconds; the other is None."""
 
     sweeps: int | None
     seconds: float | None
 
 
-def every_of(value: int | str) -> Every:
+def every_of(value: int | str) -> SavingInterval:
     """How often to save, as `Checkpoint` says."""
     if isinstance(value, Integral):
-        return Every(int(value), None)
+        return SavingInterval(int(value), None)
     found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*s", str(value))
     if found is None:
         raise InvalidParameterError(
             f"every must be a number of sweeps, such as 10, or of seconds, such as "
             f"'60s', got {value!r}"
         )
-    return Every(None, float(found[1]))
+    return SavingInterval(None, float(found[1]))
 
 
-class Found(NamedTuple):
-    """A checkpoint to go on from.
-
-    Attributes
-    ----------
-    generators : list of mapping
-        Where the random generators of all restarts began.
-    fits : list of (Fit or None)
-        Every restart as it was saved; None where it was not.
-    """
-
-    generators: list[Mapping[str, Any]]
-    fits: list[Fit | None]
-
-
-class FitCheckpoint:
+class FitCheckpoint(FitSaver):
     """Saves a fit while it runs, and finds what an earlier one saved.
 
     Parameters
@@ -82,7 +65,7 @@ class FitCheckpoint:
         What is fitted.
     """
 
-    def __init__(self, job: "Job") -> None:
+    def __init__(self, job: Job) -> None:
         estimator = job.estimator
         where = setting_of(estimator, "checkpoint")
         if not os.fspath(where.folder):
@@ -94,10 +77,11 @@ class FitCheckpoint:
             raise NotADirectoryError(
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
             )
+        self.name = str(estimator.checkpoint)
         self._every = every_of(where.every)
         self._job = job
         self._fit_name = secrets.token_hex(4)
-        self._about = about(estimator, job.read)
+        self._about = about(job)
         self._generators: list[Mapping[str, Any]] = []
         self._is_listed = False
         self._listing = threading.Lock()
@@ -116,15 +100,8 @@ class FitCheckpoint:
         first = time.monotonic() + (self._every.seconds or 0.0)
         self._next = dict.fromkeys(self._saved, first)
 
-    def found(self, *, goes_on: bool, has_fit: bool) -> Found | None:
-        """What an earlier fit left in the folder, to go on from.
-
-        Parameters
-        ----------
-        goes_on : bool
-            Whether the estimator is asked to go on (`warm_start`).
-        has_fit : bool
-            Whether it holds an earlier fit itself: then only one that was broken off is of use.
+    def restarts(self, *, goes_on: bool, has_fit: bool) -> SavedRestarts | None:
+        """What an earlier fit saved in the folder, to go on from.
 
         Raises
         ------
@@ -155,7 +132,7 @@ class FitCheckpoint:
         self._fit_name, self._is_listed = facts["fit"], True
         self.begin(facts["generators"])
         self._saved |= {index: len(fit.history) for index, fit in enumerate(fits) if fit}
-        return Found(facts["generators"], fits)
+        return SavedRestarts(facts["generators"], fits)
 
     def around(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
         """Sweep and record of a restart that do as these, and save it where it is time to."""
@@ -279,15 +256,16 @@ class FitCheckpoint:
 
 
 @contextmanager
-def opened(job: "Job") -> Iterator[FitCheckpoint]:
+def opened(job: Job) -> Iterator[FitCheckpoint]:
     """The checkpoint of a fit while it runs; no other fit may use its folder meanwhile."""
     saved = FitCheckpoint(job)
     with _alone_in(saved.folder):
         yield saved
 
 
-def about(estimator: Any, read: Reading) -> dict[str, Any]:
+def about(job: Job) -> dict[str, Any]:
     """What a fit that goes on must have in common with the one before."""
+    estimator, read = job.estimator, job.read
     parameters = estimator.get_params(deep=False).items()
     words = read.attributes.get("vocabulary_")
     return {
