@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.tags.word_review import WordTable
+from sklearn_cvb.messages import nearest
 from sklearn_cvb.reading.corpus import (
     Corpus,
     as_list,
@@ -31,7 +32,6 @@ from sklearn_cvb.reading.corpus import (
     tokens_of,
 )
 from sklearn_cvb.reading.unknown_tokens import UNLIKE, beside, nearest_cause, other_readings
-from sklearn_cvb.reading.validation import nearest
 
 # A dictionary covers nothing to speak of below this share of the tokens.
 _HARDLY = 0.01

@@ -6,9 +6,6 @@ Exceptions are those of the day the rule was made, and may only become fewer.
 from house_rules import calls_back, takes_an_estimator
 
 _TAKE_AN_ESTIMATOR = {
-    "alignment.joint": """
-        fit_agreeing
-    """,
     "chain.confidence": """
         by_bootstrap by_information
     """,

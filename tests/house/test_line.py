@@ -8,7 +8,6 @@ from house_rules import arrows_up, code_lines, functions_of, modules, up_through
 
 # Module below, module above: the names that are imported.
 _EXCEPTIONS = {
-    ("alignment.links", "datasets.readers"): {"text_lines"},
     ("chain.lattice", "learning.online"): {"Batch"},
     ("chain.numbers.e_step", "learning.online"): {"Batch"},
     ("chain.numbers.model", "chain.calibration"): {"counts_by_unit", "free_rows", "weights_at"},
@@ -54,16 +53,10 @@ _EXCEPTIONS = {
 }
 # Rooms that import from their own floor, or from a higher one.
 _UP = {
-    ("alignment", "estimators"),
-    ("dependency", "grammar"),
-    ("learning", "reading"),
     ("reading", "settings"),
-    ("settings", "reading"),
-    ("treebank", "chain"),
-    ("treebank", "grammar"),
 }
 # Code lines below the line, functions of `Model`: lower them with every move.
-_BUDGET, _SLACK = 29_633, 250
+_BUDGET, _SLACK = 29_499, 250
 _FUNCTIONS_OF_MODEL = 42
 
 

@@ -146,7 +146,14 @@ def test_no_family_sweeps_by_itself():
 
 
 def test_algorithms_know_no_family_and_no_estimator():
-    shared = ("reading.validation.", "kernels.special.", "kernels.jit.", "settings.", "version")
+    shared = (
+        "messages.",
+        "reading.validation.",
+        "kernels.special.",
+        "kernels.jit.",
+        "settings.",
+        "version",
+    )
     known = ("sklearn_cvb.learning.", *(f"sklearn_cvb.{name}" for name in shared))
     found = [
         (name, module)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
+from sklearn_cvb.messages import nearest, tell
 from sklearn_cvb.reading.corpus import is_missing
-from sklearn_cvb.reading.validation import nearest, tell
 
 # What the tag that is usual for a word gets, if it is named; the others share the rest.
 _USUAL = 0.9

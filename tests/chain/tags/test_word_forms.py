@@ -2,7 +2,8 @@
 
 import pytest
 
-from sklearn_cvb.chain.tags.word_forms import Shape, shape_of, suffixes_of, without_capital
+from sklearn_cvb.chain.tags.word_forms import Shape, shape_of, suffixes_of
+from sklearn_cvb.reading.unknown_tokens import without_capital
 
 
 @pytest.mark.parametrize(
