@@ -1,4 +1,4 @@
-"""How sure a hidden Markov model is: intervals of its parameters."""
+"""How sure a hidden Markov model is: intervals of its parameters, draws, and residuals."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any

@@ -243,7 +243,7 @@ class ReadVisits(ReadNumbers):
         return visits.filtered(*self._to_visits())
 
     def states_without(self, all_others: bool) -> np.ndarray:
-        """Chances of the state of each step (see `certainty.pointwise.states_without`)."""
+        """Chances of the state of each step given all others, or those before it."""
         given = visits.given_others if all_others else visits.given_past
         return visits.shares_of(given(*self._to_visits())[0])
 
