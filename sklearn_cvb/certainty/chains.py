@@ -146,25 +146,31 @@ class Uncertainty(BaseHMM):
             if method == "mean field":
                 tell([_NO_DATA])
         check_choice("method", method, methods)
-        from sklearn_cvb.certainty.draws import calibrated_draws, draws_of_samples, training
+        from sklearn_cvb.certainty.draws import (
+            calibrated_draws,
+            draws_of_samples,
+            posterior_of,
+            training,
+        )
         from sklearn_cvb.learning.loop import spawn_generators
 
+        intervals = posterior_of(learned).intervals
         if method != "calibrated" and X is not None and place_of(X) == "memory":
             # Nothing is drawn given X, which may be of something else all the same.
             training(self, learned, X, y)
         if method == "mean field":
-            return self._intervals(learned, self._posteriors(learned), level)
+            return intervals(self._posteriors(learned), level)
         check_level(level)
         check_counts(n_draws=n_draws)
         generators = spawn_generators(check_random_state(random_state), 1 + n_draws)
         if method == "samples":
-            found = self._intervals(learned, self._posteriors(learned), level)
+            found = intervals(self._posteriors(learned), level)
             draws = draws_of_samples(self, learned, n_draws, generators[0])
             return found._replace(draws=draws)
         draws, named = calibrated_draws(self, learned, X, y, n_jobs, generators)
         if not named and self._observed.has_vocabulary:
             tell([_UNNAMED])
-        return self._intervals(learned, draws.posteriors, level)._replace(draws=draws)
+        return intervals(draws.posteriors, level)._replace(draws=draws)
 
     @without_lengths
     def score_samples(
@@ -192,11 +198,8 @@ class Uncertainty(BaseHMM):
         """
         if draws is None:
             return super().score_samples(X, per)
-        from sklearn_cvb.certainty.draws import check_draws
-
         check_choice("per", per, ("sequence", "token"))
-        learned = learned_of(self)
-        check_draws(draws, learned)
+        learned = self._learned_with(draws)
         reads, observed = self._observed.reads_under(self, learned, X, draws.posteriors)
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
@@ -221,10 +224,7 @@ class Uncertainty(BaseHMM):
         """
         if draws is None:
             return super().predict_proba(X)
-        from sklearn_cvb.certainty.draws import check_draws
-
-        learned = learned_of(self)
-        check_draws(draws, learned)
+        learned = self._learned_with(draws)
         reads = list(self._observed.reads_under(self, learned, X, draws.posteriors)[0])
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
@@ -232,9 +232,7 @@ class Uncertainty(BaseHMM):
     def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
         if draws is None:
             return super()._known_at(learned, X, draws)
-        from sklearn_cvb.certainty.draws import check_draws
-
-        check_draws(draws, learned)
+        self._learned_with(draws)
         reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
         return reads, draws.transmat, [one.point for one in draws.weights]
 
@@ -284,22 +282,20 @@ class Uncertainty(BaseHMM):
         >>> model.log_likelihoods(X, draws, per="step").shape
         (100, 12)
         """
-        from sklearn_cvb.certainty.draws import check_draws
         from sklearn_cvb.certainty.pointwise import of_sequences, of_steps
 
         check_choice("per", per, ("sequence", "step"))
-        learned = learned_of(self)
-        check_draws(draws, learned)
+        learned = self._learned_with(draws)
         reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
         return of_sequences(reads) if per == "sequence" else of_steps(reads)
 
-    def _intervals(
-        self, learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
-    ) -> "CredibleIntervals":
-        """Quantiles of a mixture of posteriors."""
-        from sklearn_cvb.certainty.draws import posterior_of
+    def _learned_with(self, draws: Any) -> Learned:
+        """What the fit left, where these draws are of its posterior."""
+        from sklearn_cvb.certainty.draws import check_draws
 
-        return posterior_of(learned).intervals(posteriors, level)
+        learned = learned_of(self)
+        check_draws(draws, learned)
+        return learned
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
         """Counts and priors of the posteriors whose mixture stands for the posterior."""
