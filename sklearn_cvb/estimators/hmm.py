@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.traces import (
     Convergence,
@@ -31,7 +32,6 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
-from sklearn_cvb.estimators.uncertainty import Confidence, Uncertainty
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
 from sklearn_cvb.learning.online import partial_fit
@@ -43,7 +43,7 @@ from sklearn_cvb.settings import HMMParameters
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, Checkpoints, BaseHMM):
+class HMM(Uncertainty, Residuals, Checkpoints, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from fuzz import tables
 
-from sklearn_cvb.chain.intervals import CredibleIntervals
+from sklearn_cvb.certainty.intervals import CredibleIntervals
 
 DRAWS = int(os.environ.get("SKLEARN_CVB_FUZZ_TABLES", "300"))
 

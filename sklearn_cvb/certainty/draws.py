@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.certainty.calibrated import Kept, short_runs
+from sklearn_cvb.certainty.intervals import ChainPosterior
 from sklearn_cvb.chain.parameters import HMMCounts, rare_in, with_rare, word_major
 from sklearn_cvb.chain.prediction import by_context
 from sklearn_cvb.chain.traces import exported
-from sklearn_cvb.learning.calibrated import Kept, short_runs
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import place_of, short_repr
 
@@ -123,6 +124,17 @@ def _flat(tables: dict[str, Any]) -> dict[str, np.ndarray]:
     return flat
 
 
+def posterior_of(learned: Learned) -> ChainPosterior:
+    """The posterior of a fitted chain; that of numbers is loaded where a model learns them."""
+    if learned.more.numeric is None:
+        from sklearn_cvb.certainty.symbols import SymbolPosterior
+
+        return SymbolPosterior(learned)
+    from sklearn_cvb.certainty.numbers import NumberPosterior
+
+    return NumberPosterior(learned)
+
+
 def check_draws(draws: Any, learned: Learned) -> None:
     """Raise unless these are draws, and of a model with the same cells."""
     if not isinstance(draws, Draws):
@@ -140,8 +152,8 @@ def draws_of_samples(hmm: Any, learned: Learned, n_draws: int, rng: np.random.Ge
     n_kept, family = learned.more.sampled.n_kept, getattr(learned.more.numeric, "family", None)
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(hmm._posteriors(learned), every - 1, None, every))
-    draw = hmm._observed.draw_parameters
-    weights = tuple(draw(learned, counts, prior, rng) for counts, prior in posteriors)
+    posterior = posterior_of(learned)
+    weights = tuple(posterior.drawn(counts, prior, rng) for counts, prior in posteriors)
     return Draws(posteriors, weights, learned.layout, family)
 
 
@@ -164,8 +176,9 @@ def calibrated_draws(
         if hmm.verbose:
             print(f"short run {number + 1} of {len(generators) - 1}")
 
-    counts = hmm._observed.counts_of_fit(learned)
-    kept = short_runs(model, counts, learned.prior, generators, n_jobs, tell)
+    posterior = posterior_of(learned)
+    structures = posterior.structures(model)
+    kept = short_runs(structures, posterior.counts(), learned.prior, generators, n_jobs, tell)
     family = getattr(read.problem, "family", None)
     posteriors = tuple((_with_rare(one, model), learned.prior) for one in kept)
     weights = [one.weights for one in kept]
@@ -173,7 +186,7 @@ def calibrated_draws(
         # Scores are made anew from the point.
         weights = [one._replace(scores=None) for one in weights]
     draws = Draws(posteriors, tuple(weights), learned.layout, family)
-    return draws, hmm._observed.are_named(read.problem)
+    return draws, structures.are_named
 
 
 def _with_rare(kept: Kept, model: Any) -> HMMCounts:
@@ -196,7 +209,7 @@ def training(hmm: Any, learned: Learned, X: Any, y: Any) -> Reading:
     read: Reading = hmm._read(hmm._observed.to_fit_again(hmm, learned, X), y)
     cells, before = read.problem.cells, learned.layout
     given = read.problem.corpus
-    counted = float(np.sum(hmm._observed.counts_of_fit(learned).start))
+    counted = float(np.sum(posterior_of(learned).counts().start))
     same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
     same = same and cells.n_tables == before.n_tables
     same = same and np.array_equal(cells.state, before.state)

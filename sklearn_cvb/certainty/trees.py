@@ -1,28 +1,36 @@
 """How sure a grammar is: intervals of its probabilities."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.certainty.structures import Structures
+from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.learned import Learned, Reading, learned_of
+from sklearn_cvb.learning.learned import Learned, learned_of
 from sklearn_cvb.reading.corpus import place_of, refuse_other_columns
 from sklearn_cvb.reading.validation import Seed, check_level
 
 if TYPE_CHECKING:
-    from sklearn_cvb.learning.calibrated import RowIntervals
+    from sklearn_cvb.certainty.calibrated import RowIntervals
 
 
-class TreeUncertainty:
+class TreeUncertainty(BaseModel):
     """Intervals of the probabilities of a grammar with a posterior."""
 
-    verbose: int
-    _read: Callable[..., Reading]
-    _model: Callable[..., Any]
-    _flat_counts: Callable[[Learned], np.ndarray]
-    _in_tables: Callable[[Learned, np.ndarray], Any]
+    # What holds a model, to draw trees by.
+    _structures: ClassVar[Callable[[Any], Structures]]
+
+    def _flat_counts(self, learned: Learned) -> np.ndarray:
+        """The counts of all cells."""
+        counts: np.ndarray = learned.counts
+        return counts
+
+    def _in_tables(self, learned: Learned, cells: np.ndarray) -> Any:
+        """Values of all cells as the family shows them."""
+        return cells
 
     def credible_intervals(
         self,
@@ -65,7 +73,7 @@ class TreeUncertainty:
         Louis (1982), "Finding the observed information matrix when using the EM algorithm",
         Journal of the Royal Statistical Society B 44.
         """
-        from sklearn_cvb.learning.calibrated import N_RUNS, row_intervals, short_runs
+        from sklearn_cvb.certainty.calibrated import N_RUNS, row_intervals, short_runs
         from sklearn_cvb.learning.generators import spawn_generators
 
         check_level(level)
@@ -76,7 +84,7 @@ class TreeUncertainty:
             )
         refuse_other_columns(self, X)
         read = self._read(X, y)
-        model, counts = self._model(read), self._flat_counts(learned)
+        structures, counts = self._structures(self._model(read)), self._flat_counts(learned)
         n_before = len(vars(self)["labels_"])
         if not are_same(read.words, learned.words) or n_before != read.problem.corpus.n_sequences:
             raise ValueError("X must hold the sentences that the model was fitted to")
@@ -86,8 +94,8 @@ class TreeUncertainty:
                 print(f"short run {number + 1} of {N_RUNS}")
 
         generators = spawn_generators(check_random_state(random_state), 1 + N_RUNS)
-        kept = short_runs(model, counts, learned.prior, generators, n_jobs, told)
-        found = row_intervals(model, learned.prior, level, kept)
+        kept = short_runs(structures, counts, learned.prior, generators, n_jobs, told)
+        found = row_intervals(structures, learned.prior, level, kept)
         return found._replace(
             lower=self._in_tables(learned, found.lower), upper=self._in_tables(learned, found.upper)
         )

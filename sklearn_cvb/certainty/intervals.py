@@ -5,14 +5,16 @@ sum.
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.certainty.mixtures import mixture_quantile
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, rows_of
 from sklearn_cvb.learning.dirichlet import FIXED_MASS, Dirichlets
-from sklearn_cvb.learning.mixtures import mixture_quantile
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import check_level
 
 # Halvings of the bracket around the quantile of a mixture.
@@ -43,6 +45,34 @@ class CredibleIntervals(NamedTuple):
     transition: np.ndarray
     emission: Any
     draws: Any = None
+
+
+@dataclass(frozen=True)
+class ChainPosterior:
+    """What a fitted chain tells of the posterior of its parameters; one for symbols and numbers."""
+
+    learned: Learned
+
+    # What holds a model of the chain, to draw paths by.
+    structures: ClassVar[Any]
+
+    def counts(self) -> HMMCounts:
+        """The counts that the fit left, laid out as its model has them."""
+        raise NotImplementedError
+
+    def mean_field(self) -> tuple[HMMCounts, Prior]:
+        """Counts and prior of the posterior, as if expected counts had been observed."""
+        raise NotImplementedError
+
+    def drawn(self, counts: HMMCounts, prior: Prior, rng: np.random.Generator) -> Any:
+        """Parameters drawn given the counts of drawn paths."""
+        raise NotImplementedError
+
+    def intervals(
+        self, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
+    ) -> CredibleIntervals:
+        """Equal-tailed intervals of all probabilities under a mixture of posteriors."""
+        return mixture_intervals(posteriors, self.learned.layout, level)
 
 
 def mixture_intervals(

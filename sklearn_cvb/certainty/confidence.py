@@ -9,8 +9,9 @@ from scipy.special import expit, logit, ndtri
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.certainty.calibrated import observed_errors
+from sklearn_cvb.certainty.symbols import SymbolPosterior, SymbolStructures
 from sklearn_cvb.chain.parameters import word_major
-from sklearn_cvb.learning.calibrated import observed_errors
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.corpus import is_missing
@@ -45,25 +46,26 @@ def by_information(
     """Normal intervals of log odds by the observed information (Louis 1982)."""
     model, learned = hmm._model(read), hmm._learned
     rng = spawn_generators(check_random_state(random_state), 1)[0]
-    counts = hmm._observed.counts_of_fit(learned)
-    mean, errors = observed_errors(model, counts, learned.prior, rng)
+    posterior, structures = SymbolPosterior(learned), SymbolStructures(model)
+    mean, errors = observed_errors(structures, posterior.counts(), learned.prior, rng)
     with np.errstate(divide="ignore", invalid="ignore"):
         half = ndtri(0.5 + 0.5 * level) * errors / (1.0 - mean)
         ends = [expit(logit(mean) + side * half) for side in (-1.0, 1.0)]
     # What is 0 or 1 has no odds.
     inside = (mean > 0.0) & (mean < 1.0)
     ends = [np.where(inside, end, mean) for end in ends]
-    tables = [_public(model, values) for values in (*ends, mean * errors)]
+    tables = [_public(structures, values) for values in (*ends, mean * errors)]
     start, transition, emission = (np.stack(both) for both in zip(*tables[:2], strict=True))
     errors_of = dict(zip(_NAMES, tables[2], strict=True))
     return ConfidenceIntervals(start, transition, emission, errors_of)
 
 
-def _public(model: Any, values: np.ndarray) -> list[np.ndarray]:
+def _public(structures: SymbolStructures, values: np.ndarray) -> list[np.ndarray]:
     """Values of all cells as tables of start, transitions and emissions, (n_states, n_symbols)."""
-    n, table = model.cells.n_emitting, model.weights_at(values)
-    emission: Any = word_major(model.cells, table.emission)
+    cells, table = structures.model.cells, structures.weights_at(values)
+    emission: Any = word_major(cells, table.emission)
     dense = emission.toarray() if hasattr(emission, "toarray") else emission
+    n = cells.n_emitting
     return [table.start[:n], table.transition[:n, :n], dense.T]
 
 

@@ -15,9 +15,9 @@ from joblib import Parallel, delayed
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import LinearOperator, svds
 
-from sklearn_cvb.learning.dirichlet import FIXED_MASS, FreeRows, draw_rows
-from sklearn_cvb.learning.mixtures import mixture_quantile
-from sklearn_cvb.learning.model import Model
+from sklearn_cvb.certainty.mixtures import mixture_quantile
+from sklearn_cvb.certainty.structures import FreeRows, Structures
+from sklearn_cvb.learning.dirichlet import FIXED_MASS, draw_rows
 
 # Structures drawn at the mean parameters; runs, sweeps of each, and how many of these are kept.
 N_STRUCTURES, N_RUNS, N_SWEEPS, N_KEPT = 20, 40, 3, 1
@@ -69,17 +69,18 @@ def flat(counts: Any) -> np.ndarray:
 
 
 def drawn_deviations(
-    model: Model, weights: Any, n_draws: int, rng: np.random.Generator
+    structures: Structures, weights: Any, n_draws: int, rng: np.random.Generator
 ) -> csr_array:
     """Rows whose outer products sum to the sample covariance of counts, summed over units."""
     drawn = [
-        model.counts_by_unit(model.draw_structures(weights, rng).sample) for _ in range(n_draws)
+        structures.counts_by_unit(structures.draw_structures(weights, rng).sample)
+        for _ in range(n_draws)
     ]
     mean = sum(drawn[1:], start=drawn[0]) / n_draws
     return csr_array(vstack([one - mean for one in drawn])) / np.sqrt(n_draws - 1)
 
 
-def exact_covariance(model: Model, rows: FreeRows) -> np.ndarray:
+def exact_covariance(structures: Structures, rows: FreeRows) -> np.ndarray:
     """The covariance of all counts at the mean parameters: derivatives of the expected ones.
 
     The sum of log Z is convex in log parameters: its gradient are the counts, and its second
@@ -92,7 +93,7 @@ def exact_covariance(model: Model, rows: FreeRows) -> np.ndarray:
         for step in (_STEP, -_STEP):
             moved = theta.copy()
             moved[cell] *= np.exp(step)
-            ends.append(flat(model.infer(model.weights_at(moved)).counts))
+            ends.append(flat(structures.model.infer(structures.weights_at(moved)).counts))
         covariance[cell] = (ends[0] - ends[1]) / (2 * _STEP)
     return (covariance + covariance.T) / 2
 
@@ -171,7 +172,7 @@ def widened(rows: FreeRows, missing: Missing, rng: np.random.Generator) -> np.nd
 
 
 def short_runs(
-    model: Model,
+    structures: Structures,
     counts: Any,
     prior: Any,
     generators: list[np.random.Generator],
@@ -183,18 +184,18 @@ def short_runs(
     The first generator draws what is missing, each other one makes a run: the samples do not
     depend on `n_jobs`. `tell` is called with the number of each run that begins.
     """
-    listed, first = model.free_rows(counts, prior), generators[0]
+    listed, first = structures.free_rows(counts, prior), generators[0]
     rows, n_cells = listed.whole(), len(listed.u)
-    at_mean = model.weights_at(listed.mean, counts, None)
-    missing = missing_in(drawn_deviations(model, at_mean, N_STRUCTURES, first), rows, first)
+    at_mean = structures.weights_at(listed.mean, counts, None)
+    missing = missing_in(drawn_deviations(structures, at_mean, N_STRUCTURES, first), rows, first)
 
     def run(number: int, rng: np.random.Generator) -> list[Kept]:
         tell(number)
         theta = widened(rows, missing, rng)[:n_cells]
-        weights, kept = model.weights_at(theta, counts, rng), []
+        weights, kept = structures.weights_at(theta, counts, rng), []
         for _ in range(N_SWEEPS):
-            drawn = model.draw_structures(weights, rng)
-            weights = model.draw_parameters(drawn.counts, prior, rng)
+            drawn = structures.draw_structures(weights, rng)
+            weights = structures.draw_parameters(drawn.counts, prior, rng)
             kept.append(Kept(drawn.counts, weights))
         return kept[-N_KEPT:]
 
@@ -222,9 +223,11 @@ class RowIntervals(NamedTuple):
     draws: np.ndarray
 
 
-def row_intervals(model: Model, prior: Any, level: float, kept: list[Kept]) -> RowIntervals:
+def row_intervals(
+    structures: Structures, prior: Any, level: float, kept: list[Kept]
+) -> RowIntervals:
     """Quantiles of the mixture of the Dirichlets of kept samples, of models with flat counts."""
-    each = [model.free_rows(one.counts, prior) for one in kept]
+    each = [structures.free_rows(one.counts, prior) for one in kept]
     own = np.array([rows.u for rows in each])
     totals = np.array([rows.totals[rows.row] for rows in each])
     ends = [each[0].mean, each[0].mean]
@@ -237,20 +240,22 @@ def row_intervals(model: Model, prior: Any, level: float, kept: list[Kept]) -> R
 
 
 def observed_errors(
-    model: Model, counts: Any, prior: Any, rng: np.random.Generator
+    structures: Structures, counts: Any, prior: Any, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mean probabilities, and standard errors of their logs by the observed information.
 
     What is missing is exact where there are few cells, and drawn where there are many.
     """
-    listed = model.free_rows(counts, prior)
+    listed = structures.free_rows(counts, prior)
     rows, size = listed.whole(), len(listed.u)
     if size <= _FEW_CELLS:
         scale = np.where(rows.u > 0, rows.u, np.inf) ** -0.5
         across = np.zeros((len(scale), len(scale)))
-        across[:size, :size] = exact_covariance(model, listed)
+        across[:size, :size] = exact_covariance(structures, listed)
         missing = missing_of(scale[:, None] * across * scale, roots_of(rows))
     else:
-        weights = model.weights_at(listed.mean, counts, None)
-        missing = missing_in(drawn_deviations(model, weights, 2 * N_STRUCTURES, rng), rows, rng)
+        weights = structures.weights_at(listed.mean, counts, None)
+        missing = missing_in(
+            drawn_deviations(structures, weights, 2 * N_STRUCTURES, rng), rows, rng
+        )
     return listed.mean, standard_errors(rows, missing)[:size]

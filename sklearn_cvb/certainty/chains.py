@@ -1,4 +1,4 @@
-"""How sure a hidden Markov model is: intervals of its parameters."""
+"""How sure a hidden Markov model is: intervals of its parameters, draws, and residuals."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain.intervals import CredibleIntervals
+from sklearn_cvb.chain import prediction
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
-from sklearn_cvb.chain.prediction import mean_likelihoods
+from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import place_of
+from sklearn_cvb.reading.corpus import arrange, place_of
 from sklearn_cvb.reading.validation import (
     Seed,
     check_choice,
@@ -21,8 +21,9 @@ from sklearn_cvb.reading.validation import (
 )
 
 if TYPE_CHECKING:
-    from sklearn_cvb.chain.confidence import ConfidenceIntervals
-    from sklearn_cvb.chain.posterior_draws import Draws
+    from sklearn_cvb.certainty.confidence import ConfidenceIntervals
+    from sklearn_cvb.certainty.draws import Draws
+    from sklearn_cvb.certainty.intervals import CredibleIntervals
 
 _NO_DATA = (
     "without X these are mean-field intervals, too narrow where states are uncertain (95 % ones "
@@ -34,12 +35,9 @@ _UNNAMED = (
 )
 
 
-class Uncertainty:
+class Uncertainty(BaseHMM):
     """Intervals of the parameters of a hidden Markov model with a posterior."""
 
-    _observed: Any
-    # Why an algorithm's counts are no posterior, where they are not.
-    _no_posterior = ""
     # How intervals are found; the second way needs no data, and is that without them.
     _interval_methods: tuple[str, ...] = ("calibrated", "mean field")
 
@@ -53,7 +51,7 @@ class Uncertainty:
         n_draws: int = 40,
         n_jobs: int | None = None,
         random_state: Seed = None,
-    ) -> CredibleIntervals:
+    ) -> "CredibleIntervals":
         """Equal-tailed credible intervals of all probabilities, and of what states emit.
 
         Given the states, rows of probabilities have the Dirichlet distributions with parameters
@@ -148,25 +146,31 @@ class Uncertainty:
             if method == "mean field":
                 tell([_NO_DATA])
         check_choice("method", method, methods)
-        from sklearn_cvb.chain.posterior_draws import calibrated_draws, draws_of_samples, training
+        from sklearn_cvb.certainty.draws import (
+            calibrated_draws,
+            draws_of_samples,
+            posterior_of,
+            training,
+        )
         from sklearn_cvb.learning.generators import spawn_generators
 
+        intervals = posterior_of(learned).intervals
         if method != "calibrated" and X is not None and place_of(X) == "memory":
             # Nothing is drawn given X, which may be of something else all the same.
             training(self, learned, X, y)
         if method == "mean field":
-            return self._intervals(learned, self._posteriors(learned), level)
+            return intervals(self._posteriors(learned), level)
         check_level(level)
         check_counts(n_draws=n_draws)
         generators = spawn_generators(check_random_state(random_state), 1 + n_draws)
         if method == "samples":
-            found = self._intervals(learned, self._posteriors(learned), level)
+            found = intervals(self._posteriors(learned), level)
             draws = draws_of_samples(self, learned, n_draws, generators[0])
             return found._replace(draws=draws)
         draws, named = calibrated_draws(self, learned, X, y, n_jobs, generators)
         if not named and self._observed.has_vocabulary:
             tell([_UNNAMED])
-        return self._intervals(learned, draws.posteriors, level)._replace(draws=draws)
+        return intervals(draws.posteriors, level)._replace(draws=draws)
 
     @without_lengths
     def score_samples(
@@ -193,15 +197,44 @@ class Uncertainty:
             cell: values under different vocabularies cannot be compared.
         """
         if draws is None:
-            return super().score_samples(X, per)  # type: ignore[misc]
-        from sklearn_cvb.chain.posterior_draws import check_draws
-
+            return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
-        learned = learned_of(self)
-        check_draws(draws, learned)
+        learned = self._learned_with(draws)
         reads, observed = self._observed.reads_under(self, learned, X, draws.posteriors)
-        log_z = mean_likelihoods([read.log_z() for read in reads])
+        log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
+
+    @without_lengths
+    def predict_proba(self, X: Any, draws: "Draws | None" = None) -> np.ndarray:
+        """p(z_t | x_1..T) of every token.
+
+        Of VB under the exponentials of expected logs, of all others under means, as `score`.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+        draws : Draws or None, default=None
+            Of `credible_intervals`: the mean over what each of them says.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
+            array of arrays of shape (length, n_components).
+        """
+        if draws is None:
+            return super().predict_proba(X)
+        learned = self._learned_with(draws)
+        reads = list(self._observed.reads_under(self, learned, X, draws.posteriors)[0])
+        table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
+        return arrange(reads[0].corpus, table, np.nan)
+
+    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+        if draws is None:
+            return super()._known_at(learned, X, draws)
+        self._learned_with(draws)
+        reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
+        return reads, draws.transmat, [one.point for one in draws.weights]
 
     def log_likelihoods(self, X: Any, draws: "Draws", per: str = "sequence") -> np.ndarray:
         """Log-likelihood (nats) of each sequence, or each step, under each draw of the parameters.
@@ -249,30 +282,88 @@ class Uncertainty:
         >>> model.log_likelihoods(X, draws, per="step").shape
         (100, 12)
         """
-        from sklearn_cvb.chain.pointwise import of_sequences, of_steps
-        from sklearn_cvb.chain.posterior_draws import check_draws
+        from sklearn_cvb.certainty.pointwise import of_sequences, of_steps
 
         check_choice("per", per, ("sequence", "step"))
-        learned = learned_of(self)
-        check_draws(draws, learned)
+        learned = self._learned_with(draws)
         reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
         return of_sequences(reads) if per == "sequence" else of_steps(reads)
 
-    def _intervals(
-        self, learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
-    ) -> CredibleIntervals:
-        """Quantiles of a mixture of posteriors."""
-        return self._observed.intervals(learned, posteriors, level)
+    def _learned_with(self, draws: Any) -> Learned:
+        """What the fit left, where these draws are of its posterior."""
+        from sklearn_cvb.certainty.draws import check_draws
+
+        learned = learned_of(self)
+        check_draws(draws, learned)
+        return learned
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
         """Counts and priors of the posteriors whose mixture stands for the posterior."""
-        return [self._observed.posterior(learned)]
+        from sklearn_cvb.certainty.draws import posterior_of
+
+        return [posterior_of(learned).mean_field()]
 
 
-class Confidence:
+class Residuals(BaseHMM):
+    """How far numbers are from what a model says of them."""
+
+    def pseudo_residuals(
+        self, X: Any, given: str = "others", random_state: Seed = None
+    ) -> np.ndarray:
+        """Where each number stands in its distribution: standard normal where the model is right.
+
+        The normal quantile of P(X_t <= x_t), each column alone, under the fitted parameters. Large
+        ones are outliers; many of them, or a pattern over time, say what the model misses:
+        `plotting.plot_residuals` shows both.
+
+        Parameters
+        ----------
+        X : list of arrays of shape (length, n_columns), or as in `fit`
+        given : {"others", "past"}, default="others"
+            What else of its sequence is known: all other steps ("ordinary" pseudo-residuals), or
+            those before ("forecast" ones, which are also independent of each other).
+        random_state : int, RandomState or None, default=None
+            Of counts, zeros and ones, each of which covers a range of quantiles: one is drawn.
+
+        Returns
+        -------
+        ndarray
+            Shape (n_samples, length, n_columns) for an X with one length, else an object array of
+            arrays of shape (length, n_columns); without the last axis for a 2-D X. NaN where values
+            are missing or have no order (categories), and in sequences that nothing explains.
+
+        References
+        ----------
+        Zucchini, MacDonald and Langrock (2016), "Hidden Markov models for time series", chapter 6.
+
+        Dunn and Smyth (1996), "Randomized quantile residuals", Journal of Computational and
+        Graphical Statistics 5.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_cvb import EMHMM
+        >>> rng = np.random.default_rng(0)
+        >>> series = np.tile(np.repeat([0.0, 9.0], 20), 5) + rng.normal(size=200)
+        >>> model = EMHMM(2, emission="gaussian", random_state=0).fit([series])
+        >>> found = model.pseudo_residuals([series])[0]
+        >>> found.shape, bool(abs(found.std() - 1) < 0.1)
+        ((200, 1), True)
+        """
+        if self._observed.has_vocabulary:
+            raise AttributeError("pseudo_residuals are for numbers: symbols have no order")
+        check_choice("given", given, ("others", "past"))
+        from sklearn_cvb.certainty.residuals import pseudo_residuals
+
+        learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
+        rng, all_others = np.random.default_rng(seed), given == "others"
+        corpus, found = pseudo_residuals(self, learned, X, all_others, rng)
+        values = found[:, 0] if learned.more.numeric.is_table else found
+        return arrange(corpus, values, np.nan)
+
+
+class Confidence(BaseHMM):
     """Intervals of estimates that have no posterior."""
-
-    _observed: Any
 
     def confidence_intervals(
         self,
@@ -339,8 +430,8 @@ class Confidence:
         >>> found.standard_errors["emission"].shape
         (2, 3)
         """
-        from sklearn_cvb.chain.confidence import by_bootstrap, by_information
-        from sklearn_cvb.chain.posterior_draws import training
+        from sklearn_cvb.certainty.confidence import by_bootstrap, by_information
+        from sklearn_cvb.certainty.draws import training
 
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_cvb.certainty.structures import FreeRows
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.parameters import HMMCounts, Prior, rows_of, tied
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.dirichlet import FreeRows
 
 # Longer sequences are cut in windows of so many tokens: what a chain does there depends little on
 # what it does elsewhere, and a covariance takes many units.
