@@ -14,9 +14,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.reading.validation import (
-    check_concentrations,
-)
+from sklearn_cvb.reading.validation import check_concentrations
 
 
 class AlignmentHMM(Annexes, BaseAlignmentHMM):

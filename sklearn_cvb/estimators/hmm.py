@@ -1,10 +1,11 @@
 """Hidden Markov models: a class for each algorithm."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
+from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.traces import (
     Convergence,
@@ -16,26 +17,6 @@ from sklearn_cvb.chain.traces import (
     traced,
 )
 from sklearn_cvb.estimators.annexes import Annexes
-from sklearn_cvb.estimators.parameters import (
-    Batches,
-    BoundedSweeps,
-    Chain,
-    LeaveOneOutSweeps,
-    Sweeps,
-    chain_of,
-)
-from sklearn_cvb.estimators.uncertainty import Confidence, Uncertainty
-from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
-from sklearn_cvb.learning.online import partial_fit
-from sklearn_cvb.reading.validation import (
-    as_numbers,
-    check_concentrations,
-)
-from sklearn_cvb.settings import HMMParameters
-
-if TYPE_CHECKING:
-    pass
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
     Drawing,
@@ -44,12 +25,25 @@ from sklearn_cvb.estimators.base_hmm import (
     Posterior,
     Start,
 )
+from sklearn_cvb.estimators.parameters import (
+    Batches,
+    BoundedSweeps,
+    Chain,
+    LeaveOneOutSweeps,
+    Sweeps,
+    chain_of,
+)
+from sklearn_cvb.learning.algorithms import CVB, EM, VB
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
+from sklearn_cvb.learning.online import partial_fit
+from sklearn_cvb.reading.validation import as_numbers, check_concentrations
+from sklearn_cvb.settings import HMMParameters
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, Annexes, BaseHMM):
+class HMM(Uncertainty, Residuals, Annexes, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 

@@ -8,7 +8,6 @@ and no parameter.
 """
 
 import inspect
-import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import MISSING, Field, field, make_dataclass
@@ -21,8 +20,8 @@ from sklearn.base import BaseEstimator
 from sklearn_cvb.estimators.translations import translating
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
-from sklearn_cvb.reading.validation import Folder, Interval, InvalidParameterError, Seed, StrOptions
-from sklearn_cvb.settings import Checkpoint, GammaPrior, Samples, Setting, StepSizes, settings_in
+from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
+from sklearn_cvb.settings import GammaPrior, Samples, Setting, StepSizes, settings_in
 
 # How groups are joined
 
@@ -358,10 +357,6 @@ class Running(Parameters):
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
         prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
-    checkpoint : path, Checkpoint or None
-        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
-        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
-        nothing had stopped it. One folder for each fit.
     verbose : int
         1 prints a line per restart, 2 a line per sweep.
     """
@@ -369,7 +364,6 @@ class Running(Parameters):
     random_state: Annotated[Seed, "random_state"] = None
     n_jobs: Annotated[int | None, Integral, None] = None
     warm_start: Flag = False
-    checkpoint: Annotated[Folder | Checkpoint | None, str, os.PathLike, Checkpoint, None] = None
     verbose: Annotated[int, "verbose"] = 0
 
 

@@ -10,12 +10,7 @@ from sklearn_cvb.estimators.base_treebanks import (
     Subtypes,
     Trees,
 )
-from sklearn_cvb.estimators.parameters import (
-    BoundedSweeps,
-    LeaveOneOutSweeps,
-    PseudoCount,
-    Sweeps,
-)
+from sklearn_cvb.estimators.parameters import BoundedSweeps, LeaveOneOutSweeps, PseudoCount, Sweeps
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.reading.validation import check_concentrations
 

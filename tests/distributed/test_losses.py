@@ -111,7 +111,7 @@ def test_a_fit_goes_on_after_the_kill_of_the_process_that_leads(client, kind, tm
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_kill_at_a_random_time_changes_no_count(client, quiet, seed):
-    """``python tests/faults.py --kills 50`` kills as many as are asked for."""
+    """``python tests/fuzz/faults.py --kills 50`` kills as many as are asked for."""
     random_kills.survives(client, seed, *quiet)
 
 

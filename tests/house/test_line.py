@@ -10,19 +10,10 @@ from house_rules import arrows_up, code_lines, functions_of, modules, up_through
 _EXCEPTIONS = {
     ("chain.lattice", "learning.online"): {"Batch"},
     ("chain.numbers.e_step", "learning.online"): {"Batch"},
-    ("chain.numbers.model", "chain.calibration"): {"counts_by_unit", "free_rows", "weights_at"},
     ("chain.numbers.model", "chain.symbols.vocabulary_growth"): {"added_to"},
-    ("chain.numbers.observed", "chain.intervals"): {
-        "CredibleIntervals",
-        "mixture_intervals",
-        "mixture_quantiles",
-    },
     ("chain.numbers.observed", "learning.online"): {"Running"},
-    ("chain.residuals", "chain.pointwise"): {"states_without"},
-    ("chain.symbols.model", "chain.calibration"): {"counts_by_unit", "free_rows", "weights_at"},
     ("chain.symbols.model", "chain.symbols.steps"): {"(module)"},
     ("chain.symbols.model", "chain.symbols.vocabulary_growth"): {"added_to", "with_unseen"},
-    ("chain.symbols.observed", "chain.intervals"): {"CredibleIntervals", "mixture_intervals"},
     ("chain.symbols.observed", "chain.symbols.vocabulary_growth"): {"Growth", "with_words"},
     ("chain.symbols.observed", "learning.online"): {"Running", "Seen"},
     ("chain.traces", "metrics.convergence"): {"effective_sample_size", "r_hat"},
@@ -32,7 +23,6 @@ _EXCEPTIONS = {
     ("estimators.base_hmm", "chain.json_text"): {"text_of"},
     ("estimators.base_hmm", "chain.numbers.parts"): {"(text)"},
     ("estimators.base_hmm", "chain.numbers.stored_fits"): {"(text)"},
-    ("estimators.base_hmm", "chain.posterior_draws"): {"check_draws"},
     ("estimators.base_hmm", "chain.symbols.parts"): {"(text)"},
     ("estimators.base_hmm", "chain.symbols.stored_fits"): {"(text)"},
     ("estimators.base_hmm", "estimators.translations"): {"(module)"},
@@ -41,15 +31,14 @@ _EXCEPTIONS = {
     ("estimators.base_taggers", "chain.symbols.vocabulary_growth"): {"Growth"},
     ("estimators.base_taggers", "chain.tags.online"): {"grown"},
     ("estimators.parameters", "estimators.translations"): {"translating"},
-    ("learning.loop", "learning.checkpoints"): {"opened"},
 }
 # Rooms that import from their own floor, or from a higher one.
 _UP = {
     ("reading", "settings"),
 }
 # Code lines below the line, functions of `Model`: lower them with every move.
-_BUDGET, _SLACK = 29_477, 250
-_FUNCTIONS_OF_MODEL = 42
+_BUDGET, _SLACK = 29_280, 250
+_FUNCTIONS_OF_MODEL = 37
 
 
 def test_nothing_below_the_line_imports_what_hangs_above():

@@ -12,10 +12,10 @@ import sklearn_cvb
 from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
-from sklearn_cvb.learning.loop import check_requirements
 from sklearn_cvb.learning.model import Fixed, Inferred, Model, mixed
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
+from sklearn_cvb.learning.sweeps import check_requirements
 
 
 def learned(algorithm, model, n_sweeps, seed=0):

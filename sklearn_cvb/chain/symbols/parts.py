@@ -29,8 +29,8 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
 )
 from sklearn_cvb.chain.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.loop import generator_at
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.parts import (
