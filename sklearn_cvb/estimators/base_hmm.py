@@ -16,7 +16,6 @@ from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.transitions import check_transitions
-from sklearn_cvb.estimators import translations
 from sklearn_cvb.estimators.base import BaseModel, over_partitions
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -300,8 +299,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _why_no_weights = ""
     _unknown_words = "smooth"
 
-    decode, covars_, lambdas_, monitor_ = map(translations.Elsewhere, translations.ATTRIBUTES)
-
     @property
     def _observed(self) -> Any:
         """What is observed: a module of functions; that of numbers is loaded when asked for."""
@@ -502,42 +499,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         log_z, observed = self._log_likelihoods(learned_of(self), X)
         free = n_free(learned_of(self))
         return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
-
-    def to_json(self) -> str:
-        """What was learned as text: all parameters (posterior means) by name, in every digit.
-
-        It needs neither this package nor its version to be read: tables are lists of rows, symbols
-        in the order of "vocabulary", a tagger's states in that of "tags". `EMHMM.from_json` makes a
-        model of it that scores as this one, and predicts under the means (of numbers with a
-        posterior it scores under these, too); it takes the same frames, and refuses others.
-
-        Returns
-        -------
-        str
-            JSON with "format", "version", "emission", "transitions", "parameters", which has the
-            fields of `HMMParameters`, and "n_free_parameters", the d of `aic`. Of columns
-            "n_columns"; "columns", their names, or null; "categories", which maps columns of text,
-            by name or number, to the labels of the codes 0, 1, ...; and "rows_are_sequences", true
-            where a 2-D table was fitted, whose columns are steps.
-
-        Raises
-        ------
-        TypeError
-            If symbols, labels or names are neither text nor numbers.
-
-        Examples
-        --------
-        >>> from sklearn_cvb import CVBHMM, EMHMM
-        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-        >>> model = CVBHMM(2, random_state=0).fit(X)
-        >>> again = EMHMM.from_json(model.to_json())
-        >>> bool(abs(again.score(X) - model.score(X)) < 1e-12)
-        True
-        """
-        from sklearn_cvb.chain.json_text import text_of
-
-        learned_of(self)
-        return text_of(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,7 @@
 """Hidden Markov models: a class for each algorithm."""
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -33,21 +33,21 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
+from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
 from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.reading.validation import as_numbers, check_concentrations
-from sklearn_cvb.settings import HMMParameters
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, Residuals, Annexes, BaseHMM):
+class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 
-class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, HMM):
+class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, Batches, HMM):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and
@@ -96,104 +96,6 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, HMM):
 
     partial_fit = partial_fit
     _algorithm = EM
-
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: HMMParameters | None = None,
-        *,
-        emission: Any = "categorical",
-        transitions: Any = "full",
-        **tables: Any,
-    ) -> Self:
-        """A fitted model that has these parameters, without a fit.
-
-        It predicts, scores, samples and plots; what only a fit tells, such as `history_`, it lacks.
-        `init` holds the parameters: a later `fit` starts from them.
-
-        Parameters
-        ----------
-        parameters : HMMParameters or None, default=None
-            All probabilities, and for numbers all that states emit. Symbols are 0, 1, ... without
-            `vocabulary`. Names of columns are those of `Columns` that names all of its own, those
-            of tables that are frames, or `feature_names_in`; columns of text have the labels of
-            `categories`. Later frames must have these names in this order.
-        emission, transitions
-            As of the class.
-        **tables : dict
-            Fields of `HMMParameters` in their place.
-
-        Returns
-        -------
-        EMHMM
-
-        Examples
-        --------
-        >>> from sklearn_cvb import EMHMM
-        >>> casino = EMHMM.from_parameters(
-        ...     startprob=[0.5, 0.5],
-        ...     transmat=[[0.95, 0.05], [0.1, 0.9]],
-        ...     emissionprob=[[1 / 6] * 6, [0.1] * 5 + [0.5]],
-        ... )
-        >>> casino.predict([[5, 5, 5, 5, 5, 5, 1, 5]])[0].tolist()
-        [1, 1, 1, 1, 1, 1, 1, 1]
-        >>> from sklearn_cvb.emissions import Categorical, Columns, Gaussian
-        >>> game = EMHMM.from_parameters(
-        ...     startprob=[0.5, 0.5],
-        ...     transmat=[[0.95, 0.05], [0.1, 0.9]],
-        ...     emission=Columns([(Gaussian("diag"), ["stake"]), (Categorical(), ["won"])]),
-        ...     parts=[
-        ...         {"means": [[1.0], [5.0]], "covariances": [[1.0], [1.0]]},
-        ...         {"category_probabilities": [[[0.6, 0.4], [0.2, 0.8]]]},
-        ...     ],
-        ...     categories={"won": ["no", "yes"]},
-        ... )
-        >>> filtering = game.start_filter()
-        >>> int(filtering.update({"won": "yes", "stake": 6.0}).argmax())
-        1
-        """
-        return cls._made(parameters, emission, transitions, None, **tables)
-
-    @classmethod
-    def _made(
-        cls, parameters: Any, emission: Any, transitions: Any, table: Any, **tables: Any
-    ) -> Self:
-        """`from_parameters`, of a model whose sequences are rows of a table where there is one."""
-        from sklearn_cvb.chain.made import left_of_parameters, parameters_of
-
-        if "tag_dictionary" in cls._fields:
-            raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
-        given, n_components = parameters_of(parameters, tables, emission)
-        model = cls(n_components, emission=emission, transitions=transitions, init=given)
-        model._leave(*left_of_parameters(model, table))
-        return model
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The model that `to_json` of any hidden Markov model has written.
-
-        Parameters
-        ----------
-        text : str
-            Of a tagger, states are the numbers of its tags, and the forms of unknown words tell
-            nothing.
-
-        Returns
-        -------
-        EMHMM
-            As `from_parameters` makes it.
-
-        Raises
-        ------
-        ValueError
-            If `to_json` has not written the text.
-        """
-        from sklearn_cvb.chain.json_text import arguments_of
-
-        *arguments, told = arguments_of(text)
-        model = cls._made(*arguments)
-        model._learned = model._learned._replace(n_free=told)
-        return model
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

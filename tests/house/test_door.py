@@ -19,9 +19,6 @@ _TAKE_AN_ESTIMATOR = {
         _refuse _table _with_steps _with_words columns_told fixed_rows known_parameters
         with_given
     """,
-    "chain.made": """
-        left_of_parameters
-    """,
     "chain.numbers.observed": """
         _training before_forecasts emitting given_again laid_out left_paths model
         of_one_kind posteriors read_again read_batch read_to_fit read_under reads_at

@@ -4,6 +4,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from sklearn_cvb.estimators.parameters import Parameters
+
 PARAMETERS = {
     "n_iter": "max_iter",
     "covariance_type": "part of emission, Gaussian(covariance_type=...)",
@@ -23,19 +25,21 @@ ATTRIBUTES = {
 }
 
 
-def translating(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that says what hmmlearn's parameters are here."""
+class Translations(Parameters):
+    """What says what hmmlearn's parameters are here."""
 
-    @functools.wraps(init)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> None:
-        for name in kwargs.keys() & PARAMETERS.keys() - type(self)._fields.keys():
-            raise TypeError(
-                f"{type(self).__name__}.__init__() got an unexpected keyword argument {name!r}: "
-                f"what hmmlearn calls {name} is here {PARAMETERS[name]}"
-            )
-        init(self, *args, **kwargs)
+    @classmethod
+    def _constructor(cls, made: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(made)
+        def checked(self: Any, *args: Any, **kwargs: Any) -> None:
+            for name in kwargs.keys() & PARAMETERS.keys() - type(self)._fields.keys():
+                raise TypeError(
+                    f"{type(self).__name__}.__init__() got an unexpected keyword argument "
+                    f"{name!r}: what hmmlearn calls {name} is here {PARAMETERS[name]}"
+                )
+            made(self, *args, **kwargs)
 
-    return checked
+        return checked
 
 
 class Elsewhere:
