@@ -1,8 +1,6 @@
-"""What the chains of a sampler tell: likelihoods over samples, traces, convergence, export."""
+"""What the chains of a sampler tell: likelihoods over samples, and traces."""
 
-import math
 from collections.abc import Iterable, Sequence
-from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +21,6 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.settings import gamma_prior_of
 
 
 class Chains(NamedTuple):
@@ -43,25 +40,6 @@ class Chains(NamedTuple):
     alpha: np.ndarray
     beta: np.ndarray
     n_occupied: np.ndarray
-
-
-class Convergence(NamedTuple):
-    """How well a traced quantity is known.
-
-    Attributes
-    ----------
-    mean, standard_deviation : float
-        Over the draws of all chains.
-    r_hat : float
-        Rank-normalised split R-hat; above 1.01 the chains disagree.
-    effective_sample_size : float
-        How many independent draws would know the mean rank as well ("bulk").
-    """
-
-    mean: float
-    standard_deviation: float
-    r_hat: float
-    effective_sample_size: float
 
 
 def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
@@ -174,37 +152,3 @@ def refuse_without_posterior(sampled: Sampled, temperatures: Any, name: str) -> 
         raise ValueError(
             f"{name} needs samples, and no sample was kept: the fit ended before its burn-in"
         )
-
-
-def traced(estimator: Any, sampled: Sampled, name: str) -> dict[str, np.ndarray]:
-    """The label-free traces by name; concentrations only where they are learned."""
-    refuse_without_posterior(sampled, estimator._kept().temperatures, name)
-    assert sampled.chains is not None, "a posterior was sampled"
-    chains = sampled.chains._asdict()
-    for parameter in ("alpha", "beta"):
-        if gamma_prior_of(getattr(estimator, parameter)) is None:
-            del chains[parameter]
-    return chains
-
-
-def exported(groups: dict[str, dict[str, np.ndarray]]) -> Any:
-    """Groups of draws, (n_chains, n_draws, ...), as ArviZ has them, which must be installed."""
-    try:
-        import arviz
-    except ImportError as error:
-        raise ImportError(
-            "to_inference_data needs ArviZ: install it with `python -m pip install arviz`"
-        ) from error
-    # From 1.0 on groups come in one dictionary. Names of 0.x are still there, but only warn.
-    if "posterior" in signature(arviz.from_dict).parameters:
-        return arviz.from_dict(**groups)
-    return arviz.from_dict(groups)
-
-
-def convergence_of(draws: np.ndarray) -> Convergence:
-    """How well a quantity of these draws, (n_chains, n_draws), is known."""
-    # Metrics are of fitted models, too, and import what they are made of.
-    from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
-
-    spread = float(draws.std(ddof=1)) if draws.size > 1 else math.nan
-    return Convergence(float(draws.mean()), spread, r_hat(draws), effective_sample_size(draws))

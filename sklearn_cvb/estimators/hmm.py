@@ -5,16 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.traces import (
-    Convergence,
     Sampled,
     chains_of,
-    convergence_of,
-    exported,
     refuse_without_posterior,
-    traced,
 )
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_hmm import (
@@ -202,7 +199,7 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, HMM):
     )
 
 
-class GibbsHMM(Posterior, Drawing, Chain, Start, HMM):
+class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
     """Samples of the posterior of hidden states and of their parameters (Gibbs sampling).
 
     Not where time counts: a fit takes about ten times as long as one of `CVBHMM`, and a single
@@ -335,63 +332,3 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, HMM):
                 "samples=Samples(); score uses averaged parameters with any temperatures"
             )
         return super().perplexity(X, per)
-
-    def convergence(self) -> dict[str, Convergence]:
-        """R-hat and effective sample size of what does not depend on the names of the states.
-
-        The restarts (`n_init`) are the chains. Every chain may name the states its own way, and
-        may change names on its way: traces of one state's probabilities then disagree between
-        chains that agree in all that matters. The log joint probability, the number of occupied
-        states and learned concentrations are the same under any names.
-
-        Returns
-        -------
-        dict
-            Name of each traced quantity (`log_joint`, `n_occupied`; `alpha` and `beta` where they
-            are learned): a `Convergence` of mean, standard_deviation, r_hat and
-            effective_sample_size. NaN for what never changed, and with fewer than 4 sweeps after
-            burn-in.
-
-        Raises
-        ------
-        ValueError
-            With annealing.
-
-        References
-        ----------
-        Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-normalization, folding, and
-        localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis.
-
-        Examples
-        --------
-        >>> from sklearn_cvb import GibbsHMM
-        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-        >>> model = GibbsHMM(n_components=2, n_init=4, max_iter=500, random_state=0).fit(X)
-        >>> sorted(model.convergence())
-        ['log_joint', 'n_occupied']
-        """
-        chains = traced(self, learned_of(self).more.sampled, "convergence")
-        return {name: convergence_of(draws) for name, draws in chains.items()}
-
-    def to_inference_data(self) -> Any:
-        """The traces of all restarts for ArviZ, which must be installed.
-
-        Group ``posterior`` holds `n_occupied`, and `alpha` and `beta` where they are learned;
-        ``sample_stats`` holds `lp`, the log joint probability (nats). Restarts are the chains, and
-        draws are the sweeps after burn-in. Probabilities of single states are left out, because
-        chains name the states each their own way (see `convergence`).
-
-        Returns
-        -------
-        arviz.InferenceData
-            From ArviZ 1.0 on an ``xarray.DataTree`` with the same groups.
-
-        Raises
-        ------
-        ImportError
-            If ArviZ is not installed.
-        ValueError
-            With annealing.
-        """
-        chains = traced(self, learned_of(self).more.sampled, "to_inference_data")
-        return exported({"sample_stats": {"lp": chains.pop("log_joint")}, "posterior": chains})

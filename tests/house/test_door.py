@@ -60,9 +60,6 @@ _TAKE_AN_ESTIMATOR = {
         attributes_of lattice_of read_tags settings_of tags_of_path training_lattice
         with_unknown
     """,
-    "chain.traces": """
-        traced
-    """,
     "chain.transitions": """
         _as_columns _check_contexts _check_durations check_transitions
     """,

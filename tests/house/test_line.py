@@ -16,7 +16,6 @@ _EXCEPTIONS = {
     ("chain.symbols.model", "chain.symbols.vocabulary_growth"): {"added_to", "with_unseen"},
     ("chain.symbols.observed", "chain.symbols.vocabulary_growth"): {"Growth", "with_words"},
     ("chain.symbols.observed", "learning.online"): {"Running", "Seen"},
-    ("chain.traces", "metrics.convergence"): {"effective_sample_size", "r_hat"},
     ("estimators.base", "reading.dask.fitting"): {"(module)", "fit_on_workers"},
     ("estimators.base_grammars", "grammar.parts"): {"(text)"},
     ("estimators.base_grammars", "learning.online"): {"Batch", "Running", "Seen", "seen_by_fit"},
@@ -34,7 +33,7 @@ _UP = {
     ("reading", "settings"),
 }
 # Code lines below the line, functions of `Model`: lower them with every move.
-_BUDGET, _SLACK = 29_181, 250
+_BUDGET, _SLACK = 29_142, 250
 _FUNCTIONS_OF_MODEL = 37
 
 
