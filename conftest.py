@@ -71,7 +71,7 @@ def _compile_everything(folder):
     done = folder / f"all-of-{source_cache().name}"
     if done.exists():
         return
-    from sklearn_cvb.learning.compile_cases import SITUATIONS
+    from sklearn_cvb.compilation.cases import SITUATIONS
 
     grammars = [name for name in SITUATIONS if re.fullmatch("(?!.*Latent).*PCFG", name)]
     others = [name for name in SITUATIONS if name not in grammars]

@@ -12,7 +12,6 @@ _collects = gc.isenabled()
 gc.disable()
 try:
     from sklearn_cvb.chain.parameters import HMMCounts
-    from sklearn_cvb.chain.tags.word_review import WordTable
     from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM
     from sklearn_cvb.estimators.taggers import (
         CVBHMMTagger,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.alignment.parameters import AlignmentCounts
     from sklearn_cvb.datasets.pharaoh import read_pharaoh, to_pharaoh
     from sklearn_cvb.dependency.parameters import DMVCounts
+    from sklearn_cvb.display.word_table import WordTable
     from sklearn_cvb.estimators.alignment import (
         CVBAlignmentHMM,
         EMAlignmentHMM,
@@ -157,6 +157,7 @@ _LATER = {
     "VBDMV": "estimators.dependencies",
     "VBLatentPCFG": "estimators.treebanks",
     "VBPCFG": "estimators.grammars",
+    "WordTable": "display.word_table",
     "fit_agreeing": "estimators.both_directions",
     "open_store": "store",
     "read_pharaoh": "datasets.pharaoh",

@@ -3,6 +3,7 @@
 import numpy as np
 
 from sklearn_cvb.certainty.dependencies import DependencyUncertainty
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_dependencies import (
     BaseDMV,
     Dependencies,
@@ -20,14 +21,13 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import InvalidParameterError, check_concentrations
-from sklearn_cvb.scale.saving import Checkpoints
 from sklearn_cvb.settings import gamma_prior_of, setting_of
 
 # Powers of weights at lower ones are below float64.
 _LOWEST_TEMPERATURE = 0.1
 
 
-class DMV(Checkpoints, BaseDMV):
+class DMV(Annexes, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.certainty.grammars import GrammarUncertainty
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_grammars import (
     BasePCFG,
     DrawnGrammar,
@@ -32,11 +33,10 @@ from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError
-from sklearn_cvb.scale.saving import Checkpoints
 from sklearn_cvb.settings import setting_of
 
 
-class PCFG(Checkpoints, BasePCFG):
+class PCFG(Annexes, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 

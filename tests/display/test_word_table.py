@@ -12,7 +12,7 @@ from sklearn_cvb import (
     WordTable,
     tag_dictionary_from,
 )
-from sklearn_cvb.chain.tags.word_review import WordToCheck
+from sklearn_cvb.display.word_table import WordToCheck
 
 X = [["it", "saw", "it"], ["the", "duck", "saw", "it"], ["the", "new", "it", "saw"]]
 LEGAL = {"it": ["P", "X"], "the": ["D"], "duck": ["N", "V"], "saw": ["N", "V", "X"]}

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import sklearn_cvb
 from sklearn_cvb import Samples, Transitions, metrics
+from sklearn_cvb.compilation.cases import AROUND
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Categorical,
@@ -32,7 +33,6 @@ from sklearn_cvb.emissions import (
     StudentT,
     VonMises,
 )
-from sklearn_cvb.learning.compile_cases import AROUND
 
 ALL_CLASSES = [
     value

@@ -29,7 +29,7 @@ from sklearn_cvb import (
 from sklearn_cvb.chain.lattice import cells_for
 from sklearn_cvb.chain.parameters import Concentrations, prior_of
 from sklearn_cvb.chain.symbols.sampling import check_powers
-from sklearn_cvb.learning.compile_cases import AROUND, SITUATIONS
+from sklearn_cvb.compilation.cases import AROUND, SITUATIONS
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
 DICTIONARY = {"a": ["X"], "b": ["Y", "X"]}

@@ -41,7 +41,7 @@ from sklearn_cvb import (
     VBHMMTagger,
     Windows,
 )
-from sklearn_cvb.learning.compile_cases import SITUATIONS
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.settings import Setting
 
 X = [list("abab"), list("ba"), list("aab"), list("bbab"), list("ab"), list("abb")]

@@ -8,7 +8,7 @@ import pytest
 from house_rules import ROOT, wing_of
 
 import sklearn_cvb
-from sklearn_cvb.learning.compile_cases import SITUATIONS
+from sklearn_cvb.compilation.cases import SITUATIONS
 
 # Streams await their cut.
 _NOT_YET = {"core", "public", "streams"}

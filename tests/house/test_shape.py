@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import sklearn_cvb
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.compile_cases import SITUATIONS
 
 _PACKAGE = Path(sklearn_cvb.__file__).parent
 _TEXTS = {
@@ -147,6 +147,7 @@ def test_no_family_sweeps_by_itself():
 
 def test_algorithms_know_no_family_and_no_estimator():
     shared = (
+        "compilation.announcement.",
         "messages.",
         "reading.validation.",
         "kernels.special.",

@@ -10,8 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Checkpoint, write_store
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning import convergence
-from sklearn_cvb.learning.compile_cases import SITUATIONS
 from sklearn_cvb.learning.convergence import Rule, looked_at, moved
 from sklearn_cvb.learning.model import Fit, Model, State, mapped
 

@@ -28,9 +28,9 @@ from sklearn_cvb import (
     VBAlignmentHMM,
     VBHMMTagger,
 )
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.datasets import make_pocket_english, pocket_english_dictionary
 from sklearn_cvb.learning.algorithms import EM
-from sklearn_cvb.learning.compile_cases import SITUATIONS
 
 LAST = r"tol=0 runs all sweeps without this warning\.$"
 MORE = {

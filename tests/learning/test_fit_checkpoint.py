@@ -23,7 +23,7 @@ from watching import count_sweeps, watch
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, Checkpoint, GibbsHMM, HMMClassifier, version
 from sklearn_cvb.chain.symbols.model import SymbolChain
-from sklearn_cvb.learning.compile_cases import SITUATIONS
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale import checkpoint_files as checkpoint

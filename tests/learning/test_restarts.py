@@ -15,7 +15,7 @@ from sklearn_cvb import (
     EMHMMTagger,
     GibbsHMMTagger,
 )
-from sklearn_cvb.learning.compile_cases import SITUATIONS
+from sklearn_cvb.compilation.cases import SITUATIONS
 
 X = [["the", "duck"], ["they", "duck", "saw"], ["the", "saw"]]
 OPEN = {"the": ["D"], "they": ["P"], "duck": ["N", "V"], "saw": ["N", "V"]}

@@ -20,8 +20,8 @@ from watching import watch
 import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMPCFG, GibbsPCFG, Grammar, HastingsPCFG, Samples, Windows
 from sklearn_cvb.chain.symbols import leave_out
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.kernels.chain.leave_out import SWEEP
-from sklearn_cvb.learning.compile_cases import SITUATIONS
 
 FIRST, SECOND = 17, 23
 # Samplers and one of their situations.

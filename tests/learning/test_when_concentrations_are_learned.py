@@ -5,7 +5,7 @@ from estimators import is_sampler
 from sklearn.base import clone
 
 import sklearn_cvb
-from sklearn_cvb.learning.compile_cases import SITUATIONS
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, WARM_UP_SWEEPS
 
 # Sweeps before counts are compared with those of half as many.

@@ -18,9 +18,9 @@ from sklearn_cvb import (
     TagDictionary,
     Transitions,
 )
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.emissions import AutoRegressive, Columns, Gaussian, Mixture, Poisson, ZeroInflated
 from sklearn_cvb.grammar.grammar import Words
-from sklearn_cvb.learning.compile_cases import SITUATIONS
 from sklearn_cvb.reading.saved_values import loaded, saved
 
 # Beside the first of each estimator: those that keep trees, tuples as keys, or laws of durations.

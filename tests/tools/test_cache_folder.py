@@ -11,8 +11,8 @@ import numba
 import pytest
 
 import sklearn_cvb
+from sklearn_cvb.compilation.announcement import SECONDS
 from sklearn_cvb.kernels import jit
-from sklearn_cvb.learning.compilation import SECONDS
 
 PROGRAM = """
 import sklearn_cvb

@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 
 import sklearn_cvb
 from sklearn_cvb import EMHMM, EMHMMTagger
+from sklearn_cvb.compilation import announcement
+from sklearn_cvb.compilation.cases import EVERY_SITUATION, SITUATIONS
 from sklearn_cvb.compile import command_line, compile_for, main
-from sklearn_cvb.learning import compilation
-from sklearn_cvb.learning.compile_cases import EVERY_SITUATION, SITUATIONS
 from sklearn_cvb.settings import MiniBatches, Setting
 
 ESTIMATORS = [
@@ -35,7 +35,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def nothing_said(monkeypatch):
-    monkeypatch.setattr(compilation, "_said", threading.Event())
+    monkeypatch.setattr(announcement, "_said", threading.Event())
 
 
 def kernel(module="sklearn_cvb.kernels.some"):
@@ -158,7 +158,7 @@ def test_an_unknown_name_exits_with_2_and_a_message(chosen, message, capsys):
 def test_the_first_function_that_is_compiled_is_announced_and_no_other(seconds, said):
     lines = []
     for _ in range(2):
-        with compilation.announced(lines.append, seconds):
+        with announcement.announced(lines.append, seconds):
             assert lines[1:] == []
             first, second = kernel(), kernel()
             assert first(1) == second(1) == first(1) == 2
@@ -168,7 +168,7 @@ def test_the_first_function_that_is_compiled_is_announced_and_no_other(seconds, 
 @pytest.mark.usefixtures("nothing_said")
 def test_functions_of_others_are_not_announced():
     lines = []
-    with compilation.announced(lines.append, None):
+    with announcement.announced(lines.append, None):
         kernel("another.module")(1)
         kernel("sklearn_cvb_of_another")(1)
     assert lines == []
@@ -183,9 +183,9 @@ def test_functions_of_others_are_not_announced():
 )
 def test_a_fit_tells_a_terminal_or_where_it_is_verbose(stream, verbose, is_said, monkeypatch):
     monkeypatch.setattr(sys, "stderr", stream())
-    with compilation.announced_fit(EMHMMTagger(), verbose):
+    with announcement.announced_fit(EMHMMTagger(), verbose):
         kernel()(1)
-    seconds = compilation.SECONDS["EMHMM"]
+    seconds = announcement.SECONDS["EMHMM"]
     expected = f"compiling, once: up to about {seconds} s\n" if is_said else ""
     assert sys.stderr.getvalue() == expected
 
@@ -193,6 +193,6 @@ def test_a_fit_tells_a_terminal_or_where_it_is_verbose(stream, verbose, is_said,
 def test_seconds_are_known_of_every_estimator_and_of_classes_made_from_them():
     # A classifier's models say it themselves.
     kinds = [getattr(sklearn_cvb, name) for name in SITUATIONS]
-    assert all(0 < compilation.seconds_of(kind) < 100 for kind in kinds)
-    assert compilation.seconds_of(type("Mine", (EMHMM,), {})) == compilation.SECONDS["EMHMM"]
-    assert compilation.seconds_of(BaseEstimator) is None
+    assert all(0 < announcement.seconds_of(kind) < 100 for kind in kinds)
+    assert announcement.seconds_of(type("Mine", (EMHMM,), {})) == announcement.SECONDS["EMHMM"]
+    assert announcement.seconds_of(BaseEstimator) is None

@@ -14,12 +14,12 @@ import numba
 import pytest
 
 from sklearn_cvb.__main__ import main
+from sklearn_cvb.compilation import announcement
 from sklearn_cvb.demo import options
 from sklearn_cvb.demo.experiment import Settings, measured_sweeps, run_restarts
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import load_text
 from sklearn_cvb.display.tagged_words import TaggedWord, compare
-from sklearn_cvb.learning import compilation
 
 TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
 TITLES = {
@@ -99,7 +99,7 @@ def test_compiling_is_said_once_among_the_other_lines(tmp_path, monkeypatch, cap
         successor.__module__ = "sklearn_cvb.kernels.some"
         assert numba.njit(successor)(1) == 2
 
-    monkeypatch.setattr(compilation, "_said", threading.Event())
+    monkeypatch.setattr(announcement, "_said", threading.Event())
     monkeypatch.setattr("sklearn_cvb.__main__.warm_up", compiles)
     picture = str(tmp_path / "curve.png")
     main([*TINY, "--restarts", "1", "--algorithms", "em,vb", "--output", picture])

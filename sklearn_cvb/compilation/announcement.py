@@ -8,6 +8,8 @@ from functools import partial
 
 from numba.core import event
 
+from sklearn_cvb.messages import are_seen
+
 # Seconds of a first fit and its prediction with nothing compiled, import apart, by class. Those of
 # the situation that takes longest; ``python -m benchmarks --rows cold`` measures them.
 SECONDS = {
@@ -91,7 +93,7 @@ def announced(say: Callable[[str], None], seconds: int | None) -> Iterator[None]
 @contextmanager
 def announced_fit(estimator: object, verbose: int) -> Iterator[None]:
     """Say on the standard error that a fit compiles: on a terminal, or where it is `verbose`."""
-    if not verbose and not (sys.stderr is not None and sys.stderr.isatty()):
+    if not are_seen(verbose):
         yield
         return
     say = partial(print, file=sys.stderr, flush=True)

@@ -6,8 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
+from sklearn_cvb.chain.tags.knowledge import TagKnowledge
+from sklearn_cvb.display.svg import quoted
+from sklearn_cvb.display.texts import padded, text_of_one
 from sklearn_cvb.messages import nearest, tell
 from sklearn_cvb.reading.corpus import is_missing
+from sklearn_cvb.reading.dictionary import is_weighted
 
 # What the tag that is usual for a word gets, if it is named; the others share the rest.
 _USUAL = 0.9
@@ -55,7 +61,7 @@ class WordTable:
     Examples
     --------
     >>> from sklearn_cvb import WordTable, tag_dictionary_from
-    >>> from sklearn_cvb.chain.tags.word_review import WordToCheck
+    >>> from sklearn_cvb.display.word_table import WordToCheck
     >>> table = WordTable([WordToCheck("a", "DT", ("DT", "LS")), WordToCheck("of", "", ("IN",))])
     >>> tag_dictionary_from(table)
     {'a': {'DT': 0.9, 'LS': 0.1}, 'of': ('IN',)}
@@ -168,16 +174,12 @@ class WordTable:
 
     def __repr__(self) -> str:
         """The rows as lines of a terminal."""
-        from sklearn_cvb.display.texts import padded
-
         columns = [padded(column) for column in zip(*self._cells(), strict=True)]
         lines = ["  ".join(cells).rstrip() for cells in zip(*columns, strict=True)]
         return "\n".join([*lines, *self._rest()])
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        from sklearn_cvb.display.svg import quoted
-
         names, *rows = self._cells()
         lines = ["<tr>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"]
         lines += [
@@ -188,8 +190,6 @@ class WordTable:
 
     def _cells(self) -> list[list[str]]:
         """Names of columns, and the texts of each row that is shown."""
-        from sklearn_cvb.display.texts import text_of_one
-
         cells = [["word", "usual", "tags", "uses", "example"]]
         for row in self.rows[:_ROWS]:
             tags = _with_shares(row, "{} {:.2f}") or list(map(str, row.tags))
@@ -252,3 +252,22 @@ def words_at_stake(
     chosen = [word for word in stakes if len(tags(word)) > 1]
     chosen.sort(key=lambda word: -stakes[word])
     return [(word, uses[word], " ".join(map(str, seen[word]))) for word in chosen[:n]]
+
+
+def words_to_check(knowledge: TagKnowledge, emission: Any, X: Any, n: int) -> WordTable:
+    """The words with the most uses times tags, given the expected counts of all words."""
+    legal = knowledge.legal
+    checked = {word for word, entry in legal.tag_dictionary.items() if is_weighted(entry)}
+    rows = []
+    for word, uses, example in words_at_stake(X, legal.row, checked, n):
+        # The share of its uses that the fit gives each tag of the word; equal if new.
+        states = legal.row(word)
+        shares = np.full(len(states), 1 / len(states))
+        if word in knowledge.index:
+            row = emission[[knowledge.index[word]]]
+            counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
+            shares = counts / counts.sum() if counts.sum() > 0 else shares
+        order = np.argsort(-shares, kind="stable")
+        tags = tuple(knowledge.classes[states[order]].tolist())
+        rows.append(WordToCheck(word, "", tags, tuple(shares[order].tolist()), uses, example))
+    return WordTable(rows)
