@@ -22,8 +22,8 @@ import brute
 from chain.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
 from estimators import make_estimator
 from problems import initial_posteriors, legal_states
-from restatement_second_order import sweeps
 
+from benchmarks.published.second_order import sweeps
 from benchmarks.published.tables import Table, as_text, comma_separated
 from sklearn_cvb import Samples
 
@@ -31,7 +31,7 @@ SECOND_ORDER = "CVB token, order 2"
 METHODS = {
     "VB": ("VB", {}),
     "CVB token": ("CVB", {"update": "token"}),
-    # The package does not offer it: the tests' restatement runs.
+    # The package does not offer it: a restatement runs.
     SECOND_ORDER: ("CVB", {"update": "token"}),
     "CVB sequence": ("CVB", {"update": "sequence"}),
 }

@@ -274,8 +274,8 @@ class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
     _interval_methods = ("samples",)
 
     def _left(self, result: FitResult) -> Left:
-        left, (best, fits, _, algorithm, model, counts) = super()._left(result), result
-        sampled, rate = model.sampled(best.state, counts)
+        left, (best, fits, _, algorithm, model, _) = super()._left(result), result
+        sampled, rate = model.sampled(best.state)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
             chains = chains_of(fits, n_burn_in)

@@ -66,7 +66,7 @@ class Restarts(NamedTuple):
     def run(self, index: int, rng: np.random.Generator, recorder: Recorder) -> Fit:
         """One of them, with what it is ranked by."""
         algorithm, model, begun = self.job.algorithm, self.job.model, self.before[index]
-        sweep: Sweep = partial(_sweep, algorithm, model, rng)
+        sweep: Sweep = partial(_swept_once, algorithm, model, rng)
         sweep, record = self.saver.around(index, sweep, recorder)
         watcher = Watcher(self.job, index, record, self.context)
         first = model.of_restart(index) if index else model
@@ -136,10 +136,10 @@ def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Copy | None:
     # The same disturbance whatever the fit draws.
     rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
     copy = copy._replace(counts=bound.disturbed(copy.counts, rng))
-    return _swept(copy, partial(_sweep, algorithm, model, rng))
+    return _swept(copy, partial(_swept_once, algorithm, model, rng))
 
 
-def _sweep(
+def _swept_once(
     algorithm: Algorithm, model: Model, rng: np.random.Generator, state: State
 ) -> tuple[State, float]:
     """The next state, and the value of the sweep."""

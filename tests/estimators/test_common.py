@@ -214,15 +214,6 @@ def test_scores_are_per_sequence_or_per_token(kind):
         model.score_samples(SENTENCES, per="word")
 
 
-@pytest.mark.parametrize("kind", ALL_CLASSES)
-def test_the_first_line_says_what_a_score_is_per(kind):
-    first = {
-        name: getattr(kind, name).__doc__.splitlines()[0] for name in ("score", "score_samples")
-    }
-    assert "per token" in first["score"] or "per observed token" in first["score"]
-    assert "whole sequence, or per token" in first["score_samples"]
-
-
 @pytest.mark.parametrize("kind", CLASSES)
 def test_warm_started_fit_goes_on_after_pickling(kind):
     model = quick(kind, warm_start=True, tol=0).fit(SENTENCES)

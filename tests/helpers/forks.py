@@ -48,7 +48,7 @@ def calls_to(script):
     try:
         yield call
     finally:
-        server.communicate(timeout=60)
+        server.communicate(timeout=300)
 
 
 def serve(function):

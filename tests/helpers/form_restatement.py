@@ -2,7 +2,7 @@
 
 import itertools
 
-from sklearn_cvb.chain.tags.word_forms import shape_of, suffixes_of
+from sklearn_cvb.chain.tags.word_forms import shape_of
 
 STRENGTH = 4.0
 
@@ -43,7 +43,8 @@ def plain_shares(word, told, n_states, only=None, begins=False):
     def by_form(some):
         groups = [list(votes), [other for other in votes if kind(other) == kind(some)]]
         endings = [
-            [o for o in groups[1] if o.lower().endswith(ending)] for ending in suffixes_of(some)
+            [o for o in groups[1] if o.lower().endswith(some.lower()[-n:])]
+            for n in range(1, min(4, len(some.lower())) + 1)
         ]
         # A word is no beginning of its own, and nothing is told by beginnings that no word has.
         beginnings = [

@@ -1,4 +1,4 @@
-"""Workers of Dask that are killed (-9) at random times while a fit runs.
+"""Workers of Dask that are killed (-9) at random moments of a fit, told by what was done by then.
 
 One fit each: the numbers of EM are equal to the last bit to an undisturbed fit, and the counts of
 CVB sum to the tokens after every round.
@@ -7,14 +7,13 @@ CVB sum to the tokens after every round.
 import contextlib
 import os
 import signal
-import threading
 import time
 from collections import deque
 from functools import partial
 
 import dask.bag
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, SchedulerPlugin
 
 from sklearn_cvb import CVBHMM, EMHMM
 from sklearn_cvb.reading.dask.fitting import OnWorkers
@@ -37,24 +36,45 @@ def cluster(n_workers=3):
     )
 
 
-def kill_after(client, seconds, rng):
-    """Kill one of the workers after so many seconds; nothing if it is gone by then."""
+class Steps(SchedulerPlugin):
+    """What the scheduler does with tasks, counted; something is done after so many steps."""
+
+    def __init__(self, at=None, act=None):
+        self.n_steps, self._at, self._act = 0, at, act
+
+    def transition(self, key, start, finish, *args, **kwargs):
+        """A task is in another state."""
+        self.n_steps += 1
+        if self.n_steps == self._at:
+            self._act()
+
+
+@contextlib.contextmanager
+def watched(client, plugin):
+    """Have a plugin of the scheduler see all that is done meanwhile."""
+    scheduler = client.cluster.scheduler
+    scheduler.add_plugin(plugin, name="watched")
+    try:
+        yield plugin
+    finally:
+        scheduler.remove_plugin("watched")
+
+
+def killer(client, n_steps, rng):
+    """A plugin that kills one of the workers after a random one of so many steps."""
     found = client.run(os.getpid, on_error="return").values()
     pids = sorted(pid for pid in found if isinstance(pid, int))
     pid = pids[int(rng.integers(len(pids)))]
 
     def kill():
-        time.sleep(seconds)
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    return thread
+    return Steps(int(rng.integers(1, n_steps + 1)), kill)
 
 
-def survives(client, seed, expected, seconds):
-    """One kill at a random time of a fit of EM (even seeds) or CVB; says what is wrong if not."""
+def survives(client, seed, expected, n_steps):
+    """One kill at a random moment of a fit of EM (even seeds) or CVB; says what is wrong if not."""
     rng = np.random.default_rng(seed)
     sums, ask = [], OnWorkers.ask
 
@@ -66,12 +86,11 @@ def survives(client, seed, expected, seconds):
 
     kind = (EMHMM, CVBHMM)[seed % 2]
     OnWorkers.ask = noting
-    thread = kill_after(client, rng.uniform(0.0, seconds[kind]), rng)
     try:
-        model = kind(**COMMON).fit(bag())
+        with watched(client, killer(client, n_steps[kind], rng)):
+            model = kind(**COMMON).fit(bag())
     finally:
         OnWorkers.ask = ask
-        thread.join()
     assert np.allclose(sums, N_OBSERVED, rtol=1e-12), sums
     if kind is EMHMM:
         assert np.array_equal(model.history_, expected[kind].history_)
@@ -83,21 +102,20 @@ def survives(client, seed, expected, seconds):
 def are_there(client, n_workers=3):
     """Whether all workers are alive again."""
     try:
-        client.wait_for_workers(n_workers, timeout=30)
+        client.wait_for_workers(n_workers, timeout=60)
     except TimeoutError:
         return False
     return True
 
 
-def undisturbed():
-    """Fits without a kill, and how long they take."""
-    expected, seconds = {}, {}
+def undisturbed(client):
+    """Fits without a kill, and how many steps they take."""
+    expected, n_steps = {}, {}
     for kind in (EMHMM, CVBHMM):
-        kind(**COMMON).fit(bag())
-        begin = time.perf_counter()
-        expected[kind] = kind(**COMMON).fit(bag())
-        seconds[kind] = time.perf_counter() - begin
-    return expected, seconds
+        with watched(client, Steps()) as steps:
+            expected[kind] = kind(**COMMON).fit(bag())
+        n_steps[kind] = steps.n_steps
+    return expected, n_steps
 
 
 def survive(kills, seed):
@@ -107,7 +125,7 @@ def survive(kills, seed):
     while seeds:
         # Dask's own closing of a cluster may look for a worker that was killed.
         with contextlib.suppress(KeyError), cluster() as workers, Client(workers) as client:
-            quiet = undisturbed()
+            quiet = undisturbed(client)
             # A nanny whose worker was killed as it started gives up: then all begin anew.
             while seeds and are_there(client):
                 one, begin = seeds.popleft(), time.perf_counter()

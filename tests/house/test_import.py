@@ -56,7 +56,7 @@ def test_without_callbacks_models_are_fitted_and_say_what_is_missing():
 def test_grammars_are_loaded_when_asked_for_and_garbage_is_collected_as_before(collects):
     program = PROGRAM.format(switch="enable" if collects else "disable")
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [str(collects)]
@@ -87,7 +87,7 @@ def test_all_names_that_are_listed_are_there_when_asked_for(name):
         [sys.executable, "-c", ASKED_FOR.format(name=name)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
 

@@ -4,7 +4,6 @@ import ast
 import re
 from pathlib import Path
 
-from sklearn_cvb.alignment.model import AlignmentModel
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.model import Model
 
@@ -25,14 +24,6 @@ def test_what_an_algorithm_asks_of_a_model_is_told():
     asked = {name for name in {*vars(Model), *Model.__annotations__} if not name.startswith("_")}
     first = re.findall(r"^   \* - (``.*)$", table, re.M)
     assert set(re.findall(r"``(\w+)``", " ".join(first))) == asked
-
-
-def test_the_family_that_is_shown_has_as_many_functions_as_told():
-    asked = vars(Model).keys() & vars(AlignmentModel).keys()
-    own = {name for name in asked if not name.startswith("_")}
-    to_sample = own & {"first_sample", "resample", "log_evidence", "means"}
-    assert "has eight functions for EM,\nVB and CVB, and four more to sample" in PAGE
-    assert (len(own - to_sample), len(to_sample)) == (8, 4)
 
 
 def test_what_a_chain_asks_of_an_emission_is_told():

@@ -100,21 +100,6 @@ def test_no_figures_are_typed_in(path):
     assert tables + re.findall(FIGURE, prose(path)) == []
 
 
-@pytest.mark.parametrize(
-    ("page", "words"),
-    [
-        ("install", ["install"]),
-        ("which_class", ["which class", "sensor", "clickstream", "change point", "anomal"]),
-        ("how_to/data_frames", ["pandas"]),
-    ],
-)
-def test_what_newcomers_search_for_stands_in_a_heading(page, words):
-    """The site's search ranks headings first."""
-    text = (FOLDER / f"{page}.rst").read_text(encoding="utf-8")
-    headings = re.findall(r"^(.+)\n(?:=+|-+)$", text, re.M)
-    assert all(word in " ".join(headings).lower() for word in words)
-
-
 DOORS = ["which_class", "how_to/data_frames", "forecasts", "how_many_states", "uncertainty"]
 DOORS += ["published/knowledge", "coming_from_hmmlearn", "coming_from_r", "how_to/coming_from_nltk"]
 DOORS += ["install", "auto_tutorials/plot_6_trust_a_model", "classify-sequences"]

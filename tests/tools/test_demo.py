@@ -311,7 +311,7 @@ def test_interrupt_keeps_what_is_there(tmp_path, jobs):
             before += line
         process.send_signal(signal.SIGINT)
         try:
-            rest, errors = process.communicate(timeout=60)
+            rest, errors = process.communicate(timeout=300)
         finally:
             process.kill()
     assert process.returncode == 130

@@ -9,7 +9,7 @@ import signal
 import struct
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -176,16 +176,25 @@ def test_terminals_show_a_live_table_and_break_no_word(tmp_path):
 
 
 def test_ctrl_c_is_heeded_where_c_calls_python(tmp_path, monkeypatch, capsys):
+    set_for_later = []
+
+    class Timer:
+        def __init__(self, seconds, function):
+            self.start = partial(set_for_later.append, function)
+
     @ctypes.CFUNCTYPE(None)
     def called_by_c():
         raise KeyboardInterrupt
 
     def compiles(name, text, settings):
         called_by_c()
+        (interrupt,) = set_for_later
+        interrupt()
         for _ in range(100):
-            time.sleep(0.05)
+            pass
         raise AssertionError("not interrupted")
 
+    monkeypatch.setattr("sklearn_cvb.__main__.threading.Timer", Timer)
     monkeypatch.setattr("sklearn_cvb.__main__.warm_up", compiles)
     hook = sys.unraisablehook
     assert main([*TINY, "--output", str(tmp_path / "curve.png")]) == 130

@@ -357,7 +357,7 @@ class NumberChain(Model):
         read = problem.columns, problem.is_table
         return Fitted(family, point, *scores, *read, reads, problem.settings, longest)
 
-    def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
+    def sampled(self, state: State) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         kept = [one for block in state.work.kept for one in block]
         paths = np.array([one.path for one in kept]) if kept else None

@@ -320,7 +320,7 @@ class SymbolChain(Model):
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
 
-    def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
+    def sampled(self, state: State) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         memory, problem, settings = state.work, self.problem, self.settings
         notes = [one.notes for block in memory.trace for one in block if one.is_kept]

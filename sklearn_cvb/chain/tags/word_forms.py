@@ -15,7 +15,7 @@ Tokens that are no strings have no form.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -107,20 +107,6 @@ def _case_of(word: str) -> str:
     if upper[0] and not any(upper[1:]):
         return "Capitalised"
     return "UPPER" if all(upper) else "mixed"
-
-
-def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
-    """The endings of a word from the shortest on, lower-cased, the whole word at most.
-
-    Examples
-    --------
-    >>> from sklearn_cvb.chain.tags.word_forms import suffixes_of
-    >>> list(suffixes_of("Sees"))
-    ['s', 'es', 'ees', 'sees']
-    """
-    lower = word.lower()
-    for length in range(1, min(longest, len(lower)) + 1):
-        yield lower[-length:]
 
 
 # Slips in a plain tag dictionary

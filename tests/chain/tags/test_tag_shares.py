@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from itertools import product
-from time import process_time
 
 import numpy as np
 import pytest
@@ -130,10 +129,8 @@ def test_the_table_has_a_row_for_each_form_that_votes():
     words = [f"w{i}" for i in range(50_000)]
     tags = ["NN", "VB", "RB"]
     dictionary = {word: {tags[i % 3]: 1} for i, word in enumerate(words)}
-    begin = process_time()
     found = tag_shares(known_tags(dictionary, STATES, {}, {}), 4)
     assert len(list(map(found.row, words))) == 50_000
-    print(f"50,000 types: {process_time() - begin:.2f} s")
     # The root, one shape with all ends of four characters of "w0" to "w49999".
     endings = {word[-n:] for word in words for n in range(1, 5)}
     assert len(found.endings.table) == 2 + len(endings)

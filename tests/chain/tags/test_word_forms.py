@@ -2,7 +2,7 @@
 
 import pytest
 
-from sklearn_cvb.chain.tags.word_forms import Shape, shape_of, suffixes_of
+from sklearn_cvb.chain.tags.word_forms import Shape, shape_of
 from sklearn_cvb.reading.unknown_tokens import without_capital
 
 
@@ -38,12 +38,6 @@ def test_shapes(word, letters, digit, hyphen):
 @pytest.mark.parametrize("token", [3, None, ("a", "b"), 2.5])
 def test_tokens_that_are_no_strings_have_no_shape(token):
     assert shape_of(token) is None
-
-
-def test_suffixes_end_with_the_word():
-    assert list(suffixes_of("As")) == ["s", "as"]
-    assert list(suffixes_of("Zebras")) == ["s", "as", "ras", "bras"]
-    assert list(suffixes_of("")) == []
 
 
 @pytest.mark.parametrize(
