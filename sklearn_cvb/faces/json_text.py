@@ -70,7 +70,7 @@ def arguments_of(text: str) -> tuple[HMMParameters, Any, Transitions, Table | No
     names, n_columns = _with_hashes(content.get("columns")), content.get("n_columns") or 0
     columns = range(n_columns) if names is None else names
     labels = content.get("categories", {})
-    told = {} if names is None else {"feature_names_in": list(names)}
+    told: dict[str, Any] = {} if names is None else {"feature_names_in": list(names)}
     categories = {name: labels[str(name)] for name in columns if str(name) in labels}
     if categories:
         told["categories"] = categories
