@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 
 import brute
 from chain.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_alignment import AlignedPairs, Alignments, BaseAlignmentHMM
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
@@ -14,10 +15,9 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import check_concentrations
-from sklearn_cvb.scale.saving import Checkpoints
 
 
-class AlignmentHMM(Checkpoints, BaseAlignmentHMM):
+class AlignmentHMM(Annexes, BaseAlignmentHMM):
     """What `BaseAlignmentHMM` does, and what hangs above the line."""
 
 

@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_cvb.estimators.parameters import Running
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import (
     FitResult,
     Job,
@@ -79,16 +78,19 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         -------
         self
         """
+        self._learn(X, y)
+        return self
+
+    def _learn(self, X: Any, y: Any) -> None:
+        """Read X and y, and fit to them."""
         where = place_of(X)
         if where == "workers" and self._takes_dask:
             from sklearn_cvb.reading.dask.fitting import fit_on_workers
 
             fit_on_workers(self, X, y)
-            return self
+            return
         in_bulk = where == "disk" and self._takes_bulk
-        with announced_fit(self, self.verbose):
-            read = self._read_in_bulk(X, y) if in_bulk else self._read(X, y)
-            return self._fit_reading(read, X, y)
+        self._fit_reading(self._read_in_bulk(X, y) if in_bulk else self._read(X, y), X, y)
 
     def _read_in_bulk(self, X: Any, y: Any) -> Reading:
         """`_read` of a corpus that is read a batch at a time."""

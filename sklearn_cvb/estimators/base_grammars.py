@@ -342,14 +342,6 @@ class BasePCFG(BaseModel):
             attributes["n_batches_seen_"] = 0
         return Left(learned, attributes)
 
-    def _flat_counts(self, learned: Learned) -> np.ndarray:
-        """The counts of all rules."""
-        return learned.counts
-
-    def _in_tables(self, learned: Learned, cells: np.ndarray) -> np.ndarray:
-        """Values of all rules."""
-        return cells
-
     def _batch_of(self, read: Reading, state: State) -> Batch:
         """The sentences that have a tree, and all words."""
         if getattr(read.problem, "is_in_parts", False):

@@ -43,9 +43,9 @@ from sklearn_cvb.reading.validation import (
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of
 
 if TYPE_CHECKING:
+    from sklearn_cvb.certainty.draws import Draws
     from sklearn_cvb.chain.filtering import Filter
     from sklearn_cvb.chain.forecasting import Forecast
-    from sklearn_cvb.chain.posterior_draws import Draws
 
 
 class States(Parameters):
@@ -294,6 +294,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     """
 
     _takes_dask = _takes_bulk = True
+    # Why an algorithm's counts are no posterior, where they are not.
+    _no_posterior = ""
     # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
     _why_no_weights = ""
     _unknown_words = "smooth"
@@ -621,7 +623,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._arranged_states(learned.words, read.corpus, path)
 
     @without_lengths
-    def predict_proba(self, X: Any, draws: "Draws | None" = None) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..T) of every token.
 
         Of VB under the exponentials of expected logs, of all others under means, as `score`.
@@ -629,8 +631,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Parameters
         ----------
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        draws : Draws or None, default=None
-            Of `credible_intervals`: the mean over what each of them says.
 
         Returns
         -------
@@ -640,16 +640,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         if is_dask(X):
             return over_partitions(self, "predict_proba", X)
-        if draws is None:
-            read = self._observed.read_again(self, learned_of(self), X)
-            return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
-        from sklearn_cvb.chain.posterior_draws import check_draws
-
-        learned = learned_of(self)
-        check_draws(draws, learned)
-        reads = list(self._observed.reads_under(self, learned, X, draws.posteriors)[0])
-        table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
-        return reading.arrange(reads[0].corpus, table, np.nan)
+        read = self._observed.read_again(self, learned_of(self), X)
+        return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
 
     def filter_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..t) of every token: what is known as the sequence unfolds.
@@ -776,78 +768,21 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         learned = learned_of(self)
         check_forecast(learned, n_steps, n_draws, level)
         family = learned.more.numeric.family
-        reads: Any = [self._observed.read_again(self, learned, X, means=True)]
-        at = [(prediction.steps_of(learned), learned.more.numeric.point)]
-        if draws is not None:
-            from sklearn_cvb.chain.posterior_draws import check_draws
-
-            check_draws(draws, learned)
-            reads = self._observed.reads_at(self, learned, X, draws.weights)[0]
-            at = list(zip(draws.transmat, (one.point for one in draws.weights), strict=True))
+        reads, transitions, points = self._known_at(learned, X, draws)
         going_on, n_samples = [], 0
-        for read, (transition, _) in zip(reads, at, strict=True):
+        for read, transition in zip(reads, transitions, strict=True):
             going_on.append(going_on_after(read, transition))
             n_samples = read.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
             before = self._observed.before_forecasts(self, learned, X)
         known = known_steps(learned.more.numeric, before, n_steps, inputs)
-        points = [point for _, point in at]
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
-    def pseudo_residuals(
-        self, X: Any, given: str = "others", random_state: Seed = None
-    ) -> np.ndarray:
-        """Where each number stands in its distribution: standard normal where the model is right.
-
-        The normal quantile of P(X_t <= x_t), each column alone, under the fitted parameters. Large
-        ones are outliers; many of them, or a pattern over time, say what the model misses:
-        `plotting.plot_residuals` shows both.
-
-        Parameters
-        ----------
-        X : list of arrays of shape (length, n_columns), or as in `fit`
-        given : {"others", "past"}, default="others"
-            What else of its sequence is known: all other steps ("ordinary" pseudo-residuals), or
-            those before ("forecast" ones, which are also independent of each other).
-        random_state : int, RandomState or None, default=None
-            Of counts, zeros and ones, each of which covers a range of quantiles: one is drawn.
-
-        Returns
-        -------
-        ndarray
-            Shape (n_samples, length, n_columns) for an X with one length, else an object array of
-            arrays of shape (length, n_columns); without the last axis for a 2-D X. NaN where values
-            are missing or have no order (categories), and in sequences that nothing explains.
-
-        References
-        ----------
-        Zucchini, MacDonald and Langrock (2016), "Hidden Markov models for time series", chapter 6.
-
-        Dunn and Smyth (1996), "Randomized quantile residuals", Journal of Computational and
-        Graphical Statistics 5.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_cvb import EMHMM
-        >>> rng = np.random.default_rng(0)
-        >>> series = np.tile(np.repeat([0.0, 9.0], 20), 5) + rng.normal(size=200)
-        >>> model = EMHMM(2, emission="gaussian", random_state=0).fit([series])
-        >>> found = model.pseudo_residuals([series])[0]
-        >>> found.shape, bool(abs(found.std() - 1) < 0.1)
-        ((200, 1), True)
-        """
-        if self._observed.has_vocabulary:
-            raise AttributeError("pseudo_residuals are for numbers: symbols have no order")
-        check_choice("given", given, ("others", "past"))
-        from sklearn_cvb.chain.residuals import pseudo_residuals
-
-        learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
-        rng, all_others = np.random.default_rng(seed), given == "others"
-        corpus, found = pseudo_residuals(self, learned, X, all_others, rng)
-        values = found[:, 0] if learned.more.numeric.is_table else found
-        return reading.arrange(corpus, values, np.nan)
+    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+        """Sequences under the fitted parameters, transitions, and what states emit."""
+        read = self._observed.read_again(self, learned, X, means=True)
+        return [read], [prediction.steps_of(learned)], [learned.more.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
 from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.traces import (
     Convergence,
@@ -15,6 +16,7 @@ from sklearn_cvb.chain.traces import (
     refuse_without_posterior,
     traced,
 )
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
     Drawing,
@@ -31,19 +33,17 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
-from sklearn_cvb.estimators.uncertainty import Confidence, Uncertainty
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
 from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.reading.validation import as_numbers, check_concentrations
-from sklearn_cvb.scale.saving import Checkpoints
 from sklearn_cvb.settings import HMMParameters
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, Checkpoints, BaseHMM):
+class HMM(Uncertainty, Residuals, Annexes, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 

@@ -16,6 +16,7 @@ from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, taken
 from sklearn_cvb.estimators.parameters import Count, Parameters
 from sklearn_cvb.estimators.saving import Saved
+from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.reading.validation import (
     HasMethods,
     InvalidParameterError,
@@ -30,7 +31,7 @@ from sklearn_cvb.settings import Transitions, setting_of
 _FIRST_SWEEPS, _ROUNDS = 20, 5
 
 
-class HMMMixture(Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
+class HMMMixture(Summaries, Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
     """Clusters of sequences: each sequence comes from one of several hidden Markov models.
 
     Not for sequences that change from one behaviour to another: that is what the states of a single

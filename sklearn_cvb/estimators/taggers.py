@@ -7,10 +7,11 @@ from sklearn_cvb.estimators.hmm import (
     VBHMM,
     GibbsHMM,
 )
+from sklearn_cvb.estimators.word_review import WordReview
 from sklearn_cvb.settings import Samples
 
 
-class HMMTagger(BaseHMMTagger):
+class HMMTagger(WordReview, BaseHMMTagger):
     """What `BaseHMMTagger` does, and what hangs above the line."""
 
 

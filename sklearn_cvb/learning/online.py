@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import Job, Learned, Left, Reading, left_of

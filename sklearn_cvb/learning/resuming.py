@@ -11,7 +11,7 @@ from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import generator_at, spawn_generators
 from sklearn_cvb.learning.learned import Job, Learned
 from sklearn_cvb.learning.model import Fit, Record, Sweep
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.messages import tell
 
 
 class SavedRestarts(NamedTuple):

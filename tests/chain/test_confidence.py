@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit, logit
 
 from sklearn_cvb import EMHMM, EMHMMTagger, Symbols, Transitions
+from sklearn_cvb.certainty import calibrated
+from sklearn_cvb.certainty.symbols import SymbolStructures
 from sklearn_cvb.emissions import Columns, Gaussian, Mixture, Poisson
-from sklearn_cvb.learning import calibrated
 
 TRUTH = np.array([[0.8, 0.2], [0.3, 0.7]]), np.array([[0.4, 0.3, 0.3], [0.1, 0.2, 0.7]])
 
@@ -45,7 +46,7 @@ def slow_errors(X, y, model):
     def likelihood(move):
         first, moves, words = softmax(move)
         flat = np.concatenate([first.ravel(), moves.ravel(), words.T.ravel()])
-        return chain.infer(chain.weights_at(flat)).total
+        return chain.infer(SymbolStructures(chain).weights_at(flat)).total
 
     size, h = len(free), 1e-3
     unit, information = np.eye(size) * h, np.empty((size, size))

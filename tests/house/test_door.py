@@ -6,11 +6,14 @@ Exceptions are those of the day the rule was made, and may only become fewer.
 from house_rules import calls_back, takes_an_estimator
 
 _TAKE_AN_ESTIMATOR = {
-    "alignment.joint": """
-        fit_agreeing
-    """,
-    "chain.confidence": """
+    "certainty.confidence": """
         by_bootstrap by_information
+    """,
+    "certainty.draws": """
+        calibrated_draws draws_of_samples training
+    """,
+    "certainty.residuals": """
+        pseudo_residuals
     """,
     "chain.given": """
         _refuse _table _with_steps _with_words columns_told fixed_rows known_parameters
@@ -37,12 +40,6 @@ _TAKE_AN_ESTIMATOR = {
     """,
     "chain.parameters": """
         prior_settings
-    """,
-    "chain.posterior_draws": """
-        calibrated_draws draws_of_samples training
-    """,
-    "chain.residuals": """
-        pseudo_residuals
     """,
     "chain.symbols.observed": """
         arranged_states attributes_of_words chain_settings fixed_start grown lattice_of

@@ -9,8 +9,8 @@ from enumerated import EnumeratedModel
 from scipy.special import logsumexp
 
 import sklearn_cvb
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
-from sklearn_cvb.learning.compile_cases import SITUATIONS
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
 from sklearn_cvb.learning.model import Fixed, Inferred, Model, mixed
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge

@@ -370,7 +370,7 @@ def test_an_interrupted_fit_goes_on(store, monkeypatch):
 _SAVED = """
 import sys
 from sklearn_cvb import Checkpoint, open_store
-sys.path.append("..")
+sys.path.append("../helpers")
 from test_fits import CVBHMMTagger, EMHMMTagger, LEGAL
 kind = {"CVBHMMTagger": CVBHMMTagger, "EMHMMTagger": EMHMMTagger}[sys.argv[3]]
 model = kind(LEGAL, max_iter=10**6, tol=0, random_state=0, warm_start=True, verbose=2,

@@ -6,9 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from sklearn_cvb.chain.calibration import counts_by_unit, free_rows, weights_at
 from sklearn_cvb.chain.concentrations import draw_hyper, learn
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
@@ -56,7 +54,6 @@ from sklearn_cvb.chain.symbols.vocabulary_growth import added_to
 from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.dirichlet import FreeRows
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 from sklearn_cvb.reading.series import FittedColumns
@@ -307,27 +304,6 @@ class NumberChain(Model):
         """Those of the chain, and of what states emit."""
         drawn = drawn_parameters(counts, prior, self.cells, self.problem.family, rng)
         return drawn._replace(scores=self.problem.family.at(drawn.point))
-
-    def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> Drawn:
-        """The states of all steps, and values that are missing where statistics need them."""
-        return drawn_structures(self.problem, weights.chain, weights.scores, rng)
-
-    def free_rows(self, counts: HMMCounts, prior: Prior) -> FreeRows:
-        """Of start and transitions: what states emit has no rows."""
-        return free_rows(without_emission(counts), prior, self.cells)
-
-    def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> NumberWeights:
-        """Weights with these probabilities, emissions at their mean or drawn."""
-        family = self.problem.family
-        point = family.mean(counts.emission) if rng is None else family.draw(counts.emission, rng)
-        return NumberWeights(weights_at(theta, self.cells), family.at(point), point)
-
-    def counts_by_unit(self, sample: np.ndarray) -> csr_array:
-        """Starts and steps of each sequence."""
-        known, none = self.problem.known, np.full(len(sample), -1)
-        is_open = np.ones(len(sample), bool) if known is None else known < 0
-        starts, contexts = self.problem.corpus.starts, self.problem.contexts
-        return counts_by_unit(sample, none, is_open, starts, self.cells, contexts)
 
     draw_hyper = draw_hyper
     noted = noted

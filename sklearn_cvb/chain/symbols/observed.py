@@ -10,7 +10,6 @@ import numpy as np
 
 from sklearn_cvb.chain import prediction
 from sklearn_cvb.chain.given import with_given
-from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
 from sklearn_cvb.chain.lattice import (
     Cells,
     Problem,
@@ -39,7 +38,6 @@ from sklearn_cvb.chain.starts import SEGMENTS
 from sklearn_cvb.chain.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
-from sklearn_cvb.chain.symbols.sampling import drawn_parameters
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_words
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -422,37 +420,6 @@ def reads_at(
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
     found = (prediction.Read(corpus, lattice, own, log_weights(own), cells) for own in weights)
     return found, corpus.observed_lengths
-
-
-def draw_parameters(
-    learned: Learned, counts: HMMCounts, prior: Prior, rng: np.random.Generator
-) -> Weights:
-    """All rows given the states of all tokens."""
-    return drawn_parameters(counts, prior, learned.layout, rng)
-
-
-def are_named(problem: Problem) -> bool:
-    """Whether states differ beforehand: by known ones, a dictionary, or where a path begins."""
-    topology = problem.cells.topology
-    begins_anywhere = topology is None or bool(topology.start.all())
-    return problem.any_told or not (problem.cells.is_full and begins_anywhere)
-
-
-def counts_of_fit(learned: Learned) -> HMMCounts:
-    """The counts that a fit left, laid out as its model has them."""
-    return prediction.running_counts(learned)
-
-
-def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:
-    """Counts and prior that make up the posterior."""
-    return prediction.chain_counts(learned), learned.prior
-
-
-def intervals(
-    learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
-) -> CredibleIntervals:
-    """Credible intervals of all probabilities."""
-    return mixture_intervals(posteriors, learned.layout, level)
 
 
 def drawn(

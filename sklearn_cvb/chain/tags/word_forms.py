@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.dictionary import is_weighted, tags_of
+from sklearn_cvb.reading.unknown_tokens import without_capital
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.tags.knowledge import Legal
@@ -106,19 +107,6 @@ def _case_of(word: str) -> str:
     if upper[0] and not any(upper[1:]):
         return "Capitalised"
     return "UPPER" if all(upper) else "mixed"
-
-
-def without_capital(word: str) -> str | None:
-    """The word in lower case, if its first letter alone changes by that; else None.
-
-    Examples
-    --------
-    >>> from sklearn_cvb.chain.tags.word_forms import without_capital
-    >>> without_capital("Rose"), without_capital("IBM")
-    ('rose', None)
-    """
-    lower = word.lower()
-    return lower if lower != word and lower[1:] == word[1:] else None
 
 
 # Slips in a plain tag dictionary

@@ -21,7 +21,7 @@ from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm import CommClosedError
 
 from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, parameters_of
-from sklearn_cvb.learning.compilation import announced_fit
+from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.learning.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
 from sklearn_cvb.reading.corpus import is_dask, short_repr
 from sklearn_cvb.reading.dask import workers

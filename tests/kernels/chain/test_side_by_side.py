@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import brute
 import numpy as np
 import pytest
 
@@ -21,7 +22,6 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     width_for,
 )
 from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, multiply
-from tests import brute
 
 MISSING = -1
 
