@@ -52,7 +52,6 @@ LISTED = {
 X = [["the", "log", "balked"], ["The", "frog", "walked", "dogs"], ["a", "balked", "log", "talked"]]
 TAGS, WORDS = ["D", "N", "V"], sorted({word for row in X for word in row})
 STATES = {tag: state for state, tag in enumerate(TAGS)}
-UNLISTED = [word for word in WORDS if word not in LISTED]
 
 
 def shares_of(word, only=None, begins=False):
