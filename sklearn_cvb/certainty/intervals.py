@@ -53,7 +53,7 @@ class ChainPosterior:
 
     learned: Learned
 
-    # What holds a model of the chain, to draw paths by.
+    # What holds a model of the chain, to draw paths by: `Structures`.
     structures: ClassVar[Any]
 
     def counts(self) -> HMMCounts:
