@@ -1,13 +1,12 @@
 """Generated sequences: random hidden Markov models and the pocket English."""
 
 import re
-import subprocess
-import sys
 from collections import Counter
 from importlib import resources
 from itertools import chain, islice, pairwise
 from zlib import crc32
 
+import fresh
 import numpy as np
 import pytest
 
@@ -198,7 +197,7 @@ def test_pocket_stems_are_read_where_words_are_asked_for():
         "lexicon.open_classes(), lexicon.verbs()\n"
         "print(lexicon.sections.cache_info().misses)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    done = fresh.run(code)
     assert done.stdout.split() == ["0", "1"]
 
 
@@ -344,5 +343,5 @@ def test_import_stays_light():
         "import sys, sklearn_cvb.datasets, sklearn_cvb.metrics;"
         "print([name for name in ('nltk', 'matplotlib') if name in sys.modules])"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
+    shown = fresh.run(code)
+    assert shown.stdout.strip() == "[]", shown.stderr
