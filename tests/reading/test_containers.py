@@ -1,11 +1,11 @@
 """What sequences may come in, and what is no sequence: by methods, not by libraries."""
 
 import re
-import subprocess
 import sys
 import warnings
 from collections import deque
 
+import fresh
 import numpy as np
 import pandas as pd
 import pytest
@@ -312,7 +312,8 @@ def test_partitions_of_dask_are_known_without_dask():
         assert not is_dask(other)
     script = "import sys, sklearn_cvb; sklearn_cvb.EMHMM(2, max_iter=1).fit([['a', 'b']]); "
     script += "assert not {'dask', 'distributed'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True)
+    done = fresh.run(script)
+    assert done.returncode == 0, done.stderr
 
 
 # What messages tell to pass, in the container at hand
