@@ -1,9 +1,9 @@
 """A plugin of pytest: which tests run, and which take long without saying so.
 
 Tests that take time are marked by what takes it (`MARKERS`; pyproject.toml says what each means).
-``python -m pytest`` runs what is not marked, and the first item of each marked function;
-``--rest`` runs what that leaves out, and ``--all`` everything. Who names files or tests, or chooses
-with ``-m`` or ``-k``, gets all that was asked for.
+``python -m pytest`` runs what is not marked, and one of each kind that is: the first item of each
+function whose marker says ``usual=True``. ``--rest`` runs what that leaves out, and ``--all``
+everything. Who names files or tests, or chooses with ``-m`` or ``-k``, gets all that was asked for.
 """
 
 from collections import defaultdict
@@ -50,13 +50,13 @@ def pytest_collection_modifyitems(config, items):
 
 def split(items):
     """What a run without arguments runs, and the rest."""
-    usual, rest, stands = [], [], set()
+    usual, rest, stands_in = [], [], set()
     for item in items:
+        markers = [mark for name in MARKERS for mark in item.iter_markers(name)]
         function = item.nodeid.partition("[")[0]
-        if not any(item.get_closest_marker(name) for name in MARKERS):
-            usual.append(item)
-        elif function not in stands:
-            stands.add(function)
+        is_first = function not in stands_in
+        if not markers or (is_first and any(mark.kwargs.get("usual") for mark in markers)):
+            stands_in.add(function)
             usual.append(item)
         else:
             rest.append(item)

@@ -93,6 +93,7 @@ def enumerated(model, weights):
     return total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", KINDS)
 def test_missing_information_is_that_of_all_paths(name):
     _, model, counts, prior = bound(name)
@@ -210,6 +211,7 @@ def test_draws_have_the_inverse_of_the_observed_information():
     np.testing.assert_allclose(np.bincount(rows.row, widened(rows, missing, rng)), 1.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["labels", "end", "dictionary"])
 def test_sweeps_of_short_runs_leave_the_posterior_as_it_is(name):
     """Against the collapsed probability of all joint paths."""
@@ -310,6 +312,7 @@ def fitted(kind=CVBHMM, **settings):
     return truth, symbols, y, model.fit(symbols, y)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_calibrated_intervals_are_those_of_a_long_chain(kind):
     """Ends as by 4,000 sweeps of Gibbs sampling; mean-field intervals are half as wide."""

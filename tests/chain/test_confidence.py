@@ -89,6 +89,7 @@ def test_many_cells_have_drawn_information(monkeypatch):
         np.testing.assert_allclose(drawn[name], exact[name], rtol=0.15)
 
 
+@pytest.mark.long(usual=True)
 def test_the_bootstrap_agrees_and_can_be_repeated():
     X, y, model = fitted(tol=1e-6)
     louis = model.confidence_intervals(X, y).standard_errors
@@ -132,6 +133,7 @@ def test_borders_ends_and_taggers():
         tagger.confidence_intervals(X[:3])
 
 
+@pytest.mark.long
 def test_parts_and_components_have_the_bootstrap():
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.poisson(np.repeat([2.0, 9.0], 40)), rng.normal(size=80)])

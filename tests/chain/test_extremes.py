@@ -171,6 +171,7 @@ def test_leaving_out_all_there_is_warns_with_both_remedies():
     assert np.mean(accuracies) < 0.75
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("remedy", [{"update": "token"}, {"update": Windows(100)}], ids=str)
 def test_both_remedies_recover_the_states(remedy):
     symbols, states = well_separated_chain(20_000)

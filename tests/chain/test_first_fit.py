@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 # Functions that each fit may compile, one after the other in a process with nothing compiled.
 MOST = {
     "dictionary": 5,

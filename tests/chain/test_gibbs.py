@@ -107,6 +107,7 @@ def test_samples_stay_legal(chains):
         assert set(chains("dictionary").samples_[:, column]) <= set(states)
 
 
+@pytest.mark.long
 def test_constant_temperature_flattens_the_posterior():
     # The conditionals to a power are those of the joint to that power.
     problem = PROBLEMS["dictionary"]

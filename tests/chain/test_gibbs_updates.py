@@ -108,6 +108,7 @@ def _total_variation(problem, samples, exact):
     return 0.5 * np.abs(seen - exact[np.argsort(z @ radix)]).sum()
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("update", ["token", *UPDATES])
 def test_joint_distribution_of_all_states(update):
     # Priors that let all three mix within a short chain, and few assignments.
@@ -153,6 +154,7 @@ def test_a_chain_that_stands_still_warns():
         _chain(problem, "sequence", max_iter=110, samples=Samples(0))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("update", "temperature"), [("sequence", 4.0), ("parameter", 0.5)])
 def test_constant_temperature(update, temperature):
     problem = PROBLEMS["dictionary"]
@@ -401,6 +403,7 @@ def test_tiny_priors_stay_exact(update):
     np.testing.assert_allclose(chain.history_, expected, rtol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("update", ["token", *UPDATES])
 def test_impossible_transitions_are_never_drawn(update):
     bare = make_problem([[0, 1, 0], [1, 0, 1]], 2, 2, 0.5, 0.5)

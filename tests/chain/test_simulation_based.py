@@ -89,12 +89,14 @@ def _chi_square(ranks, n_draws):
 LIMIT = chi2.ppf(0.999, N_BINS - 1)
 
 
+@pytest.mark.long
 def test_ranks_of_the_truth_are_uniform():
     """Burn-in, thinning and what is kept are the same for all updates."""
     n_draws = 15
     assert (_chi_square(_ranks("token", 160, n_draws), n_draws) < LIMIT).all()
 
 
+@pytest.mark.long
 def test_ranks_under_another_prior_are_not():
     n_draws = 15
     ranks = _ranks("token", 160, n_draws, alpha=ALPHA / 8, beta=BETA / 8)
@@ -145,6 +147,7 @@ def direct():
     return np.array(rows, dtype=float)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("update", UPDATES)
 def test_alternating_chain_has_the_moments_of_the_prior(update, direct):
     chain = _alternating(update, 2400)

@@ -30,6 +30,7 @@ def fitted(kind, n_states, transitions, **settings):
     return model.fit([np.array(EARTHQUAKES, float)])
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("n_states", "transitions", "published"),
     [

@@ -29,6 +29,8 @@ from sklearn_cvb.learning.parts import PartIndex
 from sklearn_cvb.reading.dask import workers
 from sklearn_cvb.reading.dask.fitting import OnWorkers, Progress, WorkersLost
 
+pytestmark = pytest.mark.process
+
 COMMON = {"max_iter": 5, "tol": 0, "random_state": 3}
 
 # The same sentences in every process; with a number of rounds the process kills itself after them.

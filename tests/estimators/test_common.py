@@ -384,6 +384,7 @@ def test_grid_search_with_every_scorer_by_hand(kind):
     assert results["mean_test_perplexity"][0] == -model.perplexity(SENTENCES[4:])
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_grid_search_in_processes_changes_no_bit(kind):
     serial = _grid(kind).fit(SENTENCES, TAGS)

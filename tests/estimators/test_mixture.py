@@ -98,6 +98,7 @@ def test_one_cluster_is_the_plain_model(kind):
     np.testing.assert_array_equal(one.predict(X), 0)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("numbers", [False, True])
 def test_clusters_that_differ_in_their_moves_alone_are_found(kind, numbers):
@@ -112,6 +113,7 @@ def test_clusters_that_differ_in_their_moves_alone_are_found(kind, numbers):
     assert adjusted_rand_score(of, model.predict(new)) == 1.0
 
 
+@pytest.mark.long
 def test_searches_find_how_many_clusters_there_are():
     mixture = HMMMixture(VBHMM(2), n_init=1, random_state=0)
     data, _ = drawn(80, length=60)

@@ -195,6 +195,7 @@ def test_grammars_that_are_none():
 # Annealing.
 
 
+@pytest.mark.long
 def test_a_temperature_that_falls_to_nothing():
     """1 + (1e-90 - 1) is 0, and was the temperature of the last sweep."""
     assert (
@@ -232,6 +233,7 @@ def test_powers_of_counts_that_float64_cannot_hold():
         cold.set_params(update="sequence", samples=Samples(temperatures=(1.0, 0.02))).fit(sequences)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("temperature", [1e-2, 1e-3, 1e-100])
 def test_sentences_keep_their_tree_at_low_temperatures(temperature):
     """No proposal had any weight, and sentences were taken out of the counts for good."""

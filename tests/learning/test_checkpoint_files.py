@@ -86,6 +86,7 @@ def test_where_nothing_was_saved_is_told(tmp_path):
         checkpoint.load(tmp_path)
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.skipif(os.name == "nt", reason="forks")
 def test_killed_while_saving_the_last_whole_one_is_found(tmp_path):
     command = [sys.executable, "-c", DYING, str(tmp_path)]

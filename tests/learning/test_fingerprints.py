@@ -45,6 +45,7 @@ def test_what_differs_has_another_digest(one, other):
     assert digest_of(one) == digest_of(one)
 
 
+@pytest.mark.process
 def test_digests_do_not_depend_on_the_process():
     found = {
         subprocess.run(

@@ -75,6 +75,7 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(name, title, tmp_p
 # Several restarts, real processes
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.parametrize(
     ("name", "when", "n"),
     [("CVBHMM", "saving", 9), ("GibbsHMM", "between", 7), ("EMHMM", "saving", 40)],

@@ -218,6 +218,7 @@ def test_cvb_of_a_new_family_is_what_its_definition_says(model):
     assert objective == pytest.approx(score / model.n_observed, abs=1e-12)
 
 
+@pytest.mark.long
 def test_a_chain_of_a_new_family_samples_its_posterior(model):
     state, history = learned(Gibbs(4000, n_burn_in=50), model, 4000)
     logs = all_evidence(model)

@@ -4,8 +4,12 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.model import Model
+
+pytestmark = pytest.mark.pages
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "sklearn_cvb"
@@ -56,6 +60,7 @@ def test_every_module_is_on_the_map():
     assert sorted(" ".join(listed).split()) == sorted(set(folders))
 
 
+@pytest.mark.pages(usual=True)
 def test_files_that_the_page_names_exist():
     named = re.findall(r"``([\w/]+(?:/|\.py))``", PAGE)
     assert len(set(named)) > 15

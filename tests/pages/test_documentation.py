@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.pages
+
 FOLDER = Path(__file__).resolve().parents[2] / "doc"
 # Others are made while the site is built.
 MADE = {"_build", "_templates", "generated", "auto_examples", "auto_tutorials"}
@@ -134,6 +136,7 @@ def test_files_and_commands_of_the_guide_for_contributors_exist():
 WITH_EXAMPLES = [page for page in PAGES if ">>>" in page.read_text(encoding="utf-8")]
 
 
+@pytest.mark.pages(usual=True)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:y is ignored")
 @pytest.mark.filterwarnings("error::UserWarning")

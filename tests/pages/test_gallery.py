@@ -13,6 +13,8 @@ import pytest
 
 from sklearn_cvb.settings import Setting
 
+pytestmark = pytest.mark.pages
+
 FOLDER = Path(__file__).resolve().parents[2] / "doc"
 EXAMPLES = sorted((FOLDER / "examples").rglob("plot_*.py"))
 TUTORIALS = sorted((FOLDER / "tutorials").glob("plot_*.py"))
@@ -63,6 +65,7 @@ def _is_setting(value):
     return isinstance(value, type) and issubclass(value, Setting)
 
 
+@pytest.mark.pages(usual=True)
 def test_every_public_name_is_used_by_an_example():
     # Some names are in two modules.
     used = {id(_value(name)) for path in [*EXAMPLES, *TUTORIALS] for name in _used(path)}

@@ -9,6 +9,8 @@ import pytest
 
 from benchmarks import readme
 
+pytestmark = pytest.mark.pages
+
 README = Path(__file__).resolve().parents[2] / "README.md"
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -23,6 +25,7 @@ def test_commands():
     assert 'python -m pip install ".[test]" && python -m pytest' in commands
 
 
+@pytest.mark.pages(usual=True)
 def test_python_blocks_print_what_follows_them(capsys):
     blocks, n_run = _blocks(), 0
     for (language, code), (_, printed) in pairwise(blocks):
@@ -76,6 +79,7 @@ def test_other_figures_change_the_block_and_nothing_else():
     assert len(set(changed.splitlines()) - set(text.splitlines())) == 1
 
 
+@pytest.mark.process
 def test_the_command_still_prints_a_part_of_the_figures(capsys, tmp_path):
     from sklearn_cvb.__main__ import main
 

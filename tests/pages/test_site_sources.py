@@ -11,6 +11,8 @@ import pytest
 
 import sklearn_cvb
 
+pytestmark = pytest.mark.pages
+
 ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "doc"
 SVG = "{http://www.w3.org/2000/svg}"

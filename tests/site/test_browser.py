@@ -7,6 +7,8 @@ from threading import Thread
 
 import pytest
 
+pytestmark = pytest.mark.pages
+
 # One of each kind: prose, formulas, wide tables, signatures, pictures, code.
 PAGES = [
     "index",

@@ -379,6 +379,7 @@ model.fit(open_store(sys.argv[1], batch_size=300))
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
 def test_a_fit_goes_on_from_its_checkpoint(kind, store, tmp_path):
     command = [sys.executable, "-u", "-c", _SAVED, store.folder, tmp_path / "saved", kind.__name__]
@@ -500,6 +501,7 @@ model.fit(open_store(sys.argv[1], batch_size=300))
 """
 
 
+@pytest.mark.process(usual=True)
 def test_a_killed_fit_leaves_nothing_beside_the_store(store):
     before = _files(store)
     child = subprocess.Popen(

@@ -446,6 +446,7 @@ write_store(batches, sys.argv[1])
 """
 
 
+@pytest.mark.process
 def test_a_write_that_was_killed_is_never_taken_for_a_store(tmp_path):
     command = [sys.executable, "-c", _UNFINISHED, str(tmp_path / "store")]
     child = Popen(command, stdin=PIPE, stdout=PIPE)

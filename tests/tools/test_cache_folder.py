@@ -14,6 +14,8 @@ import sklearn_cvb
 from sklearn_cvb.compilation.announcement import SECONDS
 from sklearn_cvb.kernels import jit
 
+pytestmark = pytest.mark.process
+
 PROGRAM = """
 import sklearn_cvb
 from sklearn_cvb import EMHMM, EMPCFG, Symbols
@@ -131,6 +133,7 @@ def test_an_index_that_names_a_module_that_is_gone_is_passed_over(tmp_path):
         assert done.stdout.split() == [expected], done.stderr
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_truncated_code_is_compiled_anew_and_its_folder_named(ending, tmp_path, monkeypatch):
     """Numba would end every later fit with an EOFError."""

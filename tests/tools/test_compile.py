@@ -79,6 +79,7 @@ def test_every_parameter_that_chooses_kernels_is_set_in_some_situation(name):
         assert {type(value) for value in chosen if is_setting(value)} == set(objects) - {None}
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_situation_of_an_estimator_compiles_once(name):
     for title, situation in EVERY_SITUATION[name].items():
@@ -98,6 +99,7 @@ def _run(folder, *arguments):
     return done
 
 
+@pytest.mark.process
 def test_what_is_compiled_is_kept_and_found_by_the_next_process(tmp_path):
     command = ["-m", "sklearn_cvb.compile", "--only", "EMAlignmentHMM:raw"]
     line, total, kept = _run(tmp_path, *command).stdout.splitlines()

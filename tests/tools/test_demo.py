@@ -62,6 +62,7 @@ def tagged_file(tmp_path):
     return path
 
 
+@pytest.mark.process
 def test_a_pipe_gets_a_row_of_every_algorithm_in_80_columns_and_the_picture_is_saved(tmp_path):
     done = _run(tmp_path, *TINY)
     assert done.returncode == 0, done.stderr
@@ -143,6 +144,7 @@ def test_conllu_file(tmp_path, capsys, ending):
     assert "we/PRON ran/VERB" in output
 
 
+@pytest.mark.long
 def test_wall_street_journal_shows_the_published_figures(data_folder, tmp_path, capsys):
     arguments = ["--corpus", "treebank", "--data-home", str(data_folder), "--sentences", "1000"]
     picture = str(tmp_path / "curve.png")
@@ -291,6 +293,7 @@ def test_without_callbacks_it_is_said_what_is_needed(monkeypatch, capsys):
     assert "scikit-learn 1.9 or later is needed" in capsys.readouterr().err
 
 
+@pytest.mark.process
 @NO_SIGINT
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_interrupt_keeps_what_is_there(tmp_path, jobs):

@@ -151,6 +151,7 @@ def test_the_table_says_when_kernels_compile(tmp_path, monkeypatch):
     assert "compiling" not in shown["before"] + table()
 
 
+@pytest.mark.process
 @ON_POSIX
 def test_terminals_show_a_live_table_and_break_no_word(tmp_path):
     """A wide one until the end, and one of 80 columns until Ctrl-C."""
@@ -202,6 +203,7 @@ def test_ctrl_c_is_heeded_where_c_calls_python(tmp_path, monkeypatch, capsys):
     assert sys.unraisablehook is hook
 
 
+@pytest.mark.process(usual=True)
 @ON_POSIX
 def test_a_closed_pipe_ends_the_job_in_one_line(tmp_path):
     with subprocess.Popen(
@@ -219,6 +221,7 @@ def test_a_closed_pipe_ends_the_job_in_one_line(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_full_disk_is_named_in_one_line(tmp_path):
     with open("/dev/full", "w") as full:
@@ -233,6 +236,7 @@ def test_a_full_disk_is_named_in_one_line(tmp_path):
     assert re.fullmatch(r"python -m sklearn_cvb: error: .*No space left.*\n", done.stderr)
 
 
+@pytest.mark.process
 @ON_POSIX
 def test_without_standard_output_the_picture_is_saved(tmp_path):
     program = f"exec '{sys.executable}' -m sklearn_cvb {' '.join(TINY)} --algorithms em >&-"

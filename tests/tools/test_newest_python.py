@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "newest.py"
 
 
@@ -16,6 +18,7 @@ def _interpreter(path, prints, status=0):
     return str(path)
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.skipif(os.name == "nt", reason="scripts of a shell stand for interpreters")
 def test_the_newest_that_runs_comes_first_and_stand_ins_do_not_count(tmp_path):
     if not SCRIPT.is_file():

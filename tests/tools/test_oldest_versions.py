@@ -10,6 +10,8 @@ import pytest
 
 import sklearn_cvb
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / ".ci" / "oldest.py"
 
@@ -26,6 +28,7 @@ def oldest():
     return versions
 
 
+@pytest.mark.process(usual=True)
 def test_every_dependency_has_an_oldest_version(oldest):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]

@@ -160,6 +160,7 @@ def test_transform_and_its_names(kind):
     np.testing.assert_allclose(frame.to_numpy(), means)
 
 
+@pytest.mark.long
 @ALL
 def test_searches_over_covariances_and_states(kind):
     grid = {"emission__covariance_type": ["full", "diag"], "n_components": [1, 2]}

@@ -63,6 +63,7 @@ def test_shares_are_those_of_the_plain_statement(only, labels):
         assert min(row.values()) > 0
 
 
+@pytest.mark.long
 def test_shares_of_generated_text():
     text = make_pocket_english(500, random_state=0)
     dictionary = tag_dictionary_from(text.data, text.target, weights=True)

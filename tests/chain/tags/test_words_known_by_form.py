@@ -130,6 +130,7 @@ def test_the_token_update_takes_the_same_prior():
     np.testing.assert_allclose(counts.emission, expected.counts.emission, atol=1e-10)
 
 
+@pytest.mark.long(usual=True)
 def test_samples_follow_the_exact_posterior():
     problem = plain_problem()
     settings = {"max_iter": 8000, "samples": Samples(100, thin=1, temperatures=None)}

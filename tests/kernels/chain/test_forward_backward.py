@@ -299,6 +299,7 @@ def test_ties_go_to_the_lowest_state():
 # Beyond the range of float64.
 
 
+@pytest.mark.long
 def test_long_sequences_of_tiny_probabilities():
     rng = np.random.default_rng(1)
     starts = starts_of([10_000, 50])
