@@ -8,8 +8,9 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import place_of, refuse_other_columns
+from sklearn_cvb.reading.corpus import refuse_other_columns
 from sklearn_cvb.reading.validation import Seed, check_level
+from sklearn_cvb.scale.places import place_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.calibrated import RowIntervals

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import field
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn_cvb.chain.parameters import HMMCounts, Prior
 from sklearn_cvb.chain.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.transitions import check_transitions
-from sklearn_cvb.estimators.base import BaseModel, over_partitions
+from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.parameters import (
     Count,
     OptionalPriorCells,
@@ -29,7 +28,7 @@ from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
 from sklearn_cvb.learning.online import Batch, Running, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
+from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import (
     HasMethods,
     InvalidParameterError,
@@ -292,7 +291,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Indices of training sequences that no path explains; they are left out of the counts.
     """
 
-    _takes_dask = _takes_bulk = True
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
     # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
@@ -310,11 +308,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # Reading
 
-    @property
-    def _module_of_parts(self) -> str:
-        family = "symbols" if self._observed.has_vocabulary else "numbers"
-        return f"sklearn_cvb.chain.{family}.parts"
-
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
         observed = self._observed
         self._check_parameters()
@@ -328,19 +321,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             )
             read = read._replace(messages=(*read.messages, why))
         return read
-
-    def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        return self._on_disk(X).read_in_bulk(self, X, y)
-
-    def _on_disk(self, X: Any) -> Any:
-        """The functions of `_observed` for X, a store: a module that is loaded when asked for."""
-        own = "symbols" if self._observed.has_vocabulary else "numbers"
-        if is_store(X) and X.holds != own:
-            raise InvalidParameterError(
-                f"X is a store of {X.holds}, and {type(self).__name__} learns {own}: set emission "
-                "to what is in it, or write another store (write_store, write_numbers)"
-            )
-        return import_module(f"sklearn_cvb.chain.{own}.stored_fits")
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -381,7 +361,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _left(self, result: FitResult) -> Left:
         best, _, read, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
-        paths = self._observed.left_paths(self, result)
+        paths = self._left_paths(result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         end = counts.transition[:n, n] if model.cells.has_end else None
         learned = Learned(
@@ -410,6 +390,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             if np.ndim(own):
                 attributes[f"{name}_"] = as_numbers(name, own)
         return Left(learned, attributes)
+
+    def _left_paths(self, result: FitResult) -> Any:
+        """The states of the training sequences, and what follows from them, as attributes."""
+        return self._observed.left_paths(self, result)
 
     @property
     def _n_restarts(self) -> int:
@@ -452,10 +436,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        if samples is None and is_store(X):
-            found: tuple[np.ndarray, np.ndarray]
-            found = self._on_disk(X).log_likelihoods_of_store(self, learned, X)
-            return found
         reads, observed = self._observed.reads_under(self, learned, X, samples)
         return prediction.mean_likelihoods([read.log_z() for read in reads]), observed
 
@@ -571,14 +551,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             Shape (n_samples, length) for a 2-D X (-1, or None for tags that are not integers,
             where a row is padded), else an object array of one array per sequence.
         """
-        observed = self._observed
         check_choice("decoding", decoding, ("viterbi", "marginal"))
-        learned, where = learned_of(self), place_of(X)
-        if where == "workers":
-            return over_partitions(self, "predict", X, decoding=decoding)
-        if where == "disk" and is_store(X):
-            return self._on_disk(X).states_of_store(self, learned, X, decoding)
-        read = observed.read_again(self, learned, X)
+        return self._states(X, decoding)
+
+    def _states(self, X: Any, decoding: str) -> np.ndarray:
+        """What `predict` gives."""
+        learned = learned_of(self)
+        read = self._observed.read_again(self, learned, X)
         path, log_p = prediction.paths(read, decoding)
         prediction.tell_unexplained(log_p)
         return self._arranged_states(learned.words, read.corpus, path)
@@ -599,8 +578,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
             array of arrays of shape (length, n_components).
         """
-        if is_dask(X):
-            return over_partitions(self, "predict_proba", X)
+        return self._probabilities(X)
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """What `predict_proba` gives."""
         read = self._observed.read_again(self, learned_of(self), X)
         return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
 
@@ -844,8 +825,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if learned is None or learned.resume is None:
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
         read, best = learned.resume
-        table = self._observed.posteriors(self, best.state, read)
+        table = self._training_table(read, best.state)
         return reading.arrange(read.problem.given, table, np.nan)
+
+    def _training_table(self, read: Reading, state: Any) -> Any:
+        """The posteriors of all training tokens."""
+        return self._observed.posteriors(self, state, read)
 
 
 def _holds_states(y: Any) -> bool:

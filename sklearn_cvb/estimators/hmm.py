@@ -35,12 +35,13 @@ from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
 from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.reading.validation import as_numbers, check_concentrations
+from sklearn_cvb.scale.hmm import BeyondMemory
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BaseHMM):
+class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 

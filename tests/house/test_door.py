@@ -24,16 +24,9 @@ _TAKE_AN_ESTIMATOR = {
         of_one_kind posteriors read_again read_batch read_to_fit read_under reads_at
         reads_under settings_of steps_after under_final_weights
     """,
-    "chain.numbers.parts": """
-        NumbersInParts.left_paths lay_out refuse_in_shards
-    """,
     "chain.numbers.series": """
         _categories columns_again columns_asked series_again series_to_fit
         with_common_columns
-    """,
-    "chain.numbers.stored_fits": """
-        StoredProblem.left_paths _refuse log_likelihoods_of_store read_in_bulk
-        states_of_store
     """,
     "chain.parameters": """
         prior_settings
@@ -43,18 +36,6 @@ _TAKE_AN_ESTIMATOR = {
         left_out_by left_paths model posteriors rare_of_all read_again read_batch
         read_to_fit read_under reads_at reads_under refuse_token_updates steps_after
         to_fit_again training_lattice usual_start with_unknown words_and_cells words_read
-    """,
-    "chain.symbols.parts": """
-        ChainInParts.left_paths refuse_in_shards
-    """,
-    "chain.symbols.stored_fits": """
-        ChainInPieces.left_paths _refuse read_in_bulk
-    """,
-    "chain.symbols.stored_sequences": """
-        Encoder.__init__ accuracy_on_store log_likelihoods_of_store states_of_store
-    """,
-    "chain.symbols.vocabulary_pass": """
-        lay_out parameters_of
     """,
     "chain.tags.knowledge": """
         attributes_of lattice_of read_tags settings_of tags_of_path training_lattice
@@ -80,6 +61,25 @@ _TAKE_AN_ESTIMATOR = {
     "reading.validation": """
         _of_class check_table check_table_to_fit columns_of
     """,
+    "scale.numbers.parts": """
+        NumbersInParts.left_paths lay_out refuse_in_shards
+    """,
+    "scale.numbers.stored_fits": """
+        StoredProblem.left_paths _refuse log_likelihoods_of_store read_in_bulk
+        states_of_store
+    """,
+    "scale.symbols.parts": """
+        ChainInParts.left_paths refuse_in_shards
+    """,
+    "scale.symbols.stored_fits": """
+        ChainInPieces.left_paths _refuse read_in_bulk
+    """,
+    "scale.symbols.stored_sequences": """
+        Encoder.__init__ accuracy_on_store log_likelihoods_of_store states_of_store
+    """,
+    "scale.symbols.vocabulary_pass": """
+        lay_out parameters_of
+    """,
     "settings": """
         asked_of known_words setting_of
     """,
@@ -88,8 +88,8 @@ _TAKE_AN_ESTIMATOR = {
 _CALLED_BACK = """
 _algorithm _algorithm_of_batches _arranged_states _attributes_of_words _batch_of _chain_settings
 _check_parameters _fit_reading _fixed_start _grown _kept _lattice_of _learned _leave
-_log_likelihoods _model _module_of_parts _no_posterior _observed _on_disk _posteriors _rare_of_all
-_read _read_batch _settings _starts_when_clean _training_lattice _unknown_words _validate_params
+_log_likelihoods _model _module_of_parts _no_posterior _observed _posteriors _rare_of_all _read
+_read_batch _settings _starts_when_clean _training_lattice _unknown_words _validate_params
 _why_all_steps _why_no_batches _why_no_weights _with_running_counts _with_unknown _words_read
 """
 _CALLED_BACK_OTHERWISE = "_fit_reading _module_of_parts _validate_params"

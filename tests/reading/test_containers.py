@@ -12,7 +12,8 @@ import pytest
 
 import sklearn_cvb
 from sklearn_cvb import EMHMM, EMPCFG, VBHMM, VBPCFG, CVBHMMTagger, EMHMMTagger, Symbols
-from sklearn_cvb.reading.corpus import as_list, is_dask, is_table, samples_of, tokens_of
+from sklearn_cvb.reading.corpus import as_list, is_table, samples_of, tokens_of
+from sklearn_cvb.scale.places import is_dask
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
 Y = [["X", "Y", "X"], ["Y"], ["X", "X"]]

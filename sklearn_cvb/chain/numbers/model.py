@@ -19,11 +19,10 @@ from sklearn_cvb.chain.numbers.e_step import (
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     Units,
-    Unkept,
+    are_left_out,
     counts_of_units,
     first_units,
     inferred_units,
-    resumed,
     score,
     sweep,
 )
@@ -372,28 +371,18 @@ class NumberChain(Model):
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if not isinstance(state.shares, Units):
             return state
-        units = resumed(state.shares, self.problem, self.block_length)
-        if units is None:
+        if not are_left_out(state.shares, self.problem, self.block_length):
             return None
+        units = self.own_units(state.shares)
         return state._replace(shares=units, counts=counts_of_units(units, self.problem))
 
+    def own_units(self, units: Units) -> Units:
+        """Units that sweeps may change, also after Ctrl-C."""
+        return Units(units.layout, *(table.copy() for table in units[1:]))
+
     def lighter(self, state: State) -> State:
-        """Without scores, which the next sweep makes anew, and without units on the disk."""
-        state = self.finished(state, goes_on=True)
-        is_stored = isinstance(state.shares, Units) and state.shares.is_stored
-        return state._replace(shares=Unkept()) if is_stored else state
-
-    def completed(self, state: State) -> State:
-        """With units, inferred once under the counts of all."""
-        if not isinstance(state.shares, Unkept):
-            return state
-        units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
-        return state._replace(shares=units)
-
-    def copied(self, state: State) -> State | None:
-        """A state of its own; None where units are on the disk."""
-        is_stored = isinstance(state.shares, Units) and state.shares.is_stored
-        return None if is_stored else super().copied(state)
+        """Without scores, which the next sweep makes anew."""
+        return self.finished(state, goes_on=True)
 
     def finished(self, state: State, *, goes_on: bool) -> State:
         """Without scores."""

@@ -88,15 +88,6 @@ class InSteps(NamedTuple):
     is_named: bool = False  # whether labels may name states, in this batch or another
 
 
-class ChainFacts(NamedTuple):
-    """What a start has to know of some sequences."""
-
-    n_entries: int  # (token, state) entries of the problem
-    any_told: bool  # whether a token has a single state
-    any_choice: bool  # whether one has several
-    left_out: tuple[tuple[int, int], ...]  # words of the sequences without a path, and how often
-
-
 class ChainSettings(NamedTuple):
     """How a chain begins, and what is inferred at a time."""
 
@@ -157,16 +148,6 @@ class SymbolChain(Model):
         return prior_of(self.cells, hyper)
 
     # Where a restart begins
-
-    def facts(self) -> ChainFacts:
-        """What is drawn for, and what decides where to start."""
-        problem, left_out = self.problem, ()
-        if problem.left_out is not None:
-            tokens = problem.left_out.corpus.tokens
-            words, uses = np.unique(tokens[tokens >= 0], return_counts=True)
-            left_out = tuple(zip(words.tolist(), uses.tolist(), strict=True))
-        n_entries = int(problem.lattice.count.sum())
-        return ChainFacts(n_entries, problem.any_told, problem.any_choice, left_out)
 
     def of_restart(self, index: int) -> "SymbolChain":
         """Starts that are always the same are for the first one."""

@@ -248,8 +248,6 @@ def left_of(
 def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """The states of the training tokens, and what follows from them."""
     state, read = result.best.state, result.read
-    if getattr(read.problem, "is_in_parts", False):
-        return read.problem.left_paths(hmm, state, read)
     found = path(result.model, state, hmm.n_jobs, averages=result.algorithm.averages)
     labels = hmm._arranged_states(read.words, read.problem.given, found)
     return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
@@ -278,10 +276,6 @@ def path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool) 
 def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
     """Posteriors of all given tokens: the last ones, or under the final weights."""
     problem, averages = read.problem, hmm._algorithm().averages
-    if not isinstance(problem, Problem):
-        raise AttributeError(
-            "a fit on a store or in shards keeps no posteriors in memory: use predict_proba"
-        )
     entries, lattice = model(hmm, read).posterior(state), problem.lattice
     if entries is None:
         weights = _final_weights(averages, state, problem.cells)

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
 from sklearn_cvb.chain.symbols import observed as symbols
-from sklearn_cvb.chain.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
 from sklearn_cvb.chain.tags.knowledge import cautions_of_tags, encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
@@ -23,6 +22,7 @@ from sklearn_cvb.reading.corpus import (
 )
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.scale.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 

@@ -20,12 +20,13 @@ from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm import CommClosedError
 
-from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, parameters_of
 from sklearn_cvb.compilation.announcement import announced_fit
-from sklearn_cvb.learning.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
-from sklearn_cvb.reading.corpus import is_dask, short_repr
-from sklearn_cvb.reading.dask import workers
+from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.validation import check_sizes
+from sklearn_cvb.scale.dask import workers
+from sklearn_cvb.scale.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
+from sklearn_cvb.scale.places import is_dask
+from sklearn_cvb.scale.symbols.vocabulary_pass import family_of, parameters_of
 
 _FORM = "pass a dask bag of sequences, a dask Series of lists, or a list of delayed partitions"
 # Questions that are rounds of a fit; others are asked before or after.
@@ -126,7 +127,7 @@ class WorkersLost(RuntimeError):
     """Workers died faster than a round could be finished, or the scheduler did."""
 
 
-class OnWorkers:
+class Partitions:
     """Partitions read where Dask puts them, with what is known of their sequences; their shards."""
 
     def __init__(
@@ -343,7 +344,7 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
         ) from None
     progress = Progress(model.verbose, model.max_iter)
     with announced_fit(model, model.verbose), progress:
-        source = OnWorkers(client, partitions, labels, progress, model._module_of_parts)
+        source = Partitions(client, partitions, labels, progress, model._module_of_parts)
         try:
             laid_out = family.lay_out(model, source.survey(parameters_of(model)))
             facts = source.make(laid_out.as_sent)

@@ -39,7 +39,7 @@ class PartSummary(NamedTuple):
     n_sequences: int
     n_tokens: int
     n_observed: int  # of the sequences that may be explained
-    of_model: Any  # what its model tells beforehand (`Model.facts`)
+    of_model: Any  # what a start has to know beforehand (`Shard._told`)
     warnings: tuple[str, ...] = ()
 
 
@@ -146,7 +146,7 @@ class Shard:
         given, model = self._given, self.model
         n_observed = int(np.count_nonzero(model.problem.corpus.tokens >= 0))
         sizes = given.n_sequences, len(given.tokens), n_observed
-        return PartSummary(*sizes, model.facts(), self.messages)
+        return PartSummary(*sizes, self._told(), self.messages)
 
     def n_tokens_of(self, sequences: np.ndarray) -> PartResult:
         """How many tokens some sequences of the whole corpus have, as the total: those here."""
@@ -225,6 +225,10 @@ class Shard:
         return PartResult(found.counts, found.total, self.index.first + unexplained)
 
     # What families do in their own way
+
+    def _told(self) -> Any:
+        """What a start has to know of these units beforehand."""
+        return None
 
     def _from(self, counts: Any, prior: Any) -> Any:
         """What to start from under the counts of all."""

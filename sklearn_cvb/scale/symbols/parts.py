@@ -1,7 +1,7 @@
 """Chains learned from a corpus in parts: where each starts, what it answers, and how it is read.
 
 The fit is the plain one, on a problem that is a `ChainInParts`. Its model asks the shards, here or
-on other machines, and adds what they find (`ShardedChain`, see `sklearn_cvb.learning.parts`). It
+on other machines, and adds what they find (`ShardedChain`, see `sklearn_cvb.scale.parts`). It
 starts as a fit on the whole corpus would, whatever the cut: who leads the fit draws a
 `SharedStart`, and every shard makes its own part of the start from it.
 """
@@ -17,23 +17,14 @@ from sklearn_cvb.chain.lattice import Cells, Problem, refuse_without_paths
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.state_merging import MERGED
 from sklearn_cvb.chain.symbols.model import Logged, SymbolChain, merged_start
-from sklearn_cvb.chain.symbols.vocabulary_pass import (
-    LaidOut,
-    Part,
-    PartLayout,
-    finished,
-    lay_out,
-    merged,
-    problem_of_part,
-    read_part,
-)
-from sklearn_cvb.chain.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
-from sklearn_cvb.learning.parts import (
+from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.parts import (
     InParts,
     NeedsMore,
     PartIndex,
@@ -43,8 +34,17 @@ from sklearn_cvb.learning.parts import (
     Sharded,
     Source,
 )
-from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.symbols.vocabulary_pass import (
+    LaidOut,
+    Part,
+    PartLayout,
+    finished,
+    lay_out,
+    merged,
+    problem_of_part,
+    read_part,
+)
+from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.settings import HMMParameters
 
 # What is asked of a family in parts (see `vocabulary_pass.family_of`).
@@ -108,6 +108,15 @@ class Sent(NamedTuple):
         return self.logs_sent
 
 
+class ChainFacts(NamedTuple):
+    """What a start has to know of some sequences."""
+
+    n_entries: int  # (token, state) entries of the problem
+    any_told: bool  # whether a token has a single state
+    any_choice: bool  # whether one has several
+    left_out: tuple[tuple[int, int], ...]  # words of the sequences without a path, and how often
+
+
 class ChainShard(Shard):
     """A chain of some sequences."""
 
@@ -122,6 +131,15 @@ class ChainShard(Shard):
     def emitted(self, cuts: np.ndarray) -> PartResult:
         """How often segments emit what each cell stands for, as the counts."""
         return PartResult(starting.emitted_in_segments(self.model.problem, cuts), 0.0)
+
+    def _told(self) -> ChainFacts:
+        problem, left_out = self.model.problem, ()
+        if problem.left_out is not None:
+            tokens = problem.left_out.corpus.tokens
+            words, uses = np.unique(tokens[tokens >= 0], return_counts=True)
+            left_out = tuple(zip(words.tolist(), uses.tolist(), strict=True))
+        n_entries = int(problem.lattice.count.sum())
+        return ChainFacts(n_entries, problem.any_told, problem.any_choice, left_out)
 
     def _own(self, seed: SharedStart) -> Any:
         return partial(start_of, seed, self.model.problem, self.index.number)
@@ -237,10 +255,14 @@ class CorpusInParts(InParts):
         super().__init__(facts, source)
         self.corpus: WholeCorpus = WholeCorpus(types, self.n_sequences)
 
+    @property
+    def word_uses(self) -> np.ndarray:
+        """How often each word of the vocabulary is observed."""
+        return self.corpus.uses_given(self.n_words)[: self.n_words]
+
     def batch_of(self, unexplained: np.ndarray) -> Batch:
         """How much there is, beside sequences that are left out."""
-        uses = self.corpus.uses_given(self.n_words)[: self.n_words]
-        return Batch(*self.sizes_without(unexplained), uses)
+        return Batch(*self.sizes_without(unexplained), self.word_uses)
 
 
 class ChainInParts(CorpusInParts):

@@ -1,7 +1,7 @@
 """Fits to a store: the fit is the plain one, whose sweeps go over pieces on the disk.
 
 The problem is laid out once, piece by piece, and kept on the disk. Whoever leads the fit asks all
-pieces as shards (`sklearn_cvb.learning.parts`). A piece is loaded, asked, and dropped before the
+pieces as shards (`sklearn_cvb.scale.parts`). A piece is loaded, asked, and dropped before the
 next: memory holds one piece and the counts of all.
 
 In collapsed variational Bayes posteriors and pairs lie in memory-mapped files. A sweep goes through
@@ -21,7 +21,6 @@ from sklearn_cvb.chain import parameters
 from sklearn_cvb.chain.lattice import Cells, Problem
 from sklearn_cvb.chain.starts import Start
 from sklearn_cvb.chain.symbols import observed as symbols
-from sklearn_cvb.chain.symbols import parts
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of
 from sklearn_cvb.chain.symbols.leave_out import (
     HALF_OF_ALL,
@@ -41,15 +40,6 @@ from sklearn_cvb.chain.symbols.leave_out import (
 )
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
 from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.chain.symbols.stored_sequences import (
-    classes_of,
-    log_likelihoods_of_store,
-    part_of_store,
-    states_of_store,
-    types_of_store,
-    word_counts_of_store,
-)
-from sklearn_cvb.chain.symbols.vocabulary_pass import PartLayout, finished, lay_out, problem_of_part
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import (
@@ -63,16 +53,26 @@ from sklearn_cvb.kernels.chain.leave_out import (
 )
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Inferred, State
-from sklearn_cvb.learning.parts import Held, PartIndex, PartResult, PartSummary, added
 from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.parts import Held, PartIndex, PartResult, PartSummary, added
+from sklearn_cvb.scale.symbols import parts
+from sklearn_cvb.scale.symbols.stored_sequences import (
+    classes_of,
+    log_likelihoods_of_store,
+    part_of_store,
+    states_of_store,
+    types_of_store,
+    word_counts_of_store,
+)
+from sklearn_cvb.scale.symbols.vocabulary_pass import PartLayout, finished, lay_out, problem_of_part
 from sklearn_cvb.settings import known_words
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.files import STARTS, TAGS, TOKENS
 from sklearn_cvb.store.scratch import Kept, Scratch
 from sklearn_cvb.store.writing import temporary_store
 
-# What is asked of a family on the disk (see `BaseHMM._on_disk`).
+# What is asked of a family on the disk (see `BeyondMemory._on_disk`).
 __all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
 
 

@@ -5,7 +5,7 @@ keep between sweeps of collapsed variational Bayes lies in a temporary file. All
 of a fit in memory, to the last bit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,18 +13,21 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
-from sklearn_cvb.chain.numbers.leave_out import Units
+from sklearn_cvb.chain.numbers.leave_out import Units, inferred_units
+from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.series import (
-    StoredObservations,
     apart,
     cautions_of_order,
+    named,
     observations_of,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.parameters import shared_weights
 from sklearn_cvb.chain.prediction import paths, tell_unexplained
 from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.emissions.emission import Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.model import State
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.series import (
     FittedColumns,
@@ -38,7 +41,7 @@ from sklearn_cvb.store.files import STARTS
 from sklearn_cvb.store.scratch import Rows, Scratch
 from sklearn_cvb.store.writing import temporary_store
 
-# What is asked of a family on the disk (see `BaseHMM._on_disk`).
+# What is asked of a family on the disk (see `BeyondMemory._on_disk`).
 __all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
 
 # Steps that are laid out at a time.
@@ -58,6 +61,51 @@ class Steps(NamedTuple):
         return len(self.starts) - 1
 
 
+class StoredObservations:
+    """Observations of a store under a family, some steps of which are read when asked for."""
+
+    def __init__(self, store: Any, family: Family) -> None:
+        self.store, self.family = store, family
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What the same observations have in common."""
+        return self.store.identity
+
+    def part(self, begin: int, end: int) -> Any:
+        """Some of the steps, which may begin within a sequence."""
+        if not self.family.order:
+            return self._read(self.store.table(begin, end), None, lambda step: begin + step)
+        offsets = self.store.offsets
+        own = offsets[np.searchsorted(offsets, begin, side="right") - 1]
+        # What the first steps look back at is read before them.
+        before = max(int(own), begin - self.family.order)
+        inside = offsets[(offsets > before) & (offsets < end)]
+        starts = np.concatenate([[before], inside, [end]]) - before
+        found = self._read(self.store.table(before, end), starts, lambda step: before + step)
+        return found.part(begin - before, end - before)
+
+    def at(self, steps: np.ndarray) -> Any:
+        """Those at some places, each after as many steps before it as the family looks back."""
+        order, offsets = self.family.order, self.store.offsets
+        places = steps[:, None] + np.arange(-order, 1)
+        before = places < offsets[np.searchsorted(offsets, steps, side="right") - 1][:, None]
+        table = self.store.rows(np.maximum(places, 0).ravel())
+        table[before.ravel()] = np.nan
+        starts = np.arange(0, places.size + 1, order + 1) if order else None
+        return self._read(table, starts, lambda step: int(places.ravel()[step]))
+
+    def _read(
+        self, table: np.ndarray, starts: np.ndarray | None, step_of: Callable[[int], int]
+    ) -> Any:
+        try:
+            if starts is not None:
+                return self.family.read_sequences(table, starts)
+            return self.family.read(table)
+        except OutsideSupport as error:
+            raise named(error, step_of(error.step), self.store.offsets) from None
+
+
 class PosteriorsOf:
     """Posteriors (n_steps, K) of the steps of a store under a fitted model, when asked for."""
 
@@ -71,8 +119,38 @@ class PosteriorsOf:
         return model_posterior(self._init, own, series.corpus, self._n_states)
 
 
+class Unkept(NamedTuple):
+    """In the place of units whose tables are too large to be saved."""
+
+
+class StoredNumbers(NumberChain):
+    """A chain of numbers whose units are on the disk: they are neither copied nor saved."""
+
+    def own_units(self, units: Units) -> Units:
+        """The same."""
+        return units
+
+    def lighter(self, state: State) -> State:
+        """Without scores, and without units."""
+        state = super().lighter(state)
+        return state._replace(shares=Unkept()) if isinstance(state.shares, Units) else state
+
+    def completed(self, state: State) -> State:
+        """With units, inferred once under the counts of all."""
+        if not isinstance(state.shares, Unkept):
+            return state
+        units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
+        return state._replace(shares=units)
+
+    def copied(self, state: State) -> State | None:
+        """A state of its own; None with units."""
+        return None if isinstance(state.shares, Units) else super().copied(state)
+
+
 class StoredProblem(NumericProblem):
     """A problem whose observations, and what units keep, are on the disk."""
+
+    chain = StoredNumbers
 
     @property
     def identity(self) -> tuple[Any, ...]:

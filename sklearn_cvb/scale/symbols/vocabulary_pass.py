@@ -19,9 +19,9 @@ from sklearn_cvb.chain.symbols.observed import words_and_cells
 from sklearn_cvb.chain.tags.knowledge import read_labels
 from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.parts import LocalParts, part_indices, summed
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences
+from sklearn_cvb.scale.parts import LocalParts, part_indices, summed
 from sklearn_cvb.settings import known_words
 
 

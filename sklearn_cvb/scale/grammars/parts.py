@@ -1,11 +1,21 @@
-"""Grammars learned from sentences in parts: what `chain.symbols.parts` is, for trees."""
+"""Grammars learned from sentences in parts: what `scale.symbols.parts` is, for trees."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.symbols.parts import CorpusInParts
-from sklearn_cvb.chain.symbols.vocabulary_pass import (
+from sklearn_cvb.estimators.base_grammars import BasePCFG, attributes_of
+from sklearn_cvb.grammar import layout as layouts
+from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
+from sklearn_cvb.grammar.model import Alpha, GrammarModel
+from sklearn_cvb.kernels.tree.tallies import Shares
+from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.parts import PartIndex, PartSummary, Round, Shard, Sharded, Source
+from sklearn_cvb.scale.symbols.parts import CorpusInParts
+from sklearn_cvb.scale.symbols.vocabulary_pass import (
     Part,
     WordCounts,
     WordsOfTokens,
@@ -14,17 +24,7 @@ from sklearn_cvb.chain.symbols.vocabulary_pass import (
     read_part,
     type_corpus_of,
 )
-from sklearn_cvb.chain.symbols.vocabulary_pass import word_counts_of as survey_of
-from sklearn_cvb.estimators.base_grammars import BasePCFG, attributes_of
-from sklearn_cvb.grammar import layout as layouts
-from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
-from sklearn_cvb.grammar.model import Alpha, GrammarModel
-from sklearn_cvb.kernels.tree.tallies import Shares
-from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.parts import PartIndex, PartSummary, Round, Shard, Sharded, Source
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
-from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 
 # What is asked of a family in parts (see `vocabulary_pass.family_of`).
 __all__ = [

@@ -1,4 +1,4 @@
-"""Chains of numbers learned in parts: what `chain.symbols.parts` is, for series.
+"""Chains of numbers learned in parts: what `scale.symbols.parts` is, for series.
 
 A first pass tells moments of the columns, of which the family is made. Steps to seek clusters among
 are drawn for all parts alike, so that a fit starts as one on all series would.
@@ -28,22 +28,12 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     uniform_weights,
 )
-from sklearn_cvb.chain.symbols.vocabulary_pass import parameters_of
 from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
-from sklearn_cvb.learning.parts import (
-    InParts,
-    PartIndex,
-    PartResult,
-    PartSummary,
-    Shard,
-    Sharded,
-    Source,
-)
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.moments import merged as merged_moments
@@ -55,6 +45,16 @@ from sklearn_cvb.reading.series import (
     read_series,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.parts import (
+    InParts,
+    PartIndex,
+    PartResult,
+    PartSummary,
+    Shard,
+    Sharded,
+    Source,
+)
+from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
 from sklearn_cvb.settings import HMMParameters, setting_of, window_for
 
 # Numbers drawn at a time to get to where the steps of a shard begin.

@@ -3,7 +3,7 @@
 A shard is kept by the process that it was asked in first, under the name of its fit. It is no
 result of a task: Dask may copy results and drop them, and a shard of collapsed variational Bayes
 changes. Where a shard is asked and not found, it is made from its part, which Dask reads again if
-it was lost as well; without posteriors it then infers them once (see `sklearn_cvb.learning.parts`).
+it was lost as well; without posteriors it then infers them once (see `sklearn_cvb.scale.parts`).
 """
 
 import threading
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from distributed import get_worker
 
-from sklearn_cvb.chain.symbols.vocabulary_pass import family_of, sums_by_key
 from sklearn_cvb.learning.fingerprints import digest_of
-from sklearn_cvb.learning.parts import NeedsMore, PartIndex, added
+from sklearn_cvb.scale.parts import NeedsMore, PartIndex, added
+from sklearn_cvb.scale.symbols.vocabulary_pass import family_of, sums_by_key
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
