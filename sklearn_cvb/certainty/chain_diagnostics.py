@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.traces import refuse_without_posterior
+from sklearn_cvb.chain.predictions.traces import refuse_without_posterior
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.parameters import Chain
 from sklearn_cvb.learning.learned import learned_of

@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.free_parameters import n_free, still_cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
-from sklearn_cvb.chain.prediction import BesideCounts
+from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.paths.transitions import check_transitions
+from sklearn_cvb.chain.predictions import prediction
+from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
-from sklearn_cvb.chain.transitions import check_transitions
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -42,8 +42,8 @@ from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, a
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.draws import Draws
-    from sklearn_cvb.chain.filtering import Filter
-    from sklearn_cvb.chain.forecasting import Forecast
+    from sklearn_cvb.chain.predictions.filtering import Filter
+    from sklearn_cvb.chain.predictions.forecasting import Forecast
 
 
 class States(Parameters):
@@ -619,7 +619,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         >>> rain.n_observations, proba.shape
         (3, (2,))
         """
-        from sklearn_cvb.chain.filtering import Filter
+        from sklearn_cvb.chain.predictions.filtering import Filter
 
         return Filter(self, learned_of(self))
 
@@ -700,7 +700,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         if self._observed.has_vocabulary:
             raise AttributeError("predict_next is for numbers: use predict_next_proba for symbols")
-        from sklearn_cvb.chain.forecasting import (
+        from sklearn_cvb.chain.predictions.forecasting import (
             check_forecast,
             forecast,
             going_on_after,

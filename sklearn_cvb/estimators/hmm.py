@@ -7,8 +7,8 @@ import numpy as np
 
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
-from sklearn_cvb.chain.traces import (
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.predictions.traces import (
     Sampled,
     chains_of,
     refuse_without_posterior,

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.chain.lattice import topology_of
+from sklearn_cvb.chain.paths.lattice import topology_of
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, taken
 from sklearn_cvb.estimators.parameters import Count

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.free_parameters import n_free
-from sklearn_cvb.chain.given import means_of
-from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.parameters.free_parameters import n_free
+from sklearn_cvb.chain.parameters.user_tables import means_of
+from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.faces.known_parameters import Table
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, setting_of

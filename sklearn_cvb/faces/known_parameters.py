@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.given import chain_tables
-from sklearn_cvb.chain.lattice import Cells, cells_with_end, topology_of
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, kept_to_topology, public_counts
-from sklearn_cvb.chain.prediction import BesideCounts
-from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, kept_to_topology, public_counts
+from sklearn_cvb.chain.parameters.user_tables import chain_tables
+from sklearn_cvb.chain.paths.lattice import Cells, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.reading.corpus import vocabulary_of

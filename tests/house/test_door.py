@@ -15,10 +15,6 @@ _TAKE_AN_ESTIMATOR = {
     "certainty.residuals": """
         pseudo_residuals
     """,
-    "chain.given": """
-        _refuse _table _with_steps _with_words columns_told fixed_rows known_parameters
-        with_given
-    """,
     "chain.numbers.observed": """
         _training before_forecasts emitting given_again laid_out left_paths model
         of_one_kind posteriors read_again read_batch read_to_fit read_under reads_at
@@ -28,8 +24,15 @@ _TAKE_AN_ESTIMATOR = {
         _categories columns_again columns_asked series_again series_to_fit
         with_common_columns
     """,
-    "chain.parameters": """
+    "chain.parameters.rows": """
         prior_settings
+    """,
+    "chain.parameters.user_tables": """
+        _refuse _table _with_steps _with_words columns_told fixed_rows known_parameters
+        with_given
+    """,
+    "chain.paths.transitions": """
+        _as_columns _check_contexts _check_durations check_transitions
     """,
     "chain.symbols.observed": """
         arranged_states attributes_of_words chain_settings fixed_start grown lattice_of
@@ -40,9 +43,6 @@ _TAKE_AN_ESTIMATOR = {
     "chain.tags.knowledge": """
         attributes_of lattice_of read_tags settings_of tags_of_path training_lattice
         with_unknown
-    """,
-    "chain.transitions": """
-        _as_columns _check_contexts _check_durations check_transitions
     """,
     "learning.learned": """
         learned_of

@@ -12,7 +12,7 @@ from sklearn_cvb.compilation.cases import SITUATIONS
 
 # Streams await their cut.
 _NOT_YET = {"core", "public", "streams"}
-# What public classes are put together from: hooks that hand on what is in memory, and what they ask.
+# What public classes are put together from: hooks, which hand on what is in memory.
 _HOOKS = {"scale.hmm", "scale.on_workers", "scale.pcfg", "scale.places"}
 
 

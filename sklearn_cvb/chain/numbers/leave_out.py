@@ -27,7 +27,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     statistics_of,
     stretches_of,
 )
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.settings import window_for
 

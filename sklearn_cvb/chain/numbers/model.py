@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.concentrations import draw_hyper, learn
-from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
@@ -35,7 +33,8 @@ from sklearn_cvb.chain.numbers.starts import (
     starting_posteriors,
 )
 from sklearn_cvb.chain.numbers.visits import counts_of_visits
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Prior,
@@ -48,9 +47,10 @@ from sklearn_cvb.chain.parameters import (
     tied,
     uniform_weights,
 )
-from sklearn_cvb.chain.state_merging import MERGED, holds_tokens, joined_counts, merged_state
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.predictions.traces import Sampled, log_joint, noted
+from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.chain.symbols.vocabulary_growth import added_to
-from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels

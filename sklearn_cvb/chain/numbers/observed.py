@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.given import columns_told, fixed_rows, known_parameters, with_given
-from sklearn_cvb.chain.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.lattice import Cells, Topology, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers import visits
 from sklearn_cvb.chain.numbers.e_step import (
     Chain,
@@ -46,7 +43,7 @@ from sklearn_cvb.chain.numbers.series import (
     with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
     log_weights,
@@ -55,16 +52,24 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.prediction import (
+from sklearn_cvb.chain.parameters.user_tables import (
+    columns_told,
+    fixed_rows,
+    known_parameters,
+    with_given,
+)
+from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
+from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.predictions.prediction import (
     Read,
     by_context,
     chain_counts,
     mean_and_log,
     predicting_weights,
 )
-from sklearn_cvb.chain.state_merging import MERGED
+from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.given import columns_told
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters.user_tables import columns_told
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.messages import nearest

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.concentrations import draw_hyper, learn, presence
-from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn, presence
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Prior,
@@ -24,8 +22,11 @@ from sklearn_cvb.chain.parameters import (
     weights_and_divergence,
     with_rare,
 )
-from sklearn_cvb.chain.starts import Start
-from sklearn_cvb.chain.state_merging import MERGED, gains_of_rows, merged_state
+from sklearn_cvb.chain.paths.lattice import Cells, Problem
+from sklearn_cvb.chain.predictions.traces import PathCounts, Sampled, log_joint, noted
+from sklearn_cvb.chain.starts import starting_points as starting
+from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.starts.state_merging import MERGED, gains_of_rows, merged_state
 from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
@@ -43,7 +44,6 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep_by_token,
 )
 from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
-from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint, noted
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, Pieces, State

@@ -8,21 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.given import with_given
-from sklearn_cvb.chain.lattice import (
-    Cells,
-    Problem,
-    cells_for,
-    cells_with_end,
-    dense_posterior,
-    lattice_for,
-    problem_of,
-    restrict,
-    topology_of,
-    without_impossible,
-)
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
     log_weights,
@@ -34,8 +20,22 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.starts import SEGMENTS
-from sklearn_cvb.chain.state_merging import MERGED, pays
+from sklearn_cvb.chain.parameters.user_tables import with_given
+from sklearn_cvb.chain.paths.lattice import (
+    Cells,
+    Problem,
+    cells_for,
+    cells_with_end,
+    dense_posterior,
+    lattice_for,
+    problem_of,
+    restrict,
+    topology_of,
+    without_impossible,
+)
+from sklearn_cvb.chain.predictions import prediction
+from sklearn_cvb.chain.starts.starting_points import SEGMENTS
+from sklearn_cvb.chain.starts.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_words
@@ -141,7 +141,7 @@ def training_lattice(
     lattice = lattice_for(corpus, cells)
     if y is None or hmm.supervision != "y":
         return lattice, words, ()
-    from sklearn_cvb.chain.known_states import known_states
+    from sklearn_cvb.chain.paths.known_states import known_states
 
     return restrict(lattice, known_states(y, corpus, hmm.n_components))[0], words, ()
 

@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.clusters import values_at
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
@@ -21,14 +19,16 @@ from sklearn_cvb.chain.numbers.starts import (
     seed_for,
     statistics_at,
 )
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Prior,
     shared_weights,
     uniform_weights,
 )
-from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading

@@ -25,7 +25,7 @@ from sklearn_cvb import (
     VBHMMTagger,
     tag_dictionary_from,
 )
-from sklearn_cvb.chain.prediction import predicting_weights
+from sklearn_cvb.chain.predictions.prediction import predicting_weights
 from sklearn_cvb.chain.tags.word_forms import known_tags, only_beginning
 from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.metrics import relabel

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.chain.parameters.rows import HMMCounts
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.algorithms import VB
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
 from sklearn_cvb.learning.model import State

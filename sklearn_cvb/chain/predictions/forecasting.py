@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain.drawing import paths_of_visits
 from sklearn_cvb.chain.numbers.e_step import drawn_columns
-from sklearn_cvb.chain.prediction import posterior_table
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.predictions.drawing import paths_of_visits
+from sklearn_cvb.chain.predictions.prediction import posterior_table
 from sklearn_cvb.emissions.emission import shaped
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.learning.learned import Learned

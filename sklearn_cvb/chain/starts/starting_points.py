@@ -8,9 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_cvb.chain.given import chain_tables
-from sklearn_cvb.chain.lattice import Cells, Problem, Topology, entry_cells, entry_states
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
     flat_cells,
@@ -20,6 +18,8 @@ from sklearn_cvb.chain.parameters import (
     uniform_weights,
     with_end,
 )
+from sklearn_cvb.chain.parameters.user_tables import chain_tables
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, Topology, entry_cells, entry_states
 from sklearn_cvb.kernels.chain.decoding import smoothed
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.reading.corpus import as_list, short_repr

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
+from sklearn_cvb.chain.parameters.rows import Concentrations, HMMCounts, Presence
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import SymmetricRows
 

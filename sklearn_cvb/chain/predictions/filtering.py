@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_cvb.chain.prediction import predicting_weights
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.predictions.prediction import predicting_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import Learned
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Presence,
     row_totals,
     without_fixed,
 )
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
 from sklearn_cvb.learning.model import State
@@ -55,7 +55,7 @@ def learn(
 
     after = concentrations
     if concentrations.shared is not None:
-        from sklearn_cvb.chain.shared_weights import learned_weights
+        from sklearn_cvb.chain.parameters.shared_weights import learned_weights
 
         # Weights and their alpha hold each other back: single steps would take up to a thousand
         # sweeps, in which a fit seems to have converged. Weights alone are there at once.
@@ -93,7 +93,7 @@ def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> Concentrations:
     now = before._replace(beta=rest.beta)
     if rng is None:
         return now
-    from sklearn_cvb.chain.shared_weights import drawn_weights
+    from sklearn_cvb.chain.parameters.shared_weights import drawn_weights
 
     return drawn_weights(now, state.counts, rng)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
 from sklearn_cvb.settings import HMMParameters, Transitions
 
@@ -14,7 +14,7 @@ def check_transitions(hmm: Any, transitions: Transitions, by_em: bool) -> None:
     if transitions.start_alpha is not None:
         check_concentrations("start_alpha", np.array(transitions.start_alpha), by_em)
     if transitions.start == "stationary":
-        from sklearn_cvb.chain.stationary import check_stationary
+        from sklearn_cvb.chain.parameters.stationary import check_stationary
 
         check_stationary(transitions, by_em, vars(hmm).get("fixed"))
     if transitions.contexts is not None:

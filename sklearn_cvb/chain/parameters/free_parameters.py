@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.given import chain_tables, means_of
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, flat_cells
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, flat_cells
+from sklearn_cvb.chain.parameters.user_tables import chain_tables, means_of
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from sklearn_cvb.chain import drawing, parameters
-from sklearn_cvb.chain.lattice import Cells, dense_posterior, entry_cells, lattice_with_end
-from sklearn_cvb.chain.transitions import contexts_to_draw
+from sklearn_cvb.chain.parameters import rows as parameters
+from sklearn_cvb.chain.paths.lattice import Cells, dense_posterior, entry_cells, lattice_with_end
+from sklearn_cvb.chain.paths.transitions import contexts_to_draw
+from sklearn_cvb.chain.predictions import drawing
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights

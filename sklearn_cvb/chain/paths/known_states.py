@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Topology
+from sklearn_cvb.chain.paths.lattice import Topology
 from sklearn_cvb.reading.corpus import Corpus, place, short_repr
 
 

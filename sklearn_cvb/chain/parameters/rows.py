@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import gammaln, xlogy
 
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
 from sklearn_cvb.learning.dirichlet import (
@@ -43,7 +43,7 @@ class HMMCounts(NamedTuple):
         of shape (n_components, n_statistics): the sums over steps that a state's parameters were
         learned from, such as sums of squares, in the emission's own units; with laws of durations
         their sums over visits come last, and transitions are those between visits. Inside the
-        package the same name holds the flat cells of `sklearn_cvb.chain.lattice.Cells`.
+        package the same name holds the flat cells of `sklearn_cvb.chain.paths.lattice.Cells`.
     """
 
     start: np.ndarray
@@ -103,10 +103,10 @@ class Concentrations(NamedTuple):
 
     `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp", or
     a row of them for each state under "pooled", `gamma` their concentration, and `sticky` what is
-    added for staying in a state (see `sklearn_cvb.chain.shared_weights`). `dictionary_weight` is
-    how much the counts that a dictionary expects weigh; None without a dictionary. `given` is what
-    is said of single rows and cells (see `sklearn_cvb.chain.given`), NaN where the concentrations
-    say it.
+    added for staying in a state (see `sklearn_cvb.chain.parameters.shared_weights`).
+    `dictionary_weight` is how much the counts that a dictionary expects weigh; None without a
+    dictionary. `given` is what is said of single rows and cells (see
+    `sklearn_cvb.chain.parameters.user_tables`), NaN where the concentrations say it.
     """
 
     alpha: float
@@ -318,7 +318,7 @@ def posterior_mean(
         means.append(rows.mean(None if kept is None else kept[i].reshape(rows.counts.shape)))
     if cells.is_stationary:
         # Loaded where it is asked for: it has an optimiser.
-        from sklearn_cvb.chain.stationary import most_likely
+        from sklearn_cvb.chain.parameters.stationary import most_likely
 
         starts, moves = counts.start + prior.start, counts.transition + prior.transition
         means[:2] = most_likely(starts, moves)

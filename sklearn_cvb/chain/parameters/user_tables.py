@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import Concentrations, Prior, with_dictionary
+from sklearn_cvb.chain.parameters.rows import Concentrations, Prior, with_dictionary
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
 from sklearn_cvb.reading.corpus import names_of_columns
 from sklearn_cvb.reading.series import FittedColumns
