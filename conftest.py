@@ -18,6 +18,9 @@ if str(_ROOT) not in sys.path:
 
 from benchmarks.timing import source_cache  # noqa: E402
 
+# Markers of tests, and which of them run.
+pytest_plugins = ["tiers"]
+
 # For the processes that tests start, and for this one: a plugin may have imported numba by now.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(source_cache()))
 numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]
@@ -68,7 +71,7 @@ def _compile_everything(folder):
     done = folder / f"all-of-{source_cache().name}"
     if done.exists():
         return
-    from sklearn_cvb.learning.compile_cases import SITUATIONS
+    from sklearn_cvb.compilation.cases import SITUATIONS
 
     grammars = [name for name in SITUATIONS if re.fullmatch("(?!.*Latent).*PCFG", name)]
     others = [name for name in SITUATIONS if name not in grammars]

@@ -4,7 +4,7 @@
 _WHOLE = (
     "tests/chain/test_summaries.py",
     "tests/metrics/test_convergence.py",
-    "tests/test_saved_values.py",
+    "tests/reading/test_saved_values.py",
 )
 # There workers that are slow for a second are given up: other jobs run beside this one.
 _LEFT_OUT = "tests/distributed/test_losses.py"

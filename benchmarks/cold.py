@@ -10,13 +10,13 @@ from pathlib import Path
 
 from benchmarks.measurement import Measurement, Row
 from benchmarks.timing import run_python, single_threaded
-from sklearn_cvb.learning.compile_cases import EVERY_SITUATION
+from sklearn_cvb.compilation.cases import EVERY_SITUATION
 
 _IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
 # Processor seconds of the last of some situations; of the first one the import is a part.
 _FITS = """
 import sys, time
-from sklearn_cvb.learning.compile_cases import EVERY_SITUATION
+from sklearn_cvb.compilation.cases import EVERY_SITUATION
 pairs = [argument.split("/") for argument in sys.argv[1:]]
 *before, last = [EVERY_SITUATION[name][title] for name, title in pairs]
 for each in before:

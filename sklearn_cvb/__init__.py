@@ -11,8 +11,7 @@ from sklearn_cvb.version import __version__ as __version__
 _collects = gc.isenabled()
 gc.disable()
 try:
-    from sklearn_cvb.chain.parameters import HMMCounts
-    from sklearn_cvb.chain.tags.word_review import WordTable
+    from sklearn_cvb.chain.parameters.rows import HMMCounts
     from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM
     from sklearn_cvb.estimators.taggers import (
         CVBHMMTagger,
@@ -46,16 +45,17 @@ finally:
         gc.enable()
 
 if TYPE_CHECKING:
-    from sklearn_cvb.alignment.joint import fit_agreeing
-    from sklearn_cvb.alignment.links import read_pharaoh, symmetrize, to_pharaoh
     from sklearn_cvb.alignment.parameters import AlignmentCounts
+    from sklearn_cvb.datasets.pharaoh import read_pharaoh, to_pharaoh
     from sklearn_cvb.dependency.parameters import DMVCounts
+    from sklearn_cvb.display.word_table import WordTable
     from sklearn_cvb.estimators.alignment import (
         CVBAlignmentHMM,
         EMAlignmentHMM,
         GibbsAlignmentHMM,
         VBAlignmentHMM,
     )
+    from sklearn_cvb.estimators.both_directions import fit_agreeing, symmetrize
     from sklearn_cvb.estimators.classifier import HMMClassifier
     from sklearn_cvb.estimators.dependencies import CVBDMV, EMDMV, VBDMV, GibbsDMV
     from sklearn_cvb.estimators.grammars import CVBPCFG, EMPCFG, VBPCFG, GibbsPCFG, HastingsPCFG
@@ -157,11 +157,12 @@ _LATER = {
     "VBDMV": "estimators.dependencies",
     "VBLatentPCFG": "estimators.treebanks",
     "VBPCFG": "estimators.grammars",
-    "fit_agreeing": "alignment.joint",
+    "WordTable": "display.word_table",
+    "fit_agreeing": "estimators.both_directions",
     "open_store": "store",
-    "read_pharaoh": "alignment.links",
-    "symmetrize": "alignment.links",
-    "to_pharaoh": "alignment.links",
+    "read_pharaoh": "datasets.pharaoh",
+    "symmetrize": "estimators.both_directions",
+    "to_pharaoh": "datasets.pharaoh",
     "write_numbers": "store",
     "write_store": "store",
 }

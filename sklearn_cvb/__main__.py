@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.compilation.announcement import announced, when_compiling
 from sklearn_cvb.demo.display import Display, Row, display_for, missing_packages, save_picture
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings, run_restarts, tag_unseen, warm_up
 from sklearn_cvb.demo.options import command_line, read_settings, read_text
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import HeldOut, Text, ambiguity, hold_out
 from sklearn_cvb.display import TaggedSentence
-from sklearn_cvb.learning.compilation import announced, when_compiling
 
 _EXAMPLE_LENGTHS = range(8, 21)
 # What all algorithms compile, together.

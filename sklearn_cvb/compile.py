@@ -15,8 +15,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from time import perf_counter
 
-from sklearn_cvb.learning.compilation import when_compiling
-from sklearn_cvb.learning.compile_cases import EVERY_SITUATION, Situation
+from sklearn_cvb.compilation.announcement import when_compiling
+from sklearn_cvb.compilation.cases import EVERY_SITUATION, Situation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

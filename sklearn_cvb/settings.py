@@ -22,6 +22,8 @@ from sklearn_cvb.reading.validation import HasMethods, Interval, InvalidParamete
 
 # Counts over a lower temperature may leave the range of float64.
 _LOWEST_TEMPERATURE = 1e-100
+# Windows are a tenth of a short sequence, or too little would be left to learn from.
+_FEWEST_WINDOWS = 10
 
 _COUNT = Interval(Integral, 1, None, closed="left")
 _CONCENTRATION = Interval(Real, SMALLEST, LARGEST, closed="both")
@@ -389,6 +391,11 @@ class Windows(Setting):
     length: int = 100
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"length": [_COUNT]}
+
+
+def window_for(longest: int, n_tokens: int) -> int | None:
+    """The length of windows where one sequence holds most of all tokens; else None."""
+    return min(Windows.length, -(-longest // _FEWEST_WINDOWS)) if 2 * longest > n_tokens else None
 
 
 @dataclass(eq=False, repr=False)

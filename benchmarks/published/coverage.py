@@ -26,7 +26,7 @@ from sklearn_cvb import (
     Symbols,
     VBHMMTagger,
 )
-from sklearn_cvb.chain.intervals import mixture_intervals
+from sklearn_cvb.certainty.intervals import mixture_intervals
 from sklearn_cvb.emissions import Gaussian
 
 LEVELS = (0.5, 0.8, 0.95)

@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "helpers"))
 
 import brute
 from chain.marginal_errors import CONCENTRATIONS, mean_distance, quality_problems
 from estimators import make_estimator
 from problems import initial_posteriors, legal_states
-from restatement_second_order import sweeps
 
+from benchmarks.published.second_order import sweeps
 from benchmarks.published.tables import Table, as_text, comma_separated
 from sklearn_cvb import Samples
 
@@ -30,7 +31,7 @@ SECOND_ORDER = "CVB token, order 2"
 METHODS = {
     "VB": ("VB", {}),
     "CVB token": ("CVB", {"update": "token"}),
-    # The package does not offer it: the tests' restatement runs.
+    # The package does not offer it: a restatement runs.
     SECOND_ORDER: ("CVB", {"update": "token"}),
     "CVB sequence": ("CVB", {"update": "sequence"}),
 }

@@ -234,7 +234,7 @@ def test_first_fits_are_rows_of_every_estimator_with_tables_of_their_own():
     from benchmarks.__main__ import command_line
     from benchmarks.cases import ROWS
     from benchmarks.table import markdown, record, tables
-    from sklearn_cvb.learning.compile_cases import EVERY_SITUATION
+    from sklearn_cvb.compilation.cases import EVERY_SITUATION
 
     assert {name.split("/")[1] for name in ROWS if name.startswith("cold/")} == {
         *EVERY_SITUATION,

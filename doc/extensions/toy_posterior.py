@@ -16,7 +16,7 @@ from sklearn_cvb import Symbols, TagDictionary
 
 HERE = Path(__file__).resolve().parent
 # Exact answers are those that the tests compare with.
-sys.path.insert(0, str(HERE.parents[1] / "tests"))
+sys.path.insert(0, str(HERE.parents[1] / "tests" / "helpers"))
 
 TAGS = ["NOUN", "VERB"]
 DICTIONARY = {

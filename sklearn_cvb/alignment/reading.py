@@ -19,6 +19,7 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.kernels.alignment import FREE, Pairs
 from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.messages import alike, tell
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -33,7 +34,6 @@ from sklearn_cvb.reading.corpus import (
     tokens_of,
 )
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
-from sklearn_cvb.reading.validation import alike, tell
 
 _PAIR = (
     "each sample is a pair (source tokens, target tokens), as list(zip(source, target)) makes of "

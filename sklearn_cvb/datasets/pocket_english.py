@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_cvb.datasets import pocket_lexicon as lexicon
 from sklearn_cvb.datasets.corpora import sections
 from sklearn_cvb.datasets.make import generator_of
 from sklearn_cvb.reading.validation import Seed
 
 VERB_FORMS = ("VB", "VBZ", "VBP", "VBP-1", "VBD", "VBD-p", "VBN", "VBG")
-_GRAMMAR = "pocket_grammar.txt"
+_GRAMMAR, _WORDS = "pocket_grammar.txt", "pocket_words.txt"
 # Word frequencies fall as 1 / (rank + shift): Zipf's law, flatter at the top of a large class.
 _LARGE_CLASS, _SHIFT, _SHIFT_OF_LARGE = 200, 1, 4
 _LONGEST_SENTENCE = 40
@@ -177,8 +176,8 @@ def pocket_slips() -> dict[tuple[str, str], tuple[Category, ...]]:
     return slips
 
 
-def _lines(section: str) -> list[str]:
-    return sections(_GRAMMAR)[section].strip().splitlines()
+def _lines(section: str, file: str = _GRAMMAR) -> list[str]:
+    return sections(file)[section].strip().splitlines()
 
 
 def _category(
@@ -204,12 +203,11 @@ def _phrases() -> dict[str, list[Any]]:
 
 
 def _word_classes() -> dict[str, list[Any]]:
-    verbs: list[tuple[Sequence[str], Sequence[str]]] = []
-    for line in _lines("verbs"):
+    verbs: list[tuple[list[str], list[str]]] = []
+    for line in (*_lines("verbs"), *_lines("verbs", _WORDS)):
         for verb in line.split(" ; "):
             listed, frames = verb.split(" : ")
             verbs.append((listed.split(), frames.split()))
-    verbs += [(verb.forms, verb.valences) for verb in lexicon.verbs()]
     # Base, third person, past, participle and gerund, as the tags of a verb's forms have them.
     verbs = [([f[0], f[1], f[0], f[0], f[2], f[2], f[3], f[4]], valences) for f, valences in verbs]
     for line in _lines("auxiliaries"):
@@ -220,11 +218,10 @@ def _word_classes() -> dict[str, list[Any]]:
         for tag, word in zip(VERB_FORMS, forms, strict=True):
             for valence in valences:
                 classes.setdefault(f"{tag}/{valence}", []).append(word)
-    entries = re.split(r"\n(?! )", sections(_GRAMMAR)["words"].strip())
-    words = {symbol: text.split() for symbol, text in (entry.split(": ", 1) for entry in entries)}
-    for group in (words, lexicon.open_classes()):
-        for symbol, members in group.items():
-            classes.setdefault(symbol, []).extend(members)
+    for file in (_GRAMMAR, _WORDS):
+        for entry in re.split(r"\n(?! )", sections(file)["words"].strip()):
+            symbol, members = entry.split(": ", 1)
+            classes.setdefault(symbol, []).extend(members.split())
     return {symbol: list(dict.fromkeys(members)) for symbol, members in classes.items()}
 
 

@@ -29,9 +29,9 @@ from sklearn_cvb.kernels.dependency.trees import (
     draws_for,
     heaviest_trees,
 )
+from sklearn_cvb.messages import alike
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.sample_sizes import check_sample
-from sklearn_cvb.reading.validation import alike
 
 
 class Trees(NamedTuple):

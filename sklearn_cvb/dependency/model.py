@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
 
 from sklearn_cvb.dependency.inference import (
     DependencyProblem,
@@ -398,18 +397,6 @@ class DependencyModel(RowModel):
         trees = Trees(heads, is_coarse)
         unexplained = np.flatnonzero(np.isneginf(log_z))
         return Drawn(used_cells(self.problem.sentences, *trees), trees, unexplained)
-
-    def counts_by_unit(self, sample: Trees) -> csr_array:
-        """How often each sentence uses each cell."""
-        sentences = self.problem.sentences
-        each = []
-        for begin, end in pairwise(sentences.starts.tolist()):
-            own = sentences._replace(
-                token=sentences.token[begin:end], starts=np.array([0, end - begin])
-            )
-            parts = (None if part is None else part[begin:end] for part in sample)
-            each.append(csr_array(used_cells(own, *parts)[None]))
-        return csr_array(vstack(each))
 
     def resample(
         self,

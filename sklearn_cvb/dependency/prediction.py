@@ -13,11 +13,11 @@ from sklearn_cvb.dependency.parameters import (
     mixed_logs,
     mixed_weights,
 )
-from sklearn_cvb.grammar.sampling import drawn_within
 from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP, Sentences
 from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
+from sklearn_cvb.reading.sample_sizes import drawn_within
 from sklearn_cvb.reading.validation import tell
 
 

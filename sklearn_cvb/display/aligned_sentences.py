@@ -52,10 +52,6 @@ class AlignedSentences(Picture):
     ValueError
         If a sentence is empty, shapes differ, or a link lies outside the sentences.
 
-    See Also
-    --------
-    sklearn_cvb.plotting.plot_alignment : The same picture by matplotlib.
-
     Examples
     --------
     >>> import numpy as np

@@ -44,10 +44,6 @@ class DependencyTree(Picture):
         If there are no tokens, lengths differ, a head lies outside the sentence, or a token is its
         own head.
 
-    See Also
-    --------
-    sklearn_cvb.plotting.plot_dependency_tree : The same picture by matplotlib.
-
     Examples
     --------
     >>> from sklearn_cvb.display import DependencyTree

@@ -40,10 +40,6 @@ class PhraseTree(Picture):
     TypeError
         If it is no tree.
 
-    See Also
-    --------
-    sklearn_cvb.plotting.plot_phrase_tree : The same picture by matplotlib.
-
     Examples
     --------
     >>> from sklearn_cvb.display import PhraseTree

@@ -15,8 +15,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_cvb.kernels.emission import feature_sums, linear_scores
+from sklearn_cvb.messages import nearest
 from sklearn_cvb.reading.moments import Moments
-from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, nearest
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
 # States with fewer steps keep their parameters in EM.
 FEWEST = 1e-10

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_alignment import AlignedPairs, Alignments, BaseAlignmentHMM
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
@@ -13,12 +14,10 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.reading.validation import (
-    check_concentrations,
-)
+from sklearn_cvb.reading.validation import check_concentrations
 
 
-class AlignmentHMM(BaseAlignmentHMM):
+class AlignmentHMM(Annexes, BaseAlignmentHMM):
     """What `BaseAlignmentHMM` does, and what hangs above the line."""
 
 

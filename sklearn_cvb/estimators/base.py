@@ -1,6 +1,7 @@
 """What all models share: the template of a fit, reading X, and scores."""
 
-from typing import Any, Self
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -8,10 +9,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_cvb.estimators.parameters import Running
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.compilation import announced_fit
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.loop import best_fit, left_of, run_all
+from sklearn_cvb.learning.learned import (
+    FitResult,
+    Job,
+    Learned,
+    Left,
+    Reading,
+    best_fit,
+    learned_of,
+    left_of,
+)
 from sklearn_cvb.learning.model import Fit, Model
+from sklearn_cvb.learning.resuming import FitSaver
+from sklearn_cvb.learning.sweeps import run_all
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import (
     CallbackSupportMixin,
@@ -32,6 +42,9 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
     must be the same if an earlier fit is to go on. All of them are functions of what they are
     given and of the parameters; only `_leave` sets attributes, all of them at once.
     """
+
+    # Where a fit is saved while it runs: nowhere, but for classes that make it a parameter.
+    checkpoint: ClassVar[Any] = None
 
     _unexplained_words = "sequences cannot be explained by any path"
     # What a share is of that a fit has not come to rest for, and what to do about it.
@@ -67,16 +80,20 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _learn(self, X: Any, y: Any) -> None:
         """Read X and y, and fit to them."""
-        with announced_fit(self, self.verbose):
-            self._fit_reading(self._read(X, y), X, y)
+        self._fit_reading(self._read(X, y), X, y)
+
+    def _saving(self, job: Job) -> AbstractContextManager[FitSaver]:
+        """What saves the fit while it runs, where `checkpoint` says so."""
+        raise NotImplementedError
 
     def _fit_reading(self, read: Reading, X: Any, y: Any) -> Self:
         """`fit` once X and y are read; callbacks are given these, too."""
         if read.messages:
             tell(read.messages)
         n_restarts, algorithm, model = self._n_restarts, self._algorithm(), self._model(read)
-        fits, interrupted, context = run_all(self, algorithm, model, read, (X, y), n_restarts)
-        left = left_of(self, algorithm, model, read, fits)
+        job = Job(self, algorithm, model, read, (X, y), n_restarts)
+        fits, interrupted, context = run_all(job)
+        left = left_of(job, fits)
         if self.warm_start:
             resume = read._replace(attributes={}, messages=()), best_fit(fits)
             left = left._replace(learned=left.learned._replace(resume=resume))

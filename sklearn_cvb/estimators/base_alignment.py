@@ -25,11 +25,7 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.alignment.reading import is_of_pairs, pairs_read, read_pairs, reading_of
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.parameters import (
-    Concentration,
-    Parameters,
-    Supervision,
-)
+from sklearn_cvb.estimators.parameters import Concentration, Parameters, Supervision
 from sklearn_cvb.kernels.alignment import Pairs
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means

@@ -19,7 +19,6 @@ from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
 from sklearn_cvb.dependency.parameters import (
     DependencyLayout,
     DMVCounts,
-    cells_from,
     counts_from,
     rare_counts,
     seen_once,
@@ -46,12 +45,7 @@ from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, lear
 from sklearn_cvb.learning.model import NOBODY
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, object_array
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    Interval,
-    Seed,
-    StrOptions,
-)
+from sklearn_cvb.reading.validation import HasMethods, Interval, Seed, StrOptions
 from sklearn_cvb.settings import ArcWeights, Valence, setting_of
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
@@ -243,14 +237,6 @@ class BaseDMV(BaseModel):
             "alpha_stop_": float(state.hyper.values[1]),
         }
         return Left(learned, attributes)
-
-    def _flat_counts(self, learned: Learned) -> np.ndarray:
-        """The counts of all cells."""
-        return cells_from(learned.counts)
-
-    def _in_tables(self, learned: Learned, cells: np.ndarray) -> DMVCounts:
-        """Values of all cells as tables."""
-        return counts_from(cells, learned.layout)
 
     # Predictions
 

@@ -337,14 +337,6 @@ class BasePCFG(BaseModel):
         arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
         return {"labels_": arranged}
 
-    def _flat_counts(self, learned: Learned) -> np.ndarray:
-        """The counts of all rules."""
-        return learned.counts
-
-    def _in_tables(self, learned: Learned, cells: np.ndarray) -> np.ndarray:
-        """Values of all rules."""
-        return cells
-
     def _batch_of(self, read: Reading, state: State) -> Batch:
         """The sentences that have a tree, and all words."""
         problem = read.problem

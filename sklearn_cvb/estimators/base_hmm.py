@@ -9,13 +9,12 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.free_parameters import n_free, still_cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
-from sklearn_cvb.chain.prediction import BesideCounts
+from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.paths.transitions import check_transitions
+from sklearn_cvb.chain.predictions import prediction
+from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
-from sklearn_cvb.chain.transitions import check_transitions
-from sklearn_cvb.estimators import translations
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -42,9 +41,9 @@ from sklearn_cvb.reading.validation import (
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of
 
 if TYPE_CHECKING:
-    from sklearn_cvb.chain.filtering import Filter
-    from sklearn_cvb.chain.forecasting import Forecast
-    from sklearn_cvb.chain.posterior_draws import Draws
+    from sklearn_cvb.certainty.draws import Draws
+    from sklearn_cvb.chain.predictions.filtering import Filter
+    from sklearn_cvb.chain.predictions.forecasting import Forecast
 
 
 class States(Parameters):
@@ -292,11 +291,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Indices of training sequences that no path explains; they are left out of the counts.
     """
 
+    # Why an algorithm's counts are no posterior, where they are not.
+    _no_posterior = ""
     # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
     _why_no_weights = ""
     _unknown_words = "smooth"
-
-    decode, covars_, lambdas_, monitor_ = map(translations.Elsewhere, translations.ATTRIBUTES)
 
     @property
     def _observed(self) -> Any:
@@ -481,42 +480,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         free = n_free(learned_of(self))
         return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
 
-    def to_json(self) -> str:
-        """What was learned as text: all parameters (posterior means) by name, in every digit.
-
-        It needs neither this package nor its version to be read: tables are lists of rows, symbols
-        in the order of "vocabulary", a tagger's states in that of "tags". `EMHMM.from_json` makes a
-        model of it that scores as this one, and predicts under the means (of numbers with a
-        posterior it scores under these, too); it takes the same frames, and refuses others.
-
-        Returns
-        -------
-        str
-            JSON with "format", "version", "emission", "transitions", "parameters", which has the
-            fields of `HMMParameters`, and "n_free_parameters", the d of `aic`. Of columns
-            "n_columns"; "columns", their names, or null; "categories", which maps columns of text,
-            by name or number, to the labels of the codes 0, 1, ...; and "rows_are_sequences", true
-            where a 2-D table was fitted, whose columns are steps.
-
-        Raises
-        ------
-        TypeError
-            If symbols, labels or names are neither text nor numbers.
-
-        Examples
-        --------
-        >>> from sklearn_cvb import CVBHMM, EMHMM
-        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-        >>> model = CVBHMM(2, random_state=0).fit(X)
-        >>> again = EMHMM.from_json(model.to_json())
-        >>> bool(abs(again.score(X) - model.score(X)) < 1e-12)
-        True
-        """
-        from sklearn_cvb.chain.json_text import text_of
-
-        learned_of(self)
-        return text_of(self)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -600,7 +563,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._arranged_states(learned.words, read.corpus, path)
 
     @without_lengths
-    def predict_proba(self, X: Any, draws: "Draws | None" = None) -> np.ndarray:
+    def predict_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..T) of every token.
 
         Of VB under the exponentials of expected logs, of all others under means, as `score`.
@@ -608,8 +571,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Parameters
         ----------
         X : list, object array or Series of sequences, or array of shape (n_samples, length)
-        draws : Draws or None, default=None
-            Of `credible_intervals`: the mean over what each of them says.
 
         Returns
         -------
@@ -617,15 +578,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
             array of arrays of shape (length, n_components).
         """
-        if draws is None:
-            return self._probabilities(X)
-        from sklearn_cvb.chain.posterior_draws import check_draws
-
-        learned = learned_of(self)
-        check_draws(draws, learned)
-        reads = list(self._observed.reads_under(self, learned, X, draws.posteriors)[0])
-        table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
-        return reading.arrange(reads[0].corpus, table, np.nan)
+        return self._probabilities(X)
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """What `predict_proba` gives."""
@@ -666,7 +619,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         >>> rain.n_observations, proba.shape
         (3, (2,))
         """
-        from sklearn_cvb.chain.filtering import Filter
+        from sklearn_cvb.chain.predictions.filtering import Filter
 
         return Filter(self, learned_of(self))
 
@@ -747,7 +700,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         if self._observed.has_vocabulary:
             raise AttributeError("predict_next is for numbers: use predict_next_proba for symbols")
-        from sklearn_cvb.chain.forecasting import (
+        from sklearn_cvb.chain.predictions.forecasting import (
             check_forecast,
             forecast,
             going_on_after,
@@ -757,78 +710,21 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         learned = learned_of(self)
         check_forecast(learned, n_steps, n_draws, level)
         family = learned.more.numeric.family
-        reads: Any = [self._observed.read_again(self, learned, X, means=True)]
-        at = [(prediction.steps_of(learned), learned.more.numeric.point)]
-        if draws is not None:
-            from sklearn_cvb.chain.posterior_draws import check_draws
-
-            check_draws(draws, learned)
-            reads = self._observed.reads_at(self, learned, X, draws.weights)[0]
-            at = list(zip(draws.transmat, (one.point for one in draws.weights), strict=True))
+        reads, transitions, points = self._known_at(learned, X, draws)
         going_on, n_samples = [], 0
-        for read, (transition, _) in zip(reads, at, strict=True):
+        for read, transition in zip(reads, transitions, strict=True):
             going_on.append(going_on_after(read, transition))
             n_samples = read.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
             before = self._observed.before_forecasts(self, learned, X)
         known = known_steps(learned.more.numeric, before, n_steps, inputs)
-        points = [point for _, point in at]
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
-    def pseudo_residuals(
-        self, X: Any, given: str = "others", random_state: Seed = None
-    ) -> np.ndarray:
-        """Where each number stands in its distribution: standard normal where the model is right.
-
-        The normal quantile of P(X_t <= x_t), each column alone, under the fitted parameters. Large
-        ones are outliers; many of them, or a pattern over time, say what the model misses:
-        `plotting.plot_residuals` shows both.
-
-        Parameters
-        ----------
-        X : list of arrays of shape (length, n_columns), or as in `fit`
-        given : {"others", "past"}, default="others"
-            What else of its sequence is known: all other steps ("ordinary" pseudo-residuals), or
-            those before ("forecast" ones, which are also independent of each other).
-        random_state : int, RandomState or None, default=None
-            Of counts, zeros and ones, each of which covers a range of quantiles: one is drawn.
-
-        Returns
-        -------
-        ndarray
-            Shape (n_samples, length, n_columns) for an X with one length, else an object array of
-            arrays of shape (length, n_columns); without the last axis for a 2-D X. NaN where values
-            are missing or have no order (categories), and in sequences that nothing explains.
-
-        References
-        ----------
-        Zucchini, MacDonald and Langrock (2016), "Hidden Markov models for time series", chapter 6.
-
-        Dunn and Smyth (1996), "Randomized quantile residuals", Journal of Computational and
-        Graphical Statistics 5.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_cvb import EMHMM
-        >>> rng = np.random.default_rng(0)
-        >>> series = np.tile(np.repeat([0.0, 9.0], 20), 5) + rng.normal(size=200)
-        >>> model = EMHMM(2, emission="gaussian", random_state=0).fit([series])
-        >>> found = model.pseudo_residuals([series])[0]
-        >>> found.shape, bool(abs(found.std() - 1) < 0.1)
-        ((200, 1), True)
-        """
-        if self._observed.has_vocabulary:
-            raise AttributeError("pseudo_residuals are for numbers: symbols have no order")
-        check_choice("given", given, ("others", "past"))
-        from sklearn_cvb.chain.residuals import pseudo_residuals
-
-        learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
-        rng, all_others = np.random.default_rng(seed), given == "others"
-        corpus, found = pseudo_residuals(self, learned, X, all_others, rng)
-        values = found[:, 0] if learned.more.numeric.is_table else found
-        return reading.arrange(corpus, values, np.nan)
+    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+        """Sequences under the fitted parameters, transitions, and what states emit."""
+        read = self._observed.read_again(self, learned, X, means=True)
+        return [read], [prediction.steps_of(learned)], [learned.more.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.

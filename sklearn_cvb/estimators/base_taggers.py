@@ -1,7 +1,6 @@
 """What all taggers share: what is known of tags, and what it adds to a hidden Markov model."""
 
 from dataclasses import field
-from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,7 +8,6 @@ import numpy as np
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
 from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
-from sklearn_cvb.chain.tags.word_review import WordTable
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
     Emissions,
@@ -22,12 +20,8 @@ from sklearn_cvb.learning.learned import Learned, learned_of
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Vocabulary,
-    encode,
     encoded_again,
-    sequences_again,
-    unknown_in,
 )
-from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
 from sklearn_cvb.settings import Symbols, TagDictionary
 
@@ -145,32 +139,6 @@ class BaseHMMTagger(Tags, BaseHMM):
         """
         classes, prefix = learned_of(self).words.classes, type(self).__name__.lower()
         return np.array([f"{prefix}_{tag}" for tag in classes.tolist()], dtype=object)
-
-    def words_to_check(self, X: Any, n: int = 50) -> WordTable:
-        """The words whose tags are worth a look: those with the most uses times tags.
-
-        A wrong tag of a frequent word costs more than all else in a dictionary, and what is wrong
-        is seen at a glance. Save the table, correct `tags`, name the `usual` tag where you can,
-        and fit again with ``{**dictionary, **tag_dictionary_from(table)}``.
-
-        Parameters
-        ----------
-        X : list, object array or Series of sequences
-            Raw sentences, such as those of `fit`.
-        n : int, default=50
-            How many words.
-
-        Returns
-        -------
-        WordTable
-            Without words whose entry already says how often tags were seen.
-        """
-        learned, sequences = learned_of(self), sequences_again(self, X)
-        words = learned.words
-        unknown = unknown_in(encode(sequences, words.index), words.index, words.listed)
-        tell(caution_of_unknown(unknown, words.index))
-        sentences = [sequences.tokens[a:b] for a, b in pairwise(sequences.starts)]
-        return tags.words_to_check(words, learned.counts.emission, sentences, n)
 
     def tag_sources(self, X: Any) -> np.ndarray:
         """What tells the tags that each token may take.

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sklearn_cvb.certainty.dependencies import DependencyUncertainty
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_dependencies import (
     BaseDMV,
     Dependencies,
@@ -16,20 +18,16 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
-from sklearn_cvb.estimators.tree_uncertainty import TreeUncertainty
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    check_concentrations,
-)
+from sklearn_cvb.reading.validation import InvalidParameterError, check_concentrations
 from sklearn_cvb.settings import gamma_prior_of, setting_of
 
 # Powers of weights at lower ones are below float64.
 _LOWEST_TEMPERATURE = 0.1
 
 
-class DMV(BaseDMV):
+class DMV(Annexes, BaseDMV):
     """What `BaseDMV` does, and what hangs above the line."""
 
 
@@ -91,7 +89,7 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, DMV):
             )
 
 
-class VBDMV(TreeUncertainty, Dependencies, BoundedSweeps, TaggedSentences, DMV):
+class VBDMV(DependencyUncertainty, Dependencies, BoundedSweeps, TaggedSentences, DMV):
     """Dependencies of raw tags, by a model with valence and variational Bayes.
 
     Not without a look at `CVBDMV`: which of them finds more heads depends on the language. No model
@@ -135,7 +133,7 @@ class VBDMV(TreeUncertainty, Dependencies, BoundedSweeps, TaggedSentences, DMV):
     _algorithm = VB
 
 
-class CVBDMV(TreeUncertainty, Dependencies, LeaveOneOutSweeps, TaggedSentences, DMV):
+class CVBDMV(DependencyUncertainty, Dependencies, LeaveOneOutSweeps, TaggedSentences, DMV):
     """Dependencies of raw tags, by a model with valence and collapsed variational Bayes.
 
     Not without a look at `VBDMV`: which of them finds more heads depends on the language. No model

@@ -6,6 +6,8 @@ from typing import Annotated, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sklearn_cvb.certainty.grammars import GrammarUncertainty
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_grammars import (
     BasePCFG,
     DrawnGrammar,
@@ -23,25 +25,19 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
-from sklearn_cvb.estimators.tree_uncertainty import TreeUncertainty
 from sklearn_cvb.grammar.grammar import grammar_from
 from sklearn_cvb.grammar.layout import GrammarLayout, lay_out
-from sklearn_cvb.grammar.model import (
-    PCFGCounts,
-)
+from sklearn_cvb.grammar.model import PCFGCounts
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
-from sklearn_cvb.reading.validation import (
-    Interval,
-    InvalidParameterError,
-)
+from sklearn_cvb.reading.validation import Interval, InvalidParameterError
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.settings import setting_of
 
 
-class PCFG(GrammarOnWorkers, BasePCFG):
+class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 
@@ -176,7 +172,7 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, PCFG):
         return EM()
 
 
-class VBPCFG(TreeUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, PCFG):
+class VBPCFG(GrammarUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, PCFG):
     """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
 
     Not for sparse priors, where `CVBPCFG` leaves more probability for new sentences. Where
@@ -209,7 +205,9 @@ class VBPCFG(TreeUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, Sen
     _algorithm = VB
 
 
-class CVBPCFG(TreeUncertainty, Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, PCFG):
+class CVBPCFG(
+    GrammarUncertainty, Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, PCFG
+):
     """Context-free grammar learned by collapsed variational Bayes: where to begin.
 
     Not for trees of real text from `n_components` alone, which are hardly better than

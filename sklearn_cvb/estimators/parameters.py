@@ -8,9 +8,8 @@ and no parameter.
 """
 
 import inspect
-import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, Field, field, make_dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, get_origin
@@ -18,11 +17,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, ge
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_cvb.estimators.translations import translating
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
-from sklearn_cvb.reading.validation import Folder, Interval, InvalidParameterError, Seed, StrOptions
-from sklearn_cvb.settings import Checkpoint, GammaPrior, Samples, Setting, StepSizes, settings_in
+from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
+from sklearn_cvb.settings import GammaPrior, Samples, Setting, StepSizes, settings_in
 
 # How groups are joined
 
@@ -59,6 +57,11 @@ class Parameters:
         owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
         if issubclass(cls, BaseEstimator) and (owner is object or "_fields" in vars(owner)):
             _complete(cls)
+
+    @classmethod
+    def _constructor(cls, made: Callable[..., None]) -> Callable[..., None]:
+        """The constructor, given the one that was made of the parameters."""
+        return made
 
 
 def _stated_by(cls: type) -> Stated:
@@ -154,7 +157,7 @@ def _complete(cls: type[Parameters]) -> None:
         match_args=False,
     )
     made.__init__.__module__ = cls.__module__
-    cls.__init__ = translating(made.__init__)
+    cls.__init__ = cls._constructor(made.__init__)
     cls._fields = made.__dataclass_fields__
     cls._parameter_constraints = constraints
     cls._settings = settings_in(constraints)
@@ -358,10 +361,6 @@ class Running(Parameters):
         Keep the state of the fit and let the next `fit` on the same sequences go on from it, also
         after Ctrl-C, under the prior asked for then; a sampler begins a new chain under another
         prior. Random numbers go on, too: two fits of 20 sweeps are one of 40.
-    checkpoint : path, Checkpoint or None
-        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
-        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
-        nothing had stopped it. One folder for each fit.
     verbose : int
         1 prints a line per restart, 2 a line per sweep.
     """
@@ -369,7 +368,6 @@ class Running(Parameters):
     random_state: Annotated[Seed, "random_state"] = None
     n_jobs: Annotated[int | None, Integral, None] = None
     warm_start: Flag = False
-    checkpoint: Annotated[Folder | Checkpoint | None, str, os.PathLike, Checkpoint, None] = None
     verbose: Annotated[int, "verbose"] = 0
 
 

@@ -1,47 +1,16 @@
 """Pickles of fitted models: each says which version saved it, and only that version loads it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
 from sklearn_cvb import version
 from sklearn_cvb.reading.saved_values import loaded, saved
 
-if TYPE_CHECKING:
-    from sklearn_cvb.display.model_summary import ModelSummary
-
 
 class Saved(BaseEstimator):
-    """Base of what is pickled, and shown, together with what a fit has left (`_learned`)."""
-
-    def summary(self) -> ModelSummary:
-        """What the fit has learned, to look at: ``print`` shows it on a terminal.
-
-        Returns
-        -------
-        ModelSummary
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        """
-        # A fit needs none of it.
-        from sklearn_cvb.display.model_summary import ModelSummary
-
-        return ModelSummary(self)
-
-    def _html_repr(self) -> str:
-        """scikit-learn's diagram; of a fitted model also what it has learned."""
-        diagram: str = super()._html_repr()
-        try:
-            return diagram + self.summary()._repr_html_()
-        except NotFittedError:
-            return diagram
+    """Base of what is pickled together with what a fit has left (`_learned`)."""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = saved(super().__getstate__())

@@ -7,11 +7,12 @@ from sklearn_cvb.estimators.hmm import (
     VBHMM,
     GibbsHMM,
 )
+from sklearn_cvb.estimators.word_review import WordReview
 from sklearn_cvb.scale.hmm import TaggerBeyondMemory
 from sklearn_cvb.settings import Samples
 
 
-class HMMTagger(TaggerBeyondMemory, BaseHMMTagger):
+class HMMTagger(WordReview, TaggerBeyondMemory, BaseHMMTagger):
     """What `BaseHMMTagger` does, and what hangs above the line."""
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_treebanks import (
     BaseLatentPCFG,
     LeavingOutTrees,
@@ -9,17 +10,12 @@ from sklearn_cvb.estimators.base_treebanks import (
     Subtypes,
     Trees,
 )
-from sklearn_cvb.estimators.parameters import (
-    BoundedSweeps,
-    LeaveOneOutSweeps,
-    PseudoCount,
-    Sweeps,
-)
+from sklearn_cvb.estimators.parameters import BoundedSweeps, LeaveOneOutSweeps, PseudoCount, Sweeps
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.reading.validation import check_concentrations
 
 
-class LatentPCFG(BaseLatentPCFG):
+class LatentPCFG(Annexes, BaseLatentPCFG):
     """What `BaseLatentPCFG` does, and what hangs above the line."""
 
 

@@ -40,7 +40,8 @@ from sklearn_cvb.reading.corpus import (
     types_to_learn,
     vocabulary_of,
 )
-from sklearn_cvb.reading.sample_sizes import check_sample, refuse_deep_tree
+from sklearn_cvb.reading.sample_sizes import check_sample
+from sklearn_cvb.reading.trees import refuse_deep_tree, spans_of
 
 # Tables pay where there are so many binary rules, as between eight symbols.
 FEWEST_RULES = 8**3
@@ -417,25 +418,6 @@ def _span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
     if not 0 <= begin < end <= n_words:
         raise ValueError(f"y[{i}] holds {short_repr(span)}, but sentence {i} has {n_words} tokens")
     return begin, end, parts[2] if len(parts) == 3 else None
-
-
-def spans_of(tree: Any) -> list[tuple[Any, ...]]:
-    """Spans (begin, end, label) of all nodes of an nltk.Tree, in pre-order."""
-    spans: list[tuple[Any, ...]] = []
-
-    def visit(node: Any, begin: int) -> int:
-        if not hasattr(node, "label"):
-            return begin + 1
-        place = len(spans)
-        spans.append(())
-        end = begin
-        for child in node:
-            end = visit(child, end)
-        spans[place] = (begin, end, node.label())
-        return end
-
-    visit(tree, 0)
-    return spans
 
 
 def _numbers(

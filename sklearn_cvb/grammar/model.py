@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from sklearn_cvb.grammar.inference import (
     counts_of,
@@ -288,13 +287,6 @@ class GrammarModel(RowModel):
         layout = self.problem.layout
         trees, log_z, _ = draw_sweep(self.problem, frozen_tally(layout, weights), rng)
         return Drawn(used_rules(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
-
-    def counts_by_unit(self, sample: Trees) -> csr_array:
-        """How often each sentence uses each rule."""
-        used, n = sample.rule >= 0, len(sample.starts) - 1
-        sentence = np.repeat(np.arange(n), np.diff(sample.starts))[used]
-        entries = np.ones(len(sentence)), (sentence, sample.rule[used])
-        return csr_array(entries, shape=(n, len(self.problem.layout.lhs)))
 
     def resample(
         self,

@@ -1,36 +1,13 @@
 """Sentences drawn top-down from a grammar with probabilities, and again where they are too long."""
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.grammar.grammar import Grammar, Words
 from sklearn_cvb.reading.corpus import object_array
-from sklearn_cvb.reading.validation import check_counts
-
-# So many draws in a row may be too long.
-_LARGEST_FAILURES = 1000
-
-_Drawn = TypeVar("_Drawn")
-
-
-def drawn_within(
-    draw: Callable[[], _Drawn | None], n_samples: int, longest: int, what: str, advice: str
-) -> list[_Drawn]:
-    """So many draws that are not too long."""
-    check_counts(n_samples=n_samples, longest=longest)
-    found: list[_Drawn] = []
-    failures = 0
-    while len(found) < n_samples:
-        drawn = draw()
-        if drawn is not None:
-            found.append(drawn)
-        failures = failures + 1 if drawn is None else 0
-        if failures == _LARGEST_FAILURES:
-            raise ValueError(f"{failures} {what}: choose a larger longest, or {advice}")
-    return found
+from sklearn_cvb.reading.sample_sizes import drawn_within
 
 
 def sample_trees(

@@ -16,12 +16,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.chain.prediction import Read
+from sklearn_cvb.chain.predictions.prediction import Read
+from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.emissions.emission import StandardUnits, shaped
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.estimators.hmm import EMHMM
-from sklearn_cvb.learning.compilation import announced_fit
 from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.reading.corpus import names_of_columns, split_by_lengths
 from sklearn_cvb.reading.series import FittedColumns

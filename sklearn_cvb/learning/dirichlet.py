@@ -30,9 +30,6 @@ _SMALLEST_TOTAL = 1e-250
 # From so many cells on, those with equal counts share the work.
 _MANY = 1000
 
-# A rest of a row's mass below this share of it is rounding.
-_ROUNDING = 1e-12
-
 # Learned concentrations start here and rest while the posteriors are still those of the start.
 FIRST_VALUE = 0.1
 WARM_UP_SWEEPS = 20
@@ -45,32 +42,6 @@ class Dirichlets(NamedTuple):
 
     cells: np.ndarray
     totals: np.ndarray
-
-
-class FreeRows(NamedTuple):
-    """Dirichlet parameters of all rows of a model, cell after cell as counts have them."""
-
-    u: np.ndarray  # (n_cells,), 0 where a cell is ruled out
-    row: np.ndarray  # (n_cells,) Row of each cell
-    totals: np.ndarray  # (n_rows,) With cells that are not listed
-
-    @property
-    def mean(self) -> np.ndarray:
-        """Posterior means of the cells; 0 in a row without count and prior."""
-        return self.u / np.where(self.totals > 0, self.totals, 1.0)[self.row]
-
-    def drawn(self, rng: np.random.Generator) -> np.ndarray:
-        """Probabilities from the Dirichlet of each row; what is not listed is left out of them."""
-        whole = self.whole()
-        found = draw_rows(whole.u, whole.row, np.zeros(len(self.totals)), 1.0, rng)
-        return found[: len(self.u)]
-
-    def whole(self) -> "FreeRows":
-        """With one more cell of each row for what it does not list, at the end."""
-        rest = self.totals - np.bincount(self.row, self.u, len(self.totals))
-        rest = np.where(rest > _ROUNDING * self.totals, rest, 0.0)
-        row = np.concatenate([self.row, np.arange(len(rest))])
-        return FreeRows(np.concatenate([self.u, rest]), row, self.totals)
 
 
 class DirichletRows(NamedTuple):

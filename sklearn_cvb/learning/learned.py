@@ -1,8 +1,13 @@
 """The values that a fit hands on: what it has read, and what it leaves."""
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.model import Fit, Model
 
 if TYPE_CHECKING:
     from sklearn_cvb.learning.online import Seen
@@ -18,7 +23,7 @@ class Reading(NamedTuple):
     words : object
         By what later sequences are read: words and their numbers, legal tags.
     attributes : dict
-        FitResult attributes that reading alone tells, such as ``vocabulary_``.
+        Fitted attributes that reading alone tells, such as ``vocabulary_``.
     messages : tuple of str
         What the user is warned of; whoever asked for the reading says it, once.
     """
@@ -27,6 +32,29 @@ class Reading(NamedTuple):
     words: Any
     attributes: dict[str, Any]
     messages: tuple[str, ...] = ()
+
+
+class Job(NamedTuple):
+    """What is fitted: an estimator's parameters, its algorithm, a model, and what it was read from.
+
+    Attributes
+    ----------
+    estimator : BaseModel
+    algorithm : Algorithm
+    model : Model
+    read : Reading
+    data : tuple
+        X and y, for callbacks.
+    n_restarts : int
+        How many are asked for.
+    """
+
+    estimator: Any
+    algorithm: Algorithm
+    model: Model
+    read: Reading
+    data: tuple[Any, Any] = (None, None)
+    n_restarts: int = 1
 
 
 class Learned(NamedTuple):
@@ -114,3 +142,35 @@ def learned_of(estimator: Any) -> Learned:
         check_is_fitted(estimator)
     assert learned is not None, "else it raises"
     return learned
+
+
+def left_of(job: Job, fits: list[Fit]) -> Left:
+    """What the best restart leaves, and how the fit went."""
+    algorithm, model = job.algorithm, job.model
+    fits = [
+        fit if fit.objective is not None else fit._replace(objective=fit.history[-1])
+        for fit in fits
+    ]
+    best = best_fit(fits)
+    record = {
+        "objective_": best.objective,
+        "history_": np.array(best.history),
+        "restart_objectives_": np.array([fit.objective for fit in fits], dtype=float),
+        "restart_histories_": [np.array(fit.history) for fit in fits],
+        "n_iter_": len(best.history),
+        "converged_": best.converged,
+        "unexplained_": best.state.unexplained,
+        **algorithm.attributes(best, model),
+    }
+    bound, counts = algorithm.bound(model, best.state), algorithm.final_counts(best.state)
+    left: Left = job.estimator._left(FitResult(best, fits, job.read, algorithm, bound, counts))
+    return left._replace(attributes=record | left.attributes)
+
+
+def best_fit(fits: list[Fit]) -> Fit:
+    """The fit with the highest objective; the first among equals, and one without if none has.
+
+    NaN and infinity are no objectives: such a fit has lost its numbers.
+    """
+    ranked = [fit for fit in fits if fit.objective is not None and fit.objective < np.inf]
+    return max(ranked, key=attrgetter("objective")) if ranked else fits[-1]

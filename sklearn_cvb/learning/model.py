@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.dirichlet import FreeRows
-
 NOBODY = np.empty(0, np.intp)
 
 
@@ -262,30 +260,6 @@ class Model:
         """What is kept of each kept sample itself; None for nothing."""
         return None
 
-    # Parameters and structures drawn in turn (see `calibrated`)
-
-    def free_rows(self, counts: Any, prior: Any) -> Any:
-        """The Dirichlet posteriors of all rows, cell after cell as flat counts have them."""
-        raise NotImplementedError
-
-    def weights_at(
-        self, theta: np.ndarray, counts: Any = None, rng: np.random.Generator | None = None
-    ) -> Any:
-        """Weights with these probabilities; what is no probability is its mean, or drawn."""
-        raise NotImplementedError
-
-    def draw_structures(self, weights: Any, rng: np.random.Generator) -> Drawn:
-        """The hidden structure of all units anew, given weights."""
-        raise NotImplementedError
-
-    def draw_parameters(self, counts: Any, prior: Any, rng: np.random.Generator) -> Any:
-        """Weights given the counts of whole structures."""
-        raise NotImplementedError
-
-    def counts_by_unit(self, sample: Any) -> Any:
-        """How often each unit of a sample uses each cell that it may leave: a sparse table."""
-        raise NotImplementedError
-
     # Stepwise EM
 
     def units(self) -> np.ndarray:
@@ -388,22 +362,6 @@ class RowModel(Model):
     ) -> tuple[np.ndarray, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
         return self.problem.layout.rows(counts, prior).averages()
-
-    def free_rows(self, counts: np.ndarray, prior: np.ndarray) -> FreeRows:
-        """The rows of the layout."""
-        rows = self.problem.layout.rows(counts, prior)
-        cells, totals = rows.posterior
-        return FreeRows(cells, rows.row, totals)
-
-    def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> np.ndarray:
-        """The probabilities themselves."""
-        return theta
-
-    def draw_parameters(
-        self, counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray:
-        """All rows given the trees of all sentences."""
-        return self.free_rows(counts, prior).drawn(rng)
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Any) -> float:
         """log p(tokens, trees | prior)."""

@@ -8,7 +8,6 @@ from sklearn_cvb.plotting.matrices import (
     plot_transitions,
 )
 from sklearn_cvb.plotting.residuals import plot_residuals, plot_simulated_check
-from sklearn_cvb.plotting.sentences import plot_alignment, plot_dependency_tree, plot_phrase_tree
 from sklearn_cvb.plotting.series import (
     plot_ellipses,
     plot_forecast,
@@ -19,14 +18,11 @@ from sklearn_cvb.plotting.series import (
 __all__ = [
     "hinton",
     "plot_accuracy",
-    "plot_alignment",
     "plot_components",
     "plot_confusion",
-    "plot_dependency_tree",
     "plot_ellipses",
     "plot_forecast",
     "plot_history",
-    "plot_phrase_tree",
     "plot_residuals",
     "plot_restarts",
     "plot_simulated_check",

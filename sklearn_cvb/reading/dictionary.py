@@ -14,11 +14,11 @@ from collections.abc import (
 )
 from itertools import chain, compress, filterfalse
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.tags.word_review import WordTable
+from sklearn_cvb.messages import nearest
 from sklearn_cvb.reading.corpus import (
     Corpus,
     as_list,
@@ -31,7 +31,9 @@ from sklearn_cvb.reading.corpus import (
     tokens_of,
 )
 from sklearn_cvb.reading.unknown_tokens import UNLIKE, beside, nearest_cause, other_readings
-from sklearn_cvb.reading.validation import nearest
+
+if TYPE_CHECKING:
+    from sklearn_cvb.display.word_table import WordTable
 
 # A dictionary covers nothing to speak of below this share of the tokens.
 _HARDLY = 0.01
@@ -248,7 +250,7 @@ class Overruled(NamedTuple):
 
 
 def tag_dictionary_from(
-    sentences: Iterable[Sequence[Any]] | WordTable,
+    sentences: "Iterable[Sequence[Any]] | WordTable",
     tags: Sequence[Sequence[Any]] | None = None,
     *,
     min_count: int = 1,
@@ -309,8 +311,11 @@ def tag_dictionary_from(
     >>> tag_dictionary_from([["a"] * 10], [["X"] * 9 + ["Y"]], weights=False)
     {'a': ('X', 'Y')}
     """
-    if isinstance(sentences, WordTable):
-        return sentences.entries()
+    # A table says itself what its entries are.
+    entries_of = getattr(sentences, "entries", None)
+    if callable(entries_of):
+        entries: dict[Any, Any] = entries_of()
+        return entries
     if not 0.0 <= min_share <= 1.0:
         raise ValueError(f"min_share must be a number from 0 to 1, got {min_share!r}")
     # Pairs first, in one go: there are far more tokens than pairs.

@@ -1,18 +1,20 @@
-"""What inference asks of memory and time for one sample: told before any of it is taken."""
+"""Sizes of samples: what inference asks of memory and time for one, and draws up to a size."""
 
 import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import check_counts, tell
 
 # Steps of a nanosecond or so: beyond these one pass over a sample takes minutes.
 MANY_STEPS = 3e11
 # Less is never asked for in vain; more than this share of what is free is refused.
 _LITTLE, _MOST = 1e8, 0.8
-# Functions that call themselves for each level of a tree have fewer frames of it.
-_FRAMES = 3
+# So many draws in a row may be too long.
+_LARGEST_FAILURES = 1000
+
+_Drawn = TypeVar("_Drawn")
 
 
 def free_memory() -> float:
@@ -44,15 +46,18 @@ def check_sample(sample: str, words: str, n_bytes: float, n_steps: float) -> Non
         )
 
 
-def refuse_deep_tree(tree: Any, name: str) -> None:
-    """Raise ValueError where a tree has more levels than Python goes down."""
-    n_levels, nodes, most = 0, [tree], sys.getrecursionlimit() // _FRAMES
-    while nodes:
-        n_levels += 1
-        nodes = [child for node in nodes for child in node if hasattr(child, "label")]
-    if n_levels > most:
-        raise ValueError(
-            f"{name} has {n_levels:,} levels, and trees are read to {most:,}: take away chains of "
-            "nodes with a single child, leave it out, or raise the limit with "
-            "sys.setrecursionlimit"
-        )
+def drawn_within(
+    draw: Callable[[], _Drawn | None], n_samples: int, longest: int, what: str, advice: str
+) -> list[_Drawn]:
+    """So many draws that are not too long."""
+    check_counts(n_samples=n_samples, longest=longest)
+    found: list[_Drawn] = []
+    failures = 0
+    while len(found) < n_samples:
+        drawn = draw()
+        if drawn is not None:
+            found.append(drawn)
+        failures = failures + 1 if drawn is None else 0
+        if failures == _LARGEST_FAILURES:
+            raise ValueError(f"{failures} {what}: choose a larger longest, or {advice}")
+    return found

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.messages import nearest
 from sklearn_cvb.reading.corpus import (
     Corpus,
     as_array,
@@ -24,7 +25,7 @@ from sklearn_cvb.reading.corpus import (
     samples_of,
     short_repr,
 )
-from sklearn_cvb.reading.validation import LENGTHS, nearest
+from sklearn_cvb.reading.validation import LENGTHS
 
 _ARRAYS = "arrays of shape (length, n_columns)"
 _FORM = f"pass a list of {_ARRAYS}"

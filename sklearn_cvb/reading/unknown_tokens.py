@@ -159,3 +159,16 @@ def _cause_of_all(tokens: list[Any], known: Collection[Any]) -> str:
 def _types(tokens: Iterable[Any]) -> str:
     """The types of tokens, as a message shows them."""
     return "values of type " + " or ".join(sorted({type(token).__name__ for token in tokens}))
+
+
+def without_capital(word: str) -> str | None:
+    """The word in lower case, if its first letter alone changes by that; else None.
+
+    Examples
+    --------
+    >>> from sklearn_cvb.reading.unknown_tokens import without_capital
+    >>> without_capital("Rose"), without_capital("IBM")
+    ('rose', None)
+    """
+    lower = word.lower()
+    return lower if lower != word and lower[1:] == word[1:] else None

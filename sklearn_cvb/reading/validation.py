@@ -4,16 +4,11 @@ private modules (parameter checks and callbacks)."""
 import functools
 import inspect
 import os
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import joblib
 import numpy as np
 import sklearn
 from sklearn.base import _fit_context
@@ -28,6 +23,7 @@ from sklearn.utils.metaestimators import available_if as _available_if
 from sklearn.utils.validation import validate_data
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
+from sklearn_cvb.messages import tell
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -54,9 +50,6 @@ Folder = str | os.PathLike[str]
 # What is said to those who come from hmmlearn.
 LENGTHS = "cut X into a list of sequences with sklearn_cvb.split_by_lengths(X, lengths)"
 
-
-# Of so many samples at most a message tells the numbers.
-_SHOWN = 100
 
 # A method keeps its signature under a decorator, so that editors know it.
 _Estimator = TypeVar("_Estimator")
@@ -164,35 +157,6 @@ def columns_of(estimator: Any) -> dict[str, Any]:
 
 # What scikit-learn knows of the columns of a table.
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_")
-# Whose lines no warning is about: this package's, and those between it and its caller.
-_PASSED_OVER = tuple(
-    f"{Path(str(module.__file__)).parent}{os.sep}"
-    for module in (sys.modules["sklearn_cvb"], sklearn, joblib)
-)
-
-
-def tell(messages: Iterable[str], category: type[Warning] = UserWarning) -> None:
-    """Warn of what the user is to know; the line that is named is the caller's."""
-    for message in messages:
-        frame, level = sys._getframe(1), 2
-        while frame.f_back is not None and frame.f_code.co_filename.startswith(_PASSED_OVER):
-            frame, level = frame.f_back, level + 1
-        warnings.warn(message, category, stacklevel=level)
-
-
-def alike(places: Sequence[int], n: int, what: str) -> str:
-    """What a message about the first of some samples adds where there are more: how many, which."""
-    if len(places) == 1:
-        return ""
-    shown = ", ".join(map(str, places[:_SHOWN])) + ", ..." * (len(places) > _SHOWN)
-    return f" ({len(places)} of {n} {what}: {shown})"
-
-
-def nearest(name: Any, known: Iterable[Any]) -> str:
-    """What a message adds about a name that is like a known one; empty if none is."""
-    found = get_close_matches(str(name), sorted(set(map(str, known)) - {str(name)}), 1)
-    return f" (did you mean {found[0]!r}?)" if found else ""
-
 
 # Beyond these float64 loses squares of concentrations, and numpy integers.
 _LARGEST_NUMBER, _LARGEST_INTEGER = 1e100, 2**63 - 1

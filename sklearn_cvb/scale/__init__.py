@@ -1,1 +1,1 @@
-"""Beyond one process and its memory: stores on disk, and workers of Dask. Above the line."""
+"""Beyond one process and its memory: checkpoints, stores, workers of Dask. Above the line."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.treebank.arrays import NONE, Parses, Rules, Trees, rules_of
 from sklearn_cvb.reading.corpus import Corpus, sorted_types
+from sklearn_cvb.reading.trees import spans_of
 
 _NO_LABELS = np.empty(0, object)
 
@@ -221,8 +222,6 @@ def to_charts(trees: list[Any], output: Output, corpus: Corpus) -> np.ndarray:
 
     One more than the number of the label (the highest, where several), 0 where there is none.
     """
-    from sklearn_cvb.grammar.layout import spans_of
-
     assert corpus.width is not None, "charts are for a 2-D X"
     number = {label: n for n, label in enumerate(output.labels.tolist(), 1)}
     charts = np.zeros((len(trees), corpus.width, corpus.width + 1), np.int64)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from sklearn_cvb.grammar.sampling import drawn_within
 from sklearn_cvb.kernels.treebank.arrays import NONE, Grammar, Parses, Rules, grammar_of, rows_of
 from sklearn_cvb.kernels.treebank.chart import (
     Chart,
@@ -24,7 +23,7 @@ from sklearn_cvb.kernels.treebank.chart import (
 )
 from sklearn_cvb.kernels.treebank.decoding import SAME, Best, best_for, max_rule, viterbi
 from sklearn_cvb.learning.threads import on_threads
-from sklearn_cvb.reading.sample_sizes import check_sample
+from sklearn_cvb.reading.sample_sizes import check_sample, drawn_within
 from sklearn_cvb.treebank.parameters import TreebankLayout
 
 # Rounds in which expected counts of subtypes are found.

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.messages import alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Sequences,
@@ -15,8 +16,7 @@ from sklearn_cvb.reading.corpus import (
     samples_of,
     short_repr,
 )
-from sklearn_cvb.reading.sample_sizes import refuse_deep_tree
-from sklearn_cvb.reading.validation import alike
+from sklearn_cvb.reading.trees import refuse_deep_tree
 
 _FORM = "y holds a tree for each sentence, an nltk.Tree or a tree in brackets: '(S (X a) (X b))'"
 

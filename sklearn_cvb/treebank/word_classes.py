@@ -12,8 +12,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from math import log
 from typing import Any, NamedTuple
 
-from sklearn_cvb.chain.tags.word_forms import without_capital
 from sklearn_cvb.reading.corpus import sorted_types
+from sklearn_cvb.reading.unknown_tokens import without_capital
 
 # The feature of all words.
 _ANY = "word"

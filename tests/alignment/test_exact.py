@@ -280,6 +280,7 @@ def test_objectives_never_fall(kind, p_null):
         assert history[-1] > history[0] + 0.1
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("p_null", [(1.0, 2.0), 0.3])
 def test_samples_follow_the_exact_posterior(p_null):
     """Translations and NULL are integrated out by Gamma functions, jumps by quadrature."""
@@ -321,6 +322,7 @@ def test_samples_follow_the_exact_posterior(p_null):
     assert 0.4 < model.acceptance_rate_ < 0.95
 
 
+@pytest.mark.long
 def test_lost_jumps_are_as_often_as_drawn_one_by_one():
     """Means and variances of their counts: geometric numbers before each jump, by cell."""
     weights = random_weights(2, seed=0)

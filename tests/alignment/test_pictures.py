@@ -1,4 +1,4 @@
-"""Links as circles, gold ones as squares: the same in SVG, on a terminal and by matplotlib."""
+"""Links as circles, gold ones as squares: the same in SVG and on a terminal."""
 
 import doctest
 import os
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from sklearn_cvb.display import AlignedSentences
-from sklearn_cvb.plotting import plot_alignment
 
 SVG = "{http://www.w3.org/2000/svg}"
 SOURCE, TARGET = ["the", "green", "house"], ["la", "casa", "<verde>"]
@@ -42,18 +41,6 @@ def test_svg_has_circles_squares_and_words():
     assert "<style>" in aligned.to_svg()
     assert "<style>" not in aligned._repr_html_()
     assert "<rect" not in picture().to_svg()
-
-
-def test_matplotlib_draws_the_same():
-    aligned = picture(gold=GOLD)
-    ax = plot_alignment(SOURCE, TARGET, POSTERIORS, gold=GOLD)
-    circles, squares = ax.patches[:4], ax.patches[4:]
-    assert [(*c.center, c.radius) for c in circles] == [tuple(c) for c in aligned.circles()]
-    middles = [(s.get_x() + s.get_width() / 2, s.get_y() + s.get_height() / 2) for s in squares]
-    np.testing.assert_allclose(middles, aligned.squares())
-    assert [label.get_text() for label in ax.get_xticklabels()] == SOURCE
-    assert [label.get_text() for label in ax.get_yticklabels()] == TARGET
-    assert plot_alignment(SOURCE, TARGET, POSTERIORS, ax=ax) is ax
 
 
 def test_text_names_what_is_wrong():

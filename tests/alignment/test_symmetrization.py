@@ -13,7 +13,7 @@ from sklearn_cvb import (
     symmetrize,
     to_pharaoh,
 )
-from sklearn_cvb.alignment.joint import agreed
+from sklearn_cvb.estimators.both_directions import agreed
 from sklearn_cvb.metrics import alignment_error_rate, alignment_f1, alignment_scores
 
 # Of three source and four target words; forward has 2-3 alone, backward 0-1, 1-2 and 2-0.

@@ -20,11 +20,8 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
-from sklearn_cvb.chain.calibration import counts_by_unit
-from sklearn_cvb.chain.parameters import HMMCounts
-from sklearn_cvb.emissions import Columns, Gaussian, Poisson, ZeroInflated
-from sklearn_cvb.learning import calibrated
-from sklearn_cvb.learning.calibrated import (
+from sklearn_cvb.certainty import calibrated
+from sklearn_cvb.certainty.calibrated import (
     drawn_deviations,
     exact_covariance,
     flat,
@@ -35,7 +32,11 @@ from sklearn_cvb.learning.calibrated import (
     standardised,
     widened,
 )
-from sklearn_cvb.learning.dirichlet import FreeRows
+from sklearn_cvb.certainty.cells import counts_by_unit
+from sklearn_cvb.certainty.structures import FreeRows
+from sklearn_cvb.certainty.symbols import SymbolPosterior, SymbolStructures
+from sklearn_cvb.chain.parameters.rows import HMMCounts
+from sklearn_cvb.emissions import Columns, Gaussian, Poisson, ZeroInflated
 
 X = [["a", "b", "c", "b"], ["b", "a", None], ["c", "c", "a", "b"], ["a"]]
 Y = [[0, -1, -1, -1], [-1, 1, -1], [-1, -1, -1, 0], [-1]]
@@ -55,7 +56,7 @@ def bound(name):
     estimator = KINDS[name].fit(X, Y if name == "labels" else None)
     learned = estimator._learned
     model = estimator._model(estimator._read(X, Y if name == "labels" else None))
-    return estimator, model, estimator._observed.counts_of_fit(learned), learned.prior
+    return estimator, model, SymbolPosterior(learned).counts(), learned.prior
 
 
 def all_paths(model, weights):
@@ -92,18 +93,20 @@ def enumerated(model, weights):
     return total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", KINDS)
 def test_missing_information_is_that_of_all_paths(name):
     _, model, counts, prior = bound(name)
-    rows = model.free_rows(counts, prior)
-    weights = model.weights_at(rows.mean)
+    structures = SymbolStructures(model)
+    rows = structures.free_rows(counts, prior)
+    weights = structures.weights_at(rows.mean)
     expected = enumerated(model, weights)
     scale = np.abs(expected).max()
     assert scale > 0.05
     if name != "independent":
         # There transitions are no cells of their own: the start row moves them, too.
-        np.testing.assert_allclose(exact_covariance(model, rows), expected, atol=1e-7 * scale)
-    found = drawn_deviations(model, weights, 4000, np.random.default_rng(0))
+        np.testing.assert_allclose(exact_covariance(structures, rows), expected, atol=1e-7 * scale)
+    found = drawn_deviations(structures, weights, 4000, np.random.default_rng(0))
     drawn = (found.T @ found).toarray()
     np.testing.assert_allclose(drawn, expected, atol=0.08 * scale)
 
@@ -112,9 +115,10 @@ def test_missing_information_is_that_of_all_paths(name):
 def test_information_is_the_curvature_of_the_likelihood(name):
     """Louis' (1982) observed information in the softmax basis against second differences."""
     _, model, counts, prior = bound(name)
-    rows = model.free_rows(counts, prior)
+    structures = SymbolStructures(model)
+    rows = structures.free_rows(counts, prior)
     # Expected counts at the mean: what is complete, without a prior.
-    expected = flat(model.infer(model.weights_at(rows.mean)).counts)
+    expected = flat(model.infer(structures.weights_at(rows.mean)).counts)
     totals = np.bincount(rows.row, expected, len(rows.totals))
     used = np.flatnonzero((rows.mean > 0) & (totals[rows.row] > 0))
     own = FreeRows(rows.mean * totals[rows.row], rows.row, totals)
@@ -125,7 +129,7 @@ def test_information_is_the_curvature_of_the_likelihood(name):
     scale = np.zeros(len(own.u))
     scale[used] = np.sqrt(own.u[used])
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    across = inverse[:, None] * exact_covariance(model, rows) * inverse
+    across = inverse[:, None] * exact_covariance(structures, rows) * inverse
     projection = np.diag(scale > 0) - (roots @ roots.T).toarray()
     louis = scale[:, None] * (projection - projection @ across @ projection) * scale
 
@@ -134,7 +138,7 @@ def test_information_is_the_curvature_of_the_likelihood(name):
         sums = np.bincount(rows.row, theta, len(rows.totals))
         rest = 1.0 - np.bincount(rows.row, rows.mean, len(rows.totals))
         theta = theta / np.where(whole, sums, sums + rest)[rows.row]
-        return model.infer(model.weights_at(theta)).total
+        return model.infer(structures.weights_at(theta)).total
 
     step, rng = 1e-3, np.random.default_rng(0)
     for _ in range(6):
@@ -207,12 +211,14 @@ def test_draws_have_the_inverse_of_the_observed_information():
     np.testing.assert_allclose(np.bincount(rows.row, widened(rows, missing, rng)), 1.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["labels", "end", "dictionary"])
 def test_sweeps_of_short_runs_leave_the_posterior_as_it_is(name):
     """Against the collapsed probability of all joint paths."""
     _, model, _, prior = bound(name)
+    structures = SymbolStructures(model)
     size = prior.start.size + prior.transition.size + prior.emission.size
-    ones = model.weights_at(np.ones(size))
+    ones = structures.weights_at(np.ones(size))
     paths = [counts.astype(int) for counts, _ in all_paths(model, ones)]
     # In how many ways all sequences together have these counts.
     ways = Counter({(0,) * size: 1})
@@ -228,7 +234,7 @@ def test_sweeps_of_short_runs_leave_the_posterior_as_it_is(name):
     rng, seen, n_sweeps = np.random.default_rng(0), {}, 15_000
     counts = split(model, sum(one[0] for one in paths).astype(float))
     for _ in range(n_sweeps):
-        drawn = model.draw_structures(model.draw_parameters(counts, prior, rng), rng)
+        drawn = structures.draw_structures(structures.draw_parameters(counts, prior, rng), rng)
         counts = drawn.counts
         key = tuple(flat(counts).astype(int).tolist())
         seen[key] = seen.get(key, 0) + 1
@@ -251,7 +257,8 @@ def test_runs_begin_and_end_where_they_are_told(monkeypatch):
     def runs(n_jobs):
         generators = np.random.default_rng(5).spawn(41)
         told = []
-        return short_runs(model, counts, prior, generators, n_jobs, told.append), told
+        structures = SymbolStructures(model)
+        return short_runs(structures, counts, prior, generators, n_jobs, told.append), told
 
     (kept, told), (again, _) = runs(1), runs(2)
     assert told == list(range(40))
@@ -305,6 +312,7 @@ def fitted(kind=CVBHMM, **settings):
     return truth, symbols, y, model.fit(symbols, y)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_calibrated_intervals_are_those_of_a_long_chain(kind):
     """Ends as by 4,000 sweeps of Gibbs sampling; mean-field intervals are half as wide."""

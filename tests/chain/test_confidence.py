@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit, logit
 
 from sklearn_cvb import EMHMM, EMHMMTagger, Symbols, Transitions
+from sklearn_cvb.certainty import calibrated
+from sklearn_cvb.certainty.symbols import SymbolStructures
 from sklearn_cvb.emissions import Columns, Gaussian, Mixture, Poisson
-from sklearn_cvb.learning import calibrated
 
 TRUTH = np.array([[0.8, 0.2], [0.3, 0.7]]), np.array([[0.4, 0.3, 0.3], [0.1, 0.2, 0.7]])
 
@@ -45,7 +46,7 @@ def slow_errors(X, y, model):
     def likelihood(move):
         first, moves, words = softmax(move)
         flat = np.concatenate([first.ravel(), moves.ravel(), words.T.ravel()])
-        return chain.infer(chain.weights_at(flat)).total
+        return chain.infer(SymbolStructures(chain).weights_at(flat)).total
 
     size, h = len(free), 1e-3
     unit, information = np.eye(size) * h, np.empty((size, size))
@@ -88,6 +89,7 @@ def test_many_cells_have_drawn_information(monkeypatch):
         np.testing.assert_allclose(drawn[name], exact[name], rtol=0.15)
 
 
+@pytest.mark.long(usual=True)
 def test_the_bootstrap_agrees_and_can_be_repeated():
     X, y, model = fitted(tol=1e-6)
     louis = model.confidence_intervals(X, y).standard_errors
@@ -131,6 +133,7 @@ def test_borders_ends_and_taggers():
         tagger.confidence_intervals(X[:3])
 
 
+@pytest.mark.long
 def test_parts_and_components_have_the_bootstrap():
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.poisson(np.repeat([2.0, 9.0], 40)), rng.normal(size=80)])

@@ -228,6 +228,7 @@ def test_em_never_falls(pseudo_count):
 
 
 # With parameters drawn, too, a chain moves more slowly.
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("update", "n_sweeps"), [("token", 5_000), ("sequence", 5_000), ("parameter", 10_000)]
 )
@@ -483,6 +484,7 @@ def test_sequences_that_no_path_explains_are_left_out():
     assert model.training_posteriors()[1].tolist() == [[0, 1], [1, 0], [1, 0]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("others", [{"update": Windows(3)}, {"update": "token"}])
 def test_windows_tokens_and_one_long_sequence(others):
     rng = np.random.default_rng(0)

@@ -8,8 +8,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, CVBHMMTagger, EMHMMTagger, Symbols
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.emissions import Gaussian
-from sklearn_cvb.learning.compile_cases import SITUATIONS
 
 _RNG = np.random.default_rng(0)
 WORDS = [list("abcabcab"), list("aabbcc"), list("cab"), list("bbac")]

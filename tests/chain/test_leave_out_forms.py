@@ -7,7 +7,7 @@ import pytest
 from sklearn import config_context
 
 from sklearn_cvb import CVBHMM, CVBHMMTagger, Symbols, Windows
-from sklearn_cvb.chain.parameters import HMMCounts, floor_of, tally_of
+from sklearn_cvb.chain.parameters.rows import HMMCounts, floor_of, tally_of
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.chain.symbols import leave_out_lists as lists
 from sklearn_cvb.chain.symbols.leave_out import (
@@ -139,6 +139,7 @@ def test_forms_learn_the_same_concentrations(monkeypatch):
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("init", ["token", "parameter"])
 # Concentrations this small are refused; the kernels stand them.
 @config_context(skip_parameter_validation=True)
@@ -167,6 +168,7 @@ def left_out(block_length):
     return "sequence" if block_length is None else Windows(block_length)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("form", "block_length"), [("blocks", 4), ("sums", None)])
 def test_a_sequence_in_logs_is_as_it_would_be_without(form, block_length, monkeypatch):
     """Every sequence handed back, as if float64 had lost it."""

@@ -24,6 +24,7 @@ def rolls():
     return (rng.random(15_000)[:, None] > faces[states]).sum(axis=1) + 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "n_init"), [(EMHMM, 6), (VBHMM, 6), (CVBHMM, 2)])
 def test_both_dice_are_found(rolls, kind, n_init):
     model = kind(2, n_init=n_init, random_state=0).fit([rolls])

@@ -16,6 +16,7 @@ def _column(errors, name):
     return errors[:, list(ALGORITHMS).index(name)]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ["CVB sequence", "CVB token"])
 def test_collapsed_marginals_are_closer_to_exact(errors, name):

@@ -11,9 +11,9 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma as gamma_distribution
 
 from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM, Samples, Symbols, Transitions
-from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
-from sklearn_cvb.chain.shared_weights import drawn_weights, learned_weights
-from sklearn_cvb.chain.state_merging import joined_counts, likely_pairs
+from sklearn_cvb.chain.parameters.rows import Concentrations, HMMCounts, Presence
+from sklearn_cvb.chain.parameters.shared_weights import drawn_weights, learned_weights
+from sklearn_cvb.chain.starts.state_merging import joined_counts, likely_pairs
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -238,6 +238,7 @@ def test_what_is_hardly_there_hardly_tells_of_gamma():
     assert after.gamma == pytest.approx(expected, rel=0.02)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sticky", "start_alpha", "n_ends"), [(0.0, None, 0), (1.5, None, 1), (0.7, 0.4, 1)]
 )
@@ -267,6 +268,7 @@ def test_drawn_concentrations_follow_their_posterior(sticky, start_alpha, n_ends
     assert draws[:, 2].mean() == pytest.approx(joint.sum(0) @ weight / joint.sum(), abs=0.01)
 
 
+@pytest.mark.long
 def test_drawn_weights_follow_drawn_tables():
     """Means of the weights are those of Dirichlet(gamma / K + tables), tables by the process."""
     counts = HMMCounts(np.array([2.0, 1.0]), np.array([[6.0, 1.0], [0.0, 9.0]]), np.empty(0))
@@ -298,6 +300,7 @@ def test_equal_weights_are_the_plain_prior(kind, end_state):
         np.testing.assert_allclose(shared.transmat_, plain.transmat_, atol=1e-4)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("alpha", "sticky", "end_state"),
     [(1.0, 0.0, True), (1.0, 1.0, False), ("auto", 0.0, False), ("auto", 1.0, True)],
@@ -349,6 +352,7 @@ def exact_shares(sticky, end_state):
 
 
 # Sweeps that bring the distance of a sound chain to .03 or .04.
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("update", "sticky", "end_state", "n_sweeps"),
     [
@@ -371,6 +375,7 @@ def test_gibbs_draws_from_the_posterior(update, sticky, end_state, n_sweeps):
     assert 0.25 * np.abs(of_both).sum() < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 5])
 def test_the_sampler_finds_the_number_of_states(seed):
     """Chains of five states; of ten such seeds four are explained as well by fewer."""
@@ -408,6 +413,7 @@ def test_states_that_share_a_role_are_joined(kind):
         assert kind(10, n_init=2, **settings).fit(leaving(seed)).n_effective_components_ > 4
 
 
+@pytest.mark.long
 def test_joining_raises_the_bound():
     """Three starts of VB alone end lower than one that joins states."""
     X = chain(5, n_sequences=50)
@@ -452,6 +458,7 @@ def test_the_states_most_alike_come_first():
     assert likely_pairs(chain, state) == [(0, 2), (1, 2), (0, 1)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_of_numbers_are_joined_too(kind):
     rng = np.random.default_rng(0)
@@ -486,6 +493,7 @@ def test_states_are_joined_where_they_have_tokens_enough():
         VBHMM(3, init="merged").fit(X)
 
 
+@pytest.mark.long
 def test_numbers_have_the_same_prior():
     rng = np.random.default_rng(0)
     states = np.repeat(rng.integers(3, size=60), 10)
@@ -509,6 +517,7 @@ def test_what_does_not_go_together(kind):
         kind(3, transitions=Transitions("left-right", prior="hdp"), **wrong).fit([[0, 1, 0]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_warm_starts_go_on_with_the_weights(kind, learned):
@@ -527,6 +536,7 @@ def test_warm_starts_go_on_with_the_weights(kind, learned):
     assert (whole.gamma_ != 1.0) == learned
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("emission", ["categorical", "gaussian"])
 def test_a_chain_begins_under_equal_weights(emission):
     """They are drawn from three quarters of the burn-in on."""
@@ -547,6 +557,7 @@ def test_a_chain_begins_under_equal_weights(emission):
     assert after.gamma_ != 1.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_states_have_a_larger_gamma(kind):
     """Of texts of three states and of twelve, both with twenty at hand."""

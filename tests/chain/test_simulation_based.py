@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import chi2
 
 from sklearn_cvb import GibbsHMM, Samples, Symbols
-from sklearn_cvb.chain.lattice import lattice_for, problem_of
-from sklearn_cvb.chain.parameters import prior_of, prior_settings
+from sklearn_cvb.chain.parameters.rows import prior_of, prior_settings
+from sklearn_cvb.chain.paths.lattice import lattice_for, problem_of
+from sklearn_cvb.chain.predictions.traces import log_joint
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
-from sklearn_cvb.chain.traces import log_joint
 from sklearn_cvb.settings import asked_of
 
 UPDATES = ("token", "sequence", "parameter")
@@ -62,8 +62,8 @@ def _ranks(update, n_replications, n_draws, **keywords):
         states = _draw_states(rng)
         X = _sequences(_draw_symbols(rng, states))
         settings = {
-            "max_iter": 20 + 6 * n_draws,
-            "samples": Samples(25, thin=6),
+            "max_iter": 20 + 4 * n_draws,
+            "samples": Samples(23, thin=4),
             "random_state": seed,
         }
         model = _model(update, **settings | keywords).fit(X)
@@ -72,7 +72,7 @@ def _ranks(update, n_replications, n_draws, **keywords):
         prior = prior_of(problem.cells, prior_settings(asked, asked_of(asked), None))
         value = log_joint(counts, prior, problem.cells)
         truth = _statistics(np.array([value]), states[None])
-        drawn = _statistics(model.history_[25::6], model.samples_)
+        drawn = _statistics(model.history_[23::4], model.samples_)
         below, equal = (drawn < truth).sum(axis=1), (drawn == truth).sum(axis=1)
         ranks.append(below + rng.integers(equal + 1))
     return np.array(ranks).T
@@ -89,12 +89,14 @@ def _chi_square(ranks, n_draws):
 LIMIT = chi2.ppf(0.999, N_BINS - 1)
 
 
+@pytest.mark.long
 def test_ranks_of_the_truth_are_uniform():
     """Burn-in, thinning and what is kept are the same for all updates."""
     n_draws = 15
     assert (_chi_square(_ranks("token", 160, n_draws), n_draws) < LIMIT).all()
 
 
+@pytest.mark.long
 def test_ranks_under_another_prior_are_not():
     n_draws = 15
     ranks = _ranks("token", 160, n_draws, alpha=ALPHA / 8, beta=BETA / 8)
@@ -145,10 +147,11 @@ def direct():
     return np.array(rows, dtype=float)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("update", UPDATES)
 def test_alternating_chain_has_the_moments_of_the_prior(update, direct):
-    chain = _alternating(update, 4000)
-    batches = chain.reshape(40, 100, -1).mean(axis=1)
+    chain = _alternating(update, 2400)
+    batches = chain.reshape(40, 60, -1).mean(axis=1)
     error = np.hypot(batches.std(axis=0, ddof=1) / 40**0.5, direct.std(axis=0) / 4000**0.5)
     deviation = (chain.mean(axis=0) - direct.mean(axis=0)) / error
     assert np.abs(deviation).max() < 4

@@ -19,7 +19,7 @@ from sklearn_cvb import (
     Samples,
     Symbols,
 )
-from sklearn_cvb.learning.mixtures import mixture_quantile
+from sklearn_cvb.certainty.mixtures import mixture_quantile
 from sklearn_cvb.metrics import effective_sample_size, r_hat
 
 X = [["a", "b", "c"], ["b", "a", None], ["c", "c", "a", "b"], ["d", "a"]] * 3

@@ -221,6 +221,7 @@ def test_the_bound_never_decreases(topology, alpha):
     assert model.history_[-1] > model.history_[0] + 1
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("update", ["sequence", "parameter"])
 @pytest.mark.parametrize("mask", MASKS)

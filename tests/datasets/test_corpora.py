@@ -49,6 +49,7 @@ def local_publisher(folder):
     return folder.as_uri().replace("file://", "file://localhost", 1)
 
 
+@pytest.mark.long(usual=True)
 def test_treebank_counts(data_folder):
     bunch = fetch_treebank_tagged(data_home=data_folder)
     assert len(bunch.data) == len(bunch.target) == 3914
@@ -68,6 +69,7 @@ def test_conll2000_counts(data_folder):
     assert not {"(", ")"} & tags
 
 
+@pytest.mark.long
 def test_wsj_is_the_one_after_the_other(wsj, data_folder):
     X, y = fetch_wsj(data_home=data_folder, return_X_y=True)
     assert (X, y) == (wsj.data, wsj.target)

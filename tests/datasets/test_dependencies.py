@@ -123,6 +123,7 @@ def n_roots(target):
     return [heads.count(0) for heads in target]
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("language", "sizes", "n_tokens", "n_types", "one_root"),
     [
@@ -147,6 +148,7 @@ def test_basque_and_spanish(data_folder, language, sizes, n_tokens, n_types, one
     assert n_roots(corpus.target).count(1) == one_root
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("language", "coarse", "first", "n_sentences", "n_tokens"),
     [

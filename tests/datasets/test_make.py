@@ -1,24 +1,20 @@
 """Generated sequences: random hidden Markov models and the pocket English."""
 
 import re
-import subprocess
-import sys
 from collections import Counter
-from importlib import resources
 from itertools import chain, islice, pairwise
 from zlib import crc32
 
+import fresh
 import numpy as np
 import pytest
 
-from sklearn_cvb import datasets
 from sklearn_cvb.datasets import (
     make_hmm_sequences,
     make_pocket_english,
     pocket_english_dictionary,
 )
 from sklearn_cvb.datasets.pocket_english import pocket_grammar, pocket_slips
-from sklearn_cvb.datasets.pocket_lexicon import attach
 
 N_WORDS = 19_924
 
@@ -191,64 +187,6 @@ def test_pocket_words_and_their_order_stay_what_they_are(dictionary):
     assert crc32(repr(options).encode()) == 925_653_671
 
 
-def test_pocket_stems_are_read_where_words_are_asked_for():
-    code = (
-        "from sklearn_cvb.datasets import pocket_lexicon as lexicon\n"
-        "print(lexicon.sections.cache_info().currsize, end=' ')\n"
-        "lexicon.open_classes(), lexicon.verbs()\n"
-        "print(lexicon.sections.cache_info().misses)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["0", "1"]
-
-
-def test_pocket_stems_have_properties_where_they_need_them():
-    text = (resources.files(datasets) / "pocket_stems.txt").read_text("utf-8")
-    sections = text.split("\n[")[1:]
-    with_properties = [
-        section.split("]")[0]
-        for section in sections
-        if all(": " in line for line in section.strip().splitlines()[1:])
-    ]
-    assert with_properties == ["verbs", "nouns", "adjectives"]
-    assert len({section.split("]")[0] for section in sections}) == len(sections)
-    assert all(len(line) <= 100 for line in text.splitlines())
-
-
-@pytest.mark.parametrize(
-    ("stem", "suffix", "word"),
-    [
-        ("stop", "ing", "stopping"),
-        ("visit", "ed", "visited"),
-        ("refer", "ing", "referring"),
-        ("carry", "ed", "carried"),
-        ("carry", "ing", "carrying"),
-        ("lie", "ing", "lying"),
-        ("agree", "ing", "agreeing"),
-        ("manage", "able", "manageable"),
-        ("argue", "ment", "argument"),
-        ("happy", "ness", "happiness"),
-        ("possible", "ly", "possibly"),
-        ("basic", "ly", "basically"),
-        ("full", "ly", "fully"),
-        ("possible", "ity", "possibility"),
-        ("active", "ity", "activity"),
-        ("classify", "ion", "classification"),
-        ("produce", "ion", "production"),
-        ("permit", "ion", "permission"),
-        ("produce", "ive", "productive"),
-        ("finance", "al", "financial"),
-        ("center", "al", "central"),
-        ("sun", "y", "sunny"),
-        ("box", "s", "boxes"),
-        ("city", "s", "cities"),
-        ("day", "s", "days"),
-    ],
-)
-def test_spelling_of_derived_words(stem, suffix, word):
-    assert attach(stem, suffix) == word
-
-
 def test_pocket_is_as_ambiguous_as_real_text(corpus, dictionary):
     sizes = np.array([len(dictionary[word]) for words in corpus.data for word in words])
     assert 1.6 <= sizes.mean() <= 2.3
@@ -344,5 +282,5 @@ def test_import_stays_light():
         "import sys, sklearn_cvb.datasets, sklearn_cvb.metrics;"
         "print([name for name in ('nltk', 'matplotlib') if name in sys.modules])"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
+    shown = fresh.run(code)
+    assert shown.stdout.strip() == "[]", shown.stderr

@@ -62,6 +62,7 @@ def test_traces_and_functions_are_removed():
     )
 
 
+@pytest.mark.long
 def test_treebank_trees(data_folder):
     bunch = fetch_treebank_trees(data_home=data_folder, download_if_missing=False)
     tagged = fetch_treebank_tagged(data_home=data_folder, download_if_missing=False)

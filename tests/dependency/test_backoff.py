@@ -249,6 +249,7 @@ def exact_posterior(tables):
     return {trees: chance / total for trees, chance in chances.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMS)
 def test_samples_follow_the_exact_posterior(monkeypatch, form):
     seen = visits_counted(monkeypatch)

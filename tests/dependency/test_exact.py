@@ -113,6 +113,7 @@ def sampled(monkeypatch, n_sweeps, **settings):
     return seen, model.fit([[f"t{tag}" for tag in tags] for tags in _SMALL])
 
 
+@pytest.mark.long(usual=True)
 def test_samples_follow_the_exact_posterior(monkeypatch):
     """Without the acceptance the distance is .19: posterior means ignore repeated cells."""
     expected = exact_posterior()
@@ -124,6 +125,7 @@ def test_samples_follow_the_exact_posterior(monkeypatch):
     assert 0.5 < model.acceptance_rate_ < 0.99
 
 
+@pytest.mark.long
 def test_a_hot_sampler_follows_the_tempered_posterior(monkeypatch):
     """At temperature 2 the samples follow the root of the posterior."""
     expected = {trees: p**0.5 for trees, p in exact_posterior().items()}

@@ -54,6 +54,7 @@ def accuracy(corpus, kind, alpha, longest, **more):
     return 100 * metrics.directed_accuracy(gold, found)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.filterwarnings("ignore:no tree of sentences")
 def test_accuracies_are_those_of_an_independent_implementation(corpus):
     found = {key: accuracy(corpus, *key, 10) for key in EXPECTED}
@@ -83,6 +84,7 @@ def test_accuracies_beyond_the_paper(corpus, kind, alpha, settings, least):
     assert found > least
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:no tree of sentences")
 def test_accuracies_where_penn_heads_are_known(corpus):
     """As prior mass the same rules reached 57 to 58."""
@@ -103,6 +105,7 @@ UNIVERSAL = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", UNIVERSAL)
 def test_accuracies_where_universal_heads_are_known(data_folder, name):
     paths = [data_folder / "ud" / f"{name}-ud-{part}.conllu.xz" for part in ("dev", "test")]

@@ -23,6 +23,8 @@ from distributed import Client, LocalCluster
 from sklearn_cvb import Checkpoint, Symbols, TagDictionary
 from sklearn_cvb.scale.dask.fitting import Partitions
 
+pytestmark = pytest.mark.process
+
 COMMON = {"max_iter": 4, "tol": 0, "random_state": 3}
 LEGAL = {f"w{i}": ["AB"[i % 2], *("C" * (i % 3 == 0))] for i in range(12)}
 
@@ -81,6 +83,7 @@ def test_the_number_of_workers_changes_no_digit(client):
     assert np.array_equal(both.counts_.emission, one.counts_.emission)
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.parametrize(
     "plain",
     [

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from functools import partial
 from unittest.mock import patch
 
@@ -21,7 +20,7 @@ pytest.importorskip("distributed")
 import dask
 import dask.bag
 from dask import delayed
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, SchedulerPlugin
 
 from sklearn_cvb import Checkpoint
 from sklearn_cvb.scale.dask import workers
@@ -29,6 +28,8 @@ from sklearn_cvb.scale.dask.fitting import Partitions, Progress, WorkersLost
 from sklearn_cvb.scale.parts import PartIndex
 from sklearn_cvb.scale.symbols.parts import Sent
 from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
+
+pytestmark = pytest.mark.process
 
 COMMON = {"max_iter": 5, "tol": 0, "random_state": 3}
 
@@ -89,7 +90,7 @@ def test_three_workers_give_the_numbers_of_a_fit_here(client, kind):
 def test_a_fit_goes_on_after_the_kill_of_the_process_that_leads(client, kind, tmp_path):
     address = client.scheduler.address
     command = [sys.executable, "-c", SCRIPT, address, kind.__name__, str(tmp_path), "4"]
-    died = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    died = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert died.returncode == -signal.SIGKILL, died.stderr
     settings = {**COMMON, "checkpoint": Checkpoint(str(tmp_path), every=1)}
     found = kind(3, **settings, warm_start=True).fit(bag())
@@ -110,14 +111,14 @@ def test_a_fit_goes_on_after_the_kill_of_the_process_that_leads(client, kind, tm
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_kill_at_a_random_time_changes_no_count(client, quiet, seed):
-    """``python tests/faults.py --kills 50`` kills as many as are asked for."""
+def test_a_kill_at_a_random_moment_changes_no_count(client, quiet, seed):
+    """``python tests/fuzz/faults.py --kills 50`` kills as many as are asked for."""
     random_kills.survives(client, seed, *quiet)
 
 
 @pytest.fixture(scope="module")
 def quiet(client):
-    return random_kills.undisturbed()
+    return random_kills.undisturbed(client)
 
 
 def test_errors_in_sequences_name_the_partition(client):
@@ -145,18 +146,31 @@ def test_a_partition_that_fits_into_no_memory_is_told():
         EMHMM(2).fit([delayed(many_words)()])
 
 
+class StandsStill(SchedulerPlugin):
+    """Stops a worker as it gets work of a sweep, and has Dask give it up."""
+
+    def __init__(self, scheduler, address, pid):
+        self._scheduler, self._address, self.pid, self.has_stopped = scheduler, address, pid, False
+
+    def transition(self, key, start, finish, *args, **kwargs):
+        if "infer" in key and finish == "processing" and not self.has_stopped:
+            os.kill(self.pid, signal.SIGSTOP)
+            self.has_stopped = True
+            give_up = partial(self._scheduler.remove_worker, stimulus_id="stands still")
+            self._scheduler.loop.add_callback(give_up, self._address)
+
+
 def test_the_work_of_a_worker_that_stands_still_is_done_elsewhere(quiet):
     """Dask takes it for dead after a time that is its own setting."""
-    with (
-        dask.config.set({"distributed.scheduler.worker-ttl": "1s"}),
-        random_kills.cluster(2) as cluster,
-        Client(cluster) as client,
-    ):
-        stopped = max(client.run(os.getpid).values())
-        threading.Timer(0.1, os.kill, (stopped, signal.SIGSTOP)).start()
-        model = EMHMM(**random_kills.COMMON).fit(random_kills.bag())
+    with random_kills.cluster(2) as cluster, Client(cluster) as client:
+        address, pid = max(client.run(os.getpid).items())
+        still = StandsStill(cluster.scheduler, address, pid)
+        with random_kills.watched(client, still):
+            model = EMHMM(**random_kills.COMMON).fit(random_kills.bag())
+            assert address not in cluster.scheduler.workers
         with contextlib.suppress(ProcessLookupError):
-            os.kill(stopped, signal.SIGCONT)
+            os.kill(pid, signal.SIGCONT)
+    assert still.has_stopped
     assert np.array_equal(model.history_, quiet[0][EMHMM].history_)
 
 

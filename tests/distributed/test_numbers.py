@@ -13,6 +13,8 @@ import dask.bag
 from dask import delayed
 from distributed import Client, LocalCluster
 
+pytestmark = pytest.mark.process
+
 COMMON = {
     "emission": Columns([(Gaussian("diag"), [0]), (Poisson(), [1])]),
     "max_iter": 4,

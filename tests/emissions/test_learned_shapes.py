@@ -43,6 +43,7 @@ def log_likelihood(parameters, x):
     return total
 
 
+@pytest.mark.long
 def test_em_ends_where_an_optimiser_ends():
     x = waits()
     model = EMHMM(2, emission=LEARNED, random_state=0, max_iter=3000, tol=0).fit([x])

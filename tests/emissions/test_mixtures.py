@@ -122,6 +122,7 @@ def test_components_within_states_are_found(kind):
     assert ahead.mean == pytest.approx(ahead.samples.mean(axis=1), abs=0.4)
 
 
+@pytest.mark.long
 def test_parts_columns_angles_and_intervals():
     x = np.column_stack([np.abs(regimes()[:, 0]).round(), regimes()[:, 1] / 4])
     x[::9, 0], x[5::7, 1] = 0.0, np.nan

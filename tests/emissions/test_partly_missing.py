@@ -118,6 +118,7 @@ def test_objectives_never_fall(kind, covariance_type):
     assert (np.diff(model.history_) > -1e-8).all()
 
 
+@pytest.mark.long(usual=True)
 def test_em_stands_at_a_maximum():
     """No small change of a mean or a covariance makes what is observed more likely."""
     gaps, _ = with_gaps(120)
@@ -154,6 +155,7 @@ def test_missing_values_cost_little_of_what_is_learned():
         )
 
 
+@pytest.mark.long
 def test_gibbs_draws_what_is_missing():
     """Shares of all paths of four steps, one value missing, against quadrature over that value."""
     series = np.array([[0.0, 0.3], [0.4, np.nan], [2.0, 2.5], [1.8, 1.0]])

@@ -6,6 +6,8 @@ import pytest
 from estimators import all_sweeps
 from forks import calls_to, serve
 
+pytestmark = pytest.mark.process
+
 GIVEN = "S -> A S | 'a' | 'b' A\nA -> S | 'b' | 'a' 'b'"
 CYCLES = "S -> A | A S\nA -> A B | B | 'a'\nB -> A | 'b' | 'a' A 'b'"
 X = [list("aba"), list("ab"), list("a")]
@@ -68,6 +70,7 @@ def test_a_fit_compiles_its_own_form_alone_and_once(compiled, name):
     assert again == more == []
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.parametrize("name", ["EMPCFG", "CVBPCFG", "HastingsPCFG"])
 def test_tables_and_lists_are_compiled_where_they_are_chosen(compiled, name):
     full, wider, cyclic, again = compiled(

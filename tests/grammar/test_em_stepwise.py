@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import EMPCFG, Grammar, MiniBatches, StepSizes
 from sklearn_cvb.grammar.inference import stepwise_sweep, tally_of
-from sklearn_cvb.learning.loop import spawn_generators
+from sklearn_cvb.learning.generators import spawn_generators
 
 TEXT = """
 S -> NP VP | VP

@@ -74,6 +74,7 @@ def distance(one, other):
 
 
 # Both draw trees by the same kernels.
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("kind", "name"), [*((HastingsPCFG, name) for name in GRAMMARS), (GibbsPCFG, "unary rules")]
 )
@@ -94,6 +95,7 @@ def test_long_runs_match_the_exact_posterior_over_trees(kind, name):
         assert 0.3 < accepted / proposed < largest_rate
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [HastingsPCFG, GibbsPCFG])
 def test_long_runs_of_independent_rules_match_the_exact_posterior(kind):
     sentences = [list("aa"), list("ab")]
@@ -108,6 +110,7 @@ def test_long_runs_of_independent_rules_match_the_exact_posterior(kind):
         assert 0.3 < accepted / proposed < 0.97
 
 
+@pytest.mark.long
 def test_accepting_everything_misses_the_posterior(monkeypatch):
     # The same run with r = 1 must fail the test above: the proposal alone is not the posterior.
     text, sentences, alpha, depth, _ = GRAMMARS["recursive"]

@@ -6,18 +6,14 @@ Exceptions are those of the day the rule was made, and may only become fewer.
 from house_rules import calls_back, takes_an_estimator
 
 _TAKE_AN_ESTIMATOR = {
-    "alignment.joint": """
-        fit_agreeing
-    """,
-    "chain.confidence": """
+    "certainty.confidence": """
         by_bootstrap by_information
     """,
-    "chain.given": """
-        _refuse _table _with_steps _with_words columns_told fixed_rows known_parameters
-        with_given
+    "certainty.draws": """
+        calibrated_draws draws_of_samples training
     """,
-    "chain.made": """
-        left_of_parameters
+    "certainty.residuals": """
+        pseudo_residuals
     """,
     "chain.numbers.observed": """
         _training before_forecasts emitting given_again laid_out left_paths model
@@ -28,14 +24,15 @@ _TAKE_AN_ESTIMATOR = {
         _categories columns_again columns_asked series_again series_to_fit
         with_common_columns
     """,
-    "chain.parameters": """
+    "chain.parameters.rows": """
         prior_settings
     """,
-    "chain.posterior_draws": """
-        calibrated_draws draws_of_samples training
+    "chain.parameters.user_tables": """
+        _refuse _table _with_steps _with_words columns_told fixed_rows known_parameters
+        with_given
     """,
-    "chain.residuals": """
-        pseudo_residuals
+    "chain.paths.transitions": """
+        _as_columns _check_contexts _check_durations check_transitions
     """,
     "chain.symbols.observed": """
         arranged_states attributes_of_words chain_settings fixed_start grown lattice_of
@@ -47,20 +44,8 @@ _TAKE_AN_ESTIMATOR = {
         attributes_of lattice_of read_tags settings_of tags_of_path training_lattice
         with_unknown
     """,
-    "chain.traces": """
-        traced
-    """,
-    "chain.transitions": """
-        _as_columns _check_contexts _check_durations check_transitions
-    """,
-    "learning.checkpoints": """
-        about
-    """,
     "learning.learned": """
         learned_of
-    """,
-    "learning.loop": """
-        _root_context left_of run_all
     """,
     "learning.online": """
         _after_batch _check_streaming _in_one_step _in_steps _layout_parameters
@@ -102,11 +87,10 @@ _TAKE_AN_ESTIMATOR = {
 # Private names of estimators that functions below ask for, whatever their parameter is called.
 _CALLED_BACK = """
 _algorithm _algorithm_of_batches _arranged_states _attributes_of_words _batch_of _chain_settings
-_check_parameters _fit_reading _fixed_start _grown _identity _init_callback_context _kept
-_lattice_of _learned _leave _left _log_likelihoods _model _module_of_parts _no_posterior _observed
-_posteriors _rare_of_all _read _read_batch _settings _starts_when_clean _training_lattice
-_unknown_words _validate_params _why_all_steps _why_no_batches _why_no_weights
-_with_running_counts _with_unknown _words_read
+_check_parameters _fit_reading _fixed_start _grown _kept _lattice_of _learned _leave
+_log_likelihoods _model _module_of_parts _no_posterior _observed _posteriors _rare_of_all _read
+_read_batch _settings _starts_when_clean _training_lattice _unknown_words _validate_params
+_why_all_steps _why_no_batches _why_no_weights _with_running_counts _with_unknown _words_read
 """
 _CALLED_BACK_OTHERWISE = "_fit_reading _module_of_parts _validate_params"
 

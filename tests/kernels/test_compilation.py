@@ -15,6 +15,8 @@ import pytest
 
 from sklearn_cvb import Windows
 
+pytestmark = pytest.mark.process
+
 NAMES = [
     f"{algorithm}HMM{ending}"
     for algorithm in ("EM", "VB", "CVB", "Gibbs")

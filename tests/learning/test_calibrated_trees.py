@@ -15,7 +15,7 @@ from sklearn_cvb import (
     Samples,
     Valence,
 )
-from sklearn_cvb.learning.calibrated import drawn_deviations, exact_covariance, flat
+from sklearn_cvb.certainty.calibrated import drawn_deviations, exact_covariance, flat
 
 GRAMMAR = """
 S -> A S [0.25] | B S [0.25] | A [0.25] | B [0.25]
@@ -35,28 +35,30 @@ KINDS = {
 
 
 def bound(name):
-    """A fitted model bound to its sentences again, its counts and prior."""
+    """A fitted model, its sentences, what draws their trees, its counts and prior."""
     estimator, sentences = KINDS[name]
     estimator.fit(sentences)
     learned = estimator._learned
-    model = estimator._model(estimator._read(sentences, None))
-    return estimator, sentences, model, estimator._flat_counts(learned), learned.prior
+    structures = estimator._structures(estimator._model(estimator._read(sentences, None)))
+    return estimator, sentences, structures, estimator._flat_counts(learned), learned.prior
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("name", ["pcfg", "extended"])
 def test_drawn_trees_miss_what_the_likelihood_does(name):
     """The covariance of drawn counts is the second derivative of the log-likelihood."""
-    *_, model, counts, prior = bound(name)
-    rows = model.free_rows(counts, prior)
-    expected = exact_covariance(model, rows)
-    found = drawn_deviations(model, rows.mean, 1000, np.random.default_rng(0))
+    *_, structures, counts, prior = bound(name)
+    rows = structures.free_rows(counts, prior)
+    expected = exact_covariance(structures, rows)
+    found = drawn_deviations(structures, rows.mean, 1000, np.random.default_rng(0))
     drawn = (found.T @ found).toarray()
     scale = np.abs(expected).max()
     assert scale > 0.5
     np.testing.assert_allclose(drawn, expected, atol=0.12 * scale)
     # Counts of sentences are the counts of all.
-    sample = model.draw_structures(rows.mean, np.random.default_rng(1))
-    np.testing.assert_array_equal(model.counts_by_unit(sample.sample).sum(axis=0), sample.counts)
+    drawn = structures.draw_structures(rows.mean, np.random.default_rng(1))
+    by_unit = structures.counts_by_unit(drawn.sample)
+    np.testing.assert_array_equal(by_unit.sum(axis=0), drawn.counts)
 
 
 CHAINS = {
@@ -65,18 +67,19 @@ CHAINS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CHAINS)
 def test_sweeps_sample_what_long_chains_sample(name):
     """Means of parameters against those of a chain that integrates them out."""
-    estimator, sentences, model, counts, prior = bound(name)
+    estimator, sentences, structures, counts, prior = bound(name)
     kind, attribute, settings = CHAINS[name]
     chain = kind(alpha=1.0, samples=Samples(500), max_iter=6000, random_state=0, **settings)
     expected = getattr(chain.fit(sentences), attribute)
     rng, total, n_sweeps = np.random.default_rng(0), 0.0, 4000
     for _ in range(n_sweeps):
-        drawn = model.draw_structures(model.draw_parameters(counts, prior, rng), rng)
+        drawn = structures.draw_structures(structures.draw_parameters(counts, prior, rng), rng)
         counts = drawn.counts
-        total = total + model.free_rows(counts, prior).mean
+        total = total + structures.free_rows(counts, prior).mean
     found = estimator._in_tables(estimator._learned, total / n_sweeps)
     found = found if name == "pcfg" else found.attach
     np.testing.assert_allclose(found, expected, atol=0.04)
@@ -84,13 +87,13 @@ def test_sweeps_sample_what_long_chains_sample(name):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_intervals_are_wider_than_mean_fields_and_can_be_repeated(name):
-    estimator, sentences, model, counts, prior = bound(name)
+    estimator, sentences, structures, counts, prior = bound(name)
     first = estimator.credible_intervals(sentences, random_state=0)
     again = estimator.credible_intervals(sentences, random_state=0, n_jobs=2)
     np.testing.assert_array_equal(first.draws, again.draws)
     lower, upper = flat_of(first.lower), flat_of(first.upper)
     assert (lower <= upper).all()
-    rows = model.free_rows(counts, prior)
+    rows = structures.free_rows(counts, prior)
     plain = np.diff(beta.ppf([[0.025], [0.975]], rows.u, rows.totals[rows.row] - rows.u), axis=0)
     assert (upper - lower).mean() > 1.05 * plain.mean()
     np.testing.assert_allclose(

@@ -9,13 +9,13 @@ from enumerated import EnumeratedModel
 from scipy.special import logsumexp
 
 import sklearn_cvb
+from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
-from sklearn_cvb.learning.compile_cases import SITUATIONS
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
-from sklearn_cvb.learning.loop import check_requirements
 from sklearn_cvb.learning.model import Fixed, Inferred, Model, mixed
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
+from sklearn_cvb.learning.sweeps import check_requirements
 
 
 def learned(algorithm, model, n_sweeps, seed=0):
@@ -218,6 +218,7 @@ def test_cvb_of_a_new_family_is_what_its_definition_says(model):
     assert objective == pytest.approx(score / model.n_observed, abs=1e-12)
 
 
+@pytest.mark.long
 def test_a_chain_of_a_new_family_samples_its_posterior(model):
     state, history = learned(Gibbs(4000, n_burn_in=50), model, 4000)
     logs = all_evidence(model)

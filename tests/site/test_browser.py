@@ -7,6 +7,8 @@ from threading import Thread
 
 import pytest
 
+pytestmark = pytest.mark.pages
+
 # One of each kind: prose, formulas, wide tables, signatures, pictures, code.
 PAGES = [
     "index",
@@ -131,7 +133,7 @@ def test_there_is_one_row_of_headings(visit):
 def test_search_finds(visit, words):
     window = visit()
     page = window.to("search", f"?q={words}")
-    page.wait_for_selector("#search-results li a", timeout=20_000)
+    page.wait_for_selector("#search-results li a", timeout=60_000)
     found = [link.get_attribute("href") for link in page.query_selector_all("#search-results li a")]
     if words == "CVBHMMTagger":
         assert any("sklearn_cvb.CVBHMMTagger.html" in link for link in found[:3])
@@ -147,7 +149,7 @@ def test_results_have_excerpts_where_the_site_is_served(browser, site):
         Thread(target=server.serve_forever, daemon=True).start()
         page = browser.new_page()
         page.goto(f"http://127.0.0.1:{server.server_port}/search.html?q=forecast")
-        page.wait_for_selector("#search-results p.context", timeout=20_000)
+        page.wait_for_selector("#search-results p.context", timeout=60_000)
         excerpts = page.locator("#search-results p.context").all_text_contents()
         page.close()
         server.shutdown()

@@ -6,6 +6,10 @@ from html import unescape
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import pytest
+
+pytestmark = pytest.mark.pages
+
 # Elsewhere, readers may be sent to these alone: other projects' documentation, papers and data.
 ELSEWHERE = {
     "docs.dask.org",

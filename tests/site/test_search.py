@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.pages
+
 ANSWERS = {
     "install": "install",
     "which class": "which_class",

@@ -370,7 +370,7 @@ def test_an_interrupted_fit_goes_on(store, monkeypatch):
 _SAVED = """
 import sys
 from sklearn_cvb import Checkpoint, open_store
-sys.path.append("..")
+sys.path.append("../helpers")
 from test_fits import CVBHMMTagger, EMHMMTagger, LEGAL
 kind = {"CVBHMMTagger": CVBHMMTagger, "EMHMMTagger": EMHMMTagger}[sys.argv[3]]
 model = kind(LEGAL, max_iter=10**6, tol=0, random_state=0, warm_start=True, verbose=2,
@@ -379,6 +379,7 @@ model.fit(open_store(sys.argv[1], batch_size=300))
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
 def test_a_fit_goes_on_from_its_checkpoint(kind, store, tmp_path):
     command = [sys.executable, "-u", "-c", _SAVED, store.folder, tmp_path / "saved", kind.__name__]
@@ -459,7 +460,7 @@ def test_nothing_is_left_beside_the_store(kind, store, monkeypatch):
     def fails(job, fit):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sklearn_cvb.learning.loop._ranked", fails)
+    monkeypatch.setattr("sklearn_cvb.learning.sweeps._ranked", fails)
     with pytest.raises(KeyboardInterrupt):
         kind(LEGAL, max_iter=2).fit(store)
     assert _files(store) == before
@@ -500,6 +501,7 @@ model.fit(open_store(sys.argv[1], batch_size=300))
 """
 
 
+@pytest.mark.process(usual=True)
 def test_a_killed_fit_leaves_nothing_beside_the_store(store):
     before = _files(store)
     child = subprocess.Popen(

@@ -317,6 +317,7 @@ def test_settings_mean_the_same(kind, settings, store):
     )
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_learned_priors_are_the_same(kind, store):
     plain = kind(3, emission=MIXED, random_state=1, max_iter=23, tol=0)
@@ -395,6 +396,7 @@ def test_states_in_y_are_refused(store):
         model.fit(store, [None] * len(store))
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_store(tmp_path):
     rng = np.random.default_rng(0)
     peaks = {}

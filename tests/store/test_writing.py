@@ -3,10 +3,9 @@
 import errno
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import numpy as np
 import pandas as pd
@@ -435,25 +434,28 @@ def test_a_full_disk_names_the_folder_and_leaves_nothing(n_writes, tmp_path, mon
     assert list(tmp_path.iterdir()) == []
 
 
-_ENDLESS = """
+_UNFINISHED = """
 import sys
 from sklearn_cvb import write_store
 def batches():
-    while True:
+    for _ in range(100):
         yield [["a", "b", "c"]] * 1000
+    print("most is written", flush=True)
+    sys.stdin.read()
 write_store(batches, sys.argv[1])
 """
 
 
+@pytest.mark.process
 def test_a_write_that_was_killed_is_never_taken_for_a_store(tmp_path):
-    child = subprocess.Popen([sys.executable, "-c", _ENDLESS, str(tmp_path / "store")])
-    tokens = tmp_path / "store.unfinished" / "tokens.int32"
-    while child.poll() is None and not (tokens.exists() and tokens.stat().st_size):
-        time.sleep(0.01)
+    command = [sys.executable, "-c", _UNFINISHED, str(tmp_path / "store")]
+    child = Popen(command, stdin=PIPE, stdout=PIPE)
+    assert child.stdout.readline() == b"most is written\n"
+    assert (tmp_path / "store.unfinished" / "tokens.int32").stat().st_size
     with pytest.raises(OSError, match="another process is writing"):
         write_store([X], tmp_path / "store")
     child.send_signal(signal.SIGKILL)
-    child.wait()
+    child.communicate()
     with pytest.raises(FileNotFoundError, match="there is no store"):
         open_store(tmp_path / "store")
     with pytest.raises(StoreError, match="is no store"):

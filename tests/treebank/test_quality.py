@@ -32,6 +32,7 @@ def f1_of(corpus, model):
     return 100 * bracket_scores(test, found.tolist()).f1
 
 
+@pytest.mark.long
 def test_subtypes_make_a_parser(corpus, learned_by_cvb):
     """An independent implementation reaches 67 without subtypes, 79 to 82 with four."""
     common, train = {"tol": 0, "random_state": 0}, corpus[0]
@@ -62,6 +63,7 @@ def right_of_unknown(model, train, test):
     return 100 * np.mean(right), len(right)
 
 
+@pytest.mark.long(usual=True)
 def test_tags_of_unknown_words(corpus, learned_by_cvb):
     """With classes by the last two letters 83."""
     train, test = corpus
@@ -86,6 +88,7 @@ def phrases_of(words, tags, heads):
 
 
 # With classes by the last two letters 68 and 77.
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "least"), [("tr_boun", 71), ("id_gsd", 75)])
 def test_tags_of_unknown_words_with_universal_tags(data_folder, name, least):
     paths = [data_folder / "ud" / f"{name}-ud-{part}.conllu.xz" for part in ("dev", "test")]

@@ -7,7 +7,8 @@ import pytest
 import restatement
 from estimators import fitted_counts, make_estimator
 from problems import initial_posteriors, make_problem, random_problem
-from restatement_second_order import counts_of, expected_log, moments, sweeps
+
+from benchmarks.published.second_order import counts_of, expected_log, moments, sweeps
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 

@@ -6,12 +6,11 @@ Word alignment is learned from pairs of sentences, with no dictionary. Ten short
 and Spanish are enough to see how it works.
 """
 
-import matplotlib.pyplot as plt
+# sphinx_gallery_thumbnail_path = "images/alignment_example.svg"
 
 from sklearn_cvb import CVBAlignmentHMM, fit_agreeing, read_pharaoh, symmetrize, to_pharaoh
 from sklearn_cvb.display import AlignedSentences
 from sklearn_cvb.metrics import alignment_error_rate
-from sklearn_cvb.plotting import plot_alignment
 
 pairs = [
     ("the house", "la casa"),
@@ -39,9 +38,7 @@ links = symmetrize(forward.link_proba_, backward.link_proba_, "product")
 # Areas of circles are posteriors, squares the links that are right.
 
 gold = read_pharaoh(["0-0 1-2 2-1", "0-0 1-2 2-4 3-1 4-5 5-6 6-7"])
-fig, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), layout="constrained")
-for ax, i, right in zip(axes, (4, 9), gold, strict=True):
-    plot_alignment(*X[i], forward.link_proba_[i], gold=right, ax=ax)
+AlignedSentences(*X[4], forward.link_proba_[4], gold=gold[0])
 
 # %%
 # What the model has learned of single words is in its lexicon
@@ -56,6 +53,6 @@ print(to_pharaoh(links)[9])
 print("alignment error rate:", alignment_error_rate(gold, [links[4], links[9]]))
 
 # %%
-# In a notebook:
+# The longer one as text:
 
-AlignedSentences(*X[9], forward.link_proba_[9], gold=gold[1])
+print(AlignedSentences(*X[9], forward.link_proba_[9], gold=gold[1]))

@@ -3,9 +3,9 @@ How far can I trust an interval?
 ================================
 
 ``credible_intervals`` gives lower and upper ends for every probability
-(:class:`~sklearn_cvb.chain.intervals.CredibleIntervals`). Those of VB and CVB by themselves are too
-narrow; given the data they are calibrated, and as right as those of a sampler. To see it, draw many
-data sets from known parameters and count how often the intervals hold the truth.
+(:class:`~sklearn_cvb.certainty.intervals.CredibleIntervals`). Those of VB and CVB by themselves are
+too narrow; given the data they are calibrated, and as right as those of a sampler. To see it, draw
+many data sets from known parameters and count how often the intervals hold the truth.
 """
 
 # %%

@@ -2,17 +2,17 @@
 How do I look at a dependency tree?
 ===================================
 
-:func:`~sklearn_cvb.plotting.plot_dependency_tree` draws arcs from each head to what depends on it,
-and :class:`~sklearn_cvb.display.DependencyTree` shows the same in a notebook, on a terminal, and as
-a file. The tree comes from a model that has learned from tags, with the heads of some sentences
-known.
+:class:`~sklearn_cvb.display.DependencyTree` draws arcs from each head to what depends on it, in a
+notebook, on a terminal, and as a file. The tree comes from a model that has learned from tags, with
+the heads of some sentences known.
 """
+
+# sphinx_gallery_thumbnail_path = "images/dependency_tree.svg"
 
 from sklearn_cvb import VBDMV
 from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.display import DependencyTree
 from sklearn_cvb.metrics import directed_accuracy
-from sklearn_cvb.plotting import plot_dependency_tree
 
 corpus = make_pocket_english(600, with_trees=True, random_state=0)
 short = [i for i, words in enumerate(corpus.data) if 5 <= len(words) <= 10]
@@ -35,14 +35,9 @@ for name, model in {"nothing told": untold, "ten sentences told": told}.items():
 
 i = 12
 words, tags = corpus.data[short[i]][:-1], X[i]
-ax = plot_dependency_tree(words, told.labels_[i], tags=tags, gold=gold[i])
+DependencyTree(words, told.labels_[i], tags=tags, gold=gold[i])
 
 # %%
 # As text, of the model that was told nothing:
 
 print(DependencyTree(words, untold.labels_[i], tags=tags, gold=gold[i]))
-
-# %%
-# And in a notebook:
-
-DependencyTree(words, told.labels_[i], tags=tags)

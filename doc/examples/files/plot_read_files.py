@@ -7,6 +7,8 @@ what a model learns from, and ``target``, what is to be found. Files may be comp
 ``.bz2`` or ``.xz``. Here small files are written first, to show their formats.
 """
 
+# sphinx_gallery_thumbnail_path = "images/dependency_tree.svg"
+
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,8 +21,7 @@ from sklearn_cvb.datasets import (
     read_word_tag,
     write_conllu,
 )
-from sklearn_cvb.display import AlignedSentences
-from sklearn_cvb.plotting import plot_dependency_tree
+from sklearn_cvb.display import AlignedSentences, DependencyTree
 
 folder = TemporaryDirectory()
 path = Path(folder.name)
@@ -50,7 +51,7 @@ rows = ["She PRP 2", "sees VBZ 0", "the DT 4", "cat NN 2", ". . 2"]
 _ = (path / "heads.dp").write_text("\n".join(rows).replace(" ", "\t") + "\n", "utf-8")
 treebank = read_dependencies(path / "heads.dp", remove=["."])
 print(treebank.data, treebank.target)
-ax = plot_dependency_tree(treebank.words[0], treebank.target[0], tags=treebank.data[0])
+DependencyTree(treebank.words[0], treebank.target[0], tags=treebank.data[0])
 
 # %%
 # Words cut into pieces:

@@ -12,7 +12,6 @@ import numpy as np
 
 from sklearn_cvb import CVBPCFG
 from sklearn_cvb.display import ModelSummary, PhraseTree
-from sklearn_cvb.plotting import plot_phrase_tree
 
 grammar = """
 S -> NP VP
@@ -38,9 +37,8 @@ for tree, log_probability in model.parse([sentence], n_best=2)[0]:
     print(round(log_probability, 2), tree)
 
 # %%
-# The first as a picture. In a notebook :class:`~sklearn_cvb.display.PhraseTree` shows the same.
+# The first as a picture, as :class:`~sklearn_cvb.display.PhraseTree` shows it in a notebook:
 
-ax = plot_phrase_tree(model.predict([sentence])[0])
 PhraseTree(model.predict([sentence])[0])
 
 # %%

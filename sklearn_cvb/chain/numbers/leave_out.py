@@ -27,12 +27,10 @@ from sklearn_cvb.chain.numbers.e_step import (
     statistics_of,
     stretches_of,
 )
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.settings import window_for
 
-# Steps that are left out together where one sequence holds most of the data: a tenth of a short
-# one, or too little would be left to learn from.
-_WINDOW, _FEWEST_WINDOWS = 100, 10
 # A sweep has so many groups at least, where there are as many sequences; and no group has more
 # steps, so that its tables stay in the cache.
 _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
@@ -66,11 +64,6 @@ class Units(NamedTuple):
     posterior: np.ndarray  # (n_steps, K)
     pairs: np.ndarray  # (n_tables, K, K)
     statistics: np.ndarray  # (n_units, S, K)
-
-
-def window_for(longest: int, n_steps: int) -> int | None:
-    """The length of windows where one sequence is most of the data; else None."""
-    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS)) if 2 * longest > n_steps else None
 
 
 def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool = False) -> Layout:

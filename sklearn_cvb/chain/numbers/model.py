@@ -6,11 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from sklearn_cvb.chain.calibration import counts_by_unit, free_rows, weights_at
-from sklearn_cvb.chain.concentrations import draw_hyper, learn
-from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
@@ -37,7 +33,8 @@ from sklearn_cvb.chain.numbers.starts import (
     starting_posteriors,
 )
 from sklearn_cvb.chain.numbers.visits import counts_of_visits
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Prior,
@@ -50,12 +47,12 @@ from sklearn_cvb.chain.parameters import (
     tied,
     uniform_weights,
 )
-from sklearn_cvb.chain.state_merging import MERGED, holds_tokens, joined_counts, merged_state
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.predictions.traces import Sampled, log_joint, noted
+from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.chain.symbols.vocabulary_growth import added_to
-from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.dirichlet import FreeRows
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 from sklearn_cvb.reading.series import FittedColumns
@@ -307,27 +304,6 @@ class NumberChain(Model):
         drawn = drawn_parameters(counts, prior, self.cells, self.problem.family, rng)
         return drawn._replace(scores=self.problem.family.at(drawn.point))
 
-    def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> Drawn:
-        """The states of all steps, and values that are missing where statistics need them."""
-        return drawn_structures(self.problem, weights.chain, weights.scores, rng)
-
-    def free_rows(self, counts: HMMCounts, prior: Prior) -> FreeRows:
-        """Of start and transitions: what states emit has no rows."""
-        return free_rows(without_emission(counts), prior, self.cells)
-
-    def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> NumberWeights:
-        """Weights with these probabilities, emissions at their mean or drawn."""
-        family = self.problem.family
-        point = family.mean(counts.emission) if rng is None else family.draw(counts.emission, rng)
-        return NumberWeights(weights_at(theta, self.cells), family.at(point), point)
-
-    def counts_by_unit(self, sample: np.ndarray) -> csr_array:
-        """Starts and steps of each sequence."""
-        known, none = self.problem.known, np.full(len(sample), -1)
-        is_open = np.ones(len(sample), bool) if known is None else known < 0
-        starts, contexts = self.problem.corpus.starts, self.problem.contexts
-        return counts_by_unit(sample, none, is_open, starts, self.cells, contexts)
-
     draw_hyper = draw_hyper
     noted = noted
 
@@ -380,7 +356,7 @@ class NumberChain(Model):
         read = problem.columns, problem.is_table
         return Fitted(family, point, *scores, *read, reads, problem.settings, longest)
 
-    def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
+    def sampled(self, state: State) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         kept = [one for block in state.work.kept for one in block]
         paths = np.array([one.path for one in kept]) if kept else None

@@ -10,10 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.given import columns_told, fixed_rows, known_parameters, with_given
-from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals, mixture_quantiles
-from sklearn_cvb.chain.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.lattice import Cells, Topology, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers import visits
 from sklearn_cvb.chain.numbers.e_step import (
     Chain,
@@ -34,7 +30,6 @@ from sklearn_cvb.chain.numbers.model import (
     Fitted,
     NumberChain,
     densities,
-    drawn_parameters,
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
@@ -48,7 +43,7 @@ from sklearn_cvb.chain.numbers.series import (
     with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
     log_weights,
@@ -57,16 +52,24 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.prediction import (
+from sklearn_cvb.chain.parameters.user_tables import (
+    columns_told,
+    fixed_rows,
+    known_parameters,
+    with_given,
+)
+from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
+from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.predictions.prediction import (
     Read,
     by_context,
     chain_counts,
     mean_and_log,
     predicting_weights,
 )
-from sklearn_cvb.chain.state_merging import MERGED
+from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
@@ -244,7 +247,7 @@ class ReadVisits(ReadNumbers):
         return visits.filtered(*self._to_visits())
 
     def states_without(self, all_others: bool) -> np.ndarray:
-        """Chances of the state of each step (see `pointwise.states_without`)."""
+        """Chances of the state of each step given all others, or those before it."""
         given = visits.given_others if all_others else visits.given_past
         return visits.shares_of(given(*self._to_visits())[0])
 
@@ -537,13 +540,6 @@ def reads_at(
     return found, new[0].observed_lengths
 
 
-def draw_parameters(
-    learned: Learned, counts: HMMCounts, prior: Prior, rng: np.random.Generator
-) -> NumberWeights:
-    """Those of the chain, and of what states emit; scores are made anew from these."""
-    return drawn_parameters(counts, prior, learned.layout, learned.more.numeric.family, rng)
-
-
 def _predictive(
     family: Family, counts: HMMCounts, prior: Prior, cells: Cells
 ) -> tuple[tuple[Weights, Weights], Scores]:
@@ -552,31 +548,9 @@ def _predictive(
     return (weights, log_weights(weights)), family.predictive(counts.emission)
 
 
-def are_named(problem: NumericProblem) -> bool:
-    """Whether the states of some steps are known."""
-    return problem.known is not None and bool((problem.known >= 0).any())
-
-
 def counts_of_fit(learned: Learned) -> HMMCounts:
     """The counts and statistics that a fit left, laid out as its model has them."""
     return chain_counts(learned)._replace(emission=learned.counts.emission.T)
-
-
-def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:
-    """Counts, statistics and prior that make up the posterior."""
-    return counts_of_fit(learned), learned.prior
-
-
-def intervals(
-    learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
-) -> CredibleIntervals:
-    """Credible intervals of start and transitions, and of what states emit."""
-    posteriors = list(posteriors)
-    chains = [(without_emission(counts), prior) for counts, prior in posteriors]
-    found = mixture_intervals(chains, learned.layout, level)
-    family, tails = learned.more.numeric.family, (0.5 - 0.5 * level, 0.5 + 0.5 * level)
-    marginals = [family.marginals(counts.emission) for counts, _ in posteriors]
-    return found._replace(emission=mixture_quantiles(marginals, tails))
 
 
 def drawn(

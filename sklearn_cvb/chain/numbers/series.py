@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.given import columns_told
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters.user_tables import columns_told
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.messages import nearest
 from sklearn_cvb.reading.corpus import (
     is_missing,
     is_table,
@@ -41,7 +42,6 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     check_table,
     check_table_to_fit,
-    nearest,
 )
 from sklearn_cvb.settings import setting_of
 

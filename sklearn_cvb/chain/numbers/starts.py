@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.given import chain_tables
-from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.clusters import (
     Nearest,
     Range,
@@ -35,8 +33,10 @@ from sklearn_cvb.chain.numbers.legal_paths import (
     sample_of_family,
     sample_of_values,
 )
-from sklearn_cvb.chain.parameters import HMMCounts, kept_to_topology, tied, uniform_weights
-from sklearn_cvb.chain.starts import posterior_arrays, smooth_weights
+from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tied, uniform_weights
+from sklearn_cvb.chain.parameters.user_tables import chain_tables
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.starts.starting_points import posterior_arrays, smooth_weights
 from sklearn_cvb.emissions.emission import Family, given_point
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.reading.corpus import Corpus

@@ -6,13 +6,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.calibration import counts_by_unit, free_rows, weights_at
-from sklearn_cvb.chain.concentrations import draw_hyper, learn, presence
-from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn, presence
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Prior,
@@ -26,8 +22,11 @@ from sklearn_cvb.chain.parameters import (
     weights_and_divergence,
     with_rare,
 )
-from sklearn_cvb.chain.starts import Start
-from sklearn_cvb.chain.state_merging import MERGED, gains_of_rows, merged_state
+from sklearn_cvb.chain.paths.lattice import Cells, Problem
+from sklearn_cvb.chain.predictions.traces import PathCounts, Sampled, log_joint, noted
+from sklearn_cvb.chain.starts import starting_points as starting
+from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.starts.state_merging import MERGED, gains_of_rows, merged_state
 from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
@@ -45,9 +44,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep_by_token,
 )
 from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
-from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint, noted
 from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.dirichlet import FreeRows
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, Pieces, State
 
@@ -267,33 +264,6 @@ class SymbolChain(Model):
         slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
         return Drawn(counts, sampling.Walk(slots, sample.scan), proposals=proposals)
 
-    # Parameters and paths in turn
-
-    def free_rows(self, counts: HMMCounts, prior: Prior) -> FreeRows:
-        """Of start, transitions and emissions."""
-        return free_rows(counts, prior, self.cells)
-
-    def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> Weights:
-        """Weights with these probabilities."""
-        return weights_at(theta, self.cells)
-
-    def draw_structures(self, weights: Weights, rng: np.random.Generator) -> Drawn:
-        """The states of all ambiguous tokens."""
-        problem = self.problem
-        levels, slots = rng.random(sampling.n_levels(problem.runs)), problem.lattice.first
-        slots = sampling.drawn_given_weights(weights, problem, levels, slots.astype(np.int32))
-        return Drawn(sampling.counts_of_path(problem, slots), slots)
-
-    def draw_parameters(self, counts: HMMCounts, prior: Prior, rng: np.random.Generator) -> Weights:
-        """All rows given the states of all tokens."""
-        return sampling.drawn_parameters(counts, prior, self.cells, rng)
-
-    def counts_by_unit(self, sample: np.ndarray) -> csr_array:
-        """Starts, steps and emissions of the ambiguous tokens of each sequence."""
-        lattice, starts = self.problem.lattice, self.problem.corpus.starts
-        used = lattice.state[sample], lattice.cell[sample]
-        return counts_by_unit(*used, lattice.count > 1, starts, self.cells)
-
     draw_hyper = draw_hyper
     noted = noted
 
@@ -331,7 +301,7 @@ class SymbolChain(Model):
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
 
-    def sampled(self, state: State, counts: HMMCounts) -> tuple[Sampled, float]:
+    def sampled(self, state: State) -> tuple[Sampled, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         memory, problem, settings = state.work, self.problem, self.settings
         notes = [one.notes for block in memory.trace for one in block if one.is_kept]

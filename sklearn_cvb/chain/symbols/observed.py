@@ -8,22 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.given import with_given
-from sklearn_cvb.chain.intervals import CredibleIntervals, mixture_intervals
-from sklearn_cvb.chain.lattice import (
-    Cells,
-    Problem,
-    cells_for,
-    cells_with_end,
-    dense_posterior,
-    lattice_for,
-    problem_of,
-    restrict,
-    topology_of,
-    without_impossible,
-)
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
     log_weights,
@@ -35,11 +20,24 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.starts import SEGMENTS
-from sklearn_cvb.chain.state_merging import MERGED, pays
+from sklearn_cvb.chain.parameters.user_tables import with_given
+from sklearn_cvb.chain.paths.lattice import (
+    Cells,
+    Problem,
+    cells_for,
+    cells_with_end,
+    dense_posterior,
+    lattice_for,
+    problem_of,
+    restrict,
+    topology_of,
+    without_impossible,
+)
+from sklearn_cvb.chain.predictions import prediction
+from sklearn_cvb.chain.starts.starting_points import SEGMENTS
+from sklearn_cvb.chain.starts.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
-from sklearn_cvb.chain.symbols.sampling import drawn_parameters
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_words
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -49,11 +47,10 @@ from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_ea
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words
+from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words, window_for
 
-# A sequence of so many tokens that holds most of all is left out in windows: of so many tokens, or
-# of a tenth of it, or too little would be left to learn from.
-_LONG, _WINDOW, _FEWEST_WINDOWS = 100, 100, 10
+# A sequence of so many tokens that holds most of all is left out in windows.
+_LONG = 100
 
 # Corpora may come in shards, stores and batches, and states may be named by tags.
 has_vocabulary = True
@@ -144,7 +141,7 @@ def training_lattice(
     lattice = lattice_for(corpus, cells)
     if y is None or hmm.supervision != "y":
         return lattice, words, ()
-    from sklearn_cvb.chain.known_states import known_states
+    from sklearn_cvb.chain.paths.known_states import known_states
 
     return restrict(lattice, known_states(y, corpus, hmm.n_components))[0], words, ()
 
@@ -194,16 +191,9 @@ def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
         counts_rare=asked.handle_unknown in ("rare", "form"),
         n_threads=threads_for_each(n_restarts, hmm.n_jobs),
         in_steps=InSteps(
-            getattr(update, "length", _WINDOW), DECAYS[algorithm], hmm.supervision == "y"
+            getattr(update, "length", Windows.length), DECAYS[algorithm], hmm.supervision == "y"
         ),
     )
-
-
-def window_for(longest: int, n_tokens: int) -> int | None:
-    """Tokens left out together where one long sequence holds most of all; None elsewhere."""
-    if longest < _LONG or 2 * longest <= n_tokens:
-        return None
-    return min(_WINDOW, -(-longest // _FEWEST_WINDOWS))
 
 
 def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
@@ -213,7 +203,8 @@ def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None
     if isinstance(hmm.update, Windows):
         return LeftOut("sequence", Windows.of(hmm.update).length)
     if hmm.update is None:
-        return LeftOut("sequence", window_for(longest, n_tokens))
+        window = window_for(longest, n_tokens) if longest >= _LONG else None
+        return LeftOut("sequence", window)
     return LeftOut(hmm.update, None)
 
 
@@ -423,37 +414,6 @@ def reads_at(
     lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
     found = (prediction.Read(corpus, lattice, own, log_weights(own), cells) for own in weights)
     return found, corpus.observed_lengths
-
-
-def draw_parameters(
-    learned: Learned, counts: HMMCounts, prior: Prior, rng: np.random.Generator
-) -> Weights:
-    """All rows given the states of all tokens."""
-    return drawn_parameters(counts, prior, learned.layout, rng)
-
-
-def are_named(problem: Problem) -> bool:
-    """Whether states differ beforehand: by known ones, a dictionary, or where a path begins."""
-    topology = problem.cells.topology
-    begins_anywhere = topology is None or bool(topology.start.all())
-    return problem.any_told or not (problem.cells.is_full and begins_anywhere)
-
-
-def counts_of_fit(learned: Learned) -> HMMCounts:
-    """The counts that a fit left, laid out as its model has them."""
-    return prediction.running_counts(learned)
-
-
-def posterior(learned: Learned) -> tuple[HMMCounts, Prior]:
-    """Counts and prior that make up the posterior."""
-    return prediction.chain_counts(learned), learned.prior
-
-
-def intervals(
-    learned: Learned, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
-) -> CredibleIntervals:
-    """Credible intervals of all probabilities."""
-    return mixture_intervals(posteriors, learned.layout, level)
 
 
 def drawn(

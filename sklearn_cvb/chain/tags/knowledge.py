@@ -12,10 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, cells_for, expect, lattice_for, overrule, restrict
-from sklearn_cvb.chain.prediction import chain_counts
+from sklearn_cvb.chain.paths.lattice import (
+    Cells,
+    cells_for,
+    expect,
+    lattice_for,
+    overrule,
+    restrict,
+)
+from sklearn_cvb.chain.predictions.prediction import chain_counts
 from sklearn_cvb.chain.tags import word_forms
-from sklearn_cvb.chain.tags.word_review import WordTable, WordToCheck, words_at_stake
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
@@ -549,22 +555,3 @@ def tag_sources(knowledge: TagKnowledge, corpus: Corpus) -> np.ndarray:
             is_formed = i >= 0 and knowledge.shares is not None and isinstance(words[i], str)
             found.append("form" if is_formed else "open")
     return reading.arrange(corpus, np.array(found, dtype=object)[places], None)
-
-
-def words_to_check(knowledge: TagKnowledge, emission: Any, X: Any, n: int) -> WordTable:
-    """The words with the most uses times tags, given the expected counts of all words."""
-    legal = knowledge.legal
-    checked = {word for word, entry in legal.tag_dictionary.items() if is_weighted(entry)}
-    rows = []
-    for word, uses, example in words_at_stake(X, legal.row, checked, n):
-        # The share of its uses that the fit gives each tag of the word; equal if new.
-        states = legal.row(word)
-        shares = np.full(len(states), 1 / len(states))
-        if word in knowledge.index:
-            row = emission[[knowledge.index[word]]]
-            counts = np.asarray(row.todense() if hasattr(row, "todense") else row).ravel()[states]
-            shares = counts / counts.sum() if counts.sum() > 0 else shares
-        order = np.argsort(-shares, kind="stable")
-        tags = tuple(knowledge.classes[states[order]].tolist())
-        rows.append(WordToCheck(word, "", tags, tuple(shares[order].tolist()), uses, example))
-    return WordTable(rows)

@@ -15,7 +15,7 @@ Tokens that are no strings have no form.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.dictionary import is_weighted, tags_of
+from sklearn_cvb.reading.unknown_tokens import without_capital
 
 if TYPE_CHECKING:
     from sklearn_cvb.chain.tags.knowledge import Legal
@@ -106,33 +107,6 @@ def _case_of(word: str) -> str:
     if upper[0] and not any(upper[1:]):
         return "Capitalised"
     return "UPPER" if all(upper) else "mixed"
-
-
-def without_capital(word: str) -> str | None:
-    """The word in lower case, if its first letter alone changes by that; else None.
-
-    Examples
-    --------
-    >>> from sklearn_cvb.chain.tags.word_forms import without_capital
-    >>> without_capital("Rose"), without_capital("IBM")
-    ('rose', None)
-    """
-    lower = word.lower()
-    return lower if lower != word and lower[1:] == word[1:] else None
-
-
-def suffixes_of(word: str, longest: int = 4) -> Iterator[str]:
-    """The endings of a word from the shortest on, lower-cased, the whole word at most.
-
-    Examples
-    --------
-    >>> from sklearn_cvb.chain.tags.word_forms import suffixes_of
-    >>> list(suffixes_of("Sees"))
-    ['s', 'es', 'ees', 'sees']
-    """
-    lower = word.lower()
-    for length in range(1, min(longest, len(lower)) + 1):
-        yield lower[-length:]
 
 
 # Slips in a plain tag dictionary

@@ -20,7 +20,7 @@ from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm import CommClosedError
 
-from sklearn_cvb.learning.compilation import announced_fit
+from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.validation import check_sizes
 from sklearn_cvb.scale.dask import workers

@@ -9,12 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.clusters import values_at
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
-from sklearn_cvb.chain.numbers.leave_out import window_for
 from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.series import apart, cautions_of_order, observations_of
 from sklearn_cvb.chain.numbers.starts import (
@@ -22,17 +19,19 @@ from sklearn_cvb.chain.numbers.starts import (
     seed_for,
     statistics_at,
 )
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Prior,
     shared_weights,
     uniform_weights,
 )
-from sklearn_cvb.chain.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions.emission import Family
+from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.loop import generator_at
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
@@ -56,7 +55,7 @@ from sklearn_cvb.scale.parts import (
     Source,
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
-from sklearn_cvb.settings import HMMParameters, setting_of
+from sklearn_cvb.settings import HMMParameters, setting_of, window_for
 
 # Numbers drawn at a time to get to where the steps of a shard begin.
 _BLOCK = 2**20

@@ -22,9 +22,9 @@ from sklearn_cvb.chain.numbers.series import (
     observations_of,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
-from sklearn_cvb.chain.parameters import shared_weights
-from sklearn_cvb.chain.prediction import paths, tell_unexplained
-from sklearn_cvb.chain.transitions import refuse_contexts
+from sklearn_cvb.chain.parameters.rows import shared_weights
+from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
 from sklearn_cvb.emissions.emission import Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.model import State

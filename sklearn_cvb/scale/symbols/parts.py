@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain import parameters
-from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.lattice import Cells, Problem, refuse_without_paths
-from sklearn_cvb.chain.starts import Start
-from sklearn_cvb.chain.state_merging import MERGED
+from sklearn_cvb.chain.parameters import rows as parameters
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, refuse_without_paths
+from sklearn_cvb.chain.starts import starting_points as starting
+from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.model import Logged, SymbolChain, merged_start
 from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading
-from sklearn_cvb.learning.loop import generator_at
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus

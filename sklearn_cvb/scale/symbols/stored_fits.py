@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
-from sklearn_cvb.chain import parameters
-from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.starts import Start
+from sklearn_cvb.chain.parameters import rows as parameters
+from sklearn_cvb.chain.paths.lattice import Cells, Problem
+from sklearn_cvb.chain.starts.starting_points import Start
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of
 from sklearn_cvb.chain.symbols.leave_out import (

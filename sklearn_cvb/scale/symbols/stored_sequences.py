@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.tags.knowledge import cautions_of_tags, encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings

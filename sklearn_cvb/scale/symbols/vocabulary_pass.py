@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, Problem, problem_of_some
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, problem_of_some
 from sklearn_cvb.chain.symbols.observed import words_and_cells
 from sklearn_cvb.chain.tags.knowledge import read_labels
 from sklearn_cvb.chain.tags.word_forms import only_beginning

@@ -131,6 +131,7 @@ def test_visits_are_counted_in_batches(kind):
         before.partial_fit(BATCHES[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_batches_find_what_a_fit_finds(kind):
     model = kind(2, emission="gaussian", random_state=0, tol=0, max_iter=30)

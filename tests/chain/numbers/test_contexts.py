@@ -201,6 +201,7 @@ def seen(X):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_subjects_learn_from_each_other(kind):
     """Held out, pooled tables are ahead of tables apart and of one for all; also of newcomers."""

@@ -8,7 +8,7 @@ from chain.numbers.restatement import durations_of, infer, infer_visits, scores_
 from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
-from sklearn_cvb.chain.prediction import by_context, predicting_weights
+from sklearn_cvb.chain.predictions.prediction import by_context, predicting_weights
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Regression
 
 SHORT = (4, 3, 1)
@@ -73,6 +73,7 @@ def with_a_gap():
     return series
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["full", "tied"])
 def test_bound_with_a_gap_is_below_the_evidence(name):
     """A missing value among values that depend on it."""
@@ -85,6 +86,7 @@ def test_bound_with_a_gap_is_below_the_evidence(name):
         assert evidence - 15 < model.lower_bound_ < evidence
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["full", "tied"])
 def test_gibbs_with_a_gap_draws_from_the_posterior(name):
     series = with_a_gap()
@@ -275,6 +277,7 @@ def gibbs_deviation(name, topology, has_end, missing, n_sweeps):
     return 0.5 * np.abs(found - exact).sum()
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(("name", "topology", "has_end", "missing"), GIBBS, ids=str)
 def test_gibbs_draws_from_the_posterior(name, topology, has_end, missing):
     """So many independent draws are 0.04 away on average; these depend on each other a little."""

@@ -67,6 +67,7 @@ def test_the_likelihood_is_that_of_statsmodels():
     assert model.score_samples([RGNP])[0] == pytest.approx(LOG_LIKELIHOOD, abs=1e-9)
 
 
+@pytest.mark.long
 def test_em_finds_what_statsmodels_finds():
     """From a rough start, with the start of the chain as statsmodels has it at its estimates."""
     start = HMMParameters(

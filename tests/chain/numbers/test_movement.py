@@ -61,6 +61,7 @@ def log_likelihood(parameters, series):
     return total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "unit"), [("elephant", 1000.0), ("haggis", 1.0)])
 def test_maximum_likelihood_is_that_of_an_optimiser(data_folder, name, unit):
     series = [own[:300] for own in tracks(data_folder, name, unit)][:2]

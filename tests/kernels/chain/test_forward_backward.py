@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.kernels.chain import decoding, log_space
 from sklearn_cvb.kernels.chain import forward_backward as chain
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
@@ -299,6 +299,7 @@ def test_ties_go_to_the_lowest_state():
 # Beyond the range of float64.
 
 
+@pytest.mark.long
 def test_long_sequences_of_tiny_probabilities():
     rng = np.random.default_rng(1)
     starts = starts_of([10_000, 50])

@@ -7,6 +7,8 @@ from forks import calls_to, serve
 
 from sklearn_cvb import Transitions
 
+pytestmark = pytest.mark.process
+
 CASES = {
     "gibbs": ("GibbsHMM", {}, True),
     "gibbs open": ("GibbsHMM", {}, False),
@@ -74,6 +76,7 @@ def used_by():
         yield in_a_process
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.parametrize("name", CASES)
 def test_a_first_fit_compiles_what_it_needs(used_by, name):
     used = used_by(name)

@@ -2,11 +2,12 @@
 
 from itertools import pairwise
 
+import brute
 import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM, Symbols
-from sklearn_cvb.chain.starts import parameter_weights
+from sklearn_cvb.chain.starts.starting_points import parameter_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import expectation, infer_batch
 from sklearn_cvb.kernels.chain import forward_backward as chain
@@ -21,7 +22,6 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     width_for,
 )
 from sklearn_cvb.kernels.tiles import LANES, ROWS, add_outer_products, multiply
-from tests import brute
 
 MISSING = -1
 

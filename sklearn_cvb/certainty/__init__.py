@@ -1,0 +1,1 @@
+"""How sure a fit is: intervals, draws from the posterior, refits and residuals. Above the line."""

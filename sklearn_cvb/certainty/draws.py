@@ -1,0 +1,225 @@
+"""Draws from the posterior of a chain, which intervals and predictions are made of."""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.certainty.calibrated import Kept, short_runs
+from sklearn_cvb.certainty.chain_diagnostics import exported
+from sklearn_cvb.certainty.intervals import ChainPosterior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, rare_in, with_rare, word_major
+from sklearn_cvb.chain.predictions.prediction import by_context
+from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.reading.corpus import short_repr
+from sklearn_cvb.scale.places import place_of
+
+
+class Draws(NamedTuple):
+    """Draws from the posterior of all parameters, and what each was drawn given.
+
+    `predict_proba`, `predict_next` and `score_samples` take them: what they say is then averaged
+    over the draws, or drawn from them.
+
+    Attributes
+    ----------
+    posteriors : tuple of (HMMCounts, prior)
+        Counts of drawn states, and the prior: given each of them rows of probabilities are
+        Dirichlet, and their mixture is the posterior.
+    weights : tuple
+        Parameters drawn given each of them.
+    layout : object
+        Where the cells of counts and weights are.
+    """
+
+    posteriors: tuple[tuple[HMMCounts, Any], ...]
+    weights: tuple[Any, ...]
+    layout: Any
+    family: Any = None
+
+    def _chains(self) -> Iterable[Any]:
+        return self.weights if self.family is None else (one.chain for one in self.weights)
+
+    @property
+    def startprob(self) -> np.ndarray:
+        """Drawn start probabilities, (n_draws, n_components)."""
+        return np.array([one.start[: self.layout.n_emitting] for one in self._chains()])
+
+    @property
+    def transmat(self) -> np.ndarray:
+        """Drawn transition probabilities, (n_draws, n_components, n_components).
+
+        With contexts (n_draws, n_contexts, n_components, n_components).
+        """
+        return np.array([by_context(one.transition, self.layout) for one in self._chains()])
+
+    @property
+    def emission(self) -> dict[str, Any]:
+        """What states emit, by the names of fitted attributes without underscore.
+
+        Symbols have "emissionprob", (n_draws, n_components, n_symbols), 0 where a dictionary rules
+        states out.
+        """
+        if self.family is None:
+            tables: list[Any] = [word_major(self.layout, one.emission) for one in self.weights]
+            dense = [table.toarray() if hasattr(table, "toarray") else table for table in tables]
+            return {"emissionprob": np.array([table.T for table in dense])}
+        return _stacked([self.family.attributes(one.point) for one in self.weights])
+
+    def to_inference_data(self, log_likelihood: np.ndarray | None = None) -> Any:
+        """The draws for ArviZ, which must be installed: group ``posterior``, a single chain.
+
+        Parameters
+        ----------
+        log_likelihood : ndarray of shape (n_draws, n_observations) or None, default=None
+            Of `log_likelihoods` of the model, as group ``log_likelihood``: what ``arviz.loo`` and
+            ``arviz.compare`` need.
+
+        Returns
+        -------
+        arviz.InferenceData
+            From ArviZ 1.0 on an ``xarray.DataTree`` with the same group.
+
+        Raises
+        ------
+        ImportError
+            If ArviZ is not installed.
+        ValueError
+            If `log_likelihood` has another number of draws.
+        """
+        found = {"startprob": self.startprob, "transmat": self.transmat, **_flat(self.emission)}
+        groups = {"posterior": found}
+        if log_likelihood is not None:
+            if len(log_likelihood) != len(self.weights):
+                raise ValueError(
+                    f"log_likelihood has {len(log_likelihood)} rows and there are "
+                    f"{len(self.weights)} draws: pass what log_likelihoods(X, draws) returns"
+                )
+            groups["log_likelihood"] = {"x": log_likelihood}
+        return exported(
+            {name: {key: table[None] for key, table in own.items()} for name, own in groups.items()}
+        )
+
+
+def _stacked(found: list[Any]) -> Any:
+    """Tables of all draws, (n_draws, ...), in the dicts and lists that each draw has them in."""
+    if isinstance(found[0], dict):
+        names = found[0]
+        return {name.removesuffix("_"): _stacked([one[name] for one in found]) for name in names}
+    if isinstance(found[0], list):
+        return [_stacked(list(own)) for own in zip(*found, strict=True)]
+    return np.array(found)
+
+
+def _flat(tables: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Tables by one name each: "parts_0_rates" for the rates of the first part."""
+    flat: dict[str, np.ndarray] = {}
+    for name, value in tables.items():
+        if isinstance(value, list):
+            value = {str(i): own for i, own in enumerate(value)}
+        if isinstance(value, dict):
+            flat |= {f"{name}_{inner}": table for inner, table in _flat(value).items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+def posterior_of(learned: Learned) -> ChainPosterior:
+    """The posterior of a fitted chain; that of numbers is loaded where a model learns them."""
+    if learned.more.numeric is None:
+        from sklearn_cvb.certainty.symbols import SymbolPosterior
+
+        return SymbolPosterior(learned)
+    from sklearn_cvb.certainty.numbers import NumberPosterior
+
+    return NumberPosterior(learned)
+
+
+def check_draws(draws: Any, learned: Learned) -> None:
+    """Raise unless these are draws, and of a model with the same cells."""
+    if not isinstance(draws, Draws):
+        raise TypeError(
+            f"draws is {short_repr(draws)}: pass the `draws` of what credible_intervals(X) returns"
+        )
+    own, theirs = learned.layout, draws.layout
+    same = own.n_states == theirs.n_states and own.n_tables == theirs.n_tables
+    if not same or not np.array_equal(own.indptr, theirs.indptr):
+        raise ValueError("draws are of another model: it has other states or symbols")
+
+
+def draws_of_samples(hmm: Any, learned: Learned, n_draws: int, rng: np.random.Generator) -> Draws:
+    """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
+    n_kept, family = learned.more.sampled.n_kept, getattr(learned.more.numeric, "family", None)
+    every = -(-n_kept // n_draws)
+    posteriors = tuple(islice(hmm._posteriors(learned), every - 1, None, every))
+    posterior = posterior_of(learned)
+    weights = tuple(posterior.drawn(counts, prior, rng) for counts, prior in posteriors)
+    return Draws(posteriors, weights, learned.layout, family)
+
+
+def calibrated_draws(
+    hmm: Any,
+    learned: Learned,
+    X: Any,
+    y: Any,
+    n_jobs: int | None,
+    generators: list[np.random.Generator],
+) -> tuple[Draws, bool]:
+    """Draws that know of the missing information, and whether anything names the states.
+
+    Raises ValueError where X is not what the model has learned from.
+    """
+    read = training(hmm, learned, X, y)
+    model: Any = hmm._model(read)
+
+    def tell(number: int) -> None:
+        if hmm.verbose:
+            print(f"short run {number + 1} of {len(generators) - 1}")
+
+    posterior = posterior_of(learned)
+    structures = posterior.structures(model)
+    kept = short_runs(structures, posterior.counts(), learned.prior, generators, n_jobs, tell)
+    family = getattr(read.problem, "family", None)
+    posteriors = tuple((_with_rare(one, model), learned.prior) for one in kept)
+    weights = [one.weights for one in kept]
+    if family is not None:
+        # Scores are made anew from the point.
+        weights = [one._replace(scores=None) for one in weights]
+    draws = Draws(posteriors, tuple(weights), learned.layout, family)
+    return draws, structures.are_named
+
+
+def _with_rare(kept: Kept, model: Any) -> HMMCounts:
+    """Counts where unknown words have those of words seen once, as predictions have it."""
+    counts: HMMCounts = kept.counts
+    if not getattr(getattr(model, "settings", None), "counts_rare", False):
+        return counts
+    return with_rare(counts, rare_in(model.problem, counts), model.cells)
+
+
+def training(hmm: Any, learned: Learned, X: Any, y: Any) -> Reading:
+    """What the model was fitted to, read once more."""
+    if X is None and learned.resume is not None:
+        return learned.resume[0]
+    if X is None or place_of(X) != "memory":
+        raise ValueError(
+            "calibrated intervals draw the states of the training sequences: give them as X, in "
+            "memory (and y as in fit), or fit with warm_start=True"
+        )
+    read: Reading = hmm._read(hmm._observed.to_fit_again(hmm, learned, X), y)
+    cells, before = read.problem.cells, learned.layout
+    given = read.problem.corpus
+    counted = float(np.sum(posterior_of(learned).counts().start))
+    same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
+    same = same and cells.n_tables == before.n_tables
+    same = same and np.array_equal(cells.state, before.state)
+    if same and learned.words is not None:
+        same = list(read.words.index) == list(learned.words.index)
+    if not same or abs(counted - given.n_sequences) > 1e-6 * given.n_sequences:
+        raise ValueError(
+            f"X must hold the {counted:.0f} sequences that the model was fitted to, all of which "
+            f"it explains; {given.n_sequences} sequences with "
+            f"{'the same' if same else 'other'} symbols were given"
+        )
+    return read

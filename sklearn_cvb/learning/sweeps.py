@@ -1,0 +1,271 @@
+"""The sweeps of a restart until it has converged, and all restarts of a fit on threads."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import ThreadpoolController
+
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.convergence import Copy, Rule, looked_at
+from sklearn_cvb.learning.learned import Job
+from sklearn_cvb.learning.model import Fit, Model, Record, State, Sweep
+from sklearn_cvb.learning.resuming import FitSaver, beginnings, saver_of
+from sklearn_cvb.learning.watching import Interrupted, Watcher, context_of_callbacks, ctrl_c_waits
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """What a restart calls after each sweep: it keeps the fit, and tells whether to stop.
+
+    Attributes
+    ----------
+    restart : int
+        Its number.
+    latest : list of (Fit or None)
+        The last finished sweep of all restarts.
+    stop : threading.Event
+        Set where all are to stop.
+    """
+
+    restart: int
+    latest: list[Fit | None]
+    stop: threading.Event
+
+    def __call__(self, fit: Fit) -> bool:
+        """Keep what a sweep left."""
+        self.latest[self.restart] = fit
+        return self.stop.is_set()
+
+
+Restart = Callable[[int, np.random.Generator, Recorder], Fit]
+
+
+class Restarts(NamedTuple):
+    """The restarts of a fit: what each begins with, and who hears of its sweeps.
+
+    Attributes
+    ----------
+    job : Job
+    before : list of (Fit or None)
+        What each goes on from; None: its start.
+    saver : FitSaver
+    context : object or None
+        That of callbacks.
+    """
+
+    job: Job
+    before: list[Fit | None]
+    saver: FitSaver
+    context: Any
+
+    def run(self, index: int, rng: np.random.Generator, recorder: Recorder) -> Fit:
+        """One of them, with what it is ranked by."""
+        algorithm, model, begun = self.job.algorithm, self.job.model, self.before[index]
+        sweep: Sweep = partial(_swept_once, algorithm, model, rng)
+        sweep, record = self.saver.around(index, sweep, recorder)
+        watcher = Watcher(self.job, index, record, self.context)
+        first = model.of_restart(index) if index else model
+        # No name here for the first state: its memory is free after the first sweep.
+        fit = sweep_until(
+            Fit(algorithm.start(first, rng), [], False) if begun is None else begun,
+            sweep,
+            self.job.estimator.max_iter,
+            _rule(self.job, begun),
+            watcher,
+            rng,
+            recorder.stop.is_set,
+        )
+        self.saver.save_restart(index)
+        return _ranked(self.job, fit)
+
+
+def run_all(job: Job) -> tuple[list[Fit], bool, Any]:
+    """The fits of all restarts, whether Ctrl-C ended them, and the context of callbacks."""
+    check_requirements(job.algorithm, job.model)
+    with saver_of(job) as saver:
+        rngs, before = beginnings(job, saver)
+        context = context_of_callbacks(job, len(rngs))
+        restarts = Restarts(job, before, saver, context)
+        # Parts elsewhere hold one restart at a time.
+        is_elsewhere = getattr(job.read.problem, "is_in_parts", False)
+        try:
+            fits = run_restarts(restarts.run, rngs, 1 if is_elsewhere else job.estimator.n_jobs)
+            saver.finish()
+            return fits, False, context
+        except Interrupted as interrupted:
+            saver.save_latest()
+            if not interrupted.fits:
+                raise KeyboardInterrupt from None
+            return [_ranked(job, fit) for fit in interrupted.fits], True, context
+
+
+def check_requirements(algorithm: Algorithm, model: Model) -> None:
+    """Raise where a model lacks what an algorithm requires."""
+    missing = [
+        name for name in algorithm.requires if getattr(type(model), name) is getattr(Model, name)
+    ]
+    if missing:
+        raise NotImplementedError(
+            f"{type(algorithm).__name__} needs {', '.join(missing)} of a model, which "
+            f"{type(model).__name__} does not have"
+        )
+
+
+def _rule(job: Job, begun: Fit | None) -> Rule:
+    """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
+    algorithm, model = job.algorithm, job.model
+    if not algorithm.stops:
+        return Rule(0.0, model)
+    n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
+    n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
+    disturbed = partial(_disturbed, algorithm, model)
+    return Rule(job.estimator.tol, model, n_resting, disturbed, algorithm.never_falls)
+
+
+def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Copy | None:
+    """A disturbed copy of a state, as it is after each of its sweeps; None where there is none."""
+    bound = algorithm.bound(model, state)
+    copy = bound.copied(state)
+    if copy is None:
+        return None
+    # The same disturbance whatever the fit draws.
+    rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
+    copy = copy._replace(counts=bound.disturbed(copy.counts, rng))
+    return _swept(copy, partial(_swept_once, algorithm, model, rng))
+
+
+def _swept_once(
+    algorithm: Algorithm, model: Model, rng: np.random.Generator, state: State
+) -> tuple[State, float]:
+    """The next state, and the value of the sweep."""
+    return algorithm.sweep(state, model, rng)
+
+
+def _swept(state: Any, sweep: Sweep) -> Copy:
+    while True:
+        state, value = sweep(state)
+        yield state, value
+
+
+def _ranked(job: Job, fit: Fit) -> Fit:
+    """The fit with what restarts are ranked by."""
+    estimator, algorithm = job.estimator, job.algorithm
+    model = algorithm.bound(job.model, fit.state)
+    objective = algorithm.objective(fit.state, model, fit.history)
+    if estimator.verbose:
+        print(f"{len(fit.history)} sweeps, objective {objective:.6f}")
+    state = model.finished(fit.state, goes_on=estimator.warm_start)
+    if not algorithm.keeps_work:
+        state = state._replace(work=None)
+    return fit._replace(objective=objective, state=state)
+
+
+def sweep_until(
+    fit: Fit,
+    sweep: Sweep,
+    max_iter: int,
+    rule: Rule,
+    record: Record,
+    rng: np.random.Generator | None = None,
+    stops: Callable[[], bool] = lambda: False,
+) -> Fit:
+    """Sweep until the rule says that the fit has converged, or the history has `max_iter` sweeps.
+
+    Ctrl-C waits until a sweep is recorded: it may change its state in place, so that one that is
+    broken off leaves no state to go on from to the same numbers.
+
+    Parameters
+    ----------
+    fit : Fit
+        Where to begin, with the sweeps that are counted.
+    sweep : callable
+        ``sweep(state) -> (state, value)``.
+    max_iter : int
+    rule : Rule
+    record : callable
+        ``record(fit) -> bool`` is called after every sweep; True ends the restart.
+    rng : numpy.random.Generator or None, default=None
+        What the sweeps draw from.
+    stops : callable
+        Whether another thread has heard Ctrl-C.
+
+    Returns
+    -------
+    Fit
+    """
+    fit, stop = fit._replace(history=list(fit.history), randomness=_state_of(rng)), False
+    rule = rule._replace(max_iter=max_iter)
+    with ctrl_c_waits() as is_interrupted:
+
+        def is_over() -> bool:
+            return is_interrupted() or stops()
+
+        while (len(fit.history) < max_iter or fit.broken_off) and not (
+            fit.converged or stop or is_over()
+        ):
+            if not fit.broken_off:
+                state, value = sweep(fit.state)
+                fit.history.append(value)
+                fit = fit._replace(state=state, randomness=_state_of(rng))
+            fit = looked_at(fit._replace(broken_off=False), rule, is_over)
+            stop = record(fit) or fit.broken_off
+    return fit
+
+
+def _state_of(rng: np.random.Generator | None) -> Any:
+    return None if rng is None else rng.bit_generator.state
+
+
+def run_restarts(
+    restart: Restart, generators: list[np.random.Generator], n_jobs: int | None
+) -> list[Fit]:
+    """Run restarts on threads (kernels release the GIL) and return their fits in order.
+
+    Parameters
+    ----------
+    restart : callable
+        ``restart(index, generator, recorder) -> Fit``; it calls ``recorder(fit) -> bool`` after
+        each sweep and stops when that returns True.
+    generators : list of numpy.random.Generator
+    n_jobs : int or None
+
+    Raises
+    ------
+    Interrupted
+        On Ctrl-C, with the last finished sweep of each restart.
+    """
+    latest: list[Fit | None] = [None] * len(generators)
+    running = [threading.Lock() for _ in generators]
+    stop = threading.Event()
+
+    def run(index: int) -> Fit | None:
+        with running[index]:
+            if not stop.is_set():
+                recorder = Recorder(index, latest, stop)
+                latest[index] = restart(index, generators[index], recorder)
+            return latest[index]
+
+    try:
+        # Restarts are the threads: matrix products inside them stay on one, whatever the machine.
+        with _libraries().limit(limits=1, user_api="blas"):
+            return Parallel(n_jobs=n_jobs, prefer="threads")(
+                delayed(run)(index) for index in range(len(generators))
+            )
+    except KeyboardInterrupt:
+        stop.set()
+        # Other threads still write to what their last sweep left: let them finish this one.
+        for restart_runs in running:
+            with restart_runs:
+                pass
+        raise Interrupted([fit for fit in latest if fit is not None]) from None
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries with threads of their own: looking for them takes as long as a small fit."""
+    return ThreadpoolController()

@@ -1,0 +1,33 @@
+"""Fits that are saved while they run: a parameter, and what a fit does by it."""
+
+import os
+from contextlib import AbstractContextManager
+from typing import Annotated
+
+from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.learning.learned import Job
+from sklearn_cvb.learning.resuming import FitSaver
+from sklearn_cvb.reading.validation import Folder
+from sklearn_cvb.settings import Checkpoint
+
+
+class Checkpoints(BaseModel):
+    """A model whose fits are saved while they run.
+
+    Parameters
+    ----------
+    checkpoint : path, Checkpoint or None
+        Folder in which the fit is saved while it runs. With ``warm_start=True`` the next `fit` on
+        the same sequences, also in another process, goes on from there to `max_iter` sweeps, as if
+        nothing had stopped it. One folder for each fit.
+    """
+
+    checkpoint: Annotated[  # type: ignore[misc]
+        Folder | Checkpoint | None, str, os.PathLike, Checkpoint, None
+    ] = None
+
+    def _saving(self, job: Job) -> AbstractContextManager[FitSaver]:
+        # Most fits need none of it.
+        from sklearn_cvb.scale.checkpoints import opened
+
+        return opened(job)

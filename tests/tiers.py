@@ -1,0 +1,82 @@
+"""A plugin of pytest: which tests run, and which take long without saying so.
+
+Tests that take time are marked by what takes it (`MARKERS`; pyproject.toml says what each means).
+``python -m pytest`` runs what is not marked, and one of each kind that is: the first item of each
+function whose marker says ``usual=True``. ``--rest`` runs what that leaves out, and ``--all``
+everything. Who names files or tests, or chooses with ``-m`` or ``-k``, gets all that was asked for.
+"""
+
+from collections import defaultdict
+
+import pytest
+
+MARKERS = ("process", "long", "pages")
+# Seconds from which on a test has to be marked.
+_LONG = 2.0
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("tiers")
+    for name, text in [
+        ("all", "run everything"),
+        ("rest", "run what a run without arguments leaves out"),
+    ]:
+        group.addoption(f"--{name}", dest="tier", action="store_const", const=name, help=text)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    # Processes of xdist are told what the first one decides.
+    if config.option.tier is None:
+        is_asked = (
+            config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+            or config.option.keyword
+            or any(argument.startswith("-m") for argument in config.invocation_params.args)
+        )
+        config.option.tier = "all" if is_asked else "usual"
+    config.pluginmanager.register(Stopwatch())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    tier = config.option.tier
+    if tier == "all":
+        return
+    usual, rest = split(items)
+    kept, left_out = (usual, rest) if tier == "usual" else (rest, usual)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left_out)
+
+
+def split(items):
+    """What a run without arguments runs, and the rest."""
+    usual, rest, stands_in = [], [], set()
+    for item in items:
+        markers = [mark for name in MARKERS for mark in item.iter_markers(name)]
+        function = item.nodeid.partition("[")[0]
+        is_first = function not in stands_in
+        if not markers or (is_first and any(mark.kwargs.get("usual") for mark in markers)):
+            stands_in.add(function)
+            usual.append(item)
+        else:
+            rest.append(item)
+    return usual, rest
+
+
+class Stopwatch:
+    """Names what took long and is not marked, at the end of a run."""
+
+    def __init__(self):
+        self._seconds = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report):
+        # Setting up is part of the first item that asks for it.
+        if not any(name in report.keywords for name in MARKERS):
+            self._seconds[report.nodeid] += report.duration
+
+    def pytest_terminal_summary(self, terminalreporter):
+        found = [(seconds, name) for name, seconds in self._seconds.items() if seconds >= _LONG]
+        if found:
+            terminalreporter.section(f"over {_LONG:.0f} s and not marked (tests/README.md)")
+        for seconds, name in sorted(found, reverse=True):
+            terminalreporter.line(f"{seconds:.1f} s {name}")
