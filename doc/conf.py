@@ -189,7 +189,7 @@ _PUBLIC_NAMES = {
     r"(?<![.\w])ConfidenceIntervals\b": "~sklearn_cvb.certainty.confidence.ConfidenceIntervals",
     r"(?<![.\w])CredibleIntervals\b": "~sklearn_cvb.certainty.intervals.CredibleIntervals",
     r"(?<![.\w])Draws\b": "~sklearn_cvb.certainty.draws.Draws",
-    r"(?<![.\w])Forecast\b": "~sklearn_cvb.chain.forecasting.Forecast",
+    r"(?<![.\w])Forecast\b": "~sklearn_cvb.chain.predictions.forecasting.Forecast",
     r"(?<![.\w])RowIntervals\b": "~sklearn_cvb.certainty.calibrated.RowIntervals",
     r"(?<![.\w])np\.ndarray\b": "~numpy.ndarray",
     # Decorated methods of all estimators return the one they are called on.

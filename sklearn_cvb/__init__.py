@@ -11,7 +11,7 @@ from sklearn_cvb.version import __version__ as __version__
 _collects = gc.isenabled()
 gc.disable()
 try:
-    from sklearn_cvb.chain.parameters import HMMCounts
+    from sklearn_cvb.chain.parameters.rows import HMMCounts
     from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM
     from sklearn_cvb.estimators.taggers import (
         CVBHMMTagger,

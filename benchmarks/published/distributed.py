@@ -17,15 +17,15 @@ from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger, Symbols
 from sklearn_cvb.chain.symbols.leave_out import all_entries
-from sklearn_cvb.chain.symbols.vocabulary_pass import (
+from sklearn_cvb.kernels.chain.decoding import best_states
+from sklearn_cvb.scale.parts import LocalParts, PartResult, added
+from sklearn_cvb.scale.symbols.vocabulary_pass import (
     lay_out,
     problem_of_part,
     read_here,
     read_part,
     word_counts_of,
 )
-from sklearn_cvb.kernels.chain.decoding import best_states
-from sklearn_cvb.learning.parts import LocalParts, PartResult, added
 
 TITLES = {"wsj": "Wall Street Journal", "brown": "Brown"}
 # The settings of a tagger, and seeds: defaults start where all starts are the same.
@@ -175,9 +175,9 @@ def _rounds(client, name, model, X):
     """The fastest round of a fit with two partitions."""
     from dask import delayed
 
-    from sklearn_cvb.reading.dask.fitting import OnWorkers
+    from sklearn_cvb.scale.dask.fitting import Partitions
 
-    ask, took, worked, led, moved = OnWorkers._asked_once, [], [], [], [0, 0]
+    ask, took, worked, led, moved = Partitions._asked_once, [], [], [], [0, 0]
 
     def timed(self, question, total):
         begin = time.perf_counter(), time.process_time()
@@ -189,11 +189,11 @@ def _rounds(client, name, model, X):
             moved[:] = len(pickle.dumps(question)), len(pickle.dumps(answers[0].found))
         return answers
 
-    OnWorkers._asked_once = timed
+    Partitions._asked_once = timed
     try:
         model.fit([delayed(X[: len(X) // 2]), delayed(X[len(X) // 2 :])])
     finally:
-        OnWorkers._asked_once = ask
+        Partitions._asked_once = ask
     return {
         "model": name,
         "tokens": sum(map(len, X)),

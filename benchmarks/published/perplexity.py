@@ -21,7 +21,7 @@ from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.taggers import CONCENTRATIONS
 from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, GibbsHMM, Samples, Symbols
-from sklearn_cvb.chain.concentrations import certain
+from sklearn_cvb.chain.parameters.concentrations import certain
 from sklearn_cvb.chain.symbols import model as chain
 
 N_STATES = 45

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, rows_of, tied
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, rows_of, tied
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 # Longer sequences are cut in windows of so many tokens: what a chain does there depends little on

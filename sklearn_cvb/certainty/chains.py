@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import arrange, place_of
+from sklearn_cvb.reading.corpus import arrange
 from sklearn_cvb.reading.validation import (
     Seed,
     check_choice,
@@ -19,6 +19,7 @@ from sklearn_cvb.reading.validation import (
     tell,
     without_lengths,
 )
+from sklearn_cvb.scale.places import place_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.confidence import ConfidenceIntervals

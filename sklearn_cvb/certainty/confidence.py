@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.certainty.calibrated import observed_errors
 from sklearn_cvb.certainty.symbols import SymbolPosterior, SymbolStructures
-from sklearn_cvb.chain.parameters import word_major
+from sklearn_cvb.chain.parameters.rows import word_major
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.corpus import is_missing

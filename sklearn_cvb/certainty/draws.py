@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.certainty.calibrated import Kept, short_runs
+from sklearn_cvb.certainty.chain_diagnostics import exported
 from sklearn_cvb.certainty.intervals import ChainPosterior
-from sklearn_cvb.chain.parameters import HMMCounts, rare_in, with_rare, word_major
-from sklearn_cvb.chain.prediction import by_context
-from sklearn_cvb.chain.traces import exported
+from sklearn_cvb.chain.parameters.rows import HMMCounts, rare_in, with_rare, word_major
+from sklearn_cvb.chain.predictions.prediction import by_context
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.reading.corpus import place_of, short_repr
+from sklearn_cvb.reading.corpus import short_repr
+from sklearn_cvb.scale.places import place_of
 
 
 class Draws(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sklearn_cvb.certainty.mixtures import mixture_quantile
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, rows_of
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, rows_of
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.dirichlet import FIXED_MASS, Dirichlets
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import check_level
@@ -53,7 +53,7 @@ class ChainPosterior:
 
     learned: Learned
 
-    # What holds a model of the chain, to draw paths by.
+    # What holds a model of the chain, to draw paths by: `Structures`.
     structures: ClassVar[Any]
 
     def counts(self) -> HMMCounts:

@@ -13,7 +13,7 @@ from sklearn_cvb.certainty.structures import FreeRows
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, drawn_structures
 from sklearn_cvb.chain.numbers.model import NumberChain, drawn_parameters, without_emission
 from sklearn_cvb.chain.numbers.observed import counts_of_fit
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.learning.model import Drawn
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.prediction import Read
+from sklearn_cvb.chain.predictions.prediction import Read
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 
 

@@ -11,8 +11,8 @@ from scipy.special import ndtri
 
 from sklearn_cvb.certainty.pointwise import states_without
 from sklearn_cvb.chain.numbers.observed import ReadNumbers, ReadVisits, given_again, read_at
-from sklearn_cvb.chain.parameters import log_weights
-from sklearn_cvb.chain.prediction import mean_weights
+from sklearn_cvb.chain.parameters.rows import log_weights
+from sklearn_cvb.chain.predictions.prediction import mean_weights
 from sklearn_cvb.emissions.emission import Tails
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus

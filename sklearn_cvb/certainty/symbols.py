@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from sklearn_cvb.certainty.cells import counts_by_unit, free_rows, weights_at
 from sklearn_cvb.certainty.intervals import ChainPosterior
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.kernels.chain.forward_backward import Weights

@@ -1,17 +1,16 @@
 """How sure a grammar is: intervals of its probabilities."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.certainty.structures import Structures
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import place_of, refuse_other_columns
+from sklearn_cvb.reading.corpus import refuse_other_columns
 from sklearn_cvb.reading.validation import Seed, check_level
+from sklearn_cvb.scale.places import place_of
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.calibrated import RowIntervals
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 class TreeUncertainty(BaseModel):
     """Intervals of the probabilities of a grammar with a posterior."""
 
-    # What holds a model, to draw trees by.
-    _structures: ClassVar[Callable[[Any], Structures]]
+    # What holds a model, to draw trees by: `Structures`.
+    _structures: ClassVar[Any]
 
     def _flat_counts(self, learned: Learned) -> np.ndarray:
         """The counts of all cells."""

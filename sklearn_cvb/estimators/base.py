@@ -22,7 +22,7 @@ from sklearn_cvb.learning.learned import (
 from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.learning.resuming import FitSaver
 from sklearn_cvb.learning.sweeps import run_all
-from sklearn_cvb.reading.corpus import is_dask, place_of, refuse_lengths
+from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import (
     CallbackSupportMixin,
     check_choice,
@@ -42,9 +42,6 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
     must be the same if an earlier fit is to go on. All of them are functions of what they are
     given and of the parameters; only `_leave` sets attributes, all of them at once.
     """
-
-    # Whether X may be in partitions of Dask, and on the disk.
-    _takes_dask = _takes_bulk = False
 
     # Where a fit is saved while it runs: nowhere, but for classes that make it a parameter.
     checkpoint: ClassVar[Any] = None
@@ -83,18 +80,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _learn(self, X: Any, y: Any) -> None:
         """Read X and y, and fit to them."""
-        where = place_of(X)
-        if where == "workers" and self._takes_dask:
-            from sklearn_cvb.reading.dask.fitting import fit_on_workers
-
-            fit_on_workers(self, X, y)
-            return
-        in_bulk = where == "disk" and self._takes_bulk
-        self._fit_reading(self._read_in_bulk(X, y) if in_bulk else self._read(X, y), X, y)
-
-    def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        """`_read` of a corpus that is read a batch at a time."""
-        raise NotImplementedError
+        self._fit_reading(self._read(X, y), X, y)
 
     def _saving(self, job: Job) -> AbstractContextManager[FitSaver]:
         """What saves the fit while it runs, where `checkpoint` says so."""
@@ -265,8 +251,10 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
             cell: values under different vocabularies cannot be compared.
         """
         check_choice("per", per, ("sequence", "token"))
-        if self._takes_dask and is_dask(X):
-            return over_partitions(self, "score_samples", X, per=per)
+        return self._scores(X, per)
+
+    def _scores(self, X: Any, per: str) -> np.ndarray:
+        """What `score_samples` gives."""
         log_z, observed = self._log_likelihoods(learned_of(self), X)
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
@@ -311,11 +299,3 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         # Infinite for what is next to impossible, as for what is.
         with np.errstate(over="ignore"):
             return float(np.exp(-log_z.sum() / divisor))
-
-
-def over_partitions(estimator: Any, method: str, X: Any, **settings: Any) -> Any:
-    """What a method of a fitted estimator gives for each partition, when it is asked for."""
-    from sklearn_cvb.reading.dask import fitting
-
-    learned_of(estimator)
-    return fitting.over_partitions(estimator, method, X, settings)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.estimators.base import BaseModel, over_partitions
+from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.parameters import (
     Batches,
     Count,
@@ -50,7 +50,6 @@ from sklearn_cvb.reading.corpus import (
     Corpus,
     Sequences,
     Vocabulary,
-    is_dask,
     object_array,
     refuse_lengths,
 )
@@ -202,8 +201,6 @@ class BasePCFG(BaseModel):
         counts.
     """
 
-    _takes_dask = True
-    _module_of_parts = "sklearn_cvb.grammar.parts"
     _unexplained_words = "sentences cannot be derived by the grammar"
     _still_changed = "words were still derived by other rules"
 
@@ -305,12 +302,7 @@ class BasePCFG(BaseModel):
         return "init says where to start"
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:
-        """Sentences, brackets and rules."""
-        problem = read.problem
-        if getattr(problem, "is_in_parts", False):
-            return problem.identity
-        rules = problem.layout.grammar.rules
-        return problem.words, problem.corpus.starts, rules, tuple(problem.brackets)
+        return read.problem.identity
 
     def _algorithm_of_batches(self) -> Algorithm:
         """How batches are inferred."""
@@ -332,24 +324,23 @@ class BasePCFG(BaseModel):
             algorithm.averages,
             mean_means(state, model) if isinstance(state.shares, Trees) else None,
         )
-        # Of sentences elsewhere trees are for `predict`, where they are.
-        if not getattr(problem, "is_in_parts", False):
-            trees = model.trees(state, averages=algorithm.averages)
-            arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
-            attributes["labels_"] = arranged
+        attributes |= self._left_trees(result)
         if hasattr(type(self), "partial_fit"):
             learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
             attributes["n_batches_seen_"] = 0
         return Left(learned, attributes)
 
+    def _left_trees(self, result: FitResult) -> dict[str, Any]:
+        """Trees of the training sentences."""
+        problem, averages = result.read.problem, result.algorithm.averages
+        trees = result.model.trees(result.best.state, averages=averages)
+        arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
+        return {"labels_": arranged}
+
     def _batch_of(self, read: Reading, state: State) -> Batch:
         """The sentences that have a tree, and all words."""
-        if getattr(read.problem, "is_in_parts", False):
-            return read.problem.batch_of(state.unexplained)
-        corpus, n_words = read.problem.corpus, read.problem.layout.n_words
-        lengths = np.delete(np.diff(corpus.starts), state.unexplained)
-        known = corpus.tokens[corpus.tokens < n_words]
-        return Batch(int(lengths.sum()), len(lengths), np.bincount(known, minlength=n_words))
+        problem = read.problem
+        return Batch(*problem.sizes_without(state.unexplained), problem.word_uses)
 
     def _rare_of_all(self, counts: np.ndarray, seen: Seen, read: Reading) -> np.ndarray | None:
         """Mean count of words seen once in all batches."""
@@ -364,8 +355,6 @@ class BasePCFG(BaseModel):
 
     def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
         """The words that no rule has."""
-        if getattr(read.problem, "is_in_parts", False):
-            return ""
         return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
 
     # Predictions
@@ -399,8 +388,10 @@ class BasePCFG(BaseModel):
             label of X[i, begin:end] (the highest, where several), 0 where there is none. A
             sentence that cannot be derived gets the flat tree below the start symbol.
         """
-        if is_dask(X):
-            return over_partitions(self, "predict", X)
+        return self._trees(X)
+
+    def _trees(self, X: Any) -> np.ndarray:
+        """What `predict` gives."""
         learned = learned_of(self)
         return best_trees(learned, *self._corpus_and_words(learned, X))
 
@@ -444,8 +435,10 @@ class BasePCFG(BaseModel):
             [begin, end, a] belongs to the words [begin:end] and ``symbols_[a]``; stacked for a 2-D
             X, else in an object array. NaN where a sentence cannot be derived.
         """
-        if is_dask(X):
-            return over_partitions(self, "predict_proba", X)
+        return self._probabilities(X)
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """What `predict_proba` gives."""
         learned = learned_of(self)
         return labelled_spans(learned, *self._corpus_and_words(learned, X))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import field
-from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -10,14 +9,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.free_parameters import n_free, still_cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
-from sklearn_cvb.chain.prediction import BesideCounts
+from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.paths.transitions import check_transitions
+from sklearn_cvb.chain.predictions import prediction
+from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
-from sklearn_cvb.chain.transitions import check_transitions
-from sklearn_cvb.estimators import translations
-from sklearn_cvb.estimators.base import BaseModel, over_partitions
+from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.parameters import (
     Count,
     OptionalPriorCells,
@@ -30,7 +28,7 @@ from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
 from sklearn_cvb.learning.online import Batch, Running, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, is_dask, is_store, place_of
+from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import (
     HasMethods,
     InvalidParameterError,
@@ -44,8 +42,8 @@ from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, a
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.draws import Draws
-    from sklearn_cvb.chain.filtering import Filter
-    from sklearn_cvb.chain.forecasting import Forecast
+    from sklearn_cvb.chain.predictions.filtering import Filter
+    from sklearn_cvb.chain.predictions.forecasting import Forecast
 
 
 class States(Parameters):
@@ -293,14 +291,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Indices of training sequences that no path explains; they are left out of the counts.
     """
 
-    _takes_dask = _takes_bulk = True
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
     # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
     _why_no_weights = ""
     _unknown_words = "smooth"
-
-    decode, covars_, lambdas_, monitor_ = map(translations.Elsewhere, translations.ATTRIBUTES)
 
     @property
     def _observed(self) -> Any:
@@ -312,11 +307,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return numbers
 
     # Reading
-
-    @property
-    def _module_of_parts(self) -> str:
-        family = "symbols" if self._observed.has_vocabulary else "numbers"
-        return f"sklearn_cvb.chain.{family}.parts"
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
         observed = self._observed
@@ -331,19 +321,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             )
             read = read._replace(messages=(*read.messages, why))
         return read
-
-    def _read_in_bulk(self, X: Any, y: Any) -> Reading:
-        return self._on_disk(X).read_in_bulk(self, X, y)
-
-    def _on_disk(self, X: Any) -> Any:
-        """The functions of `_observed` for X, a store: a module that is loaded when asked for."""
-        own = "symbols" if self._observed.has_vocabulary else "numbers"
-        if is_store(X) and X.holds != own:
-            raise InvalidParameterError(
-                f"X is a store of {X.holds}, and {type(self).__name__} learns {own}: set emission "
-                "to what is in it, or write another store (write_store, write_numbers)"
-            )
-        return import_module(f"sklearn_cvb.chain.{own}.stored_fits")
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -384,7 +361,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _left(self, result: FitResult) -> Left:
         best, _, read, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
-        paths = self._observed.left_paths(self, result)
+        paths = self._left_paths(result)
         attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
         end = counts.transition[:n, n] if model.cells.has_end else None
         learned = Learned(
@@ -413,6 +390,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             if np.ndim(own):
                 attributes[f"{name}_"] = as_numbers(name, own)
         return Left(learned, attributes)
+
+    def _left_paths(self, result: FitResult) -> Any:
+        """The states of the training sequences, and what follows from them, as attributes."""
+        return self._observed.left_paths(self, result)
 
     @property
     def _n_restarts(self) -> int:
@@ -455,10 +436,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        if samples is None and is_store(X):
-            found: tuple[np.ndarray, np.ndarray]
-            found = self._on_disk(X).log_likelihoods_of_store(self, learned, X)
-            return found
         reads, observed = self._observed.reads_under(self, learned, X, samples)
         return prediction.mean_likelihoods([read.log_z() for read in reads]), observed
 
@@ -502,42 +479,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         log_z, observed = self._log_likelihoods(learned_of(self), X)
         free = n_free(learned_of(self))
         return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
-
-    def to_json(self) -> str:
-        """What was learned as text: all parameters (posterior means) by name, in every digit.
-
-        It needs neither this package nor its version to be read: tables are lists of rows, symbols
-        in the order of "vocabulary", a tagger's states in that of "tags". `EMHMM.from_json` makes a
-        model of it that scores as this one, and predicts under the means (of numbers with a
-        posterior it scores under these, too); it takes the same frames, and refuses others.
-
-        Returns
-        -------
-        str
-            JSON with "format", "version", "emission", "transitions", "parameters", which has the
-            fields of `HMMParameters`, and "n_free_parameters", the d of `aic`. Of columns
-            "n_columns"; "columns", their names, or null; "categories", which maps columns of text,
-            by name or number, to the labels of the codes 0, 1, ...; and "rows_are_sequences", true
-            where a 2-D table was fitted, whose columns are steps.
-
-        Raises
-        ------
-        TypeError
-            If symbols, labels or names are neither text nor numbers.
-
-        Examples
-        --------
-        >>> from sklearn_cvb import CVBHMM, EMHMM
-        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-        >>> model = CVBHMM(2, random_state=0).fit(X)
-        >>> again = EMHMM.from_json(model.to_json())
-        >>> bool(abs(again.score(X) - model.score(X)) < 1e-12)
-        True
-        """
-        from sklearn_cvb.chain.json_text import text_of
-
-        learned_of(self)
-        return text_of(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -610,14 +551,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             Shape (n_samples, length) for a 2-D X (-1, or None for tags that are not integers,
             where a row is padded), else an object array of one array per sequence.
         """
-        observed = self._observed
         check_choice("decoding", decoding, ("viterbi", "marginal"))
-        learned, where = learned_of(self), place_of(X)
-        if where == "workers":
-            return over_partitions(self, "predict", X, decoding=decoding)
-        if where == "disk" and is_store(X):
-            return self._on_disk(X).states_of_store(self, learned, X, decoding)
-        read = observed.read_again(self, learned, X)
+        return self._states(X, decoding)
+
+    def _states(self, X: Any, decoding: str) -> np.ndarray:
+        """What `predict` gives."""
+        learned = learned_of(self)
+        read = self._observed.read_again(self, learned, X)
         path, log_p = prediction.paths(read, decoding)
         prediction.tell_unexplained(log_p)
         return self._arranged_states(learned.words, read.corpus, path)
@@ -638,8 +578,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             Shape (n_samples, length, n_components) for a 2-D X (NaN where padded), else an object
             array of arrays of shape (length, n_components).
         """
-        if is_dask(X):
-            return over_partitions(self, "predict_proba", X)
+        return self._probabilities(X)
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        """What `predict_proba` gives."""
         read = self._observed.read_again(self, learned_of(self), X)
         return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
 
@@ -677,7 +619,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         >>> rain.n_observations, proba.shape
         (3, (2,))
         """
-        from sklearn_cvb.chain.filtering import Filter
+        from sklearn_cvb.chain.predictions.filtering import Filter
 
         return Filter(self, learned_of(self))
 
@@ -758,7 +700,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         if self._observed.has_vocabulary:
             raise AttributeError("predict_next is for numbers: use predict_next_proba for symbols")
-        from sklearn_cvb.chain.forecasting import (
+        from sklearn_cvb.chain.predictions.forecasting import (
             check_forecast,
             forecast,
             going_on_after,
@@ -883,8 +825,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if learned is None or learned.resume is None:
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
         read, best = learned.resume
-        table = self._observed.posteriors(self, best.state, read)
+        table = self._training_table(read, best.state)
         return reading.arrange(read.problem.given, table, np.nan)
+
+    def _training_table(self, read: Reading, state: Any) -> Any:
+        """The posteriors of all training tokens."""
+        return self._observed.posteriors(self, state, read)
 
 
 def _holds_states(y: Any) -> bool:

@@ -21,7 +21,6 @@ from sklearn_cvb.reading.corpus import (
     Corpus,
     Vocabulary,
     encoded_again,
-    is_store,
 )
 from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
 from sklearn_cvb.settings import Symbols, TagDictionary
@@ -110,11 +109,11 @@ class BaseHMMTagger(Tags, BaseHMM):
         """
         if y is None:
             return super().score(X)
-        learned = learned_of(self)
-        if is_store(X):
-            from sklearn_cvb.chain.symbols.stored_sequences import accuracy_on_store
+        return self._accuracy(X, y)
 
-            return accuracy_on_store(self, learned, X, y)
+    def _accuracy(self, X: Any, y: Any) -> float:
+        """The share of labelled tokens whose predicted tag is right."""
+        learned = learned_of(self)
         read, knowledge = self._observed.read_again(self, learned, X), learned.words
         given = tags.labels_of(y, read.corpus, knowledge.vocabulary)
         tell(tags.cautions_of_tags(knowledge, given))

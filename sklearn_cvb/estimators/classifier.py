@@ -15,9 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
-from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.estimators.summaries import Summaries
+from sklearn_cvb.faces.translations import Translations
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import OfOneKind, cautions_of_rows
@@ -41,7 +41,7 @@ class _Classes(NamedTuple):
     width: int | None
 
 
-class HMMClassifier(Summaries, Parameters, ClassifierMixin, MetaEstimatorMixin, Saved):
+class HMMClassifier(Summaries, Translations, ClassifierMixin, MetaEstimatorMixin, Saved):
     """Classifier of sequences: a model for each class, and Bayes' rule.
 
     Not where the decision alone matters and there are many labelled sequences: the model of each

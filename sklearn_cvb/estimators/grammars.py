@@ -33,10 +33,11 @@ from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.learning.stepwise import Pace, Stepwise
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError
+from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.settings import setting_of
 
 
-class PCFG(Annexes, BasePCFG):
+class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 

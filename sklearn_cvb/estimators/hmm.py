@@ -1,20 +1,17 @@
 """Hidden Markov models: a class for each algorithm."""
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
-from sklearn_cvb.chain.traces import (
-    Convergence,
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.predictions.traces import (
     Sampled,
     chains_of,
-    convergence_of,
-    exported,
     refuse_without_posterior,
-    traced,
 )
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_hmm import (
@@ -33,21 +30,22 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
+from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
 from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.reading.validation import as_numbers, check_concentrations
-from sklearn_cvb.settings import HMMParameters
+from sklearn_cvb.scale.hmm import BeyondMemory
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, Residuals, Annexes, BaseHMM):
+class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 
-class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, HMM):
+class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, Batches, HMM):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and
@@ -96,104 +94,6 @@ class EMHMM(Confidence, PointEstimates, Sweeps, Start, Batches, HMM):
 
     partial_fit = partial_fit
     _algorithm = EM
-
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: HMMParameters | None = None,
-        *,
-        emission: Any = "categorical",
-        transitions: Any = "full",
-        **tables: Any,
-    ) -> Self:
-        """A fitted model that has these parameters, without a fit.
-
-        It predicts, scores, samples and plots; what only a fit tells, such as `history_`, it lacks.
-        `init` holds the parameters: a later `fit` starts from them.
-
-        Parameters
-        ----------
-        parameters : HMMParameters or None, default=None
-            All probabilities, and for numbers all that states emit. Symbols are 0, 1, ... without
-            `vocabulary`. Names of columns are those of `Columns` that names all of its own, those
-            of tables that are frames, or `feature_names_in`; columns of text have the labels of
-            `categories`. Later frames must have these names in this order.
-        emission, transitions
-            As of the class.
-        **tables : dict
-            Fields of `HMMParameters` in their place.
-
-        Returns
-        -------
-        EMHMM
-
-        Examples
-        --------
-        >>> from sklearn_cvb import EMHMM
-        >>> casino = EMHMM.from_parameters(
-        ...     startprob=[0.5, 0.5],
-        ...     transmat=[[0.95, 0.05], [0.1, 0.9]],
-        ...     emissionprob=[[1 / 6] * 6, [0.1] * 5 + [0.5]],
-        ... )
-        >>> casino.predict([[5, 5, 5, 5, 5, 5, 1, 5]])[0].tolist()
-        [1, 1, 1, 1, 1, 1, 1, 1]
-        >>> from sklearn_cvb.emissions import Categorical, Columns, Gaussian
-        >>> game = EMHMM.from_parameters(
-        ...     startprob=[0.5, 0.5],
-        ...     transmat=[[0.95, 0.05], [0.1, 0.9]],
-        ...     emission=Columns([(Gaussian("diag"), ["stake"]), (Categorical(), ["won"])]),
-        ...     parts=[
-        ...         {"means": [[1.0], [5.0]], "covariances": [[1.0], [1.0]]},
-        ...         {"category_probabilities": [[[0.6, 0.4], [0.2, 0.8]]]},
-        ...     ],
-        ...     categories={"won": ["no", "yes"]},
-        ... )
-        >>> filtering = game.start_filter()
-        >>> int(filtering.update({"won": "yes", "stake": 6.0}).argmax())
-        1
-        """
-        return cls._made(parameters, emission, transitions, None, **tables)
-
-    @classmethod
-    def _made(
-        cls, parameters: Any, emission: Any, transitions: Any, table: Any, **tables: Any
-    ) -> Self:
-        """`from_parameters`, of a model whose sequences are rows of a table where there is one."""
-        from sklearn_cvb.chain.made import left_of_parameters, parameters_of
-
-        if "tag_dictionary" in cls._fields:
-            raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
-        given, n_components = parameters_of(parameters, tables, emission)
-        model = cls(n_components, emission=emission, transitions=transitions, init=given)
-        model._leave(*left_of_parameters(model, table))
-        return model
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The model that `to_json` of any hidden Markov model has written.
-
-        Parameters
-        ----------
-        text : str
-            Of a tagger, states are the numbers of its tags, and the forms of unknown words tell
-            nothing.
-
-        Returns
-        -------
-        EMHMM
-            As `from_parameters` makes it.
-
-        Raises
-        ------
-        ValueError
-            If `to_json` has not written the text.
-        """
-        from sklearn_cvb.chain.json_text import arguments_of
-
-        *arguments, told = arguments_of(text)
-        model = cls._made(*arguments)
-        model._learned = model._learned._replace(n_free=told)
-        return model
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -300,7 +200,7 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, HMM):
     )
 
 
-class GibbsHMM(Posterior, Drawing, Chain, Start, HMM):
+class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
     """Samples of the posterior of hidden states and of their parameters (Gibbs sampling).
 
     Not where time counts: a fit takes about ten times as long as one of `CVBHMM`, and a single
@@ -433,63 +333,3 @@ class GibbsHMM(Posterior, Drawing, Chain, Start, HMM):
                 "samples=Samples(); score uses averaged parameters with any temperatures"
             )
         return super().perplexity(X, per)
-
-    def convergence(self) -> dict[str, Convergence]:
-        """R-hat and effective sample size of what does not depend on the names of the states.
-
-        The restarts (`n_init`) are the chains. Every chain may name the states its own way, and
-        may change names on its way: traces of one state's probabilities then disagree between
-        chains that agree in all that matters. The log joint probability, the number of occupied
-        states and learned concentrations are the same under any names.
-
-        Returns
-        -------
-        dict
-            Name of each traced quantity (`log_joint`, `n_occupied`; `alpha` and `beta` where they
-            are learned): a `Convergence` of mean, standard_deviation, r_hat and
-            effective_sample_size. NaN for what never changed, and with fewer than 4 sweeps after
-            burn-in.
-
-        Raises
-        ------
-        ValueError
-            With annealing.
-
-        References
-        ----------
-        Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-normalization, folding, and
-        localization: an improved R-hat for assessing convergence of MCMC", Bayesian Analysis.
-
-        Examples
-        --------
-        >>> from sklearn_cvb import GibbsHMM
-        >>> X = [["a", "b", "a", "b"], ["b", "a", "b"], ["a", "b", "a"]]
-        >>> model = GibbsHMM(n_components=2, n_init=4, max_iter=500, random_state=0).fit(X)
-        >>> sorted(model.convergence())
-        ['log_joint', 'n_occupied']
-        """
-        chains = traced(self, learned_of(self).more.sampled, "convergence")
-        return {name: convergence_of(draws) for name, draws in chains.items()}
-
-    def to_inference_data(self) -> Any:
-        """The traces of all restarts for ArviZ, which must be installed.
-
-        Group ``posterior`` holds `n_occupied`, and `alpha` and `beta` where they are learned;
-        ``sample_stats`` holds `lp`, the log joint probability (nats). Restarts are the chains, and
-        draws are the sweeps after burn-in. Probabilities of single states are left out, because
-        chains name the states each their own way (see `convergence`).
-
-        Returns
-        -------
-        arviz.InferenceData
-            From ArviZ 1.0 on an ``xarray.DataTree`` with the same groups.
-
-        Raises
-        ------
-        ImportError
-            If ArviZ is not installed.
-        ValueError
-            With annealing.
-        """
-        chains = traced(self, learned_of(self).more.sampled, "to_inference_data")
-        return exported({"sample_stats": {"lp": chains.pop("log_joint")}, "posterior": chains})

@@ -11,12 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.chain.lattice import topology_of
+from sklearn_cvb.chain.paths.lattice import topology_of
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, taken
-from sklearn_cvb.estimators.parameters import Count, Parameters
+from sklearn_cvb.estimators.parameters import Count
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.estimators.summaries import Summaries
+from sklearn_cvb.faces.translations import Translations
 from sklearn_cvb.reading.validation import (
     HasMethods,
     InvalidParameterError,
@@ -31,7 +32,7 @@ from sklearn_cvb.settings import Transitions, setting_of
 _FIRST_SWEEPS, _ROUNDS = 20, 5
 
 
-class HMMMixture(Summaries, Parameters, ClusterMixin, MetaEstimatorMixin, Saved):
+class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Saved):
     """Clusters of sequences: each sequence comes from one of several hidden Markov models.
 
     Not for sequences that change from one behaviour to another: that is what the states of a single

@@ -9,7 +9,7 @@ and no parameter.
 
 import inspect
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import MISSING, Field, field, make_dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, get_origin
@@ -17,7 +17,6 @@ from typing import Annotated, Any, ClassVar, NamedTuple, dataclass_transform, ge
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from sklearn_cvb.estimators.translations import translating
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
@@ -58,6 +57,11 @@ class Parameters:
         owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
         if issubclass(cls, BaseEstimator) and (owner is object or "_fields" in vars(owner)):
             _complete(cls)
+
+    @classmethod
+    def _constructor(cls, made: Callable[..., None]) -> Callable[..., None]:
+        """The constructor, given the one that was made of the parameters."""
+        return made
 
 
 def _stated_by(cls: type) -> Stated:
@@ -153,7 +157,7 @@ def _complete(cls: type[Parameters]) -> None:
         match_args=False,
     )
     made.__init__.__module__ = cls.__module__
-    cls.__init__ = translating(made.__init__)
+    cls.__init__ = cls._constructor(made.__init__)
     cls._fields = made.__dataclass_fields__
     cls._parameter_constraints = constraints
     cls._settings = settings_in(constraints)

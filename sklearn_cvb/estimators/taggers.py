@@ -8,10 +8,11 @@ from sklearn_cvb.estimators.hmm import (
     GibbsHMM,
 )
 from sklearn_cvb.estimators.word_review import WordReview
+from sklearn_cvb.scale.hmm import TaggerBeyondMemory
 from sklearn_cvb.settings import Samples
 
 
-class HMMTagger(WordReview, BaseHMMTagger):
+class HMMTagger(WordReview, TaggerBeyondMemory, BaseHMMTagger):
     """What `BaseHMMTagger` does, and what hangs above the line."""
 
 

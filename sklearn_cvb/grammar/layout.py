@@ -212,6 +212,23 @@ class GrammarProblem(NamedTuple):
         """Numbers of all sentences."""
         return np.arange(self.corpus.n_sequences)
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a fit that goes on must find again: sentences, brackets and rules."""
+        rules = self.layout.grammar.rules
+        return self.words, self.corpus.starts, rules, tuple(self.brackets)
+
+    @property
+    def word_uses(self) -> np.ndarray:
+        """How often each word of the grammar is observed."""
+        n_words, tokens = self.layout.n_words, self.corpus.tokens
+        return np.bincount(tokens[tokens < n_words], minlength=n_words)
+
+    def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
+        """How many tokens and sentences there are beside some."""
+        lengths = np.delete(np.diff(self.corpus.starts), unexplained)
+        return int(lengths.sum()), len(lengths)
+
 
 def problem_of(
     words: Vocabulary, layout: GrammarLayout, corpus: Corpus, sequences: Sequences, y: Any

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.chain.prediction import Read
+from sklearn_cvb.chain.predictions.prediction import Read
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.emissions.emission import StandardUnits, shaped
 from sklearn_cvb.emissions.gaussian import Gaussian

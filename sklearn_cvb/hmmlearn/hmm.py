@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_cvb.chain.numbers.e_step import NumberWeights
-from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.hmmlearn.base import HERE, Face, OfNormals, OfSymbols, rows
 from sklearn_cvb.reading.validation import InvalidParameterError

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sklearn_cvb.chain.numbers.e_step import NumberWeights
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
     divergence,

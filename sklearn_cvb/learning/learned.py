@@ -23,7 +23,7 @@ class Reading(NamedTuple):
     words : object
         By what later sequences are read: words and their numbers, legal tags.
     attributes : dict
-        FitResult attributes that reading alone tells, such as ``vocabulary_``.
+        Fitted attributes that reading alone tells, such as ``vocabulary_``.
     messages : tuple of str
         What the user is warned of; whoever asked for the reading says it, once.
     """

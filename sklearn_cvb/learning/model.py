@@ -189,10 +189,6 @@ class Model:
 
     # Where a restart begins: a seed drawn for all parts alike, and a start of each
 
-    def facts(self) -> Any:
-        """What a start has to know of this part beforehand."""
-        return None
-
     def of_restart(self, index: int) -> "Model":
         """The same, or with another start: for restarts after the first, so that they differ."""
         return self

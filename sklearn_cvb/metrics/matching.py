@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import Prior
+from sklearn_cvb.chain.parameters.rows import Prior
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.predictions.traces import PathCounts, Sampled
 from sklearn_cvb.chain.tags.knowledge import Legal, TagKnowledge, attributes_of
-from sklearn_cvb.chain.traces import PathCounts, Sampled
 from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 from sklearn_cvb.reading.corpus import as_array

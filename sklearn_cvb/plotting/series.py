@@ -16,7 +16,7 @@ from sklearn_cvb.reading.validation import check_counts
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from sklearn_cvb.chain.forecasting import Forecast
+    from sklearn_cvb.chain.predictions.forecasting import Forecast
 
 _STYLES = ("-", "--", ":", "-.")
 

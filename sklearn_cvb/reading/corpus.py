@@ -6,7 +6,6 @@ or as a 2-D array whose rows are sequences of equal length.
 
 import math
 import numbers
-import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from itertools import chain, compress, filterfalse, pairwise, repeat
@@ -35,9 +34,6 @@ _OF_NUMBERS = '; set emission="gaussian" where its columns are measurements'
 # Text, and what has no order or can be read but once.
 _NO_SEQUENCE = (str, bytes, bytearray, Mapping, Set, Iterator)
 
-# Arrow data of more bytes are never made Python's own objects.
-_LONG_COLUMN = 10_000_000
-
 # Methods that give values as Python's own, of Arrow and others.
 _TO_LIST = ("to_pylist", "to_list", "tolist")
 
@@ -51,7 +47,7 @@ class Corpus(NamedTuple):
     starts: np.ndarray  # (n_sequences + 1,) Sequence i is ``tokens[starts[i] : starts[i + 1]]``
     width: int | None  # number of columns of a 2-D input, None for ragged input
     unknown: list[Any]  # the types of this corpus that are not in the vocabulary
-    # (n_tokens,) How many tokens each stands for, in a digest (`vocabulary_pass`); None for one.
+    # (n_tokens,) How many tokens each stands for, in a digest of many sequences; None for one.
     times: np.ndarray | None = None
 
     @property
@@ -598,40 +594,6 @@ def samples_of(X: Any, such_as: str = "lists of words") -> list[Any]:
         return X
     items = as_list(X)
     return list(X) if items is None else items
-
-
-def is_store(X: Any) -> bool:
-    """Whether X is a corpus on disk (`sklearn_cvb.store.CorpusStore`)."""
-    return getattr(type(X), "is_on_disk", False)
-
-
-def place_of(X: Any) -> str:
-    """Where X is: in "memory", on the "disk", or on the "workers" of Dask.
-
-    `fit` takes a batch at a time of what is on the disk: a store, paths, what a function gives, a
-    long Arrow column. A bag of Dask can be read like a list, and would then be computed here.
-    """
-    if is_dask(X):
-        return "workers"
-    if is_store(X) or isinstance(X, os.PathLike):
-        return "disk"
-    if isinstance(X, list | tuple):
-        return "disk" if len(X) > 0 and all(isinstance(i, os.PathLike) for i in X) else "memory"
-    if type(X).__module__.split(".")[0] == "pyarrow":
-        return "disk" if getattr(X, "nbytes", 0) > _LONG_COLUMN else "memory"
-    return "disk" if callable(X) and not hasattr(X, "__len__") else "memory"
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X lies in partitions of Dask: a bag, a column, a frame, or a list of delayed ones."""
-    if isinstance(X, list | tuple):
-        return len(X) > 0 and all(map(_is_of_dask, X))
-    return _is_of_dask(X)
-
-
-def _is_of_dask(value: Any) -> bool:
-    module, _, rest = type(value).__module__.partition(".")
-    return module in ("dask", "dask_expr", "distributed") and not rest.startswith("array")
 
 
 def tokens_of(sample: Any, name: str) -> list[Any]:

@@ -128,6 +128,12 @@ class Series(NamedTuple):
         return FittedColumns(self.names, self.categories, self.context_column)
 
 
+def as_series(X: Any) -> Any:
+    """X, or the sequences that it gives: what lies elsewhere knows its columns."""
+    gives = getattr(type(X), "series", None)
+    return X if gives is None else gives(X)
+
+
 def _no_categories(samples: list[Any], names: list[Any] | None) -> Categories:
     """Of numbers alone."""
     return {}

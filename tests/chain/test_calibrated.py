@@ -35,7 +35,7 @@ from sklearn_cvb.certainty.calibrated import (
 from sklearn_cvb.certainty.cells import counts_by_unit
 from sklearn_cvb.certainty.structures import FreeRows
 from sklearn_cvb.certainty.symbols import SymbolPosterior, SymbolStructures
-from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.emissions import Columns, Gaussian, Poisson, ZeroInflated
 
 X = [["a", "b", "c", "b"], ["b", "a", None], ["c", "c", "a", "b"], ["a"]]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM, EMHMMTagger, Symbols
-from sklearn_cvb.chain.parameters import uniform_weights
+from sklearn_cvb.chain.parameters.rows import uniform_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 from sklearn_cvb.kernels.chain.forward_backward import Weights

@@ -55,7 +55,7 @@ def fits():
 def _faint_expectation(X):
     """An E-step in which one symbol is all but impossible."""
     from sklearn_cvb import EMHMM
-    from sklearn_cvb.chain.parameters import uniform_weights
+    from sklearn_cvb.chain.parameters.rows import uniform_weights
     from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 
     problem = EMHMM(3)._read(X, None).problem

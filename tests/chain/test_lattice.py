@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import tag_dictionary_from
-from sklearn_cvb.chain import lattice as allowed
+from sklearn_cvb.chain.paths import lattice as allowed
 from sklearn_cvb.chain.tags.knowledge import Legal
 from sklearn_cvb.reading import dictionary
 from sklearn_cvb.reading.corpus import Corpus

@@ -7,7 +7,7 @@ import pytest
 from sklearn import config_context
 
 from sklearn_cvb import CVBHMM, CVBHMMTagger, Symbols, Windows
-from sklearn_cvb.chain.parameters import HMMCounts, floor_of, tally_of
+from sklearn_cvb.chain.parameters.rows import HMMCounts, floor_of, tally_of
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.chain.symbols import leave_out_lists as lists
 from sklearn_cvb.chain.symbols.leave_out import (

@@ -20,7 +20,7 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
-from sklearn_cvb.chain.given import means_of
+from sklearn_cvb.chain.parameters.user_tables import means_of
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Bernoulli,

@@ -10,10 +10,10 @@ from problems import make_problem, random_problem, unequal_priors
 from scipy.special import gammaln
 
 from sklearn_cvb import Samples
-from sklearn_cvb.chain.lattice import cells_for, lattice_for, problem_of
-from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, prior_of, tally_of
+from sklearn_cvb.chain.parameters.rows import Concentrations, HMMCounts, prior_of, tally_of
+from sklearn_cvb.chain.paths.lattice import cells_for, lattice_for, problem_of
+from sklearn_cvb.chain.predictions.traces import log_joint
 from sklearn_cvb.chain.symbols import sampling as gibbs_sweeps
-from sklearn_cvb.chain.traces import log_joint
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
 from sklearn_cvb.kernels.chain.gibbs import draw_tokens
 from sklearn_cvb.reading.corpus import Corpus

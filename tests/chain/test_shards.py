@@ -20,16 +20,16 @@ from sklearn_cvb import (
     VBHMMTagger,
     Windows,
 )
-from sklearn_cvb.chain.symbols.vocabulary_pass import (
+from sklearn_cvb.chain.tags.word_forms import only_beginning
+from sklearn_cvb.reading.corpus import encode, read_ragged
+from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.scale.symbols.vocabulary_pass import (
     merged,
     read_here,
     read_part,
     type_corpus_of,
     word_counts_of,
 )
-from sklearn_cvb.chain.tags.word_forms import only_beginning
-from sklearn_cvb.reading.corpus import encode, read_ragged
-from sklearn_cvb.reading.validation import tell
 
 TAGS = ["A", "B", "C", "D"]
 

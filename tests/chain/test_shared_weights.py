@@ -11,9 +11,9 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma as gamma_distribution
 
 from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM, Samples, Symbols, Transitions
-from sklearn_cvb.chain.parameters import Concentrations, HMMCounts, Presence
-from sklearn_cvb.chain.shared_weights import drawn_weights, learned_weights
-from sklearn_cvb.chain.state_merging import joined_counts, likely_pairs
+from sklearn_cvb.chain.parameters.rows import Concentrations, HMMCounts, Presence
+from sklearn_cvb.chain.parameters.shared_weights import drawn_weights, learned_weights
+from sklearn_cvb.chain.starts.state_merging import joined_counts, likely_pairs
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.validation import InvalidParameterError

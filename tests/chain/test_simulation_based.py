@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import chi2
 
 from sklearn_cvb import GibbsHMM, Samples, Symbols
-from sklearn_cvb.chain.lattice import lattice_for, problem_of
-from sklearn_cvb.chain.parameters import prior_of, prior_settings
+from sklearn_cvb.chain.parameters.rows import prior_of, prior_settings
+from sklearn_cvb.chain.paths.lattice import lattice_for, problem_of
+from sklearn_cvb.chain.predictions.traces import log_joint
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
-from sklearn_cvb.chain.traces import log_joint
 from sklearn_cvb.settings import asked_of
 
 UPDATES = ("token", "sequence", "parameter")

@@ -18,7 +18,7 @@ from sklearn_cvb import (
     Transitions,
     VBHMMTagger,
 )
-from sklearn_cvb.chain.symbols.vocabulary_pass import read_here
+from sklearn_cvb.scale.symbols.vocabulary_pass import read_here
 
 KINDS = [EMHMM, VBHMM, CVBHMM]
 N = 4

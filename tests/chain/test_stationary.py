@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.optimize import check_grad, minimize
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, EMHMMTagger, GibbsHMM, Transitions
-from sklearn_cvb.chain.stationary import (
+from sklearn_cvb.chain.parameters.stationary import (
     log_density_and_slopes,
     most_likely,
     stationary_distribution,

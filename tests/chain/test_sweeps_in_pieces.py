@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, Symbols, VBHMMTagger
-from sklearn_cvb.chain.parameters import uniform_weights
+from sklearn_cvb.chain.parameters.rows import uniform_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import engines_of, expectation
 from sklearn_cvb.kernels.chain.forward_backward import Weights

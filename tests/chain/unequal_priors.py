@@ -3,7 +3,7 @@
 import numpy as np
 from estimators import make_estimator
 
-from sklearn_cvb.chain.parameters import Prior
+from sklearn_cvb.chain.parameters.rows import Prior
 
 
 def prior_cells(problem, cells):

@@ -1,12 +1,11 @@
 """Generated sequences: random hidden Markov models and the pocket English."""
 
 import re
-import subprocess
-import sys
 from collections import Counter
 from itertools import chain, islice, pairwise
 from zlib import crc32
 
+import fresh
 import numpy as np
 import pytest
 
@@ -283,5 +282,5 @@ def test_import_stays_light():
         "import sys, sklearn_cvb.datasets, sklearn_cvb.metrics;"
         "print([name for name in ('nltk', 'matplotlib') if name in sys.modules])"
     )
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"
+    shown = fresh.run(code)
+    assert shown.stdout.strip() == "[]", shown.stderr

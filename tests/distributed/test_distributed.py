@@ -21,7 +21,7 @@ from dask import delayed
 from distributed import Client, LocalCluster
 
 from sklearn_cvb import Checkpoint, Symbols, TagDictionary
-from sklearn_cvb.reading.dask.fitting import OnWorkers
+from sklearn_cvb.scale.dask.fitting import Partitions
 
 pytestmark = pytest.mark.process
 
@@ -74,11 +74,11 @@ def test_em_and_vb_are_those_of_a_fit_here(client, plain):
 def test_the_number_of_workers_changes_no_digit(client):
     both = EMHMM(3, **COMMON).fit(bag(5))
     first = sorted(client.scheduler_info()["workers"])[:1]
-    alive, OnWorkers._alive = OnWorkers._alive, lambda self: first
+    alive, Partitions._alive = Partitions._alive, lambda self: first
     try:
         one = EMHMM(3, **COMMON).fit(bag(5))
     finally:
-        OnWorkers._alive = alive
+        Partitions._alive = alive
     assert np.array_equal(both.history_, one.history_)
     assert np.array_equal(both.counts_.emission, one.counts_.emission)
 
@@ -286,7 +286,7 @@ def test_a_checkpoint_is_gone_on_from(client, tmp_path):
     class Died(Exception):
         pass
 
-    ask = OnWorkers.ask
+    ask = Partitions.ask
 
     def dying(self, name, *arguments):
         found = ask(self, name, *arguments)
@@ -295,12 +295,12 @@ def test_a_checkpoint_is_gone_on_from(client, tmp_path):
             raise Died
         return found
 
-    OnWorkers.ask = dying
+    Partitions.ask = dying
     try:
         with pytest.raises(Died):
             EMHMM(3, **settings).fit(bag(3))
     finally:
-        OnWorkers.ask = ask
+        Partitions.ask = ask
     model = EMHMM(3, **settings, warm_start=True).fit(bag(3))
     assert np.array_equal(model.history_, whole.history_)
     assert np.array_equal(model.counts_.emission, whole.counts_.emission)
@@ -308,7 +308,7 @@ def test_a_checkpoint_is_gone_on_from(client, tmp_path):
 
 def _die_in_sweep(n_sweeps):
     """Have this process kill itself once a shard has swept, before it answers."""
-    from sklearn_cvb.learning.parts import Shard
+    from sklearn_cvb.scale.parts import Shard
 
     sweep = Shard.sweep
 
@@ -323,14 +323,14 @@ def _die_in_sweep(n_sweeps):
 
 def test_a_fit_survives_the_kill_of_a_worker(client, monkeypatch):
     undisturbed = CVBHMM(3, **COMMON).fit(bag(4))
-    ask, sums = OnWorkers.ask, []
+    ask, sums = Partitions.ask, []
 
     def noting(self, name, *arguments):
         found = ask(self, name, *arguments)
         sums.append(found.counts.emission.sum())
         return found
 
-    monkeypatch.setattr(OnWorkers, "ask", noting)
+    monkeypatch.setattr(Partitions, "ask", noting)
     before = set(client.scheduler_info()["workers"])
     client.run(_die_in_sweep, 2, workers=sorted(before)[:1])
     model = CVBHMM(3, **COMMON).fit(bag(4))

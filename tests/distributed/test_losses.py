@@ -23,11 +23,11 @@ from dask import delayed
 from distributed import Client, LocalCluster, SchedulerPlugin
 
 from sklearn_cvb import Checkpoint
-from sklearn_cvb.chain.symbols.parts import Sent
-from sklearn_cvb.chain.symbols.vocabulary_pass import parameters_of
-from sklearn_cvb.learning.parts import PartIndex
-from sklearn_cvb.reading.dask import workers
-from sklearn_cvb.reading.dask.fitting import OnWorkers, Progress, WorkersLost
+from sklearn_cvb.scale.dask import workers
+from sklearn_cvb.scale.dask.fitting import Partitions, Progress, WorkersLost
+from sklearn_cvb.scale.parts import PartIndex
+from sklearn_cvb.scale.symbols.parts import Sent
+from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
 
 pytestmark = pytest.mark.process
 
@@ -39,10 +39,10 @@ import os, signal, sys
 import dask.bag, numpy as np
 from distributed import Client
 import sklearn_cvb
-from sklearn_cvb.reading.dask.fitting import OnWorkers
+from sklearn_cvb.scale.dask.fitting import Partitions
 
 address, name, folder, n_asked = *sys.argv[1:4], int(sys.argv[4])
-ask = OnWorkers.ask
+ask = Partitions.ask
 
 def dying(self, name, *arguments):
     self.n_asked = getattr(self, "n_asked", 0) + 1
@@ -50,7 +50,7 @@ def dying(self, name, *arguments):
         os.kill(os.getpid(), signal.SIGKILL)
     return ask(self, name, *arguments)
 
-OnWorkers.ask = dying
+Partitions.ask = dying
 rng = np.random.default_rng(0)
 X = [[f"w{i}" for i in rng.integers(12, size=k)] for k in rng.integers(1, 9, 60)]
 with Client(address):
@@ -181,7 +181,7 @@ def test_nothing_but_empty_partitions_is_told_as_here(client):
         EMHMM(2).fit([delayed([]), delayed([])])
 
 
-PARTS = "sklearn_cvb.chain.symbols.parts"
+PARTS = "sklearn_cvb.scale.symbols.parts"
 
 
 def test_a_partition_that_reads_differently_is_noticed():
@@ -197,7 +197,7 @@ def test_a_partition_that_reads_differently_is_noticed():
 def test_without_a_scheduler_there_is_no_waiting(who):
     settings = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**settings) as cluster, Client(cluster) as client:
-        source = OnWorkers(client, [delayed([["a"]])], [None], Progress(0, 1), PARTS)
+        source = Partitions(client, [delayed([["a"]])], [None], Progress(0, 1), PARTS)
         source.survey(parameters_of(EMHMM(1)))
         (client if who == "client" else cluster).close()
         with pytest.raises(WorkersLost, match="the scheduler of Dask is gone"):

@@ -26,8 +26,8 @@ from sklearn_cvb import (
     split_by_lengths,
     tag_dictionary_from,
 )
-from sklearn_cvb.chain.lattice import cells_for
-from sklearn_cvb.chain.parameters import Concentrations, prior_of
+from sklearn_cvb.chain.parameters.rows import Concentrations, prior_of
+from sklearn_cvb.chain.paths.lattice import cells_for
 from sklearn_cvb.chain.symbols.sampling import check_powers
 from sklearn_cvb.compilation.cases import AROUND, SITUATIONS
 

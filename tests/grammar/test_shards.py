@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, HastingsPCFG
-from sklearn_cvb.chain.symbols.vocabulary_pass import read_here, read_part
-from sklearn_cvb.grammar.parts import ForParts, shard_of
+from sklearn_cvb.scale.grammars.parts import ForParts, shard_of
+from sklearn_cvb.scale.symbols.vocabulary_pass import read_here, read_part
 
 TEXT = """
 S -> NP VP

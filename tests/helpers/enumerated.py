@@ -19,7 +19,7 @@ from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 from sklearn_cvb.alignment import parameters as alignment_parameters
 from sklearn_cvb.alignment.model import expectation
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
 from sklearn_cvb.treebank.parameters import lists_of, unscaled

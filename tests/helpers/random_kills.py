@@ -16,7 +16,7 @@ import numpy as np
 from distributed import Client, LocalCluster, SchedulerPlugin
 
 from sklearn_cvb import CVBHMM, EMHMM
-from sklearn_cvb.reading.dask.fitting import OnWorkers
+from sklearn_cvb.scale.dask.fitting import Partitions
 
 COMMON = {"n_components": 3, "max_iter": 8, "tol": 0, "random_state": 3}
 
@@ -76,7 +76,7 @@ def killer(client, n_steps, rng):
 def survives(client, seed, expected, n_steps):
     """One kill at a random moment of a fit of EM (even seeds) or CVB; says what is wrong if not."""
     rng = np.random.default_rng(seed)
-    sums, ask = [], OnWorkers.ask
+    sums, ask = [], Partitions.ask
 
     def noting(self, name, *arguments):
         found = ask(self, name, *arguments)
@@ -85,12 +85,12 @@ def survives(client, seed, expected, n_steps):
         return found
 
     kind = (EMHMM, CVBHMM)[seed % 2]
-    OnWorkers.ask = noting
+    Partitions.ask = noting
     try:
         with watched(client, killer(client, n_steps[kind], rng)):
             model = kind(**COMMON).fit(bag())
     finally:
-        OnWorkers.ask = ask
+        Partitions.ask = ask
     assert np.allclose(sums, N_OBSERVED, rtol=1e-12), sums
     if kind is EMHMM:
         assert np.array_equal(model.history_, expected[kind].history_)

@@ -15,31 +15,24 @@ _TAKE_AN_ESTIMATOR = {
     "certainty.residuals": """
         pseudo_residuals
     """,
-    "chain.given": """
-        _refuse _table _with_steps _with_words columns_told fixed_rows known_parameters
-        with_given
-    """,
-    "chain.made": """
-        left_of_parameters
-    """,
     "chain.numbers.observed": """
         _training before_forecasts emitting given_again laid_out left_paths model
         of_one_kind posteriors read_again read_batch read_to_fit read_under reads_at
         reads_under settings_of steps_after under_final_weights
     """,
-    "chain.numbers.parts": """
-        NumbersInParts.left_paths lay_out refuse_in_shards
-    """,
     "chain.numbers.series": """
         _categories columns_again columns_asked series_again series_to_fit
         with_common_columns
     """,
-    "chain.numbers.stored_fits": """
-        StoredProblem.left_paths _refuse log_likelihoods_of_store read_in_bulk
-        states_of_store
-    """,
-    "chain.parameters": """
+    "chain.parameters.rows": """
         prior_settings
+    """,
+    "chain.parameters.user_tables": """
+        _refuse _table _with_steps _with_words columns_told fixed_rows known_parameters
+        with_given
+    """,
+    "chain.paths.transitions": """
+        _as_columns _check_contexts _check_durations check_transitions
     """,
     "chain.symbols.observed": """
         arranged_states attributes_of_words chain_settings fixed_start grown lattice_of
@@ -47,27 +40,9 @@ _TAKE_AN_ESTIMATOR = {
         read_to_fit read_under reads_at reads_under refuse_token_updates steps_after
         to_fit_again training_lattice usual_start with_unknown words_and_cells words_read
     """,
-    "chain.symbols.parts": """
-        ChainInParts.left_paths refuse_in_shards
-    """,
-    "chain.symbols.stored_fits": """
-        ChainInPieces.left_paths _refuse read_in_bulk
-    """,
-    "chain.symbols.stored_sequences": """
-        Encoder.__init__ accuracy_on_store log_likelihoods_of_store states_of_store
-    """,
-    "chain.symbols.vocabulary_pass": """
-        lay_out parameters_of
-    """,
     "chain.tags.knowledge": """
         attributes_of lattice_of read_tags settings_of tags_of_path training_lattice
         with_unknown
-    """,
-    "chain.traces": """
-        traced
-    """,
-    "chain.transitions": """
-        _as_columns _check_contexts _check_durations check_transitions
     """,
     "learning.learned": """
         learned_of
@@ -86,6 +61,25 @@ _TAKE_AN_ESTIMATOR = {
     "reading.validation": """
         _of_class check_table check_table_to_fit columns_of
     """,
+    "scale.numbers.parts": """
+        NumbersInParts.left_paths lay_out refuse_in_shards
+    """,
+    "scale.numbers.stored_fits": """
+        StoredProblem.left_paths _refuse log_likelihoods_of_store read_in_bulk
+        states_of_store
+    """,
+    "scale.symbols.parts": """
+        ChainInParts.left_paths refuse_in_shards
+    """,
+    "scale.symbols.stored_fits": """
+        ChainInPieces.left_paths _refuse read_in_bulk
+    """,
+    "scale.symbols.stored_sequences": """
+        Encoder.__init__ accuracy_on_store log_likelihoods_of_store states_of_store
+    """,
+    "scale.symbols.vocabulary_pass": """
+        lay_out parameters_of
+    """,
     "settings": """
         asked_of known_words setting_of
     """,
@@ -94,8 +88,8 @@ _TAKE_AN_ESTIMATOR = {
 _CALLED_BACK = """
 _algorithm _algorithm_of_batches _arranged_states _attributes_of_words _batch_of _chain_settings
 _check_parameters _fit_reading _fixed_start _grown _kept _lattice_of _learned _leave
-_log_likelihoods _model _module_of_parts _no_posterior _observed _on_disk _posteriors _rare_of_all
-_read _read_batch _settings _starts_when_clean _training_lattice _unknown_words _validate_params
+_log_likelihoods _model _module_of_parts _no_posterior _observed _posteriors _rare_of_all _read
+_read_batch _settings _starts_when_clean _training_lattice _unknown_words _validate_params
 _why_all_steps _why_no_batches _why_no_weights _with_running_counts _with_unknown _words_read
 """
 _CALLED_BACK_OTHERWISE = "_fit_reading _module_of_parts _validate_params"

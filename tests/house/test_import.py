@@ -1,8 +1,6 @@
 """What importing the package loads, and what it offers."""
 
-import subprocess
-import sys
-
+import fresh
 import pytest
 import sklearn
 
@@ -43,9 +41,7 @@ model.set_callbacks()
 
 
 def test_without_callbacks_models_are_fitted_and_say_what_is_missing():
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_CALLBACKS], capture_output=True, text=True, timeout=300
-    )
+    done = fresh.run(WITHOUT_CALLBACKS)
     assert done.returncode == 1
     said = done.stderr.splitlines()[-1]
     expected = f"EMHMM has no callbacks with scikit-learn {sklearn.__version__}: they came with 1.9"
@@ -54,10 +50,7 @@ def test_without_callbacks_models_are_fitted_and_say_what_is_missing():
 
 @pytest.mark.parametrize("collects", [True, False])
 def test_grammars_are_loaded_when_asked_for_and_garbage_is_collected_as_before(collects):
-    program = PROGRAM.format(switch="enable" if collects else "disable")
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=300
-    )
+    done = fresh.run(PROGRAM.format(switch="enable" if collects else "disable"))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [str(collects)]
 
@@ -83,12 +76,7 @@ for name in dir(sklearn_cvb):
 
 @pytest.mark.parametrize("name", ["metrics", "plotting", "selection"])
 def test_all_names_that_are_listed_are_there_when_asked_for(name):
-    done = subprocess.run(
-        [sys.executable, "-c", ASKED_FOR.format(name=name)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = fresh.run(ASKED_FOR.format(name=name))
     assert done.returncode == 0, done.stderr
 
 

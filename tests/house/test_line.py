@@ -8,37 +8,26 @@ from house_rules import arrows_up, code_lines, functions_of, modules, up_through
 
 # Module below, module above: the names that are imported.
 _EXCEPTIONS = {
-    ("chain.lattice", "learning.online"): {"Batch"},
     ("chain.numbers.e_step", "learning.online"): {"Batch"},
     ("chain.numbers.model", "chain.symbols.vocabulary_growth"): {"added_to"},
     ("chain.numbers.observed", "learning.online"): {"Running"},
+    ("chain.paths.lattice", "learning.online"): {"Batch"},
     ("chain.symbols.model", "chain.symbols.steps"): {"(module)"},
     ("chain.symbols.model", "chain.symbols.vocabulary_growth"): {"added_to", "with_unseen"},
     ("chain.symbols.observed", "chain.symbols.vocabulary_growth"): {"Growth", "with_words"},
     ("chain.symbols.observed", "learning.online"): {"Running", "Seen"},
-    ("chain.traces", "metrics.convergence"): {"effective_sample_size", "r_hat"},
-    ("estimators.base", "reading.dask.fitting"): {"(module)", "fit_on_workers"},
-    ("estimators.base_grammars", "grammar.parts"): {"(text)"},
     ("estimators.base_grammars", "learning.online"): {"Batch", "Running", "Seen", "seen_by_fit"},
-    ("estimators.base_hmm", "chain.json_text"): {"text_of"},
-    ("estimators.base_hmm", "chain.numbers.parts"): {"(text)"},
-    ("estimators.base_hmm", "chain.numbers.stored_fits"): {"(text)"},
-    ("estimators.base_hmm", "chain.symbols.parts"): {"(text)"},
-    ("estimators.base_hmm", "chain.symbols.stored_fits"): {"(text)"},
-    ("estimators.base_hmm", "estimators.translations"): {"(module)"},
     ("estimators.base_hmm", "learning.online"): {"Batch", "Running", "seen_by_fit"},
-    ("estimators.base_taggers", "chain.symbols.stored_sequences"): {"accuracy_on_store"},
     ("estimators.base_taggers", "chain.symbols.vocabulary_growth"): {"Growth"},
     ("estimators.base_taggers", "chain.tags.online"): {"grown"},
-    ("estimators.parameters", "estimators.translations"): {"translating"},
 }
 # Rooms that import from their own floor, or from a higher one.
 _UP = {
     ("reading", "settings"),
 }
 # Code lines below the line, functions of `Model`: lower them with every move.
-_BUDGET, _SLACK = 29_280, 250
-_FUNCTIONS_OF_MODEL = 37
+_BUDGET, _SLACK = 29_021, 250
+_FUNCTIONS_OF_MODEL = 36
 
 
 def test_nothing_below_the_line_imports_what_hangs_above():

@@ -12,6 +12,8 @@ from sklearn_cvb.compilation.cases import SITUATIONS
 
 # Streams await their cut.
 _NOT_YET = {"core", "public", "streams"}
+# What public classes are put together from: hooks, which hand on what is in memory.
+_HOOKS = {"scale.hmm", "scale.on_workers", "scale.pcfg", "scale.places"}
 
 
 def _modules_run_by(call):
@@ -40,7 +42,6 @@ def test_nothing_above_the_line_runs(name):
     for situation in list(SITUATIONS[name].values())[:3]:
         # What is imported by the first is not run by the second.
         situation.fit().predict(situation.new)
-
         model = situation.unfitted()
 
         def plain(situation=situation, model=model):
@@ -49,4 +50,4 @@ def test_nothing_above_the_line_runs(name):
             model.score(situation.new)
 
         above = {module for module in _modules_run_by(plain) if wing_of(module) not in _NOT_YET}
-        assert above == set(), name
+        assert above - _HOOKS == set()

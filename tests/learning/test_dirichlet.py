@@ -6,9 +6,9 @@ from restatement_hyper import hyper_update
 from scipy import integrate, stats
 from scipy.special import digamma, gammaln
 
-from sklearn_cvb.chain.concentrations import presence
-from sklearn_cvb.chain.lattice import cells_for
-from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.chain.parameters.concentrations import presence
+from sklearn_cvb.chain.parameters.rows import HMMCounts
+from sklearn_cvb.chain.paths.lattice import cells_for
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.learning import dirichlet
 

@@ -1,18 +1,19 @@
 """What sequences may come in, and what is no sequence: by methods, not by libraries."""
 
 import re
-import subprocess
 import sys
 import warnings
 from collections import deque
 
+import fresh
 import numpy as np
 import pandas as pd
 import pytest
 
 import sklearn_cvb
 from sklearn_cvb import EMHMM, EMPCFG, VBHMM, VBPCFG, CVBHMMTagger, EMHMMTagger, Symbols
-from sklearn_cvb.reading.corpus import as_list, is_dask, is_table, samples_of, tokens_of
+from sklearn_cvb.reading.corpus import as_list, is_table, samples_of, tokens_of
+from sklearn_cvb.scale.places import is_dask
 
 X = [["a", "b", "a"], ["b"], ["a", "a"]]
 Y = [["X", "Y", "X"], ["Y"], ["X", "X"]]
@@ -312,7 +313,8 @@ def test_partitions_of_dask_are_known_without_dask():
         assert not is_dask(other)
     script = "import sys, sklearn_cvb; sklearn_cvb.EMHMM(2, max_iter=1).fit([['a', 'b']]); "
     script += "assert not {'dask', 'distributed'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", script], check=True)
+    done = fresh.run(script)
+    assert done.returncode == 0, done.stderr
 
 
 # What messages tell to pass, in the container at hand

@@ -306,7 +306,7 @@ def test_long_arrow_columns_go_to_a_store_and_short_ones_do_not(tmp_path, monkey
     column = pa.array(full)
     here = EMHMM(2, random_state=0, max_iter=3).fit(column)
     assert isinstance(here.labels_, np.ndarray)
-    monkeypatch.setattr("sklearn_cvb.reading.corpus._LONG_COLUMN", 10)
+    monkeypatch.setattr("sklearn_cvb.scale.places._LONG_COLUMN", 10)
     for X in (column, pa.chunked_array([column]), pa.table({"X": column})):
         there = EMHMM(2, random_state=0, max_iter=3).fit(X)
         assert isinstance(there.labels_, StoredStates)
@@ -346,7 +346,7 @@ def test_ctrl_c_keeps_the_last_finished_sweep(kind, store):
 def test_an_interrupted_fit_goes_on(store, monkeypatch):
     model = CVBHMMTagger(LEGAL, random_state=0, tol=0, warm_start=True, max_iter=8)
     expected = clone(model).fit(store)
-    passes = sklearn_cvb.chain.symbols.stored_fits.make_pass
+    passes = sklearn_cvb.scale.symbols.stored_fits.make_pass
     left = [4 * 7 + 3]
 
     def interrupted(*arguments):
@@ -356,7 +356,7 @@ def test_an_interrupted_fit_goes_on(store, monkeypatch):
         passes(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr("sklearn_cvb.chain.symbols.stored_fits.make_pass", interrupted)
+        patch.setattr("sklearn_cvb.scale.symbols.stored_fits.make_pass", interrupted)
         with pytest.raises(KeyboardInterrupt):
             model.fit(store)
     assert model.n_iter_ >= 1

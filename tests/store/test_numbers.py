@@ -31,8 +31,7 @@ from sklearn_cvb import (
     write_numbers,
     write_store,
 )
-from sklearn_cvb.chain.numbers import e_step, leave_out, stored_fits
-from sklearn_cvb.chain.numbers.series import StoredObservations
+from sklearn_cvb.chain.numbers import e_step, leave_out
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Bernoulli,
@@ -44,6 +43,8 @@ from sklearn_cvb.emissions import (
     Regression,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.numbers import stored_fits
+from sklearn_cvb.scale.numbers.stored_fits import StoredObservations
 from sklearn_cvb.store import StoredStates, StoreError, number_store, scratch
 
 KINDS = (EMHMM, VBHMM, CVBHMM)

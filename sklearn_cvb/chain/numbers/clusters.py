@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
-from sklearn_cvb.chain.numbers.series import StoredObservations
 from sklearn_cvb.emissions.columns import MixedObservations
 from sklearn_cvb.emissions.emission import Family, Observations, Scores
 
@@ -174,9 +173,14 @@ def clusters_of(
     return Clusters(ends, centre, scale, found)
 
 
+def are_read_later(observations: Any) -> bool:
+    """Whether steps are read when asked for, with those that the family looks back at."""
+    return hasattr(observations, "at")
+
+
 def observations_at(observations: Any, steps: np.ndarray) -> Any:
     """Some steps as a family reads them."""
-    if isinstance(observations, StoredObservations):
+    if are_read_later(observations):
         return observations.at(steps)
     observed = None if observations.observed is None else observations.observed[steps]
     return Observations(observations.values[steps], observed, observations.features[steps])
@@ -186,7 +190,7 @@ def values_at(
     observations: Any, steps: np.ndarray, *, roots_of: Family | None = None
 ) -> np.ndarray:
     """All columns of some steps, side by side, NaN where missing; of counts of a family roots."""
-    if isinstance(observations, StoredObservations):
+    if are_read_later(observations):
         order = observations.family.order
         return as_table(observations.at(steps), roots_of)[order :: order + 1]
     return as_table(observations, roots_of)[steps]

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers import visits
-from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.chain.parameters.rows import HMMCounts
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.emissions.semi_markov import SemiMarkovScores
 from sklearn_cvb.kernels.chain.decoding import draw_paths

@@ -27,7 +27,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     statistics_of,
     stretches_of,
 )
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.settings import window_for
 
@@ -64,15 +64,6 @@ class Units(NamedTuple):
     posterior: np.ndarray  # (n_steps, K)
     pairs: np.ndarray  # (n_tables, K, K)
     statistics: np.ndarray  # (n_units, S, K)
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the tables are on the disk."""
-        return not isinstance(self.posterior, np.ndarray)
-
-
-class Unkept(NamedTuple):
-    """In the place of units whose tables are too large to be saved."""
 
 
 def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool = False) -> Layout:
@@ -276,17 +267,9 @@ def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProble
     return total
 
 
-def resumed(shares: Units, problem: NumericProblem, block_length: int | None) -> Units | None:
-    """Units to go on with, also after Ctrl-C; None where now other units are left out.
-
-    Those on the disk are not copied.
-    """
-    layout = layout_for(problem, block_length)
-    if not np.array_equal(layout.units, shares.layout.units):
-        return None
-    if shares.is_stored:
-        return shares
-    return Units(shares.layout, *(table.copy() for table in shares[1:]))
+def are_left_out(shares: Units, problem: NumericProblem, block_length: int | None) -> bool:
+    """Whether these units are those that are left out now."""
+    return np.array_equal(layout_for(problem, block_length).units, shares.layout.units)
 
 
 class _Place(NamedTuple):

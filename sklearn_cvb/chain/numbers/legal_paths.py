@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.given import Tables
-from sklearn_cvb.chain.lattice import Cells, Topology
 from sklearn_cvb.chain.numbers.clusters import as_table, clusters_of, drawn_steps, ends_of
 from sklearn_cvb.chain.numbers.e_step import lattice_of_steps
+from sklearn_cvb.chain.parameters.user_tables import Tables
+from sklearn_cvb.chain.paths.lattice import Cells, Topology
 from sklearn_cvb.emissions.emission import Family, Observations, Scores
 from sklearn_cvb.kernels.chain.decoding import viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights

@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.concentrations import draw_hyper, learn
-from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
@@ -19,11 +17,10 @@ from sklearn_cvb.chain.numbers.e_step import (
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     Units,
-    Unkept,
+    are_left_out,
     counts_of_units,
     first_units,
     inferred_units,
-    resumed,
     score,
     sweep,
 )
@@ -36,7 +33,8 @@ from sklearn_cvb.chain.numbers.starts import (
     starting_posteriors,
 )
 from sklearn_cvb.chain.numbers.visits import counts_of_visits
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Prior,
@@ -49,9 +47,10 @@ from sklearn_cvb.chain.parameters import (
     tied,
     uniform_weights,
 )
-from sklearn_cvb.chain.state_merging import MERGED, holds_tokens, joined_counts, merged_state
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.predictions.traces import Sampled, log_joint, noted
+from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.chain.symbols.vocabulary_growth import added_to
-from sklearn_cvb.chain.traces import Sampled, log_joint, noted
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
@@ -372,28 +371,18 @@ class NumberChain(Model):
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if not isinstance(state.shares, Units):
             return state
-        units = resumed(state.shares, self.problem, self.block_length)
-        if units is None:
+        if not are_left_out(state.shares, self.problem, self.block_length):
             return None
+        units = self.own_units(state.shares)
         return state._replace(shares=units, counts=counts_of_units(units, self.problem))
 
+    def own_units(self, units: Units) -> Units:
+        """Units that sweeps may change, also after Ctrl-C."""
+        return Units(units.layout, *(table.copy() for table in units[1:]))
+
     def lighter(self, state: State) -> State:
-        """Without scores, which the next sweep makes anew, and without units on the disk."""
-        state = self.finished(state, goes_on=True)
-        is_stored = isinstance(state.shares, Units) and state.shares.is_stored
-        return state._replace(shares=Unkept()) if is_stored else state
-
-    def completed(self, state: State) -> State:
-        """With units, inferred once under the counts of all."""
-        if not isinstance(state.shares, Unkept):
-            return state
-        units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
-        return state._replace(shares=units)
-
-    def copied(self, state: State) -> State | None:
-        """A state of its own; None where units are on the disk."""
-        is_stored = isinstance(state.shares, Units) and state.shares.is_stored
-        return None if is_stored else super().copied(state)
+        """Without scores, which the next sweep makes anew."""
+        return self.finished(state, goes_on=True)
 
     def finished(self, state: State, *, goes_on: bool) -> State:
         """Without scores."""

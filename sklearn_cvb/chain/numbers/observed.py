@@ -10,9 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.given import columns_told, fixed_rows, known_parameters, with_given
-from sklearn_cvb.chain.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.lattice import Cells, Topology, cells_with_end, topology_of
 from sklearn_cvb.chain.numbers import visits
 from sklearn_cvb.chain.numbers.e_step import (
     Chain,
@@ -46,7 +43,7 @@ from sklearn_cvb.chain.numbers.series import (
     with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
     log_weights,
@@ -55,16 +52,24 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.prediction import (
+from sklearn_cvb.chain.parameters.user_tables import (
+    columns_told,
+    fixed_rows,
+    known_parameters,
+    with_given,
+)
+from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
+from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.chain.predictions.prediction import (
     Read,
     by_context,
     chain_counts,
     mean_and_log,
     predicting_weights,
 )
-from sklearn_cvb.chain.state_merging import MERGED
+from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.chain.transitions import refuse_contexts
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
@@ -78,11 +83,10 @@ from sklearn_cvb.reading.corpus import (
     Corpus,
     arrange,
     as_array,
-    is_store,
     refuse_lengths,
 )
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
-from sklearn_cvb.reading.series import FittedColumns, Series, by_name, cautions_of_shape
+from sklearn_cvb.reading.series import FittedColumns, Series, as_series, by_name, cautions_of_shape
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     tell,
@@ -439,8 +443,6 @@ def left_of(
 def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """States of all given steps: by the last posterior, or Viterbi by the final weights."""
     state, read = result.best.state, result.read
-    if hasattr(read.problem, "left_paths"):
-        return read.problem.left_paths(hmm, state, read)
     posterior = result.model.posterior(state)
     path = None if posterior is None else posterior.argmax(axis=1)
     path = _training(hmm, state, read).best_path()[0] if path is None else path
@@ -450,8 +452,6 @@ def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
 
 def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
     """Posteriors of all given steps: the last ones, or under the final weights."""
-    if hasattr(read.problem, "left_paths"):
-        raise AttributeError("a fit on a store keeps no posteriors in memory: use predict_proba")
     posterior = model(hmm, read).posterior(state)
     if posterior is None:
         again = _training(hmm, state, read)
@@ -623,8 +623,9 @@ def before_forecasts(hmm: Any, learned: Learned, X: Any) -> np.ndarray:
 
 def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None, np.ndarray | None]:
     """New sequences with the columns that were fitted, and contexts; no state is known."""
-    series, numeric = series_again(hmm, learned, X), learned.more.numeric
-    # What comes from a store needs no second look.
-    if not (numeric.is_table or isinstance(X, Series) or is_store(X)):
+    X, numeric = as_series(X), learned.more.numeric
+    series = series_again(hmm, learned, X)
+    # What is read already needs no second look.
+    if not (numeric.is_table or isinstance(X, Series)):
         tell(cautions_of_shape(hmm, X, series))
     return series.corpus, observations_of(series, numeric.family), None, series.contexts

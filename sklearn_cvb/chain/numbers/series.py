@@ -1,20 +1,18 @@
 """Sequences of numbers to learn from: what their columns are, and what a family reads of them."""
 
-from collections.abc import Callable
 from functools import partial
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.given import columns_told
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.parameters.user_tables import columns_told
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.messages import nearest
 from sklearn_cvb.reading.corpus import (
     is_missing,
-    is_store,
     is_table,
     names_of_columns,
     place,
@@ -30,6 +28,7 @@ from sklearn_cvb.reading.series import (
     OpenLabels,
     Series,
     as_objects,
+    as_series,
     attributes_of_columns,
     by_name,
     cautions_of_columns,
@@ -66,11 +65,8 @@ def series_to_fit(
         attributes.update(found)
         return table
 
-    if is_store(X):
-        series: Series = X.series()
-    elif isinstance(X, Series):
-        series = X
-    else:
+    series = as_series(X)
+    if not isinstance(series, Series):
         categories = partial(_categories, estimator, emission)
         series = read_series(X, checked, categories, partial(columns_asked, estimator))
     if not series.is_table:
@@ -128,9 +124,7 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
             return check_table(hmm, table, reset=False)
         return check_table_to_fit(hmm, table)[0]
 
-    if is_store(X):
-        hmm._on_disk(X)
-        X = X.series()
+    X = as_series(X)
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
@@ -235,57 +229,12 @@ def observations_of(series: Series, family: Family) -> Any:
             return family.read_sequences(series.table, series.corpus.starts)
         return family.read(series.table)
     except OutsideSupport as error:
-        raise _named(error, error.step, series.corpus.starts) from None
+        raise named(error, error.step, series.corpus.starts) from None
 
 
-def _named(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
+def named(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
     """The error with the sequence and the position of a step."""
     return ValueError(f"{error.why} ({place(step, starts)}, column {error.column})")
-
-
-class StoredObservations:
-    """Observations of a store under a family, some steps of which are read when asked for."""
-
-    def __init__(self, store: Any, family: Family) -> None:
-        self.store, self.family = store, family
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What the same observations have in common."""
-        return self.store.identity
-
-    def part(self, begin: int, end: int) -> Any:
-        """Some of the steps, which may begin within a sequence."""
-        if not self.family.order:
-            return self._read(self.store.table(begin, end), None, lambda step: begin + step)
-        offsets = self.store.offsets
-        own = offsets[np.searchsorted(offsets, begin, side="right") - 1]
-        # What the first steps look back at is read before them.
-        before = max(int(own), begin - self.family.order)
-        inside = offsets[(offsets > before) & (offsets < end)]
-        starts = np.concatenate([[before], inside, [end]]) - before
-        found = self._read(self.store.table(before, end), starts, lambda step: before + step)
-        return found.part(begin - before, end - before)
-
-    def at(self, steps: np.ndarray) -> Any:
-        """Those at some places, each after as many steps before it as the family looks back."""
-        order, offsets = self.family.order, self.store.offsets
-        places = steps[:, None] + np.arange(-order, 1)
-        before = places < offsets[np.searchsorted(offsets, steps, side="right") - 1][:, None]
-        table = self.store.rows(np.maximum(places, 0).ravel())
-        table[before.ravel()] = np.nan
-        starts = np.arange(0, places.size + 1, order + 1) if order else None
-        return self._read(table, starts, lambda step: int(places.ravel()[step]))
-
-    def _read(
-        self, table: np.ndarray, starts: np.ndarray | None, step_of: Callable[[int], int]
-    ) -> Any:
-        try:
-            if starts is not None:
-                return self.family.read_sequences(table, starts)
-            return self.family.read(table)
-        except OutsideSupport as error:
-            raise _named(error, step_of(error.step), self.store.offsets) from None
 
 
 def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:

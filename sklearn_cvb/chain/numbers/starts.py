@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.given import chain_tables
-from sklearn_cvb.chain.lattice import Cells
 from sklearn_cvb.chain.numbers.clusters import (
     Nearest,
     Range,
     Steps,
+    are_read_later,
     clusters_for,
     drawn_steps,
     sampled_sequences,
@@ -34,9 +33,10 @@ from sklearn_cvb.chain.numbers.legal_paths import (
     sample_of_family,
     sample_of_values,
 )
-from sklearn_cvb.chain.numbers.series import StoredObservations
-from sklearn_cvb.chain.parameters import HMMCounts, kept_to_topology, tied, uniform_weights
-from sklearn_cvb.chain.starts import posterior_arrays, smooth_weights
+from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tied, uniform_weights
+from sklearn_cvb.chain.parameters.user_tables import chain_tables
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.starts.starting_points import posterior_arrays, smooth_weights
 from sklearn_cvb.emissions.emission import Family, given_point
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.reading.corpus import Corpus
@@ -150,7 +150,7 @@ def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.nd
     total = np.zeros((family.n_statistics, len(steps)))
     for state in np.flatnonzero(steps >= 0):
         # What a family looks back at is in the rows before.
-        if isinstance(observations, StoredObservations):
+        if are_read_later(observations):
             own = observations.at(steps[[state]]).part(family.order, family.order + 1)
         else:
             own = observations.part(steps[state], steps[state] + 1)

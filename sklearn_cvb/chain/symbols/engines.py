@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, Problem, certain_counts, spans_of
-from sklearn_cvb.chain.parameters import HMMCounts, empty_counts, log_weights
+from sklearn_cvb.chain.parameters.rows import HMMCounts, empty_counts, log_weights
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, certain_counts, spans_of
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights, expected_counts, passes_for
 from sklearn_cvb.kernels.chain.log_space import expected_counts_log
 from sklearn_cvb.kernels.chain.runs import Borders, RunRoom, expected_counts_of_runs

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.lattice import Cells, Problem, Topology
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, empty_counts, floor_of, tally_of
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, empty_counts, floor_of, tally_of
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, Topology
+from sklearn_cvb.chain.starts import starting_points as starting
 from sklearn_cvb.chain.symbols.leave_out_lists import Settled, lists_for, ragged
 from sklearn_cvb.kernels.chain import leave_token_out
 from sklearn_cvb.kernels.chain.absence import (

@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain import starts as starting
-from sklearn_cvb.chain.concentrations import draw_hyper, learn, presence
-from sklearn_cvb.chain.lattice import Cells, Problem
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn, presence
+from sklearn_cvb.chain.parameters.rows import (
     Concentrations,
     HMMCounts,
     Prior,
@@ -24,8 +22,11 @@ from sklearn_cvb.chain.parameters import (
     weights_and_divergence,
     with_rare,
 )
-from sklearn_cvb.chain.starts import Start
-from sklearn_cvb.chain.state_merging import MERGED, gains_of_rows, merged_state
+from sklearn_cvb.chain.paths.lattice import Cells, Problem
+from sklearn_cvb.chain.predictions.traces import PathCounts, Sampled, log_joint, noted
+from sklearn_cvb.chain.starts import starting_points as starting
+from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.starts.state_merging import MERGED, gains_of_rows, merged_state
 from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
@@ -43,7 +44,6 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep_by_token,
 )
 from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
-from sklearn_cvb.chain.traces import PathCounts, Sampled, log_joint, noted
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, Pieces, State
@@ -86,15 +86,6 @@ class InSteps(NamedTuple):
     length: int = 100  # tokens of a window, at most
     decays: tuple[float, float] = DECAYS["VB"]
     is_named: bool = False  # whether labels may name states, in this batch or another
-
-
-class ChainFacts(NamedTuple):
-    """What a start has to know of some sequences."""
-
-    n_entries: int  # (token, state) entries of the problem
-    any_told: bool  # whether a token has a single state
-    any_choice: bool  # whether one has several
-    left_out: tuple[tuple[int, int], ...]  # words of the sequences without a path, and how often
 
 
 class ChainSettings(NamedTuple):
@@ -157,16 +148,6 @@ class SymbolChain(Model):
         return prior_of(self.cells, hyper)
 
     # Where a restart begins
-
-    def facts(self) -> ChainFacts:
-        """What is drawn for, and what decides where to start."""
-        problem, left_out = self.problem, ()
-        if problem.left_out is not None:
-            tokens = problem.left_out.corpus.tokens
-            words, uses = np.unique(tokens[tokens >= 0], return_counts=True)
-            left_out = tuple(zip(words.tolist(), uses.tolist(), strict=True))
-        n_entries = int(problem.lattice.count.sum())
-        return ChainFacts(n_entries, problem.any_told, problem.any_choice, left_out)
 
     def of_restart(self, index: int) -> "SymbolChain":
         """Starts that are always the same are for the first one."""

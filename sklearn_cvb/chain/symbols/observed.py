@@ -8,21 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain import prediction
-from sklearn_cvb.chain.given import with_given
-from sklearn_cvb.chain.lattice import (
-    Cells,
-    Problem,
-    cells_for,
-    cells_with_end,
-    dense_posterior,
-    lattice_for,
-    problem_of,
-    restrict,
-    topology_of,
-    without_impossible,
-)
-from sklearn_cvb.chain.parameters import (
+from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
     log_weights,
@@ -34,8 +20,22 @@ from sklearn_cvb.chain.parameters import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.starts import SEGMENTS
-from sklearn_cvb.chain.state_merging import MERGED, pays
+from sklearn_cvb.chain.parameters.user_tables import with_given
+from sklearn_cvb.chain.paths.lattice import (
+    Cells,
+    Problem,
+    cells_for,
+    cells_with_end,
+    dense_posterior,
+    lattice_for,
+    problem_of,
+    restrict,
+    topology_of,
+    without_impossible,
+)
+from sklearn_cvb.chain.predictions import prediction
+from sklearn_cvb.chain.starts.starting_points import SEGMENTS
+from sklearn_cvb.chain.starts.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_words
@@ -141,7 +141,7 @@ def training_lattice(
     lattice = lattice_for(corpus, cells)
     if y is None or hmm.supervision != "y":
         return lattice, words, ()
-    from sklearn_cvb.chain.known_states import known_states
+    from sklearn_cvb.chain.paths.known_states import known_states
 
     return restrict(lattice, known_states(y, corpus, hmm.n_components))[0], words, ()
 
@@ -248,8 +248,6 @@ def left_of(
 def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
     """The states of the training tokens, and what follows from them."""
     state, read = result.best.state, result.read
-    if getattr(read.problem, "is_in_parts", False):
-        return read.problem.left_paths(hmm, state, read)
     found = path(result.model, state, hmm.n_jobs, averages=result.algorithm.averages)
     labels = hmm._arranged_states(read.words, read.problem.given, found)
     return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
@@ -278,10 +276,6 @@ def path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool) 
 def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
     """Posteriors of all given tokens: the last ones, or under the final weights."""
     problem, averages = read.problem, hmm._algorithm().averages
-    if not isinstance(problem, Problem):
-        raise AttributeError(
-            "a fit on a store or in shards keeps no posteriors in memory: use predict_proba"
-        )
     entries, lattice = model(hmm, read).posterior(state), problem.lattice
     if entries is None:
         weights = _final_weights(averages, state, problem.cells)

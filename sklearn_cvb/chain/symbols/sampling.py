@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, Problem, Runs
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, posterior_mean, tally_of, tied
-from sklearn_cvb.chain.starts import Start, counts_from_marginals
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, posterior_mean, tally_of, tied
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, Runs
+from sklearn_cvb.chain.starts.starting_points import Start, counts_from_marginals
 from sklearn_cvb.kernels.chain import gibbs
 from sklearn_cvb.kernels.chain.forward_backward import (
     Lattice,

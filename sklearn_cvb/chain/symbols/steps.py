@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Problem, entry_cells, entry_states
-from sklearn_cvb.chain.parameters import HMMCounts, Prior, expected_log, log_weights, posterior_mean
-from sklearn_cvb.chain.starts import Start, counts_from_marginals
+from sklearn_cvb.chain.parameters.rows import (
+    HMMCounts,
+    Prior,
+    expected_log,
+    log_weights,
+    posterior_mean,
+)
+from sklearn_cvb.chain.paths.lattice import Problem, entry_cells, entry_states
+from sklearn_cvb.chain.starts.starting_points import Start, counts_from_marginals
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes
 from sklearn_cvb.kernels.chain.log_space import (
     add_pairs_log,

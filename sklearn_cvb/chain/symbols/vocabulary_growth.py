@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
-from sklearn_cvb.chain.parameters import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.paths.lattice import Cells
 
 
 class Growth(NamedTuple):

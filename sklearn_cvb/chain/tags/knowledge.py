@@ -12,8 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells, cells_for, expect, lattice_for, overrule, restrict
-from sklearn_cvb.chain.prediction import chain_counts
+from sklearn_cvb.chain.paths.lattice import (
+    Cells,
+    cells_for,
+    expect,
+    lattice_for,
+    overrule,
+    restrict,
+)
+from sklearn_cvb.chain.predictions.prediction import chain_counts
 from sklearn_cvb.chain.tags import word_forms
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import Learned

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_labels, with_words
 from sklearn_cvb.chain.tags.knowledge import (
     FORM_USES,

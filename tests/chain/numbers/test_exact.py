@@ -8,7 +8,7 @@ from chain.numbers.restatement import durations_of, infer, infer_visits, scores_
 from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
-from sklearn_cvb.chain.prediction import by_context, predicting_weights
+from sklearn_cvb.chain.predictions.prediction import by_context, predicting_weights
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Regression
 
 SHORT = (4, 3, 1)

@@ -10,11 +10,12 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, HMMParameters, Transitions, Windows
-from sklearn_cvb.chain.numbers import clusters, parts
-from sklearn_cvb.chain.symbols.vocabulary_pass import read_here
+from sklearn_cvb.chain.numbers import clusters
 from sklearn_cvb.emissions import Columns, Gaussian, Poisson
-from sklearn_cvb.learning.parts import PartIndex
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.numbers import parts
+from sklearn_cvb.scale.parts import PartIndex
+from sklearn_cvb.scale.symbols.vocabulary_pass import read_here
 
 KINDS = (EMHMM, VBHMM, CVBHMM)
 MIXED = Columns([(Gaussian("diag"), [0, 1]), (Poisson(), [2])])

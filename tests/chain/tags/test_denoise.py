@@ -13,8 +13,8 @@ from sklearn_cvb import (
     TagDictionary,
     VBHMMTagger,
 )
-from sklearn_cvb.chain import starts as start
-from sklearn_cvb.chain.parameters import prior_of
+from sklearn_cvb.chain.parameters.rows import prior_of
+from sklearn_cvb.chain.starts import starting_points as start
 from sklearn_cvb.chain.tags.word_forms import SHAPE_WEIGHT
 
 TAGGERS = [EMHMMTagger, VBHMMTagger, CVBHMMTagger, GibbsHMMTagger]

@@ -25,7 +25,7 @@ from sklearn_cvb import (
     VBHMMTagger,
     tag_dictionary_from,
 )
-from sklearn_cvb.chain.prediction import predicting_weights
+from sklearn_cvb.chain.predictions.prediction import predicting_weights
 from sklearn_cvb.chain.tags.word_forms import known_tags, only_beginning
 from sklearn_cvb.datasets import make_pocket_english
 from sklearn_cvb.metrics import relabel
@@ -52,7 +52,6 @@ LISTED = {
 X = [["the", "log", "balked"], ["The", "frog", "walked", "dogs"], ["a", "balked", "log", "talked"]]
 TAGS, WORDS = ["D", "N", "V"], sorted({word for row in X for word in row})
 STATES = {tag: state for state, tag in enumerate(TAGS)}
-UNLISTED = [word for word in WORDS if word not in LISTED]
 
 
 def shares_of(word, only=None, begins=False):

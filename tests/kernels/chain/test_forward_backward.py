@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sklearn_cvb.chain.parameters import HMMCounts
+from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.kernels.chain import decoding, log_space
 from sklearn_cvb.kernels.chain import forward_backward as chain
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights

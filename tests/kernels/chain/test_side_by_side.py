@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM, Symbols
-from sklearn_cvb.chain.starts import parameter_weights
+from sklearn_cvb.chain.starts.starting_points import parameter_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import expectation, infer_batch
 from sklearn_cvb.kernels.chain import forward_backward as chain

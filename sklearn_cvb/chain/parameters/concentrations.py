@@ -1,0 +1,119 @@
+"""Learning alpha and beta while fitting (Wang and Blunsom 2013, eq. 29)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.chain.parameters.rows import (
+    Concentrations,
+    HMMCounts,
+    Presence,
+    row_totals,
+    without_fixed,
+)
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
+from sklearn_cvb.learning.model import State
+
+# How often weights and alpha are learned anew from the same counts, as long as alpha moves by more.
+_SHARED_STEPS, _STANDS_STILL = 20, 1e-5
+
+
+def learn(
+    concentrations: Concentrations,
+    counts: HMMCounts,
+    cells: Cells,
+    n_sweeps: int,
+    step: Callable[..., Any],
+    presence: Callable[[], Presence | None] | None = None,
+) -> Concentrations:
+    """One step for each learned concentration, both from the same counts; none in the warm-up.
+
+    `presence` gives None where it is not known, and nothing is learned; without it the plain form
+    of eq. 29 is taken.
+    """
+    if rests(concentrations.learned, n_sweeps):
+        return concentrations
+    surely = certain(counts, cells) if presence is None else presence()
+    if surely is None:
+        return concentrations
+    given = concentrations.given
+    if given is not None:
+        # Rows that are said teach nothing: as if they were not there.
+        counts = without_fixed(counts, given, cells)
+        there = zip(surely.totals, given.fixed, strict=True)
+        seen = HMMCounts(*(total * ~fixed for total, fixed in there))
+        surely = Presence(without_fixed(surely.cells, given, cells), seen)
+    totals = row_totals(counts, cells)
+
+    def rows(name: str, width: int) -> SymmetricRows:
+        tables = (counts, surely.cells, totals, surely.totals)
+        own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
+        return SymmetricRows(own, seen, sums, sums_seen, width)
+
+    after = concentrations
+    if concentrations.shared is not None:
+        from sklearn_cvb.chain.parameters.shared_weights import learned_weights
+
+        # Weights and their alpha hold each other back: single steps would take up to a thousand
+        # sweeps, in which a fit seems to have converged. Weights alone are there at once.
+        for _ in range(_SHARED_STEPS):
+            before, after = after, learned_weights(after, counts, surely, step)
+            if abs(after.alpha - before.alpha) <= _STANDS_STILL * before.alpha:
+                break
+    elif concentrations.learn_alpha:
+        moves, tables = rows("transition", cells.n_states), []
+        if cells.topology is None:
+            tables.append(moves)
+        else:
+            # Grouped by how many states may follow: the cells that share the prior.
+            widths = cells.topology.transition.sum(axis=1)
+            for width in np.unique(widths).tolist():
+                own, seen, sums, sums_seen = (table[widths == width] for table in moves[:-1])
+                tables.append(SymmetricRows(own, seen, sums, sums_seen, width))
+        if concentrations.start_alpha is None:
+            allowed = None if cells.topology is None else cells.topology.start
+            tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))
+        alpha = step(concentrations.alpha, tables, *concentrations.alpha_prior)
+        after = concentrations._replace(alpha=alpha)
+    if concentrations.learn_beta:
+        tables = [rows("emission", cells.n_rows)]
+        after = after._replace(beta=step(after.beta, tables, *concentrations.beta_prior))
+    return after
+
+
+def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> Concentrations:
+    """Under HDP the weights of the states, alpha and gamma are drawn (a method of chains)."""
+    before: Concentrations = state.hyper
+    if before.shared is None:
+        return chain.learn(before, state, step, None)
+    rest = chain.learn(before._replace(shared=None, learn_alpha=False), state, step, None)
+    now = before._replace(beta=rest.beta)
+    if rng is None:
+        return now
+    from sklearn_cvb.chain.parameters.shared_weights import drawn_weights
+
+    return drawn_weights(now, state.counts, rng)
+
+
+def certain(counts: HMMCounts, cells: Cells) -> Presence:
+    """The plain form: every cell with a positive count is surely present."""
+    totals = row_totals(counts, cells)
+    return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))
+
+
+def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
+    """P(C > 0) from the products of 1 - q, for cells and row totals."""
+    here = HMMCounts(
+        present(absence.start, counts.start),
+        present(absence.transition, counts.transition),
+        present(absence.emission, counts.emission),
+    )
+    totals = HMMCounts(
+        np.ones(1),
+        present(absence.out, counts.transition.sum(axis=1)),
+        present(absence.emit, cells.row_totals(counts.emission)),
+    )
+    return Presence(here, totals)

@@ -1,0 +1,547 @@
+"""From concentrations to priors, and from counts to weights: all Dirichlet rows of a chain.
+
+A tally holds counts with the prior added, and their denominators.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.special import gammaln, xlogy
+
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
+from sklearn_cvb.learning.dirichlet import (
+    FIRST_VALUE,
+    FIXED_MASS,
+    DirichletRows,
+    first_value,
+    log_density,
+)
+from sklearn_cvb.settings import VAGUE, Asked
+
+# A state that holds so large a share of the tokens counts as one that the data ask for.
+LEAST_SHARE = 0.01
+# gamma starts here where it is learned.
+_FIRST_GAMMA = 1.0
+
+
+class HMMCounts(NamedTuple):
+    """Posterior (expected or sampled) counts of a hidden Markov model.
+
+    Attributes
+    ----------
+    start : ndarray of shape (n_components,)
+        Expected number of sequences that start in each state.
+    transition : ndarray of shape (n_components, n_components)
+        Expected number of transitions from each state (row) to each state. With contexts (see
+        `Transitions`) of shape (n_contexts, n_components, n_components).
+    emission : ndarray or scipy.sparse.csr_array of shape (n_symbols, n_components)
+        Expected number of times each symbol (row; unknown item last where there is one) was
+        emitted by each state. Sparse where a tag dictionary rules states out. Of numbers an array
+        of shape (n_components, n_statistics): the sums over steps that a state's parameters were
+        learned from, such as sums of squares, in the emission's own units; with laws of durations
+        their sums over visits come last, and transitions are those between visits. Inside the
+        package the same name holds the flat cells of `sklearn_cvb.chain.paths.lattice.Cells`.
+    """
+
+    start: np.ndarray
+    transition: np.ndarray
+    emission: np.ndarray
+
+
+class Presence(NamedTuple):
+    """P(C > 0) for the cells of all tables, and for the totals of their rows."""
+
+    cells: HMMCounts
+    totals: HMMCounts
+
+
+class Prior(NamedTuple):
+    """Dirichlet prior: cells and row totals of the start row, transitions and emissions.
+
+    Totals count every cell of a row, also those a dictionary rules out.
+    """
+
+    start: np.ndarray
+    start_total: float
+    transition: np.ndarray
+    transition_total: np.ndarray
+    emission: np.ndarray
+    emission_total: np.ndarray
+    # Those that it was made from, where they are known.
+    concentrations: Any = None
+
+    @property
+    def fixed(self) -> tuple[np.ndarray, ...]:
+        """Whether the start row, and each row of transitions and of emissions, is fixed."""
+        totals = self.start_total, self.transition_total, self.emission_total
+        return tuple(np.asarray(total) >= FIXED_MASS / 2 for total in totals)
+
+    @property
+    def any_fixed(self) -> bool:
+        """Whether any row is."""
+        totals = self.transition_total.max(), self.emission_total.max(initial=0.0)
+        return bool(max(self.start_total, *totals) >= FIXED_MASS / 2)
+
+    def over(self, below: "Prior") -> "Prior":
+        """This prior where it says something, one `below` where it is NaN."""
+        each: Any = zip(self._fields[:-1], self, below, strict=False)
+        tables: Any = {name: np.where(np.isnan(own), other, own) for name, own, other in each}
+        tables["start_total"] = float(tables["start_total"])
+        return below._replace(**tables)
+
+    def tally(self) -> Tally:
+        """Its cells and row totals, but for that of the start row."""
+        rows = self.transition, self.transition_total, self.emission, self.emission_total
+        return Tally(self.start, *rows)
+
+
+class Concentrations(NamedTuple):
+    """alpha and beta of a sweep, which of them are learned, and their Gamma priors.
+
+    `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp", or
+    a row of them for each state under "pooled", `gamma` their concentration, and `sticky` what is
+    added for staying in a state (see `sklearn_cvb.chain.parameters.shared_weights`).
+    `dictionary_weight` is how much the counts that a dictionary expects weigh; None without a
+    dictionary. `given` is what is said of single rows and cells (see
+    `sklearn_cvb.chain.parameters.user_tables`), NaN where the concentrations say it.
+    """
+
+    alpha: float
+    beta: float
+    learn_alpha: bool
+    learn_beta: bool
+    alpha_prior: tuple[float, float]
+    beta_prior: tuple[float, float]
+    start_alpha: float | None
+    shared: tuple[Any, ...] | None = None
+    gamma: float = 1.0
+    learn_gamma: bool = False
+    gamma_prior: tuple[float, float] = (1.0, 1.0)
+    sticky: float = 0.0
+    dictionary_weight: float | None = None
+    given: Prior | None = None
+
+    @property
+    def learned(self) -> bool:
+        """Whether any of them is learned."""
+        return self.learn_alpha or self.learn_beta or self.shared is not None
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the rows of each state share weights of its own."""
+        return self.shared is not None and isinstance(self.shared[0], tuple)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Rows of weights: that of all states, or one for each."""
+        return np.atleast_2d(np.array(self.shared))
+
+    def sharing(self, weights: np.ndarray) -> "Concentrations":
+        """The same with other weights, in rows."""
+        rows = tuple(map(tuple, weights.tolist()))
+        return self._replace(shared=rows if self.is_pooled else rows[0])
+
+    def log_density(self) -> float:
+        """Log density of the learned concentrations under their priors (nats)."""
+        value = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
+        value += log_density(self.beta, self.learn_beta, self.beta_prior)
+        if self.shared is None:
+            return value
+        # Of the weights over their logs, and of gamma.
+        rows, gamma = self.weights, self.gamma
+        each = gamma / rows.shape[1]
+        constant = gammaln(gamma) - rows.shape[1] * gammaln(each)
+        weights = len(rows) * constant + each * np.log(rows).sum()
+        return value + (float(weights) + log_density(gamma, self.learn_gamma, self.gamma_prior))
+
+
+# Priors
+
+
+def prior_settings(hmm: Any, asked: Asked, dictionary_weight: float | None) -> Concentrations:
+    """Those of the first sweep, as an estimator's parameters say."""
+    weights, n = asked.weights, hmm.n_components
+    is_pooled = asked.transitions.prior == "pooled"
+    usual = FIRST_VALUE if weights is None else 1.0
+    first = Concentrations(
+        first_value(usual if hmm.alpha is None else hmm.alpha),
+        first_value(hmm.beta),
+        asked.alpha_prior is not None,
+        asked.beta_prior is not None,
+        asked.alpha_prior or VAGUE,
+        asked.beta_prior or VAGUE,
+        asked.transitions.start_alpha,
+        sticky=float(asked.transitions.sticky),
+        dictionary_weight=dictionary_weight,
+    )
+    if is_pooled:
+        # How alike contexts are is for the data to tell, if it is not said.
+        learned = first.learn_alpha or hmm.alpha is None
+        start = first.start_alpha
+        return first._replace(
+            alpha=n * first.alpha if learned else first.alpha,
+            learn_alpha=learned,
+            start_alpha=FIRST_VALUE if start is None else start,
+            shared=((1.0 / n,) * n,) * n,
+            gamma=float(n),
+        )
+    if weights is None:
+        return first
+    return first._replace(
+        # Equal weights are the plain prior, and so is what is learned at first.
+        alpha=n * first.alpha if first.learn_alpha else first.alpha,
+        shared=(1.0 / n,) * n,
+        gamma=float(weights.gamma) if asked.gamma_prior is None else _FIRST_GAMMA,
+        learn_gamma=asked.gamma_prior is not None,
+        gamma_prior=asked.gamma_prior or VAGUE,
+    )
+
+
+def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
+    """The weights of the states, where the prior has them, and how many hold many tokens."""
+    if hyper.shared is None:
+        return {}
+    if hyper.is_pooled:
+        return {"pooled_transmat_": hyper.weights}
+    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
+    if held is not None:
+        many = held >= LEAST_SHARE * held.sum()
+        found["n_effective_components_"] = int(np.count_nonzero(many))
+    return found
+
+
+def going_on(first: Concentrations, before: Concentrations) -> Concentrations:
+    """The concentrations asked for now, where learned ones go on from their values `before`."""
+    beta = before.beta if first.learn_beta else first.beta
+    if np.shape(first.shared or ()) != np.shape(before.shared or ()):
+        # alpha was that of a cell, and is that of a row, or the other way round.
+        return first._replace(beta=beta)
+    return first._replace(
+        alpha=before.alpha if first.learn_alpha else first.alpha,
+        beta=beta,
+        shared=before.shared,
+        gamma=before.gamma if first.learn_gamma else first.gamma,
+    )
+
+
+def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
+    """The prior of a sweep: one concentration for each kind of cell, and what changes that."""
+    n, alpha, beta = cells.n_states, hyper.alpha, hyper.beta
+    start_alpha = alpha if hyper.start_alpha is None else hyper.start_alpha
+    n_rows = cells.n_tables * n
+    start, transition = np.full(n, float(start_alpha)), np.full((n_rows, n), float(alpha))
+    # No sequence is empty. The row of the end has a prior like all others: nothing counts there.
+    start[cells.n_emitting :] = 0.0
+    start_total, out = float(cells.n_emitting * start_alpha), np.full(n_rows, float(n * alpha))
+    if cells.topology is not None:
+        start, transition = cells.topology.masked(start, transition)
+        start_total, out = float(start.sum()), transition.sum(axis=1)
+    if hyper.is_pooled:
+        transition = alpha * np.tile(hyper.weights, (cells.n_tables, 1))
+        out = np.full(n_rows, float(alpha))
+    elif hyper.shared is not None:
+        # alpha and start_alpha are totals of a row, and the end, which is no state, has as much as
+        # one of K equal weights beside them.
+        ends = np.full(n - len(hyper.shared), 1.0 / len(hyper.shared))
+        start, start_total = start_alpha * np.append(hyper.shared, 0.0 * ends), start_alpha
+        transition = np.tile(alpha * np.append(hyper.shared, ends), (n, 1))
+        out = np.full(n, alpha * (1.0 + ends.sum()))
+    if hyper.shared is not None or hyper.sticky:
+        stays = np.tile(np.eye(n), (cells.n_tables, 1)) * (transition > 0) * hyper.sticky
+        transition, out = transition + stays, out + stays.sum(axis=1)
+    emission, emit = np.full(len(cells.state), float(beta)), np.full(n, float(cells.n_rows * beta))
+    weighted = with_dictionary(emission, cells, hyper)
+    if weighted is not emission:
+        emission, emit = weighted, emit + cells.row_totals(weighted - emission)
+    prior = Prior(start, start_total, transition, out, emission, emit, hyper)
+    return prior if hyper.given is None else hyper.given.over(prior)
+
+
+def with_dictionary(emission: np.ndarray, cells: Cells, hyper: Concentrations) -> np.ndarray:
+    """Prior cells of emissions with what a dictionary and forms expect.
+
+    As if the corpus had been tagged so many times in the proportions that they expect; words known
+    by their form alone share out their concentration in these, too.
+    """
+    if hyper.dictionary_weight is None:
+        return emission
+    if cells.centre is not None:
+        emission = emission * cells.centre
+    if cells.expected is not None:
+        emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
+    return emission
+
+
+def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
+    """Totals of the start row, of the transition rows and of the emission rows."""
+    return HMMCounts(
+        counts.start.sum(keepdims=True),
+        counts.transition.sum(axis=1),
+        cells.row_totals(counts.emission),
+    )
+
+
+# Weights
+
+
+def rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows]:
+    """The Dirichlet posteriors of the start row, of transitions and of emissions."""
+    emission, u, row = counts.emission, prior.emission, cells.state
+    if cells.is_full:
+        shape, row = (cells.n_rows, cells.n_emitting), slice(cells.n_emitting)
+        emission, u = emission.reshape(shape), u.reshape(shape)
+    first, out = counts.start.sum(keepdims=True), counts.transition.sum(axis=1)
+    emit, every = cells.row_totals(counts.emission), slice(None)
+    return [
+        DirichletRows(counts.start, prior.start, first, np.array([prior.start_total]), every),
+        DirichletRows(
+            counts.transition, prior.transition, out, prior.transition_total, np.s_[:, None]
+        ),
+        DirichletRows(emission, u, emit, prior.emission_total, row),
+    ]
+
+
+def posterior_mean(
+    counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
+) -> Weights:
+    """Posterior means, or maximum likelihood with a prior of 0.
+
+    Rows without count and prior keep the values of `kept`; None for uniform rows.
+    """
+    means = []
+    for i, rows in enumerate(rows_of(counts, prior, cells)):
+        if kept is None and not rows.posterior.totals.all():
+            kept = uniform_weights(cells)
+        means.append(rows.mean(None if kept is None else kept[i].reshape(rows.counts.shape)))
+    if cells.is_stationary:
+        # Loaded where it is asked for: it has an optimiser.
+        from sklearn_cvb.chain.parameters.stationary import most_likely
+
+        starts, moves = counts.start + prior.start, counts.transition + prior.transition
+        means[:2] = most_likely(starts, moves)
+    return _weights_of(means, cells)
+
+
+def _weights_of(tables: list[np.ndarray], cells: Cells) -> Weights:
+    """Tables as `rows_of` has them, as weights."""
+    return tied(Weights(tables[0], tables[1], tables[2].reshape(-1)), cells)
+
+
+def tied(weights: Weights, cells: Cells) -> Weights:
+    """Weights whose transitions all are the start row, where no state depends on another."""
+    if cells.topology is None or not cells.topology.tied:
+        return weights
+    return weights._replace(transition=np.tile(weights.start, (cells.n_states, 1)))
+
+
+def exp_expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
+    """Weights exp(E[log theta]) under the Dirichlet posterior (Beal 2003; paper, section 2.1)."""
+    rows = rows_of(counts, prior, cells)
+    return _weights_of([table.exp_expected_log() for table in rows], cells)
+
+
+def expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
+    """E[log theta] under the Dirichlet posterior."""
+    rows = rows_of(counts, prior, cells)
+    return _weights_of([table.expected_log() for table in rows], cells)
+
+
+def weights_under(
+    counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None, *, averages: bool
+) -> tuple[Weights, Weights]:
+    """Weights for prediction, and their logs: exp E[log theta] or posterior means."""
+    if averages:
+        return exp_expected_log(counts, prior, cells), expected_log(counts, prior, cells)
+    weights = posterior_mean(counts, prior, cells, kept)
+    return weights, log_weights(weights)
+
+
+def uniform_weights(cells: Cells) -> Weights:
+    """Equal weights for every state and symbol."""
+    n = cells.n_states
+    weights = Weights(
+        np.full(n, 1.0 / n),
+        np.full((cells.n_tables * n, n), 1.0 / n),
+        np.full(len(cells.state), 1.0 / max(1, cells.n_rows)),
+    )
+    return kept_to_topology(weights, cells)
+
+
+def kept_to_topology(weights: Weights, cells: Cells) -> Weights:
+    """Weights with zeros where the topology allows nothing, and rows that sum to 1 again."""
+    if cells.topology is None and cells.has_end:
+        # No sequence is empty.
+        start = np.append(weights.start[:-1], 0.0)
+        return weights._replace(start=start / start.sum())
+    if cells.topology is None or cells.topology.tied:
+        return weights
+    start, transition = cells.topology.masked(weights.start, weights.transition)
+    return weights._replace(
+        start=start / start.sum(), transition=transition / transition.sum(axis=1, keepdims=True)
+    )
+
+
+def log_weights(weights: Weights) -> Weights:
+    """Elementwise logs; log 0 is -inf."""
+    with np.errstate(divide="ignore"):
+        return Weights(*(np.log(table) for table in weights))
+
+
+# Log densities and divergences of all rows
+
+
+def _allowed(cells: Cells) -> list[np.ndarray | slice]:
+    """Which cells of start, transitions and emissions a topology allows, and the end."""
+    if cells.topology is not None:
+        return [cells.topology.start, cells.topology.transition.ravel(), slice(None)]
+    return [slice(cells.n_emitting if cells.has_end else None), slice(None), slice(None)]
+
+
+def _listed_rows(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows]:
+    """The Dirichlet posteriors of the cells that are allowed, listed one by one."""
+    n = cells.n_states
+    rows_of_steps = np.repeat(np.arange(cells.n_tables * n, dtype=np.int32), n)
+    places = np.zeros(n, np.int32), rows_of_steps, cells.state
+    return [
+        rows._replace(
+            counts=np.ravel(rows.counts)[kept], prior=np.ravel(rows.prior)[kept], row=row[kept]
+        )
+        for rows, row, kept in zip(
+            rows_of(counts, prior, cells), places, _allowed(cells), strict=True
+        )
+    ]
+
+
+def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
+    """KL of the posterior from the prior."""
+    return sum(rows.divergence() for rows in _listed_rows(counts, prior, cells))
+
+
+def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
+    """exp E[log theta], and KL of the posterior from the prior, which shares its digammas."""
+    weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
+    each = zip(_listed_rows(counts, prior, cells), weights, _allowed(cells), strict=True)
+    for rows, table, kept in each:
+        table.reshape(-1)[kept], divergence = rows.averages()
+        value += divergence
+    return weights, value
+
+
+def log_prior_density(counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
+    """The log prior in the softmax basis: the sum of u log theta over all cells (nats)."""
+    # Where numbers are emitted no cell has a total.
+    emits = len(cells.state) and prior.emission_total.any()
+    if not (prior.start_total or prior.transition_total.any() or emits):
+        return 0.0
+    if prior.any_fixed:
+        free = without_fixed(HMMCounts(prior.start, prior.transition, prior.emission), prior, cells)
+        prior = prior._replace(
+            **free._asdict(), emission_total=prior.emission_total * ~prior.fixed[2]
+        )
+    # Rows that all are the start row have no prior of their own.
+    is_tied = cells.topology is not None and cells.topology.tied
+    # The end has no parameters: nothing follows it, and it emits nothing.
+    n, n_rows = cells.n_emitting, cells.n_tables * cells.n_emitting
+    value = float(np.sum(xlogy(prior.start, weights.start)))
+    if not is_tied:
+        value += float(np.sum(xlogy(prior.transition[:n_rows], weights.transition[:n_rows])))
+    value += float(np.sum(xlogy(prior.emission, weights.emission)))
+    # Cells a dictionary rules out share what the listed ones leave of the row.
+    mass = prior.emission_total - cells.row_totals(prior.emission)
+    n_ruled_out = cells.n_rows - np.bincount(cells.state, minlength=cells.n_states)
+    emit = cells.row_totals(counts.emission) + prior.emission_total
+    open_rows = (n_ruled_out > 0) & (emit > 0)
+    open_rows[n:] = False
+    each = mass[open_rows] / n_ruled_out[open_rows] / emit[open_rows]
+    return value + float(np.sum(xlogy(mass[open_rows].clip(0), each.clip(0))))
+
+
+# Counts
+
+
+def empty_counts(cells: Cells) -> HMMCounts:
+    """Counts of zero."""
+    n = cells.n_states
+    return HMMCounts(np.zeros(n), np.zeros((cells.n_tables * n, n)), np.zeros(len(cells.state)))
+
+
+def without_fixed(tables: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:
+    """Tables with zeros in the rows that are fixed."""
+    start, out, emit = prior.fixed
+    return HMMCounts(
+        np.where(start, 0.0, tables.start),
+        np.where(out[:, None], 0.0, tables.transition),
+        np.where(emit[cells.state], 0.0, tables.emission),
+    )
+
+
+def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
+    """Cells as a (n_symbols, n_components) array, sparse where a dictionary rules states out."""
+    if cells.is_full:
+        return values.reshape(cells.n_rows, cells.n_emitting)
+    return csr_array(
+        (values, cells.state, cells.indptr.astype(np.int32)), shape=(cells.n_rows, cells.n_emitting)
+    )
+
+
+def public_counts(counts: HMMCounts, cells: Cells) -> HMMCounts:
+    """Counts with emissions in their public form, and without the end."""
+    n, emission = cells.n_emitting, word_major(cells, counts.emission)
+    return HMMCounts(counts.start[:n], counts.transition[:n, :n], emission)
+
+
+def flat_cells(emission: np.ndarray | csr_array) -> np.ndarray:
+    """The flat cells of a public emission table."""
+    return np.ravel(emission) if isinstance(emission, np.ndarray) else emission.data
+
+
+def with_end(counts: HMMCounts, end: np.ndarray) -> HMMCounts:
+    """Counts with a column that says how often a sequence ends in each state."""
+    n = len(end)
+    transition = np.zeros((n + 1, n + 1))
+    transition[:n, :n], transition[:n, n] = counts.transition, end
+    return counts._replace(start=np.append(counts.start, 0.0), transition=transition)
+
+
+def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndarray | None:
+    """Mean count, by state, of the words that were `seen` once; None without any."""
+    once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
+    if not once.any():
+        return None
+    slots = np.flatnonzero(once)
+    total = np.bincount(cells.state[slots], weights=emission[slots], minlength=cells.n_emitting)
+    return total / np.count_nonzero(seen == 1)
+
+
+def rare_in(problem: Any, counts: HMMCounts) -> np.ndarray | None:
+    """Mean count, by state, of the words seen once in a problem that has no unknown ones."""
+    corpus, cells = problem.corpus, problem.cells
+    return (
+        None if corpus.unknown else rare_counts(counts.emission, cells, corpus.uses(cells.n_words))
+    )
+
+
+def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCounts:
+    """Counts where unknown words have the mean count of words seen once, if there are any."""
+    if rare is None:
+        return counts
+    emission = counts.emission.copy()
+    emission[cells.unknown] += rare
+    return counts._replace(emission=emission)
+
+
+def tally_of(counts: HMMCounts, prior: Prior | None, cells: Cells) -> Tally:
+    """Counts plus prior, with denominators (`prior` None: plain counts)."""
+    start, transition, emission = counts
+    plain = start, transition, transition.sum(axis=1), emission, cells.row_totals(emission)
+    return Tally(*plain if prior is None else map(np.add, plain, prior.tally()))
+
+
+def floor_of(prior: Prior) -> Floor:
+    """The tables of a prior alone: what no count may fall below."""
+    # A row whose every cell is 0 has no count either; nor has the end in the start row.
+    least_step = min(prior.transition.min(), prior.start[prior.start > 0].min(initial=np.inf))
+    return Floor(*prior.tally(), float(prior.emission.min()), float(least_step))

@@ -1,0 +1,212 @@
+"""The hierarchical Dirichlet process over states, truncated: rows of transitions share weights.
+
+Row j is Dirichlet(alpha b_1, ..., alpha b_K), plus `sticky` for staying in j; the weights b of the
+states are Dirichlet(gamma / K, ...), and tend to those of a Dirichlet process for many states K
+(Ishwaran and Zarepour 2002). States that the data do not ask for get next to no weight. The end of
+a sequence, where it is an event, is no state: it has alpha / K in each row.
+
+Pooled tables are one index more: row j of every context is Dirichlet(alpha b_j1, ..., alpha b_jK),
+so that each state j has weights of its own, which its rows in all contexts share. Start rows have a
+plain prior then.
+
+All is learned from table counts: how many of the C transitions from j to k came anew from b (Teh,
+Jordan, Beal and Blei 2006), expected by Teh, Kurihara and Welling (2007) or drawn (Gibbs). Given
+tables, row totals alone tell of alpha; how many of a state's tables came anew tells of gamma.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.parameters.rows import Concentrations, HMMCounts, Presence
+from sklearn_cvb.learning import dirichlet
+from sklearn_cvb.learning.dirichlet import SymmetricRows
+
+# No weight is smaller: its cells would leave the range of concentrations.
+_SMALLEST = 1e-9
+
+
+class _Table(NamedTuple):
+    """What each row that shares weights has: those of the states, then the start row.
+
+    Of pooled tables the rows of all contexts, one table below the other, and no start row.
+    """
+
+    cells: np.ndarray  # (n_rows, n_states)
+    ends: np.ndarray  # (n_states, 1), or none
+    totals: np.ndarray  # (n_rows,)
+
+
+def _table(
+    concentrations: Concentrations, counts: HMMCounts, totals: HMMCounts | None = None
+) -> _Table:
+    """Counts, or how surely they are positive; totals None for their sums."""
+    if concentrations.is_pooled:
+        sums = counts.transition.sum(axis=1) if totals is None else totals.transition
+        return _Table(counts.transition, np.empty((0, 0)), sums)
+    n = concentrations.weights.shape[1]
+    cells = np.vstack([counts.transition[:n, :n], counts.start[:n]])
+    ends = counts.transition[:n, n:]
+    if totals is not None:
+        return _Table(cells, ends, np.append(totals.transition[:n], totals.start))
+    sums = cells.sum(axis=1)
+    sums[:n] += ends.sum(axis=1)
+    return _Table(cells, ends, sums)
+
+
+class _RowPrior(NamedTuple):
+    """The prior of the rows."""
+
+    weighted: np.ndarray  # (n_rows, n_states) What cells have from the weights
+    table: _Table  # with `sticky` and ends
+    per_alpha: np.ndarray  # (n_rows,) By how much a total rises with alpha
+
+
+def _prior(concentrations: Concentrations, own: _Table) -> _RowPrior:
+    """That of rows with these counts."""
+    alpha, weights, n_rows = concentrations.alpha, concentrations.weights, len(own.cells)
+    scale, per_alpha, n = np.full(n_rows, alpha), np.ones(n_rows), weights.shape[1]
+    n_moves = n_rows if concentrations.is_pooled else n
+    n_ends = own.ends.shape[1]
+    per_alpha[:n_moves] += n_ends / n
+    if n_moves < n_rows and concentrations.start_alpha is not None:
+        scale[n], per_alpha[n] = concentrations.start_alpha, 0.0
+    # Row r has the weights of state r, or those of all.
+    weighted = scale[:, None] * weights[np.arange(n_rows) % len(weights)]
+    cells, totals = weighted.copy(), scale.copy()
+    cells[np.arange(n_moves), np.arange(n_moves) % n] += concentrations.sticky
+    totals[:n_moves] += concentrations.sticky + n_ends * alpha / n
+    return _RowPrior(weighted, _Table(cells, np.full_like(own.ends, alpha / n), totals), per_alpha)
+
+
+def _by_weights(tables: np.ndarray, concentrations: Concentrations) -> np.ndarray:
+    """Sums over the rows that share weights, a row for each of these."""
+    return tables.reshape(-1, *concentrations.weights.shape).sum(axis=0)
+
+
+def _with_weights(
+    concentrations: Concentrations, shares: np.ndarray, **changed: Any
+) -> Concentrations:
+    """With weights in proportion to these, and other changes."""
+    found = np.maximum(shares, 0.0)
+    found = np.maximum(found / found.sum(axis=1, keepdims=True), _SMALLEST)
+    return concentrations.sharing(found / found.sum(axis=1, keepdims=True))._replace(**changed)
+
+
+def learned_weights(
+    concentrations: Concentrations, counts: HMMCounts, surely: Presence, step: Callable[..., Any]
+) -> Concentrations:
+    """Weights, and what else is learned of alpha and gamma, after one step from expected tables."""
+    alpha, own = concentrations.alpha, _table(concentrations, counts)
+    seen, prior = _table(concentrations, surely.cells, surely.totals), _prior(concentrations, own)
+    # Of the tables in a cell those from `sticky` are none of the weights'.
+    gained = dirichlet.expected_gain(own.cells, seen.cells, prior.table.cells)
+    tables = prior.weighted * gained
+    sums = _by_weights(tables, concentrations)
+    if concentrations.learn_alpha:
+        shape, rate = concentrations.alpha_prior
+        ends = prior.table.ends * dirichlet.expected_gain(own.ends, seen.ends, prior.table.ends)
+        gain = shape - 1.0 + tables[prior.per_alpha > 0].sum() + ends.sum()
+        lost = dirichlet.expected_gain(own.totals, seen.totals, prior.table.totals)
+        loss = rate + prior.per_alpha @ lost
+        alpha = float(np.clip(gain / loss, dirichlet.SMALLEST, dirichlet.LARGEST))
+    expected = sums + concentrations.gamma / sums.shape[1]
+    found = _with_weights(concentrations, expected, alpha=alpha)
+    if step is dirichlet.ascend:
+        found = _shortened(concentrations, found, own)
+    if concentrations.learn_gamma:
+        # A cell has a table of the weights no more surely than tokens, or than it has tables.
+        none = np.prod(1.0 - np.minimum(seen.cells, tables), axis=0)
+        n, total = sums.shape[1], sums.sum(axis=1)
+        row = SymmetricRows(sums[0], 1.0 - none, total, np.ones(1), n)
+        shape, rate = concentrations.gamma_prior
+        # The prior of gamma / K, which every state's cell has.
+        gamma = n * dirichlet.fixed_point(concentrations.gamma / n, [row], shape, rate * n)
+        found = found._replace(gamma=float(np.clip(gamma, dirichlet.SMALLEST, dirichlet.LARGEST)))
+    return found
+
+
+def _evidence(concentrations: Concentrations, own: _Table) -> float:
+    """Log evidence of the rows' counts, and the log densities of what is learned."""
+    prior = _prior(concentrations, own).table
+    value = dirichlet.log_evidence(own.cells, prior.cells, own.totals, prior.totals)
+    value += dirichlet.log_evidence(own.ends, prior.ends, np.zeros(0), np.zeros(0))
+    return value + concentrations.log_density()
+
+
+def _shortened(before: Concentrations, after: Concentrations, own: _Table) -> Concentrations:
+    """A step towards `after` that does not lower the evidence."""
+    least = _evidence(before, own)
+    for _ in range(30):
+        if _evidence(after, own) >= least:
+            return after
+        middle = np.sqrt(after.weights * before.weights)
+        after = after.sharing(middle / middle.sum(axis=1, keepdims=True))
+        after = after._replace(alpha=math.sqrt(after.alpha * before.alpha))
+    return before
+
+
+def drawn_weights(
+    concentrations: Concentrations, counts: HMMCounts, rng: np.random.Generator
+) -> Concentrations:
+    """Weights, and alpha and gamma where they are learned, drawn given whole counts.
+
+    Table counts first (Antoniak 1974), then alpha and gamma given those of all cells, and of all
+    states (Escobar and West 1995), then the weights.
+    """
+    alpha, gamma = concentrations.alpha, concentrations.gamma
+    own = _table(concentrations, counts)
+    prior = _prior(concentrations, own)
+    # Tables on the diagonal may come from `sticky` instead.
+    tables = _drawn_tables(own.cells, prior.table.cells, rng)
+    tables = rng.binomial(tables, prior.weighted / prior.table.cells)
+    if concentrations.learn_alpha:
+        anew = tables[prior.per_alpha > 0].sum()
+        anew += _drawn_tables(own.ends, prior.table.ends, rng).sum()
+        rows = own.totals, prior.table.totals, prior.per_alpha
+        alpha = _drawn_concentration(anew, *rows, concentrations.alpha_prior, rng)
+    sums = _by_weights(tables, concentrations)
+    n = sums.shape[1]
+    if concentrations.learn_gamma:
+        anew = _drawn_tables(sums, np.full(sums.shape, gamma / n), rng).sum()
+        rows = sums.sum(axis=1), np.array([gamma]), np.ones(1)
+        gamma = _drawn_concentration(anew, *rows, concentrations.gamma_prior, rng)
+    weights = np.maximum(rng.standard_gamma(sums + gamma / n), 1e-300)
+    return _with_weights(concentrations, weights, alpha=alpha, gamma=gamma)
+
+
+def _drawn_tables(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Table counts: customer i of a cell of prior u sits at a new one with chance u / (u + i)."""
+    times = np.rint(counts).astype(np.int64).ravel()
+    cell = np.repeat(np.arange(times.size), times)
+    customer = np.arange(len(cell)) - np.repeat(np.cumsum(times) - times, times)
+    u = prior.ravel()[cell]
+    is_new = rng.random(len(cell)) * (u + customer) < u
+    return np.bincount(cell[is_new], minlength=times.size).reshape(counts.shape)
+
+
+def _drawn_concentration(
+    anew: float,
+    totals: np.ndarray,
+    priors: np.ndarray,
+    slopes: np.ndarray,
+    gamma: tuple[float, float],
+    rng: np.random.Generator,
+) -> float:
+    """A concentration given how many tables came from it, by one Beta variable a row.
+
+    Its likelihood is a^anew times Gamma(u) / Gamma(u + n) for each row of total n, whose prior u
+    rises with it by `slopes`; the quotient is an integral over w of w^(u - 1) (1 - w)^(n - 1).
+    """
+    there = totals > 0
+    a, b, n = priors[there], totals[there], np.count_nonzero(there)
+    # Logs of Beta(a, b) variables, where small a would leave float64: Gamma(a) is Gamma(a + 1)
+    # times U^(1 / a).
+    log_x = np.log(rng.standard_gamma(a + 1.0)) + np.log1p(-rng.random(n)) / a
+    log_y = np.log(rng.standard_gamma(b + 1.0)) + np.log1p(-rng.random(n)) / b
+    logs = log_x - np.logaddexp(log_x, log_y)
+    shape, rate = gamma
+    found = rng.gamma(shape + anew) / (rate - slopes[there] @ logs)
+    return float(np.clip(found, dirichlet.SMALLEST, dirichlet.LARGEST))

@@ -1,0 +1,320 @@
+"""Tables that a user gives: checked, and laid out as a chain needs them."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.parameters.rows import Concentrations, Prior, with_dictionary
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.learning.dirichlet import FIXED_MASS
+from sklearn_cvb.reading.corpus import names_of_columns
+from sklearn_cvb.reading.series import FittedColumns
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
+from sklearn_cvb.settings import HMMParameters
+
+# Rows may be off 1 by rounded digits; what is off by more than rounding of sums is divided.
+_OFF, _ROUNDING = 1e-6, 1e-12
+
+
+class Tables(NamedTuple):
+    """The tables of a chain as they are given; None for those that are not."""
+
+    start: np.ndarray | None
+    transition: np.ndarray | None
+    emission: np.ndarray | None
+
+
+def probabilities(name: str, value: Any, shape: tuple[int, ...], rest: bool = False) -> np.ndarray:
+    """Rows of probabilities of this shape, which may leave a `rest`."""
+    table = as_numbers(name, value)
+    if table.shape != shape:
+        raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {shape}")
+    rows = np.atleast_2d(table)
+    where = [f"row {k} " if table.ndim > 1 else "" for k in range(len(rows))]
+    wrong = ~(rows >= 0.0)
+    if wrong.any():
+        k, cell = map(int, np.argwhere(wrong)[0])
+        raise InvalidParameterError(f"{name}: {where[k]}holds {rows[k, cell]:g}")
+    sums = rows.sum(axis=1)
+    odd = np.flatnonzero(~((sums < 1.0 + _OFF) if rest else (np.abs(sums - 1.0) < _OFF)))
+    if len(odd):
+        k = int(odd[0])
+        raise InvalidParameterError(f"{name}: {where[k]}sums to {sums[k]:.10g}, not to 1")
+    # What sums to 1 stays as it is to the last digit.
+    is_off = sums > 1.0 + _ROUNDING if rest else np.abs(sums - 1.0) > _ROUNDING
+    return (rows / np.where(is_off, sums, 1.0)[:, None]).reshape(shape)
+
+
+def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None) -> Tables:
+    """Start, transitions and, where states emit symbols, emissions, over all cells."""
+    n, start, transition, emission = cells.n_emitting, None, None, None
+    _refuse_other_order(given)
+    if given.startprob is not None:
+        start = probabilities("startprob", given.startprob, (n,))
+        start = np.append(start, np.zeros(cells.n_states - n))
+    if given.transmat is not None:
+        transition = probabilities("transmat", given.transmat, (n, n), rest=cells.has_end)
+        if cells.has_end:
+            ends = np.maximum(1.0 - transition.sum(axis=1, keepdims=True), 0.0)
+            transition = np.vstack([np.hstack([transition, ends]), np.full(n + 1, 1 / (n + 1))])
+    _refuse_ruled_out(start, transition, cells)
+    if vocabulary is None:
+        if given.emissionprob is not None:
+            raise InvalidParameterError("emissionprob is for symbols; this model emits numbers")
+    elif given.emitted:
+        raise InvalidParameterError(f"{next(iter(given.emitted))}: this model emits symbols")
+    elif given.emissionprob is not None:
+        emission = _emissions(given, cells, vocabulary)
+    return Tables(start, transition, emission)
+
+
+def _refuse_ruled_out(
+    start: np.ndarray | None, transition: np.ndarray | None, cells: Cells
+) -> None:
+    topology = cells.topology
+    if topology is None:
+        return
+    if topology.tied:
+        if transition is not None and (start is None or np.abs(transition - start).max() > _OFF):
+            raise InvalidParameterError("transmat: with topology='independent' rows are startprob")
+        return
+    for name, table, allowed in (
+        ("startprob", start, topology.start),
+        ("transmat", transition, topology.transition),
+    ):
+        if table is not None and (table[~allowed] > 0.0).any():
+            k = int(np.argwhere((table > 0.0) & ~allowed)[0][0])
+            raise InvalidParameterError(f"{name}: row {k} has what the topology rules out")
+
+
+def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np.ndarray:
+    """One value for each cell; unknown words have 0 unless a last column is theirs."""
+    n_words, known, order = cells.n_words, vocabulary.tolist(), np.arange(cells.n_words)
+    if given.symbols is not None:
+        words = list(given.symbols)
+        if given.vocabulary is None and len(words) == n_words + 1:
+            # The column of unknown symbols.
+            words = words[:n_words]
+        odd = sorted(set(known) ^ set(words), key=str)
+        if odd or len(words) != n_words:
+            raise InvalidParameterError(
+                f"vocabulary of init holds {len(words)} symbols, and must hold each of the "
+                f"{n_words} that the model knows once{f', see {odd[:3]}' if odd else ''}"
+            )
+        places = {word: i for i, word in enumerate(words)}
+        order = np.array([places[word] for word in known], dtype=np.intp)
+    width = as_numbers("emissionprob", given.emissionprob).shape[-1:]
+    has_rest = cells.n_rows > n_words and width == (n_words + 1,)
+    shape = cells.n_emitting, n_words + has_rest
+    table = probabilities("emissionprob", given.emissionprob, shape)
+    rest = table[:, n_words:] if has_rest else np.zeros((len(table), cells.n_rows - n_words))
+    return _of_cells(np.hstack([table[:, :n_words][:, order], rest]), cells)
+
+
+def _of_cells(table: np.ndarray, cells: Cells) -> np.ndarray:
+    """Values of the cells there are, from a table (n_components, n_symbols)."""
+    return table[cells.state, np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))]
+
+
+# Rows that stay as they are: rows of a prior beside which nothing that is counted weighs anything
+
+_NAMES = {"start": "startprob", "transitions": "transmat", "emissions": "emissionprob"}
+
+
+def known_parameters(hmm: Any) -> HMMParameters:
+    """What `fixed` keeps: what `init` says, or the posterior means of the model that it is."""
+    init = hmm.init
+    if isinstance(init, HMMParameters):
+        return init
+    if not hasattr(init, "counts_"):
+        raise InvalidParameterError(
+            "fixed needs what is to stay: init=HMMParameters(...), or a fitted model"
+        )
+    return means_of(init)
+
+
+def means_of(model: Any) -> HMMParameters:
+    """The posterior means of a fitted model."""
+    found: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
+    if hasattr(model, "vocabulary_"):
+        words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
+        return HMMParameters(**found, **words)
+    emitted = model._learned.more.numeric
+    tables = emitted.family.attributes(emitted.point).items()
+    own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
+    names, categories, context = emitted.columns
+    if names is not None:
+        own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]
+    if categories:
+        own["categories"] = dict(categories)
+    return HMMParameters(**found, emissions=own)
+
+
+# What a frame that is given has a column for.
+_BY_COLUMN = ("means", "covariances", "rates", "probabilities", "locations", "scales", "shapes")
+
+
+def columns_told(hmm: Any, emission: Any) -> FittedColumns:
+    """Names and labels of columns that come with what `init` gives, or `fixed` keeps."""
+    given = known_parameters(hmm) if hmm.fixed else hmm.init
+    told = given.emissions if isinstance(given, HMMParameters) else None
+    if told is None:
+        return FittedColumns()
+    names: Any = told.get("feature_names_in")
+    for table in (told[name] for name in _BY_COLUMN if hasattr(told.get(name), "columns")):
+        own = names_of_columns(table)
+        if all(isinstance(name, str) for name in own):
+            names = own if names is None else names
+            if own != list(names):
+                raise InvalidParameterError(f"tables have columns {own!r} and {list(names)!r}")
+    labels = emission.labels(told) | dict(told.get("categories", {}))
+    return FittedColumns(None if names is None else list(names), labels)
+
+
+def _refuse_other_order(given: HMMParameters) -> None:
+    """Raise where tables that are frames name the same states in another order."""
+    columns: Any = getattr(given.transmat, "columns", None)
+    named = [("transmat's columns", columns)]
+    tables = {name: getattr(given, name) for name in _NAMES.values()} | given.emitted
+    named += [(name, getattr(one, "index", None)) for name, one in tables.items()]
+    orders = [(name, own.tolist()) for name, own in named if hasattr(own, "to_numpy")]
+    for name, own in orders:
+        for other, before in orders:
+            if own != before and len(own) == len(before) and set(own) == set(before):
+                raise InvalidParameterError(
+                    f"{name} names the states {own!r}, and {other} {before!r}: give all tables in "
+                    "the same order"
+                )
+
+
+def fixed_rows(hmm: Any, n_states: int) -> dict[str, np.ndarray]:
+    """Which rows of which tables are fixed; a table of which none is has no entry."""
+    found = {}
+    for name, value in (hmm.fixed or {}).items():
+        rows = np.asarray(value)
+        shapes = [()] if name == "start" else [(), (n_states,)]
+        if name not in _NAMES or rows.dtype != bool or rows.shape not in shapes:
+            raise InvalidParameterError(
+                "fixed maps 'start', 'transitions' and 'emissions' to True, the last two also to a "
+                f"boolean array of shape {(n_states,)}; got {value!r} for {name!r}"
+            )
+        if rows.any():
+            found[name] = np.broadcast_to(rows, n_states)
+    return found
+
+
+def with_given(
+    first: Concentrations, hmm: Any, cells: Cells, vocabulary: np.ndarray | None
+) -> Concentrations:
+    """Concentrations that know what is said of single cells and rows, and not made from them."""
+    n, rows = cells.n_states, fixed_rows(hmm, cells.n_emitting)
+    if vocabulary is None:
+        # What states emit is the family's (see `sklearn_cvb.emissions.fixed`).
+        rows.pop("emissions", None)
+    n_rows, emission = cells.n_tables * n, np.full(len(cells.state), np.nan)
+    none, emit = np.full((2, n), np.nan)
+    out, steps = np.full(n_rows, np.nan), np.full((n_rows, n), np.nan)
+    given = Prior(none, np.nan, steps, out, emission, emit)
+    if _is_table(hmm.alpha):
+        first, given = _with_steps(first, given, hmm, cells)
+    if _is_table(hmm.beta):
+        given = _with_words(first, given, hmm, cells, vocabulary)
+    if rows:
+        _refuse(first, hmm, rows)
+        tables = chain_tables(known_parameters(hmm), cells, vocabulary)
+        given = _with_fixed(given, tables, rows, cells)
+    is_said = rows or _is_table(hmm.alpha) or _is_table(hmm.beta)
+    return first._replace(given=given) if is_said else first
+
+
+def _is_table(concentration: Any) -> bool:
+    """Whether a concentration is one for each cell; lists of no one shape are told later."""
+    return isinstance(concentration, list | tuple) or bool(np.ndim(concentration))
+
+
+def _table(name: str, hmm: Any, *shapes: tuple[int, int]) -> np.ndarray:
+    """Prior cells of one of these shapes."""
+    table = as_numbers(name, getattr(hmm, name))
+    if table.shape not in shapes:
+        needs = " or ".join(map(str, shapes))
+        raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {needs}")
+    check_concentrations(name, table, or_zero=bool(hmm._no_posterior))
+    return table
+
+
+def _with_steps(
+    first: Concentrations, given: Prior, hmm: Any, cells: Cells
+) -> tuple[Concentrations, Prior]:
+    """With prior cells of transitions; the start row has the usual concentration."""
+    n = cells.n_emitting
+    if first.shared is not None:
+        raise InvalidParameterError("under an HDP alpha is a number: the total of a row")
+    table = _table("alpha", hmm, (n, cells.n_states)) + first.sticky * np.eye(n, cells.n_states)
+    if cells.topology is not None:
+        table = np.where(cells.topology.transition[:n], table, 0.0)
+    given.transition[:n], given.transition_total[:n] = table, table.sum(axis=1)
+    return first._replace(alpha=0.0 if hmm._no_posterior else first.alpha), given
+
+
+def _with_words(
+    first: Concentrations, given: Prior, hmm: Any, cells: Cells, vocabulary: np.ndarray | None
+) -> Prior:
+    """With prior cells of emissions; unknown words have the usual concentration, or their own."""
+    if vocabulary is None:
+        raise InvalidParameterError("beta is for symbols: emissions of numbers have priors")
+    n, n_words = cells.n_emitting, cells.n_words
+    names = names_of_columns(hmm.beta) if hasattr(hmm.beta, "columns") else []
+    known = vocabulary.tolist()
+    if set(names) & set(known) and names[:n_words] != known:
+        raise InvalidParameterError(f"beta has columns {names!r}, but the symbols are {known!r}")
+    table = _table("beta", hmm, *((n, size) for size in sorted({n_words, cells.n_rows})))
+    usual = 0.0 if hmm._no_posterior else first.beta
+    table = np.pad(table, ((0, 0), (0, cells.n_rows - table.shape[1])), constant_values=usual)
+    plain = _of_cells(table, cells)
+    emission, total = with_dictionary(plain, cells, first), given.emission_total
+    total[:n] = table.sum(axis=1) + cells.row_totals(emission - plain)[:n]
+    return given._replace(emission=emission)
+
+
+def _with_fixed(given: Prior, tables: Tables, rows: dict[str, np.ndarray], cells: Cells) -> Prior:
+    """With rows that are fixed, whose tables must be there."""
+    for name, table in zip(_NAMES, tables, strict=True):
+        if name in rows and table is None:
+            raise InvalidParameterError(f"fixed[{name!r}] needs {_NAMES[name]} in init")
+    ends = np.zeros(cells.n_states - cells.n_emitting, bool)
+    if tables.start is not None and "start" in rows:
+        given = given._replace(start=FIXED_MASS * tables.start, start_total=FIXED_MASS)
+    if tables.transition is not None and "transitions" in rows:
+        here = np.append(rows["transitions"], ends)
+        given.transition_total[here] = FIXED_MASS
+        given.transition[here] = FIXED_MASS * tables.transition[here]
+    if tables.emission is not None and "emissions" in rows:
+        here = np.append(rows["emissions"], ends)
+        given.emission_total[here], place = FIXED_MASS, here[cells.state]
+        given.emission[place] = FIXED_MASS * tables.emission[place]
+    return given
+
+
+def _refuse(first: Concentrations, hmm: Any, rows: dict[str, np.ndarray]) -> None:
+    """Raise where rows cannot be fixed, or leave nothing to learn a concentration from."""
+    every = {name: bool(own.all()) for name, own in rows.items()}
+    begins = "start" in rows or first.start_alpha is not None
+    why = {
+        "an HDP as prior of transitions shares out what these rows would keep": (
+            first.shared is not None
+            and not first.is_pooled
+            and bool(rows.keys() & {"start", "transitions"})
+        ),
+        "update='token' takes steps from the mean of several rows: use update='sequence'": (
+            "transitions" in rows and "update" in hmm._settings and hmm.update == "token"
+        ),
+        "no row is left to learn alpha from: give it a number": (
+            first.learn_alpha and begins and every.get("transitions", False)
+        ),
+        "no row is left to learn beta from: give it a number": (
+            first.learn_beta and every.get("emissions", False)
+        ),
+    }
+    for message, is_so in why.items():
+        if is_so:
+            raise InvalidParameterError(f"fixed={hmm.fixed!r}: {message}")

@@ -1,0 +1,123 @@
+"""What may be asked of transitions, and what those by context and visits that last cannot do."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
+from sklearn_cvb.settings import HMMParameters, Transitions
+
+
+def check_transitions(hmm: Any, transitions: Transitions, by_em: bool) -> None:
+    """Raise where fields of transitions do not go together, or not with the rest of a model."""
+    if transitions.start_alpha is not None:
+        check_concentrations("start_alpha", np.array(transitions.start_alpha), by_em)
+    if transitions.start == "stationary":
+        from sklearn_cvb.chain.parameters.stationary import check_stationary
+
+        check_stationary(transitions, by_em, vars(hmm).get("fixed"))
+    if transitions.contexts is not None:
+        _check_contexts(hmm, transitions)
+    if transitions.durations is not None:
+        _check_durations(hmm, transitions)
+    is_pooled = transitions.prior == "pooled"
+    if transitions.shared is None and not is_pooled:
+        return
+    if hmm._why_no_weights:
+        prior = "prior='pooled'" if is_pooled else "HDP as prior of transitions"
+        raise InvalidParameterError(f"{type(hmm).__name__} takes no {prior}: {hmm._why_no_weights}")
+    if is_pooled:
+        if transitions.contexts is None:
+            raise InvalidParameterError(
+                "prior='pooled' is of the tables of several contexts: name the column of X that "
+                "tells them, Transitions(contexts=..., prior='pooled')"
+            )
+        return
+    if not _is_full(transitions):
+        raise InvalidParameterError(
+            "an HDP as prior of transitions gives every state a weight wherever it is entered "
+            "from: it needs topology='full'"
+        )
+
+
+def _is_full(transitions: Transitions) -> bool:
+    return isinstance(transitions.topology, str) and transitions.topology == "full"
+
+
+def _check_contexts(hmm: Any, transitions: Transitions) -> None:
+    """Raise where a model is set to what transitions by context do not have."""
+    init, fixed = vars(hmm).get("init"), vars(hmm).get("fixed") or {}
+    reasons = {
+        "a topology other than 'full'": not _is_full(transitions),
+        "end_state=True: an end has no context": transitions.end_state,
+        "start='stationary': no distribution stays as it is": transitions.start != "free",
+        "prior='hdp'": transitions.shared is not None,
+        _as_columns(hmm): hmm._observed.has_vocabulary,
+        "an array as alpha": bool(np.ndim(hmm.alpha)),
+        "fixed transitions": "transitions" in fixed,
+        "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
+    }
+    for what, is_so in reasons.items():
+        refuse_contexts(is_so, what)
+
+
+def _as_columns(hmm: Any) -> str:
+    """Symbols, and what to write where they are to be columns."""
+    return (
+        f"symbols as such: write {type(hmm).__name__}({hmm.n_components}, emission=Categorical(), "
+        "transitions=...), after `from sklearn_cvb.emissions import Categorical`; text is read, too"
+    )
+
+
+def refuse_contexts(is_so: bool, what: str) -> None:
+    """Raise where steps have contexts, if that is so, with which something cannot do."""
+    if is_so:
+        raise InvalidParameterError(f"Transitions(contexts=...) does not go with {what}")
+
+
+def _check_durations(hmm: Any, transitions: Transitions) -> None:
+    """Raise where a model is set to what visits with durations of their own do not have."""
+    init, parameters = vars(hmm).get("init"), vars(hmm)
+    reasons = {
+        "taggers": "tag_dictionary" in parameters,
+        "a single state, which no other follows": hmm.n_components == 1,
+        "a topology other than 'full'": not _is_full(transitions),
+        "end_state=True: a visit may go on beyond the end": transitions.end_state,
+        "start='stationary'": transitions.start != "free",
+        "sticky: no state follows itself": transitions.sticky > 0,
+        "prior='hdp'": transitions.shared is not None,
+        "contexts": transitions.contexts is not None,
+        _as_columns(hmm): hmm._observed.has_vocabulary,
+        "an array as alpha": bool(np.ndim(hmm.alpha)),
+        "fixed transitions": "transitions" in (parameters.get("fixed") or {}),
+        "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
+        "supervision='y'": parameters.get("supervision") == "y",
+    }
+    for what, is_so in reasons.items():
+        refuse_durations(is_so, what)
+
+
+def refuse_durations(is_so: bool, what: str) -> None:
+    """Raise where visits have durations of their own, if that is so, that something cannot do."""
+    if is_so:
+        raise InvalidParameterError(f"Transitions(durations=...) does not go with {what}")
+
+
+def contexts_to_draw(contexts: Any, cells: Cells) -> list[np.ndarray]:
+    """Contexts of each sequence to draw, as whole numbers; ValueError where they are none."""
+    if not cells.has_contexts:
+        raise ValueError("contexts are for models with Transitions(contexts=...); this has none")
+    if contexts is None:
+        raise ValueError(
+            "steps follow each other by their contexts: give `contexts`, an array for each sequence"
+        )
+    found = []
+    for i, own in enumerate(contexts):
+        table = as_numbers(f"contexts[{i}]", own)
+        if table.ndim != 1 or not len(table) or not np.isin(table, np.arange(cells.n_tables)).all():
+            raise ValueError(
+                f"contexts[{i}] must be a row of whole numbers from 0 to {cells.n_tables - 1}"
+            )
+        found.append(table.astype(np.int64))
+    return found

@@ -1,0 +1,1 @@
+"""What a fitted chain says of sequences: paths, probabilities, forecasts, drawn ones."""

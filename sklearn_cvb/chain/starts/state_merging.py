@@ -1,0 +1,126 @@
+"""Where a fit that chooses its number of states begins: many states, and pairs of them joined.
+
+Where two states share a role no sweep joins them: each of their tokens is explained by both. So
+pairs are joined outright between sweeps of VB, and stay so where its lower bound on the evidence
+rises by it (after Hughes, Stephenson and Sudderth 2015, "Scalable adaptation of state complexity
+for nonparametric hidden Markov models", NeurIPS).
+"""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from sklearn_cvb.chain.parameters.rows import HMMCounts
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.learning.algorithms import VB
+from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
+from sklearn_cvb.learning.model import State
+
+# What the settings of a chain call this start.
+MERGED = "merged"
+# Sweeps from the first start, and after states were joined.
+_SWEEPS, _SWEEPS_BETWEEN = 100, 50
+# A bound that changes by less than this a token (nats) has settled.
+_CALM = 1e-4
+# A state with fewer tokens is none that could be joined.
+_LEAST_TOKENS = 1.0
+# What differs by less, a token, is equal.
+_DIGITS = 9
+# So many pairs are looked at, and so many of them followed until the bound settles.
+_TRIED, _FOLLOWED = 10, 3
+
+
+def pays(n_tokens: int, n_states: int, n_emissions: int) -> bool:
+    """Whether states are joined: each has as many tokens as parameters of what it emits.
+
+    Where it has fewer, as with the words of a text, the bound pays for the parameters of a state
+    more than for what the state explains, and hardly any are left.
+    """
+    return n_states * n_emissions <= n_tokens
+
+
+def merged_state(chain: Any, rng: np.random.Generator) -> State:
+    """VB's state from a chain's own start, once no pair of states is joined any more."""
+    state, bound = _settled(VB().start(chain, rng), chain, rng, _SWEEPS)
+    joined = _with_one_less(state, bound, chain, rng)
+    while joined is not None:
+        state, bound = joined
+        joined = _with_one_less(state, bound, chain, rng)
+    return state
+
+
+def _settled(state: State, chain: Any, rng: np.random.Generator, most: int) -> tuple[State, float]:
+    """State and bound after at most so many sweeps."""
+    state, bound = VB().sweep(state, chain, rng)
+    for _ in range(most - 1):
+        before = bound
+        state, bound = VB().sweep(state, chain, rng)
+        # The weights of the states wait for the warm-up to end.
+        is_calm = abs(bound - before) < _CALM * chain.n_observed
+        if is_calm and state.n_sweeps > WARM_UP_SWEEPS:
+            break
+    return state, bound
+
+
+def _with_one_less(
+    state: State, bound: float, chain: Any, rng: np.random.Generator
+) -> tuple[State, float] | None:
+    """State and bound with two states joined; None where the bound never rises by it."""
+    tried = []
+    for pair in likely_pairs(chain, state)[:_TRIED]:
+        counts = joined_counts(state.counts, pair, chain.problem.cells)
+        after, value = VB().sweep(state._replace(counts=counts), chain, rng)
+        tried.append((value, after))
+    # Equal ones in the order of the pairs, however the parts of a corpus were summed.
+    tried.sort(key=lambda one: -round(one[0] / chain.n_observed, _DIGITS))
+    for _, after in tried[:_FOLLOWED]:
+        after, value = _settled(after, chain, rng, _SWEEPS_BETWEEN)
+        if value > bound:
+            return after, value
+    return None
+
+
+def joined_counts(counts: HMMCounts, pair: tuple[int, int], cells: Cells) -> HMMCounts:
+    """Counts where the first state of a pair has those of the second, too."""
+    first, second = pair
+    # Rows of emissions, or of sums of features, have a column for each state.
+    emission = counts.emission.reshape(-1, cells.n_emitting).copy()
+    start, transition = counts.start.copy(), counts.transition.copy()
+    for table in (start, transition, transition.T, emission.T):
+        table[first] += table[second]
+        table[second] = 0.0
+    return HMMCounts(start, transition, emission.reshape(counts.emission.shape))
+
+
+def holds_tokens(counts: HMMCounts, cells: Cells) -> np.ndarray:
+    """Which states hold tokens."""
+    n_tokens = counts.start + counts.transition.sum(axis=0)
+    return n_tokens[: cells.n_emitting] >= _LEAST_TOKENS
+
+
+def likely_pairs(chain: Any, state: State) -> list[tuple[int, int]]:
+    """Pairs of states that hold tokens, those first that emit what is most alike.
+
+    By the log evidence of what both emit as of one state, over that of two.
+    """
+    counts = state.counts
+    pairs = list(combinations(np.flatnonzero(holds_tokens(counts, chain.cells)).tolist(), 2))
+    gains = chain.gains_of_joining(counts, state.prior, pairs)
+    order = np.argsort(-np.round(np.array(gains) / chain.n_observed, _DIGITS), kind="stable")
+    return [pairs[place] for place in order]
+
+
+def gains_of_rows(own: np.ndarray, prior: np.ndarray, pairs: list[tuple[int, int]]) -> list[float]:
+    """What the log evidence (nats) of rows of counts gains where two are one."""
+    alone = _log_evidence(own, prior)
+    return [
+        _log_evidence(own[[i]] + own[[j]], prior[[i]])[0] - alone[i] - alone[j] for i, j in pairs
+    ]
+
+
+def _log_evidence(counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Log evidence of rows of counts (nats)."""
+    cells = (gammaln(counts + prior) - gammaln(prior)).sum(axis=1)
+    return cells + gammaln(prior.sum(axis=1)) - gammaln((counts + prior).sum(axis=1))

@@ -1,0 +1,1 @@
+"""Faces to other programs: models as text, and made of parameters; what hmmlearn calls things."""

@@ -1,0 +1,134 @@
+"""What a hidden Markov model has learned as JSON: parameters by name."""
+
+import json
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.chain.parameters.free_parameters import n_free
+from sklearn_cvb.chain.parameters.user_tables import means_of
+from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.faces.known_parameters import Table
+from sklearn_cvb.reading.corpus import short_repr
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, setting_of
+
+_FORMAT, _VERSION = "hidden Markov model", 1
+# What JSON has values of its own for.
+_PLAIN = (str, bool, int, float, type(None))
+
+
+def text_of(hmm: Any) -> str:
+    """The parameters of a fitted model, what they are parameters of, and all names."""
+    transitions = setting_of(hmm, "transitions")
+    refuse_contexts(transitions.contexts is not None, "to_json: pickle the model")
+    refuse_durations(transitions.durations is not None, "to_json: pickle the model")
+    means = means_of(hmm)
+    content = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "emission": _emission_of(hmm),
+        "transitions": {"topology": transitions.topology, "end_state": transitions.end_state},
+        "parameters": means.get_params() | {"emissions": means.emitted or None},
+        "n_free_parameters": n_free(hmm._learned),
+        **_columns_of(hmm),
+    }
+    if hasattr(hmm, "classes_"):
+        content["tags"] = hmm.classes_
+    return json.dumps(_plain(content), allow_nan=False, ensure_ascii=False, indent=1)
+
+
+def _columns_of(hmm: Any) -> dict[str, Any]:
+    """What is known of the columns of X: their number, names and labels."""
+    numeric = hmm._learned.more.numeric
+    is_table = hasattr(hmm, "n_features_in_") if numeric is None else numeric.is_table
+    names = getattr(hmm, "feature_names_in_", None)
+    if numeric is not None and not is_table:
+        names = numeric.columns.names
+    return {
+        "rows_are_sequences": is_table,
+        "n_columns": getattr(hmm, "n_features_in_", None),
+        "columns": names,
+        # By number where columns have no names.
+        "categories": {str(name): own for name, own in getattr(hmm, "categories_", {}).items()},
+    }
+
+
+def arguments_of(text: str) -> tuple[HMMParameters, Any, Transitions, Table | None, int | None]:
+    """Parameters, emission, transitions, table and number of free parameters of a text."""
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError:
+        content = None
+    if not isinstance(content, dict) or content.get("format") != _FORMAT:
+        raise ValueError(f"the text is no model that to_json wrote: {short_repr(text)}")
+    if content["version"] > _VERSION:
+        raise ValueError(
+            f"the text is in version {content['version']} of the format, and this package reads "
+            f"versions up to {_VERSION}"
+        )
+    # Texts of earlier versions tell nothing of columns.
+    names, n_columns = _with_hashes(content.get("columns")), content.get("n_columns") or 0
+    columns = range(n_columns) if names is None else names
+    labels = content.get("categories", {})
+    told: dict[str, Any] = {} if names is None else {"feature_names_in": list(names)}
+    categories = {name: labels[str(name)] for name in columns if str(name) in labels}
+    if categories:
+        told["categories"] = categories
+    parameters = content["parameters"]
+    table = Table(n_columns, names) if content.get("rows_are_sequences") else None
+    if table is None and parameters["emissions"]:
+        parameters["emissions"] |= told
+    parameters["vocabulary"] = _with_hashes(parameters["vocabulary"])
+    emission, transitions = _emission(content["emission"]), Transitions(**content["transitions"])
+    n_told = content.get("n_free_parameters")
+    return HMMParameters(**parameters), emission, transitions, table, n_told
+
+
+def _emission_of(hmm: Any) -> Any:
+    """What states emit: numbers, in columns by number, or symbols, unknown ones among them."""
+    if hmm._observed.has_vocabulary:
+        has_unknown = hmm.emissionprob_.shape[1] > len(hmm.vocabulary_)
+        return Symbols(handle_unknown="smooth" if has_unknown else "error")
+    return hmm._observed.emission_of(hmm.emission)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it; an object is its kind and its settings."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, dict):
+        return {name: _plain(own) for name, own in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(own) for own in value]
+    if hasattr(value, "get_params"):
+        settings = value.get_params(deep=False)
+        return {"kind": type(value).__name__} | {k: _plain(own) for k, own in settings.items()}
+    raise TypeError(
+        "to_json writes names, labels and symbols that are text or numbers, not "
+        f"{short_repr(value)}"
+    )
+
+
+def _with_hashes(value: Any) -> Any:
+    """Symbols and names as they were: what JSON has as lists in them were tuples."""
+    return value if not isinstance(value, list) else [_hashable(own) for own in value]
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+def _emission(value: Any) -> Any:
+    """The emission that `_plain` has written; lists and numbers stay as they are."""
+    if isinstance(value, list):
+        return [_emission(own) for own in value]
+    if not isinstance(value, dict):
+        return value
+    from sklearn_cvb import emissions
+
+    settings = {name: _emission(own) for name, own in value.items() if name != "kind"}
+    if value["kind"] not in emissions.__all__:
+        raise ValueError(f"the text has an emission {value['kind']!r}, which this package has not")
+    return getattr(emissions, value["kind"])(**settings)

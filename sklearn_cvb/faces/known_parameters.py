@@ -1,0 +1,84 @@
+"""Models that are made of parameters: what a fit would leave that ended in these."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, kept_to_topology, public_counts
+from sklearn_cvb.chain.parameters.user_tables import chain_tables
+from sklearn_cvb.chain.paths.lattice import Cells, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.predictions.prediction import BesideCounts
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning.learned import Learned, Left, Reading
+from sklearn_cvb.reading.corpus import vocabulary_of
+from sklearn_cvb.reading.series import FittedColumns, attributes_of_columns
+from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.settings import HMMParameters, known_words, setting_of
+
+
+def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission: Any) -> Any:
+    """All parameters of a model, and how many states it has; symbols are 0, 1, ... if not named."""
+    before = {} if given is None else given.get_params(deep=False)
+    found = HMMParameters.by_name({**before, **(before.pop("emissions", None) or {}), **tables})
+    if not found.is_whole:
+        raise InvalidParameterError(
+            "a model is made of startprob, transmat and emissionprob, or means and the like"
+        )
+    table = np.asarray(found.emissionprob)
+    if found.symbols is None and table.ndim == 2 and not getattr(emission, "vocabulary", None):
+        found.vocabulary = list(range(table.shape[1]))
+    return found, len(np.atleast_1d(np.asarray(found.startprob)))
+
+
+class Table(NamedTuple):
+    """What a model takes whose sequences are rows of a table."""
+
+    n_columns: int
+    names: list[Any] | None
+
+
+def left_of_parameters(hmm: Any, table: Table | None = None) -> tuple[Left, Reading]:
+    """What a fit would leave that ended in `hmm.init`, of a table or not, and what it had read."""
+    given, words, types = hmm.init, None, None
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), hmm.n_components, 0)
+    if hmm._observed.has_vocabulary:
+        known, _ = known_words(hmm)
+        words = vocabulary_of([] if known is None else list(known))
+        types, cells = words.types, hmm._words_read(words, None, None, False).cells
+    transitions = setting_of(hmm, "transitions")
+    refuse_contexts(transitions.contexts is not None, "from_parameters")
+    refuse_durations(transitions.durations is not None, "from_parameters")
+    cells = cells._replace(topology=topology_of(transitions.topology, hmm.n_components))
+    if transitions.end_state:
+        cells = cells_with_end(cells)
+    start, transition, emission = chain_tables(given, cells, types)
+    n, n_states = cells.n_emitting, cells.n_states
+    if emission is None:
+        emission = np.empty(0)
+    assert start is not None, "all tables are given"
+    assert transition is not None, "all tables are given"
+    weights = kept_to_topology(Weights(start, transition, emission), cells)
+    nothing = np.zeros(n_states), 0.0, np.zeros((n_states, n_states)), np.zeros(n_states)
+    prior = Prior(*nothing, np.zeros(len(emission)), np.full(n_states, float(types is None)))
+    attributes: dict[str, Any] = {"alpha_": 0.0, "beta_": 0.0, "unexplained_": np.empty(0, np.intp)}
+    numeric = None
+    if types is None:
+        from sklearn_cvb.chain.numbers.observed import emitting
+
+        numeric = emitting(hmm)._replace(is_table=table is not None)
+        family = numeric.family
+        statistics = np.zeros((n, family.n_statistics))
+        counts = HMMCounts(start[:n], transition[:n, :n], statistics)
+        attributes |= {"n_columns_": family.n_columns, **family.attributes(numeric.point)}
+        attributes |= attributes_of_columns(family.n_columns, numeric.columns)
+    else:
+        counts = public_counts(HMMCounts(start, transition, emission), cells)
+        attributes |= hmm._attributes_of_words(words)
+    if table is not None:
+        attributes |= attributes_of_columns(table.n_columns, FittedColumns(table.names))
+    end = transition[:n, n] if cells.has_end else None
+    attributes |= {"counts_": counts, "end_counts_": end}
+    more = BesideCounts(end, numeric)
+    learned = Learned(words, cells, prior, counts, kept=weights, more=more)
+    return Left(learned, attributes), Reading(None, words, {})

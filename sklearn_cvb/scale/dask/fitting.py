@@ -1,0 +1,366 @@
+"""Fits and predictions of plain estimators on partitions of Dask, of whatever size.
+
+A round asks all shards on the workers, and sums what they find as a tree. Sums are over partitions
+in their order, never over workers, so that they do not depend on who computed what. A worker that
+dies takes its shards with it: the round is asked again, those that had answered answer the same,
+and the lost ones are made anew elsewhere. All that is sent is the result of a task, so that Dask
+makes it again where it is lost, and nothing is waited for without a look at who is alive.
+"""
+
+import secrets
+import time
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from functools import partial
+from typing import Any
+
+import dask
+from dask import bag, delayed
+from dask.delayed import Delayed
+from distributed import Client, Future, KilledWorker, get_client
+from distributed.comm import CommClosedError
+
+from sklearn_cvb.compilation.announcement import announced_fit
+from sklearn_cvb.reading.corpus import short_repr
+from sklearn_cvb.reading.validation import check_sizes
+from sklearn_cvb.scale.dask import workers
+from sklearn_cvb.scale.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
+from sklearn_cvb.scale.places import is_dask
+from sklearn_cvb.scale.symbols.vocabulary_pass import family_of, parameters_of
+
+_FORM = "pass a dask bag of sequences, a dask Series of lists, or a list of delayed partitions"
+# Questions that are rounds of a fit; others are asked before or after.
+_ROUNDS = ("infer", "sweep")
+# Seconds after which it is asked who is still alive.
+_LOOK = 1.0
+# A round that loses workers again and again is given up.
+_MOST_ATTEMPTS = 10
+
+
+def partitions_of(X: Any, name: str = "X") -> list[Any]:
+    """Delayed collections of sequences, or futures of them; TypeError if X has none."""
+    if isinstance(X, list | tuple) and all(isinstance(item, Delayed | Future) for item in X):
+        return list(X)
+    if isinstance(X, Delayed):
+        # It claims to have any method.
+        raise TypeError(f"{name} is one delayed value: {_FORM}")
+    if not hasattr(X, "to_delayed"):
+        raise TypeError(f"{name} is {short_repr(X)}: {_FORM}")
+    if getattr(X, "ndim", 1) > 1:
+        raise TypeError(
+            f"{name} is a frame with columns {list(X.columns)[:5]}: pass one of "
+            'them, such as frame["words"]'
+        )
+    return list(X.to_delayed())
+
+
+def labels_of(y: Any, n_partitions: int) -> list[Any]:
+    """The partitions of `y`, as many as X has; all None without `y`."""
+    if y is None:
+        return [None] * n_partitions
+    if not is_dask(y):
+        raise TypeError(f"y is {short_repr(y)}: pass it in the partitions of X, as X is given")
+    items = partitions_of(y, "y")
+    if len(items) != n_partitions:
+        raise ValueError(
+            f"y has {len(items)} partitions and X {n_partitions}: cut both at the same places"
+        )
+    return items
+
+
+class Progress:
+    """A bar for the rounds and a line for each worker, by rich where that is installed."""
+
+    def __init__(self, verbose: int, max_iter: int) -> None:
+        self._is_shown = bool(verbose)
+        self._max_iter = max_iter
+        self._bars: Any = None
+        self._tasks: dict[str, Any] = {}
+        self._n_rounds = 0
+        self._began = time.perf_counter()
+
+    def __enter__(self) -> "Progress":
+        if self._is_shown:
+            try:
+                from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+            except ImportError:
+                return self
+            self._bars = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+                TextColumn("{task.fields[speed]}"),
+                TimeElapsedColumn(),
+            )
+            self._bars.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+    def round(self, name: str, answer: workers.Answer) -> None:
+        """A round is over."""
+        if not self._is_shown or name not in _ROUNDS:
+            return
+        now = time.perf_counter()
+        elapsed, self._began = now - self._began, now
+        self._n_rounds += 1
+        self._show("round", _speed(sum(answer.tokens.values()), elapsed))
+        for worker in sorted(answer.tokens):
+            self._show(f"worker {worker}", _speed(answer.tokens[worker], answer.seconds[worker]))
+
+    def _show(self, title: str, speed: str) -> None:
+        if self._bars is None:
+            print(f"{title}: {self._n_rounds} of {self._max_iter}, {speed}")
+            return
+        if title not in self._tasks:
+            self._tasks[title] = self._bars.add_task(title, total=self._max_iter, speed=speed)
+        self._bars.update(self._tasks[title], completed=self._n_rounds, speed=speed)
+
+
+def _speed(n_tokens: int, seconds: float) -> str:
+    return f"{n_tokens / max(seconds, 1e-9) / 1e6:.2f} M tokens/s"
+
+
+class WorkersLost(RuntimeError):
+    """Workers died faster than a round could be finished, or the scheduler did."""
+
+
+class Partitions:
+    """Partitions read where Dask puts them, with what is known of their sequences; their shards."""
+
+    def __init__(
+        self,
+        client: Client,
+        partitions: list[Any],
+        labels: list[Any],
+        progress: Progress,
+        family: str,
+    ) -> None:
+        self._client, self._family = client, family
+        self._fit = secrets.token_hex(4)
+        self._progress = progress
+        self._round = 0
+        # A worker for each part: neighbours together, as many for each.
+        alive, n = self._alive(), len(labels)
+        self._homes = [alive[index * len(alive) // n] for index in range(n)]
+        given = zip(self._computed(partitions), self._computed(labels), strict=True)
+        self._parts: list[Future[Any]] = [
+            self._submit(f"read-{i}", self._homes[i], True, workers.read, i, family, X, y)
+            for i, (X, y) in enumerate(given)
+        ]
+        self._places: list[tuple[PartIndex, workers.Origin]] = []
+        self._layout: Any = None
+        self._shipped: Future[Any] | None = None
+
+    def _computed(self, items: Sequence[Any]) -> list[Any]:
+        """Delayed partitions on their way to the workers."""
+        return [
+            self._client.compute(item, workers=[home], allow_other_workers=True)
+            if isinstance(item, Delayed)
+            else item
+            for item, home in zip(items, self._homes, strict=True)
+        ]
+
+    def survey(self, model: Any) -> Any:
+        """What all partitions tell beforehand, of their words or columns."""
+        shipped, each = self._sent("model", model), list(enumerate(self._parts))
+        counted = [
+            self._submit(f"words-{i}", self._homes[i], True, workers.survey, i, shipped, part)
+            for i, part in each
+        ]
+        told = [
+            self._submit(f"origin-{i}", self._homes[i], True, workers.origin, i, part)
+            for i, part in each
+        ]
+        try:
+            found, *origins = self._results(
+                [self._summed("merge", counted, partial(workers.merged, self._family)), *told]
+            )
+        except KilledWorker as error:
+            raise MemoryError(self._why_killed(error)) from None
+        kept = [one for one in origins if one.n_sequences]
+        if not kept:
+            raise ValueError("Found array with 0 sample(s): X holds no sequence")
+        self._parts = [self._parts[one.number] for one in kept]
+        self._homes = [self._homes[one.number] for one in kept]
+        indices = part_indices([one.n_sequences for one in kept])
+        self._places = list(zip(indices, kept, strict=True))
+        return found
+
+    def _why_killed(self, error: KilledWorker) -> str:
+        """What is known where workers have died of a partition again and again."""
+        number = next((part for part in str(error.task).split("-") if part.isdigit()), "?")
+        return (
+            f"{error.allowed_failures + 1} workers died one after the other as they read "
+            f"partition {number} of X or one beside it, most likely because it does not fit into "
+            f"their memory ({self._memory / 1e9:.1f} GB each): cut X into more partitions, as with "
+            "X.repartition(npartitions=...), or give workers more"
+        )
+
+    def make(self, layout: Any) -> list[PartSummary]:
+        """Make the shards under a layout."""
+        self._layout = layout
+        answers = self._answers(("facts",), total=False)
+        return [answer.found for answer in answers]
+
+    def ask(self, name: str, *arguments: Any) -> PartResult:
+        """Call a method of every shard, and add up what they return in their order."""
+        (answer,) = self._answers((name, *arguments), total=True)
+        if isinstance(answer.found, NeedsMore):
+            raise answer.found
+        self._progress.round(name, answer)
+        return answer.found
+
+    def close(self) -> None:
+        """Drop the shards, wherever they are."""
+        if self._client.status == "running":
+            self._client.run(workers.forget, self._fit, on_error="ignore")
+        self._parts = []
+
+    def _answers(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
+        """What shards answer, summed or one by one; asked again where workers die."""
+        for _ in range(_MOST_ATTEMPTS):
+            try:
+                return self._asked_once(question, total)
+            except (_Lost, CancelledError, KilledWorker, CommClosedError):
+                self._shipped = None
+                self._homes = _moved(self._homes, self._alive())
+        raise WorkersLost(f"workers were lost {_MOST_ATTEMPTS} times in one round: see their logs")
+
+    def _asked_once(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
+        self._refuse_without_scheduler()
+        self._round += 1
+        if self._shipped is None:
+            self._shipped = self._sent(f"layout-{self._round}", self._layout)
+        asked = self._sent(f"question-{self._round}", question)
+        answers = [
+            self._submit(
+                f"{question[0]}-{self._round}-{place[0].number}",
+                home,
+                False,
+                *(workers.ask, self._shipped, part, place, self._fit, asked),
+            )
+            for part, place, home in zip(self._parts, self._places, self._homes, strict=True)
+        ]
+        wanted = [self._summed(f"add-{self._round}", answers, workers.add)] if total else answers
+        return self._results(wanted, self._homes)
+
+    def _results(self, wanted: list[Future[Any]], homes: Sequence[str] = ()) -> list[Any]:
+        """What tasks find; raises where the scheduler is gone, or one of the homes they need."""
+        found: list[Any] = []
+        while len(found) < len(wanted):
+            try:
+                found.append(wanted[len(found)].result(timeout=_LOOK))
+            except TimeoutError:
+                if not set(self._alive()).issuperset(homes):
+                    raise _Lost from None
+        return found
+
+    def _sent(self, name: str, value: Any) -> Future[Any]:
+        """A value on its way to all workers."""
+        # Weights are as large as they are: nobody can make the graph smaller.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+            return self._submit(name, None, False, workers.unchanged, value)
+
+    def _summed(self, name: str, found: list[Future[Any]], add: Any) -> Future[Any]:
+        """The sum, as a tree over neighbours."""
+        level = 0
+        while len(found) > 1:
+            level += 1
+            pairs = [
+                self._submit(f"{name}-{level}-{i}", None, True, add, *found[i : i + 2])
+                for i in range(0, len(found) - 1, 2)
+            ]
+            found = pairs + found[2 * len(pairs) :]
+        return found[0]
+
+    def _submit(
+        self, name: str, home: str | None, is_free: bool, call: Any, *rest: Any
+    ) -> Future[Any]:
+        """A task by its name; one that is not free runs at its home alone."""
+        return self._client.submit(
+            call,
+            *rest,
+            key=f"{name}-{self._fit}",
+            workers=None if home is None else [home],
+            allow_other_workers=is_free and home is not None,
+            pure=False,
+        )
+
+    def _alive(self) -> list[str]:
+        """Addresses of the workers, in an order that is always the same."""
+        self._refuse_without_scheduler()
+        found = self._client.scheduler_info(n_workers=-1)["workers"]
+        if not found:
+            self._client.wait_for_workers(1)
+            found = self._client.scheduler_info(n_workers=-1)["workers"]
+        self._memory = min(worker["memory_limit"] for worker in found.values())
+        return sorted(found, key=lambda address: (str(found[address]["name"]), address))
+
+    def _refuse_without_scheduler(self) -> None:
+        """Raise where nobody is left who knows the workers."""
+        if self._client.status != "running" or self._client.scheduler is None:
+            raise WorkersLost(
+                f"the scheduler of Dask is gone (the client is {self._client.status}), and the "
+                "shards of this fit with it: a fit with a checkpoint goes on from its last round"
+            )
+
+
+class _Lost(Exception):
+    """A worker with shards has died."""
+
+
+def _moved(homes: list[str], alive: list[str]) -> list[str]:
+    """The workers of now, each dead one replaced by the one with the fewest parts."""
+    held = {address: homes.count(address) for address in alive}
+    moved = []
+    for home in homes:
+        if home not in held:
+            home = min(alive, key=lambda address: (held[address], address))
+            held[home] += 1
+        moved.append(home)
+    return moved
+
+
+def fit_on_workers(model: Any, X: Any, y: Any) -> None:
+    """Fit a model on partitions, each of which is read and encoded once where Dask puts it.
+
+    Counts are summed over partitions in their order, so that the result does not depend on the
+    number of workers. CVB sweeps each partition from the counts of all.
+    """
+    check_sizes(model.get_params())
+    family = family_of(model)
+    family.refuse_in_shards(model)
+    partitions = partitions_of(X)
+    labels = labels_of(y, len(partitions))
+    try:
+        client = get_client()
+    except ValueError:
+        raise ValueError(
+            "X is in partitions of Dask, and there is no client: make one before the fit, such as "
+            "client = distributed.Client()"
+        ) from None
+    progress = Progress(model.verbose, model.max_iter)
+    with announced_fit(model, model.verbose), progress:
+        source = Partitions(client, partitions, labels, progress, model._module_of_parts)
+        try:
+            laid_out = family.lay_out(model, source.survey(parameters_of(model)))
+            facts = source.make(laid_out.as_sent)
+            read = family.read_in_shards(laid_out, facts, source)
+            model._fit_reading(read, X, y)
+        finally:
+            source.close()
+    # Whoever keeps the model, or sends it on, keeps no tasks.
+    read.problem.forget_shards()
+
+
+def over_partitions(model: Any, method: str, X: Any, settings: dict[str, Any]) -> Any:
+    """What a method of a fitted model gives for each partition; nothing is computed yet."""
+    shared = delayed(model)
+    lazy = [
+        delayed(workers.predicted, name=f"{method}-partition")(shared, method, item, settings)
+        for item in partitions_of(X)
+    ]
+    return lazy if isinstance(X, list | tuple) else bag.from_delayed(lazy)

@@ -1,0 +1,1 @@
+"""Grammars whose sentences are in parts."""

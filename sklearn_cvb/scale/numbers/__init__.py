@@ -1,0 +1,1 @@
+"""Chains of numbers whose series are in parts, or on disk."""

@@ -1,0 +1,370 @@
+"""Chains of numbers learned in parts: what `scale.symbols.parts` is, for series.
+
+A first pass tells moments of the columns, of which the family is made. Steps to seek clusters among
+are drawn for all parts alike, so that a fit starts as one on all series would.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.numbers import observed as numbers
+from sklearn_cvb.chain.numbers.clusters import values_at
+from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
+from sklearn_cvb.chain.numbers.model import NumberChain
+from sklearn_cvb.chain.numbers.series import apart, cautions_of_order, observations_of
+from sklearn_cvb.chain.numbers.starts import (
+    model_posterior,
+    seed_for,
+    statistics_at,
+)
+from sklearn_cvb.chain.parameters.rows import (
+    Concentrations,
+    HMMCounts,
+    Prior,
+    shared_weights,
+    uniform_weights,
+)
+from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.emissions.emission import Family
+from sklearn_cvb.learning.generators import generator_at
+from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.online import Batch
+from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.moments import Moments, moments_of
+from sklearn_cvb.reading.moments import merged as merged_moments
+from sklearn_cvb.reading.series import (
+    FittedColumns,
+    Series,
+    attributes_of_columns,
+    cautions_of_columns,
+    read_series,
+)
+from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.parts import (
+    InParts,
+    PartIndex,
+    PartResult,
+    PartSummary,
+    Shard,
+    Sharded,
+    Source,
+)
+from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
+from sklearn_cvb.settings import HMMParameters, setting_of, window_for
+
+# Numbers drawn at a time to get to where the steps of a shard begin.
+_BLOCK = 2**20
+
+
+class NumberPart(NamedTuple):
+    """Some series, and what is known of their states."""
+
+    series: Series
+    y: Any
+
+    @property
+    def corpus(self) -> Corpus:
+        """Which steps make which sequence."""
+        return self.series.corpus
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """What is in it, to know it by."""
+        return self.series.table, self.corpus.starts
+
+
+class Survey(NamedTuple):
+    """What parts tell beforehand."""
+
+    moments: Moments
+    names: list[Any] | None
+    n_steps: int
+    longest: int  # steps of the longest sequence
+
+
+class PartLayout(NamedTuple):
+    """How parts are laid out: what is sent to where they are."""
+
+    estimator: Any  # its parameters alone
+    cells: Cells
+    family: Family
+    names: list[Any] | None
+    block_length: int | None  # of windows, where one sequence is most of the data
+    settings: bytes
+
+
+class LaidOut(NamedTuple):
+    """What the first pass tells."""
+
+    as_sent: PartLayout
+    survey: Survey
+
+
+def read_part(X: Any, y: Any = None) -> NumberPart:
+    """Read a part; messages name sequences by their place in it."""
+    return NumberPart(read_series(X, np.asarray), y)
+
+
+def survey_of(model: Any, part: NumberPart) -> Survey:
+    """What a part tells beforehand."""
+    series, longest = part.series, int(np.diff(part.corpus.starts).max())
+    return Survey(moments_of(series.table), series.names, len(series.table), longest)
+
+
+def merged(one: Survey, other: Survey) -> Survey:
+    """What two parts tell together; ValueError where they have other columns."""
+    told = [len(part.moments.means) if part.names is None else part.names for part in (one, other)]
+    if told[0] != told[1]:
+        raise ValueError(f"partitions of X have several columns: {told[0]!r}, and {told[1]!r}")
+    after = other.moments._replace(farthest=other.moments.farthest + one.n_steps)
+    moments = merged_moments(one.moments, after)
+    longest = max(one.longest, other.longest)
+    return Survey(moments, one.names, one.n_steps + other.n_steps, longest)
+
+
+class NumberShard(Shard):
+    """A chain of some series."""
+
+    def _here(self, steps: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places of some of all steps in this shard, and which of them are in it."""
+        own = steps - begins[self.index.number]
+        return own, (own >= 0) & (own < len(self._given.tokens))
+
+    def steps_at(self, steps: np.ndarray, begins: np.ndarray, roots: bool) -> PartResult:
+        """Values of some of all steps, as the counts; 0 where they are in other shards."""
+        own, is_here = self._here(steps, begins)
+        problem = self.model.problem
+        roots_of = problem.family if roots else None
+        here = values_at(problem.observations, own[is_here], roots_of=roots_of)
+        values = np.zeros((len(steps), here.shape[1]))
+        values[is_here] = here
+        return PartResult(values, 0.0)
+
+    def known_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
+        """1 and the known state of each step, as the counts; 0 where it is not known, or here."""
+        own, is_here = self._here(steps, begins)
+        known, found = self.model.problem.known, np.zeros(len(steps))
+        if known is not None:
+            found[is_here] = 1.0 + known[own[is_here]]
+        return PartResult(found, 0.0)
+
+    def lengths(self, n_sequences: int) -> PartResult:
+        """Lengths of the sequences of all shards, as the counts; 0 for those of others."""
+        found, own = np.zeros(n_sequences), np.diff(self._given.starts)
+        found[self.index.first : self.index.first + len(own)] = own
+        return PartResult(found, 0.0)
+
+    def statistics_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
+        """Statistics of a step for each state, as the counts; 0 where it is in other shards."""
+        own, is_here = self._here(steps, begins)
+        own, problem = np.where(is_here, own, -1), self.model.problem
+        return PartResult(statistics_at(problem.observations, own, problem.family), 0.0)
+
+    def _own(self, seed: Any) -> Any:
+        return generator_at(seed[self.index.number]) if type(seed) is list else seed
+
+    def _from(self, counts: HMMCounts, prior: Prior) -> HMMCounts:
+        return counts
+
+    def _absence(self, shares: Any) -> None:
+        return None
+
+
+class StepsInShards:
+    """All steps, as starts ask for them, where they are in shards (see `starts.EveryStep`)."""
+
+    is_elsewhere = True
+
+    def __init__(self, problem: "NumbersInParts") -> None:
+        self.problem = problem
+        self._ask = problem.source.ask
+        self._begins: np.ndarray = np.cumsum([0, *(one.n_tokens for one in problem.facts)])
+        self.n_steps = int(self._begins[-1])
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where sequences begin, and the number of steps."""
+        lengths = self._ask("lengths", self.problem.n_sequences).counts
+        return np.append(0, np.cumsum(lengths.astype(np.int64)))
+
+    def values_at(self, steps: np.ndarray, *, roots_of: Family | None = None) -> np.ndarray:
+        """All columns of some steps (see `clusters.values_at`)."""
+        found: np.ndarray = self._ask("steps_at", steps, self._begins, roots_of is not None).counts
+        return found
+
+    def known_at(self, steps: np.ndarray) -> np.ndarray | None:
+        """States of some steps, -1 where not known; None where none are."""
+        known = self._ask("known_at", steps, self._begins).counts.astype(np.int64) - 1
+        return known if (known >= 0).any() else None
+
+    def of_states(self) -> list[Any]:
+        """Nothing: steps whose states are known are among those that are asked for."""
+        return []
+
+    def statistics_at(self, steps: np.ndarray) -> np.ndarray:
+        """Statistics of one step for each state."""
+        found: np.ndarray = self._ask("statistics_at", steps, self._begins).counts
+        return found
+
+    def counts_under(self, seed: Any) -> HMMCounts:
+        """First counts of all steps, from what is drawn for all of them."""
+        found: HMMCounts = self._ask("start", seed).counts
+        return found
+
+
+class ShardedNumbers(Sharded, NumberChain):
+    """A chain whose series are in shards."""
+
+    def hyper_in(self, prior: Prior) -> Concentrations:
+        """The concentrations that a prior was made from."""
+        return prior.concentrations
+
+    def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
+        """What is drawn for all shards: clusters, weights, or where the generator is for each."""
+        sizes, n = [one.n_tokens for one in self.problem.facts], self.cells.n_emitting
+        if isinstance(self.init, str) and self.init == "token":
+            states = []
+            for size in sizes:
+                states.append(rng.bit_generator.state)
+                for begin in range(0, size * n, _BLOCK):
+                    rng.standard_exponential(min(_BLOCK, size * n - begin))
+            return states
+        found = seed_for(StepsInShards(self.problem), self.init, rng)
+        if found is not self.init:
+            return found
+        # Of a model every shard has its own posteriors.
+        return [rng.bit_generator.state] * len(sizes)
+
+    def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, NumberWeights | None]:
+        """First counts of all shards."""
+        if keep:
+            return super().start(prior, seed, keep)
+        if isinstance(seed, NumberWeights):
+            begun = self.infer(seed)
+            return Inferred(begun.counts, begun.total), seed
+        counts = self.problem.source.ask("start", seed).counts
+        return Inferred(counts, 0.0), NumberWeights(uniform_weights(self.cells))
+
+
+class SeriesCounts(NamedTuple):
+    """How many series there are, where they are elsewhere."""
+
+    n_sequences: int
+
+
+class NumbersInParts(InParts):
+    """A problem whose series are in shards."""
+
+    any_choice = True
+    known = None
+    chain: type[ShardedNumbers] = ShardedNumbers
+
+    def __init__(self, laid_out: LaidOut, facts: list[PartSummary], source: Source) -> None:
+        super().__init__(facts, source)
+        self.corpus = self.given = SeriesCounts(self.n_sequences)
+        _, self.cells, self.family, names, _, self.settings = laid_out.as_sent
+        self.survey: Survey = laid_out.survey
+        self.columns = FittedColumns(names)
+        self.is_table = False
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What moments tell of the series; the cut is free."""
+        told = self.survey.n_steps, self.survey.moments.n_observed, self.survey.moments.widest
+        return (*told, self.settings, self.cells.n_states, self.cells.topology)
+
+    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+        """The same: shards say themselves which series they leave out."""
+        return unexplained
+
+    def batch_of(self, unexplained: np.ndarray) -> Batch:
+        """How much there is, beside series that are left out."""
+        return Batch(*self.sizes_without(unexplained), np.empty(0, np.int64))
+
+    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+        """The weights of the states alone: paths are for `predict`, where the series are."""
+        return shared_weights(state.hyper, None)
+
+
+# What is asked of a family in parts
+
+
+def refuse_in_shards(hmm: Any) -> None:
+    """Raise on settings that series in shards do not have."""
+    name, init = type(hmm).__name__, hmm.init
+    if not hasattr(type(hmm), "partial_fit"):
+        raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
+    numbers.refuse_settings_of_symbols(hmm)
+    transitions = setting_of(hmm, "transitions")
+    refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
+    refuse_durations(transitions.durations is not None, "shards: fit in memory, or a store")
+    if setting_of(hmm, "transitions").shared is not None:
+        raise InvalidParameterError(
+            "in shards series do not learn an HDP: leave the prior of transitions as it is, or fit "
+            "a store"
+        )
+    is_model, is_given = hasattr(init, "predict_proba"), isinstance(init, HMMParameters)
+    if not (init is None or is_model or is_given or isinstance(init, str)):
+        raise InvalidParameterError(
+            "arrays as `init` are for series in one piece: in shards give the name of a start, "
+            "HMMParameters, or a fitted model"
+        )
+
+
+def lay_out(hmm: Any, survey: Survey) -> LaidOut:
+    """Lay out a model by what parts tell."""
+    hmm._check_parameters()
+    numbers.refuse_settings_of_symbols(hmm)
+    cells, family, settings = numbers.laid_out(hmm, survey.names, survey.moments)
+    if family.order:
+        cautions_of_order(family.order, np.array([survey.longest]))
+    window = window_for(survey.longest, survey.n_steps)
+    sent = PartLayout(parameters_of(hmm), cells, family, survey.names, window, settings)
+    return LaidOut(sent, survey)
+
+
+def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShard:
+    """The shard of a part, under a layout."""
+    hmm, cells, family, names, window, settings = sent
+    series, given = part.series, part.corpus
+    start, known = None, None
+    if hasattr(hmm.init, "predict_proba"):
+        start = model_posterior(hmm.init, series, given, cells.n_emitting)
+    if part.y is not None and hmm.supervision == "y":
+        known = known_states(part.y, given, cells.n_emitting)
+        if cells.topology is not None:
+            refuse_impossible(known, given, cells.topology)
+    problem = NumericProblem(
+        apart(given, cells),
+        given,
+        observations_of(series, family),
+        family,
+        cells,
+        FittedColumns(names),
+        False,
+        start,
+        settings,
+        known,
+        is_part=True,
+    )
+    chain = numbers.model(hmm, Reading(problem, None, {}))
+    # Windows are those that whoever knows all series has chosen; threads are for shards.
+    window = window if chain.block_length is None else chain.block_length
+    return NumberShard(replace(chain, block_length=window, n_threads=1), index)
+
+
+def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) -> Reading:
+    """What a model learns from, once all shards are laid out."""
+    sent, survey = laid_out
+    n_observed = survey.moments.n_observed
+    return Reading(
+        NumbersInParts(laid_out, facts, source),
+        None,
+        attributes_of_columns(len(n_observed), FittedColumns(sent.names)),
+        tuple(cautions_of_columns(n_observed == 0, sent.names)),
+    )

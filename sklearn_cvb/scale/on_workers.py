@@ -1,0 +1,35 @@
+"""Fits and predictions on partitions of Dask: what estimators get for them."""
+
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.scale.places import is_dask
+
+
+class OnWorkers(BaseModel):
+    """A model that learns where its partitions are, and answers for each of them."""
+
+    # The module that lays out models of a family, and learns them, in parts.
+    _module_of_parts = ""
+
+    def _learn(self, X: Any, y: Any) -> None:
+        if not is_dask(X):
+            return super()._learn(X, y)
+        from sklearn_cvb.scale.dask.fitting import fit_on_workers
+
+        return fit_on_workers(self, X, y)
+
+    def _scores(self, X: Any, per: str) -> np.ndarray:
+        if is_dask(X):
+            return self._over_partitions("score_samples", X, per=per)
+        return super()._scores(X, per)
+
+    def _over_partitions(self, method: str, X: Any, **settings: Any) -> Any:
+        """What a method gives for each partition, when it is asked for."""
+        learned_of(self)
+        from sklearn_cvb.scale.dask.fitting import over_partitions
+
+        return over_partitions(self, method, X, settings)

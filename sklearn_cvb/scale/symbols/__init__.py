@@ -1,0 +1,1 @@
+"""Chains of symbols whose sequences are in parts, or on disk."""

@@ -1,0 +1,345 @@
+"""Chains learned from a corpus in parts: where each starts, what it answers, and how it is read.
+
+The fit is the plain one, on a problem that is a `ChainInParts`. Its model asks the shards, here or
+on other machines, and adds what they find (`ShardedChain`, see `sklearn_cvb.scale.parts`). It
+starts as a fit on the whole corpus would, whatever the cut: who leads the fit draws a
+`SharedStart`, and every shard makes its own part of the start from it.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.parameters import rows as parameters
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, refuse_without_paths
+from sklearn_cvb.chain.starts import starting_points as starting
+from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.starts.state_merging import MERGED
+from sklearn_cvb.chain.symbols.model import Logged, SymbolChain, merged_start
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.learning.generators import generator_at
+from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.online import Batch
+from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.parts import (
+    InParts,
+    NeedsMore,
+    PartIndex,
+    PartResult,
+    PartSummary,
+    Shard,
+    Sharded,
+    Source,
+)
+from sklearn_cvb.scale.symbols.vocabulary_pass import (
+    LaidOut,
+    Part,
+    PartLayout,
+    finished,
+    lay_out,
+    merged,
+    problem_of_part,
+    read_part,
+)
+from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
+from sklearn_cvb.settings import HMMParameters
+
+# What is asked of a family in parts (see `vocabulary_pass.family_of`).
+__all__ = [
+    "lay_out",
+    "merged",
+    "read_in_shards",
+    "read_part",
+    "refuse_in_shards",
+    "shard_of",
+    "survey_of",
+]
+
+# Numbers drawn at a time to get to where the tokens of a shard begin.
+_BLOCK = 2**20
+
+
+class SharedStart(NamedTuple):
+    """What all shards start from: one of these."""
+
+    # Of a first E-step, with zeros where a topology rules steps out: "parameter", "unambiguous",
+    # and fitted models.
+    weights: Weights | None = None
+    words: np.ndarray | None = None  # what "word" draws, (n_cells + 1,)
+    tables: Weights | None = None  # the steps between all tokens, for "context"
+    cuts: np.ndarray | None = None  # of states in order, as shares of each sequence
+    # For "token": states of the random generator, where the tokens of each shard begin.
+    randomness: list[Any] | None = None
+
+
+def start_of(seed: SharedStart, problem: Problem, number: int) -> Start:
+    """The start of the shard with this number."""
+    if seed.weights is not None:
+        return Start(None, seed.weights)
+    if seed.words is not None:
+        start = starting.words_start(problem, seed.words)
+    elif seed.cuts is not None:
+        start = starting.segments_start(problem, seed.cuts)
+    elif seed.tables is not None:
+        start = starting.neighbours_start(problem, seed.tables)
+    else:
+        assert seed.randomness is not None, "a seed holds one of its fields"
+        start = starting.token_start(problem, generator_at(seed.randomness[number]))
+    return starting.kept_to_start(start, problem)
+
+
+class LogsNeeded(NeedsMore):
+    """Float64 lost a sequence: the E-step needs the logs of the weights, made without underflow."""
+
+
+class Sent(NamedTuple):
+    """Weights as they are sent to shards: with logs only after one of them needed any."""
+
+    weights: Weights
+    logs_sent: Weights | None = None
+
+    def logs(self, cells: Cells) -> Weights:
+        """The logs that were sent; LogsNeeded where none were."""
+        if self.logs_sent is None:
+            raise LogsNeeded
+        return self.logs_sent
+
+
+class ChainFacts(NamedTuple):
+    """What a start has to know of some sequences."""
+
+    n_entries: int  # (token, state) entries of the problem
+    any_told: bool  # whether a token has a single state
+    any_choice: bool  # whether one has several
+    left_out: tuple[tuple[int, int], ...]  # words of the sequences without a path, and how often
+
+
+class ChainShard(Shard):
+    """A chain of some sequences."""
+
+    def steps(self, init: str) -> PartResult:
+        """Starts and transitions that "unambiguous" or "context" counts beforehand."""
+        problem = self.model.problem
+        steps = problem.runs.start, problem.runs.transition
+        if init == "context":
+            steps = starting.context_counts(problem)
+        return PartResult(parameters.HMMCounts(*steps, np.empty(0)), 0.0)
+
+    def emitted(self, cuts: np.ndarray) -> PartResult:
+        """How often segments emit what each cell stands for, as the counts."""
+        return PartResult(starting.emitted_in_segments(self.model.problem, cuts), 0.0)
+
+    def _told(self) -> ChainFacts:
+        problem, left_out = self.model.problem, ()
+        if problem.left_out is not None:
+            tokens = problem.left_out.corpus.tokens
+            words, uses = np.unique(tokens[tokens >= 0], return_counts=True)
+            left_out = tuple(zip(words.tolist(), uses.tolist(), strict=True))
+        n_entries = int(problem.lattice.count.sum())
+        return ChainFacts(n_entries, problem.any_told, problem.any_choice, left_out)
+
+    def _own(self, seed: SharedStart) -> Any:
+        return partial(start_of, seed, self.model.problem, self.index.number)
+
+    def _at(self, shares: Any, n_sweeps: int) -> Any:
+        return shares._replace(n_sweeps=n_sweeps)
+
+
+class ShardedChain(Sharded, SymbolChain):
+    """A chain whose sequences are in shards."""
+
+    def hyper_in(self, prior: parameters.Prior) -> parameters.Concentrations:
+        """The concentrations that a prior was made from."""
+        return prior.concentrations
+
+    def seed(self, prior: parameters.Prior, rng: np.random.Generator) -> SharedStart:
+        """What is drawn by whoever leads the fit."""
+        init, cells, weights = self.settings.init, self.cells, None
+        if isinstance(init, str) and init == MERGED:
+            weights = merged_start(self, rng).weights
+        elif hasattr(init, "predict_proba"):
+            vocabulary = self.settings.vocabulary
+            weights = starting.model_start(self.problem, init, prior, vocabulary).weights
+        elif isinstance(init, HMMParameters):
+            vocabulary, ask = self.settings.vocabulary, self.problem.source.ask
+            weights = starting.given_weights(
+                init, cells, vocabulary, rng, lambda cuts: ask("emitted", cuts).counts
+            )
+        elif not isinstance(init, str):
+            raise InvalidParameterError(
+                "arrays as `init` are for corpora in one piece: in shards give the name of a "
+                "start, HMMParameters, or a fitted model"
+            )
+        elif init == "token":
+            # Where the generator is as the entries of each shard begin; it goes on behind them all.
+            states = []
+            for one in self.problem.facts:
+                states.append(rng.bit_generator.state)
+                size = one.of_model.n_entries
+                for begin in range(0, size, _BLOCK):
+                    rng.standard_exponential(min(_BLOCK, size - begin))
+            return SharedStart(randomness=states)
+        elif init == "word":
+            return SharedStart(words=starting.word_weights(cells, rng))
+        elif init in (starting.SEGMENTS, starting.CUTS):
+            return SharedStart(cuts=starting.cuts_of(init, cells.n_emitting, rng))
+        elif init == "parameter":
+            weights = starting.parameter_weights(cells, rng)
+        else:
+            steps = self.problem.source.ask("steps", init).counts
+            if init == "context":
+                tables = starting.context_tables(steps.start, steps.transition, cells)
+                return SharedStart(tables=tables)
+            flat = np.ones(len(cells.state))
+            weights = starting.smooth_weights(steps.start, steps.transition, flat)
+        assert weights is not None, "of a model"
+        return SharedStart(weights=parameters.kept_to_topology(weights, cells))
+
+    def start(
+        self, prior: parameters.Prior, seed: SharedStart, keep: bool
+    ) -> tuple[Inferred, Weights | None]:
+        """First counts of all shards: of posteriors that each of them makes, or of an E-step."""
+        if keep or hasattr(self.settings.init, "predict_proba"):
+            return super().start(prior, seed, keep)
+        if seed.weights is not None:
+            return super().start(prior, Start(None, seed.weights), keep)
+        counts = self.problem.source.ask("start", seed).counts
+        return Inferred(counts, 0.0), parameters.uniform_weights(self.cells)
+
+    def infer(self, weights: Weights | Logged, work: Any = None) -> Inferred:
+        """Expected counts of all shards; logs are sent where one of them needs any."""
+        plain = weights.weights if isinstance(weights, Logged) else weights
+        try:
+            return super().infer(Sent(plain))
+        except LogsNeeded:
+            if isinstance(weights, Logged):
+                return super().infer(Sent(plain, weights.logs(self.cells)))
+            return super().infer(Sent(plain, parameters.log_weights(plain)))
+
+
+# What a fit knows of a corpus whose sequences are elsewhere
+
+
+class WholeCorpus:
+    """What a fit wants to know of a corpus whose sequences are elsewhere."""
+
+    def __init__(self, types: Corpus, n_sequences: int) -> None:
+        self._types = types
+        self.unknown: list[Any] = types.unknown
+        self.n_sequences = n_sequences
+        self.n_observed: int = types.n_observed
+        # Words of the sequences that are not learned from, and how often.
+        self.left_out: list[tuple[int, int]] = []
+
+    def uses_given(self, n_types: int = 0) -> np.ndarray:
+        """How often each type is observed."""
+        return self._types.uses(n_types)
+
+    def uses(self, n_types: int = 0) -> np.ndarray:
+        """How often each type is observed in the sequences that are learned from."""
+        uses = self._types.uses(n_types).copy()
+        for word, n_uses in self.left_out:
+            uses[word] -= n_uses
+        return uses
+
+
+class CorpusInParts(InParts):
+    """Sequences in shards, of which a corpus of word types tells the words."""
+
+    n_words: int
+
+    def __init__(self, types: Corpus, facts: list[PartSummary], source: Source) -> None:
+        super().__init__(facts, source)
+        self.corpus: WholeCorpus = WholeCorpus(types, self.n_sequences)
+
+    @property
+    def word_uses(self) -> np.ndarray:
+        """How often each word of the vocabulary is observed."""
+        return self.corpus.uses_given(self.n_words)[: self.n_words]
+
+    def batch_of(self, unexplained: np.ndarray) -> Batch:
+        """How much there is, beside sequences that are left out."""
+        return Batch(*self.sizes_without(unexplained), self.word_uses)
+
+
+class ChainInParts(CorpusInParts):
+    """A problem of chains in shards."""
+
+    chain: type[ShardedChain] = ShardedChain
+    cells: Cells
+    n_words: int
+    # Tokens of the longest sequence and of all, where they are known.
+    longest: tuple[int, int] = (0, 0)
+
+    def __init__(
+        self, cells: Cells, types: Corpus, facts: list[PartSummary], source: Source
+    ) -> None:
+        super().__init__(types, facts, source)
+        self.cells, self.n_words = cells, cells.n_words
+        refuse_without_paths(sum(one.of_model.n_entries for one in facts))
+        self.corpus.left_out = [word for one in facts for word in one.of_model.left_out]
+        self.any_told: bool = any(one.of_model.any_told for one in facts)
+        self.any_choice: bool = any(one.of_model.any_choice for one in facts)
+
+    @property
+    def n_learned(self) -> int:
+        """How many tokens are observed where a path explains them."""
+        return sum(one.n_observed for one in self.facts)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What word types tell of the sequences; the cut is free."""
+        cells, corpus = self.cells, self.corpus
+        steps = cells.state, cells.n_states, cells.topology
+        return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
+
+    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+        """The same: shards say themselves which of the given sequences they leave out."""
+        return unexplained
+
+    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+        """The weights of the states alone: paths are for `predict`, where the sequences are."""
+        return parameters.shared_weights(state.hyper, None)
+
+
+# Reading
+
+
+def refuse_in_shards(hmm: Any) -> None:
+    """Raise on settings that a corpus in shards does not have."""
+    name = type(hmm).__name__
+    if not hasattr(type(hmm), "partial_fit"):
+        raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
+    if getattr(hmm, "update", "") == "token":
+        raise InvalidParameterError(
+            "in shards CVB leaves out a sequence or a window at a time: use update='sequence', got "
+            "update='token'"
+        )
+
+
+def shard_of(layout: PartLayout, part: Part, index: PartIndex) -> ChainShard:
+    """The shard of a part, under a layout."""
+    problem, messages = problem_of_part(layout, part)
+    said = tuple(f"part {index.number}: {message}" for message in messages)
+    return ChainShard(chain_of(layout, problem), index, said)
+
+
+def chain_of(layout: PartLayout, problem: Problem) -> SymbolChain:
+    """The chain of a part; whoever asks parts has the threads."""
+    settings = layout.estimator._chain_settings(Reading(problem, layout.words, {}))
+    return SymbolChain(problem, settings._replace(n_threads=1))
+
+
+def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) -> Reading:
+    """What a model learns from, once all shards are laid out."""
+    words, cells = finished(laid_out)
+    of_shards = (message for one in facts for message in one.warnings)
+    return Reading(
+        ChainInParts(cells, laid_out.corpus, facts, source),
+        words,
+        laid_out.layout.estimator._attributes_of_words(words),
+        (*laid_out.messages, *of_shards),
+    )

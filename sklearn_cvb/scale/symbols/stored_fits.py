@@ -1,0 +1,468 @@
+"""Fits to a store: the fit is the plain one, whose sweeps go over pieces on the disk.
+
+The problem is laid out once, piece by piece, and kept on the disk. Whoever leads the fit asks all
+pieces as shards (`sklearn_cvb.scale.parts`). A piece is loaded, asked, and dropped before the
+next: memory holds one piece and the counts of all.
+
+In collapsed variational Bayes posteriors and pairs lie in memory-mapped files. A sweep goes through
+the pieces in their order and leaves out one sequence after the other from the counts of now, as a
+sweep in memory does: the numbers are the same.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from sklearn_cvb.chain.parameters import rows as parameters
+from sklearn_cvb.chain.paths.lattice import Cells, Problem
+from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.symbols import observed as symbols
+from sklearn_cvb.chain.symbols.engines import Engines, engines_of
+from sklearn_cvb.chain.symbols.leave_out import (
+    HALF_OF_ALL,
+    REBUILT,
+    WHOLE,
+    Layout,
+    LeftOut,
+    Pass,
+    Units,
+    absence_of,
+    first_units,
+    make_pass,
+    moved,
+    shared_by,
+    shared_nothing,
+    total_of,
+)
+from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
+from sklearn_cvb.chain.symbols.observed import left_out_by
+from sklearn_cvb.kernels.chain.absence import Absence
+from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.leave_out import (
+    EXPECT,
+    INFER,
+    PUT_BACK,
+    SCORE,
+    SWEEP,
+    Shared,
+    Stored,
+)
+from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.model import Inferred, State
+from sklearn_cvb.reading.corpus import Corpus, short_repr
+from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.scale.parts import Held, PartIndex, PartResult, PartSummary, added
+from sklearn_cvb.scale.symbols import parts
+from sklearn_cvb.scale.symbols.stored_sequences import (
+    classes_of,
+    log_likelihoods_of_store,
+    part_of_store,
+    states_of_store,
+    types_of_store,
+    word_counts_of_store,
+)
+from sklearn_cvb.scale.symbols.vocabulary_pass import PartLayout, finished, lay_out, problem_of_part
+from sklearn_cvb.settings import known_words
+from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
+from sklearn_cvb.store.files import STARTS, TAGS, TOKENS
+from sklearn_cvb.store.scratch import Kept, Scratch
+from sklearn_cvb.store.writing import temporary_store
+
+# What is asked of a family on the disk (see `BeyondMemory._on_disk`).
+__all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
+
+
+class Piece(NamedTuple):
+    """A piece of a store."""
+
+    kept: Kept  # its problem and, for EM and VB, the forms of its sequences
+    index: PartIndex
+    facts: PartSummary
+    unexplained: np.ndarray  # sequences that no path can explain, by their number in the store
+
+
+class Pieces:
+    """All pieces of a store under a layout; `with_forms` of their sequences for EM and VB."""
+
+    cells: Cells
+    settings: ChainSettings
+
+    def __init__(
+        self, layout: PartLayout, store: CorpusStore, y: StoredTags | None, with_forms: bool
+    ) -> None:
+        self.store: CorpusStore = store
+        scratch = Scratch(store.scratch)
+        self.pieces: list[Piece] = []
+        types, spans = types_of_store(store), store.pieces()
+        # What pieces warn of, and the first sequence of the first that does.
+        self.messages: dict[str, int] = {}
+        for index, span in enumerate(spans):
+            problem, messages = problem_of_part(layout, part_of_store(store, types, span, y))
+            for message in messages:
+                self.messages.setdefault(message, span[0])
+            chain = parts.chain_of(layout, problem)
+            # Those of all pieces, but for where a start would begin that is none of theirs.
+            self.cells, self.settings = chain.cells, chain.settings
+            forms = engines_of(problem) if with_forms else None
+            if forms is not None and forms.side_by_side is not None:
+                # Their tables have a row for each word: made anew they cost less than they take.
+                forms = None
+            kept = scratch.keep((_without_words(problem), forms), (Cells,))
+            at = PartIndex(index, span[0])
+            unexplained = problem.of_given(np.empty(0, np.intp)) + at.first
+            self.pieces.append(Piece(kept, at, parts.ChainShard(chain, at).facts(), unexplained))
+
+    @property
+    def facts(self) -> list[PartSummary]:
+        """What the leader knows of the pieces."""
+        return [piece.facts for piece in self.pieces]
+
+    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+        """The sequences that no path can explain."""
+        return np.concatenate([piece.unexplained for piece in self.pieces])
+
+    def load(self, index: int) -> tuple[Problem, Engines | None]:
+        """The problem of a piece, and its forms."""
+        return self.pieces[index].kept.load()
+
+    def __iter__(self) -> Iterator[Problem]:
+        for index in range(len(self.pieces)):
+            yield self.load(index)[0]
+
+
+def _without_words(problem: Problem) -> Problem:
+    """A problem without the words that the model does not know, of which it knows the codes."""
+    rest = problem.left_out
+    return problem._replace(
+        corpus=problem.corpus._replace(unknown=[]),
+        given=problem.given._replace(unknown=[]),
+        left_out=None if rest is None else _without_words(rest),
+    )
+
+
+class StoredParts:
+    """The pieces of a store as shards, all asked from the same weights or counts.
+
+    Each of `n_jobs` threads has a piece of its own; the result does not depend on it.
+    """
+
+    def __init__(self, pieces: Pieces, n_jobs: int | None = None) -> None:
+        self.pieces = pieces
+        self._n_threads = min(effective_n_jobs(n_jobs), len(pieces.pieces))
+        # Sequences that float64 has lost, by piece.
+        self._lost: dict[int, np.ndarray] = {}
+
+    def ask(self, name: str, *arguments: Any) -> PartResult:
+        """Call a method of every piece's shard, and add up what they return in their order."""
+
+        found_in, indices = partial(self._ask, name, arguments), range(len(self.pieces.pieces))
+        if self._n_threads == 1:
+            return reduce(added, map(found_in, indices))
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            return reduce(added, pool.map(found_in, indices))
+
+    def _ask(self, name: str, arguments: tuple[Any, ...], index: int) -> PartResult:
+        problem, forms = self.pieces.load(index)
+        if index in self._lost:
+            forms = engines_of(problem, self._lost[index])
+        chain = SymbolChain(problem, self.pieces.settings)
+        shard = parts.ChainShard(chain, self.pieces.pieces[index].index)
+        shard.work = forms
+        found: PartResult = getattr(shard, name)(*arguments)
+        if shard.work is not None and len(shard.work.lost):
+            self._lost[index] = np.array(shard.work.lost)
+        return found
+
+
+class _Posteriors(NamedTuple):
+    """What a piece keeps between sweeps: its units, their posteriors and pairs."""
+
+    layout: Layout
+    posterior: np.ndarray
+    pairs: np.ndarray
+
+
+class OnDisk(NamedTuple):
+    """The units of a restart."""
+
+    files: list[Kept]  # of each piece
+    n_units: int
+    # Whether a unit keeps the sum of its pairs, which does not say how surely each was there.
+    is_summed: bool
+    n_sweeps: int = 0
+    absent: np.ndarray | None = None  # what was noted in the last sweep
+    own: parameters.HMMCounts | None = None  # what the units add up to
+
+
+class StoredChain(SymbolChain):
+    """All pieces of a store as one chain, whose shares are on the disk; its problem are `Pieces`.
+
+    It goes through them in turn and hands the counts on.
+    """
+
+    problem: Any
+
+    def start(self, prior: parameters.Prior, seed: Any, keep: bool) -> tuple[Inferred, None]:
+        """First posteriors of all pieces, and their counts; scored where weights are given."""
+        scratch, n_units, is_summed = Scratch(self.problem.store.scratch), 0, False
+        files: list[Kept] = []
+        for index, problem in enumerate(self.problem):
+            begin = partial(parts.start_of, seed, problem, index)
+            if isinstance(seed, Weights):
+                begin = partial(Start, None, seed)
+            one = first_units(problem, begin, self.settings.left_out, self.learns)
+            n_units += one.laid_out.n_units
+            is_summed |= bool(one.laid_out.sequences.summed.any())
+            layout = _with_lattice(one.laid_out, None)
+            files.append(scratch.keep(_Posteriors(layout, one.posterior, one.pairs)))
+        units, total = OnDisk(files, n_units, is_summed), 0.0
+        counts = self.recounted(units)
+        if isinstance(seed, Weights):
+            tally = parameters.tally_of(counts, prior, self.cells)
+            total = self._pass(SCORE, shared_by(tally, parameters.floor_of(prior)), units)
+        return Inferred(counts, total, shares=units._replace(own=counts)), None
+
+    def leave_out(
+        self, counts: parameters.HMMCounts, prior: parameters.Prior, shares: OnDisk, *, frozen: bool
+    ) -> Inferred:
+        """Each sequence, or window, of all pieces in turn from the counts of all others."""
+        is_alone, units = shares.n_units == 1, shares
+        # Without the only unit nothing is left but the prior.
+        others = parameters.empty_counts(self.cells) if is_alone else counts
+        before = parameters.tally_of(others, prior, self.cells)
+        shared = shared_by(before, parameters.floor_of(prior), 0.0 if is_alone else 1.0)
+        if frozen:
+            total = self._pass(INFER if is_alone else SCORE, shared, units)
+            return Inferred(counts, total, shares=units)
+        units = units._replace(n_sweeps=units.n_sweeps + 1, absent=self._noted(units))
+        total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.absent)
+        is_rebuilt = is_alone or units.n_sweeps % REBUILT == 0
+        own = self.recounted(units) if is_rebuilt else moved(counts, before, shared)
+        return Inferred(own, total, shares=units._replace(own=own))
+
+    def absence(self, shares: OnDisk) -> Absence:
+        """P(C = 0) of all counts: the product over the pieces."""
+        assert shares.own is not None, "a start and a sweep leave their counts"
+        whole: Absence | None = None
+        for index, problem in enumerate(self.problem):
+            own = absence_of(self.units_of(shares, index, shares.own), problem)
+            whole = own if whole is None else Absence(*map(np.multiply, whole, own))
+        assert whole is not None, "a store has a sequence"
+        if shares.absent is not None:
+            whole.transition[:] *= shares.absent
+        return whole
+
+    def units_of(self, shares: OnDisk, index: int, counts: parameters.HMMCounts) -> Units:
+        """The units of a piece as if it were a corpus of its own, with the counts of all."""
+        kept = self._kept(shares, index)
+        return Units(counts, self.learns, *kept, self.settings.left_out)
+
+    def recounted(self, shares: OnDisk) -> parameters.HMMCounts:
+        """The counts that posteriors and pairs add up to."""
+        shared = shared_nothing(self.cells)
+        for index in range(len(shares.files)):
+            settled = self._kept(shares, index).layout.settled
+            if settled is not None:
+                shared.emission[:-1] += settled.count
+        self._pass(PUT_BACK, shared, shares)
+        return parameters.HMMCounts(shared.start, shared.transition, shared.emission[:-1])
+
+    def _kept(self, shares: OnDisk, index: int) -> _Posteriors:
+        units: _Posteriors = shares.files[index].load()
+        problem, _ = self.problem.load(index)
+        return units._replace(layout=_with_lattice(units.layout, problem.lattice))
+
+    def _noted(self, units: OnDisk) -> np.ndarray | None:
+        """Where a pass notes how surely sums of pairs were there; None where nobody asks."""
+        n_states = self.cells.n_states
+        return np.ones((n_states, n_states)) if units.is_summed and self.learns else None
+
+    def _pass(
+        self, steps: int, shared: Shared, units: OnDisk, absent: np.ndarray | None = None
+    ) -> float:
+        """A pass over all units, which changes what they share; summed log normalisers (nats)."""
+        total, absent = 0.0, self._noted(units) if absent is None else absent
+        for index in range(len(units.files)):
+            kept = self._kept(units, index)
+            stored = Stored(kept.posterior, kept.pairs, np.empty(kept.layout.n_units))
+            make_pass(steps, Pass(kept.layout, shared, stored, absent))
+            if steps == PUT_BACK:
+                continue
+            settled = kept.layout.settled
+            # Counts of settled cells never change: all but those of this piece are others'. A unit
+            # that is alone is inferred from the prior, which has none of them.
+            is_among = steps not in (EXPECT, INFER)
+            own = settled.count if settled is not None and is_among else 0.0
+            total += total_of(kept.layout, stored.log_z, shared.emission[:-1] - own)
+        return total
+
+
+class _ShardInTurn(parts.ChainShard):
+    """All pieces of a store as one shard."""
+
+    def _own(self, seed: parts.SharedStart) -> parts.SharedStart:
+        return seed
+
+
+class InTurn(StoredParts):
+    """The pieces of a store, swept in turn: each from the counts that the one before has left."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        super().__init__(pieces)
+        on_disk: Any = pieces
+        self._chain = StoredChain(on_disk, pieces.settings)
+        self._shard = _ShardInTurn(self._chain, PartIndex(0, 0), keeps_runs=True)
+
+    def ask(self, name: str, *arguments: Any) -> PartResult:
+        """Go through all pieces; where none changes the counts of others, one after the other."""
+        if name in ("start", "sweep", "score"):
+            return getattr(self._shard, name)(*arguments)
+        return super().ask(name, *arguments)
+
+    def adopted(self, state: State, before: "InTurn") -> State:
+        """A state with the posteriors of another fit on the same pieces, and their counts."""
+        shares = before._shard.held[state.shares.run].shares
+        counts = self._chain.recounted(shares)
+        shares = shares._replace(own=counts)
+        held = Held(state.n_sweeps, shares, PartResult(counts, 0.0))
+        self._shard.held[state.shares.run] = held
+        return state._replace(counts=counts)
+
+    def state_of(self, state: State, index: int) -> State:
+        """The state of a piece as if it were a corpus of its own, with the counts of all."""
+        shares = self._shard.held[state.shares.run].shares
+        units = self._chain.units_of(shares, index, state.counts)
+        return state._replace(shares=units)
+
+
+class ChainInTurn(parts.ShardedChain):
+    """A chain whose sequences are swept in turn: a later fit goes on with its posteriors."""
+
+    def finished(self, state: State, *, goes_on: bool) -> State:
+        """With who has the posteriors, where a fit goes on."""
+        state, source = super().finished(state, goes_on=goes_on), self.problem.source
+        return state._replace(shares=state.shares._replace(source=source if goes_on else None))
+
+    def lighter(self, state: State) -> State:
+        """Without: another process infers posteriors anew."""
+        state = super().lighter(state)
+        return state._replace(shares=state.shares._replace(source=None))
+
+    def rebase(self, state: State) -> State | None:
+        """The state under the prior of now, with its posteriors where the pieces are the same."""
+        before, source = state.shares.source, self.problem.source
+        based = super().rebase(state._replace(shares=state.shares._replace(source=None)))
+        if based is None or before is None:
+            return based
+        if before.pieces.settings.left_out != source.pieces.settings.left_out:
+            return None
+        if before.pieces.facts != source.pieces.facts:
+            return based
+        return source.adopted(based, before)
+
+
+def _with_lattice(layout: Layout, lattice: Any) -> Layout:
+    """A layout with another lattice: that of the problem is kept once, with the problem."""
+    return layout._replace(sequences=layout.sequences._replace(lattice=lattice))
+
+
+def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
+    """A store, or what is first encoded into a temporary one, to be fitted to."""
+    if getattr(hmm, "supervision", None) == "none":
+        y = None
+    _refuse(hmm, y)
+    store = X
+    if not isinstance(X, CorpusStore):
+        store = temporary_store(partial(write_store, X))
+    if y is not None and not isinstance(y, StoredTags):
+        raise TypeError(
+            f"y is {short_repr(y)}: the tags of a store lie beside it; write them with "
+            "write_store(..., tagged=True), and pass store.tags"
+        )
+    if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
+        raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
+    tags = y if hasattr(hmm, "tag_dictionary") else None
+    # Before the first of many passes: a bit that was flipped would change the fit silently.
+    store.check(TOKENS, STARTS)
+    if tags is not None:
+        tags.store.check(TAGS, STARTS)
+    # The parameters are laid out from a survey of the words, then all pieces.
+    vocabulary, handle_unknown = known_words(hmm)
+    counts = word_counts_of_store(store, tags, handle_unknown == "form")
+    laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if vocabulary is None else None)
+    leaves_out = "leave_out" in hmm._algorithm().requires
+    pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not leaves_out)
+    words, cells = finished(laid_out)
+    messages = [*laid_out.messages]
+    messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
+    if leaves_out:
+        longest, length = store.longest()
+        left_out = left_out_by(hmm, length, store.n_tokens) or WHOLE
+        pieces.settings = pieces.settings._replace(left_out=left_out)
+        whole = ChainInPieces(cells, laid_out.corpus, InTurn(pieces), tags)
+        whole.chain, whole.longest = ChainInTurn, (length, store.n_tokens)
+        if 2 * length > store.n_tokens and left_out == WHOLE:
+            # What is left without it is little to learn from.
+            messages.append(HALF_OF_ALL.format(longest))
+    else:
+        whole = ChainInPieces(cells, laid_out.corpus, StoredParts(pieces, hmm.n_jobs), tags)
+    return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
+
+
+def _refuse(hmm: Any, y: Any) -> None:
+    """Raise on what a fit in pieces cannot do."""
+    name = type(hmm).__name__
+    if not hasattr(type(hmm), "partial_fit"):
+        raise InvalidParameterError(
+            f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
+        )
+    if left_out_by(hmm) == LeftOut("token", None):
+        raise InvalidParameterError(
+            f"on a store {name} leaves out a sequence or a window at a time: use "
+            f"update='sequence', got update={hmm.update!r}; or pass list(store)"
+        )
+    if y is not None and not hasattr(hmm, "tag_dictionary") and hmm.supervision == "y":
+        raise InvalidParameterError(
+            f"on a store {name} does not learn from states in y: use a tagger, or pass list(store)"
+        )
+
+
+class ChainInPieces(parts.ChainInParts):
+    """Chains in pieces on the disk, and the tags that a tagger learns from."""
+
+    def __init__(
+        self, cells: Cells, types: Corpus, source: StoredParts, tags: StoredTags | None
+    ) -> None:
+        super().__init__(cells, types, source.pieces.facts, source)
+        self.pieces: Pieces = source.pieces
+        self.tags: StoredTags | None = tags
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Checksums of the sequences and of their tags; the cut is free."""
+        cells, tags = self.cells, self.tags
+        steps = cells.indptr, cells.state, cells.n_states, cells.topology
+        return (self.pieces.store.identity, None if tags is None else tags.store.identity, *steps)
+
+    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+        """The states of all tokens, on the disk."""
+        pieces, classes = self.pieces, classes_of(read.words, self.cells)
+        held, averages = np.zeros(len(classes), np.int64), hmm._algorithm().averages
+        index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
+
+        def path_of(begin: int, end: int) -> np.ndarray:
+            one, _ = pieces.load(index[begin])
+            own = state
+            if isinstance(self.source, InTurn):
+                own = self.source.state_of(state, index[begin])
+            chain = symbols.model(hmm, read._replace(problem=one))
+            path = symbols.path(chain, own, hmm.n_jobs, averages=averages)
+            held[:] += np.bincount(path, minlength=len(held))
+            return path
+
+        labels = StoredStates(pieces.store, classes, path_of)
+        return {"labels_": labels, **parameters.shared_weights(state.hyper, held)}

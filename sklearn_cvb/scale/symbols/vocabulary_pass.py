@@ -1,0 +1,238 @@
+"""A first pass over a corpus in parts: what its words tell, so that the whole can be laid out.
+
+Every part is read and encoded once, by its own types. What it tells of words is small; merged over
+all parts it becomes a *type corpus*, whose tokens each stand for many. It has the vocabulary, the
+uses, the labels and the beginnings of sentences of the whole, so that a model lays out its
+parameters from it as it would from all sequences. It has no sequences to learn from.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from importlib import import_module
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, problem_of_some
+from sklearn_cvb.chain.symbols.observed import words_and_cells
+from sklearn_cvb.chain.tags.knowledge import read_labels
+from sklearn_cvb.chain.tags.word_forms import only_beginning
+from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, Sequences
+from sklearn_cvb.scale.parts import LocalParts, part_indices, summed
+from sklearn_cvb.settings import known_words
+
+
+class Part(NamedTuple):
+    """Some sequences, encoded by their own types, and what is known of them."""
+
+    types: list[Any]
+    corpus: Corpus
+    y: Any
+
+    @property
+    def content(self) -> tuple[Any, ...]:
+        """What is in it, to know it by."""
+        return self.types, self.corpus.tokens, self.corpus.starts
+
+    def by(self, index: Mapping[Any, Any]) -> Corpus:
+        """The corpus by the codes of a vocabulary; other types follow it."""
+        unknown = [word for word in self.types if word not in index]
+        others = {word: len(index) + i for i, word in enumerate(unknown)}
+        codes = [index[word] if word in index else others[word] for word in self.types]
+        # A missing observation has code -1, and takes the last value.
+        table = np.array([*codes, -1], np.int32)
+        return self.corpus._replace(tokens=table[self.corpus.tokens], unknown=unknown)
+
+
+class WordCounts(NamedTuple):
+    """What some sequences tell of their words."""
+
+    uses: dict[Hashable, int]  # how often each type is seen without a label
+    # How often each pair of a type and a label is; None as the type of missing observations.
+    labelled: dict[tuple[Hashable, Hashable], int]
+    inside: set[Any]  # types seen elsewhere than where a sentence begins
+    any_missing: bool
+    n_sequences: int
+
+
+class WordsOfTokens(list[Any]):
+    """The words of a part, one for each token; made when asked for, as messages do."""
+
+    def __init__(self, types: list[Any], tokens: np.ndarray) -> None:
+        super().__init__()
+        self._types, self._tokens = types, tokens
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def __getitem__(self, place: Any) -> Any:
+        code = int(self._tokens[place])
+        return None if code < 0 else self._types[code]
+
+
+def read_part(X: Any, y: Any = None) -> Part:
+    """Read a part; messages name sequences by their place in it."""
+    sequences = reading.read_ragged(X)
+    types = reading.types_of(sequences.tokens, sequences.starts)
+    index = {token: i for i, token in enumerate(types)}
+    return Part(types, reading.encode(sequences, index), y)
+
+
+def _labels_of(model: Any, part: Part) -> list[Any]:
+    """The labels that a tagger learns from, one for each token; empty for none."""
+    if part.y is None or not hasattr(model, "tag_dictionary") or model.supervision != "y":
+        return []
+    return read_labels(part.y, part.corpus)
+
+
+def word_counts_of(model: Any, part: Part) -> WordCounts:
+    """What a part tells of its words."""
+    types, corpus = part.types, part.corpus
+    tokens, labels = corpus.tokens, _labels_of(model, part)
+    labelled: dict[tuple[Hashable, Hashable], int] = {}
+    is_told = np.zeros(len(tokens), bool)
+    for place, label in enumerate(labels):
+        if label is not None:
+            key = None if tokens[place] < 0 else types[tokens[place]], label
+            labelled[key] = labelled.get(key, 0) + 1
+            is_told[place] = True
+    seen = np.bincount(tokens[~is_told & (tokens >= 0)], minlength=len(types))
+    inside = set()
+    if known_words(model)[1] == "form":
+        first = only_beginning(corpus, types)
+        inside = {types[i] for i in np.flatnonzero(~first).tolist()}
+    return WordCounts(
+        dict(zip(types, seen.tolist(), strict=True)),
+        labelled,
+        inside,
+        bool((tokens < 0).any()),
+        corpus.n_sequences,
+    )
+
+
+def merged(one: WordCounts, other: WordCounts) -> WordCounts:
+    """What two parts tell together."""
+    return WordCounts(
+        sums_by_key(one.uses, other.uses),
+        sums_by_key(one.labelled, other.labelled),
+        one.inside | other.inside,
+        one.any_missing or other.any_missing,
+        one.n_sequences + other.n_sequences,
+    )
+
+
+def sums_by_key(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+    """Two tables added up; what only one of them has counts as 0 in the other."""
+    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
+
+
+def type_corpus_of(words: WordCounts) -> tuple[Sequences, list[Any] | None]:
+    """A corpus whose tokens stand for those of all parts, and its labels."""
+    found: list[tuple[Hashable, Hashable | None, int]] = []
+    found += [(word, None, seen) for word, seen in words.uses.items() if seen]
+    found += [(word, label, seen) for (word, label), seen in words.labelled.items()]
+    nothing = (None, None, 0)
+    # The only token of a sequence begins it; the last sequence begins with what stands for none.
+    rows = [row for row in found if row[0] not in words.inside]
+    if words.any_missing or not found:
+        rows.append(nothing)
+    ends = list(range(1, len(rows) + 1))
+    inside = [row for row in found if row[0] in words.inside]
+    if inside:
+        rows += [nothing, *inside]
+        ends.append(len(rows))
+    starts = np.array([0, *ends])
+    tokens, labels, times = map(list, zip(*rows, strict=True))
+    y = [labels[begin:end] for begin, end in pairwise(starts.tolist())]
+    sequences = Sequences(tokens, starts, None, np.array(times, np.int64))
+    return sequences, y if words.labelled else None
+
+
+class PartLayout(NamedTuple):
+    """How parts are laid out: what is sent to where they are."""
+
+    estimator: Any  # its parameters alone
+    words: Any  # as `told`, see `sklearn_cvb.chain.symbols.observed.WordsRead`
+    told: Any
+    cells: Cells  # without ends
+
+
+class LaidOut(NamedTuple):
+    """What the type corpus tells, before any sequence is read."""
+
+    layout: PartLayout
+    corpus: Corpus  # the type corpus, encoded
+    sequences: Sequences  # and as it was read, as `y`
+    y: list[Any] | None
+    messages: tuple[str, ...]
+
+    @property
+    def as_sent(self) -> PartLayout:
+        """The layout without what is known of single tokens of the type corpus."""
+        told = self.layout.told
+        if told is None:
+            return self.layout
+        return self.layout._replace(told=told._replace(labels=[], formed={}))
+
+
+def lay_out(hmm: Any, counts: WordCounts, types: list[Any] | None = None) -> LaidOut:
+    """Lay out the parameters of a model over given words, or over those that its parts hold."""
+    hmm._check_parameters()
+    sequences, y = type_corpus_of(counts)
+    if types is None:
+        types = reading.types_to_learn(hmm, sequences)
+    else:
+        reading.some_types(hmm, types)
+    vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
+    words, cells, told, messages = words_and_cells(hmm, vocabulary, corpus, y)
+    layout = PartLayout(parameters_of(hmm), words, told, cells)
+    return LaidOut(layout, corpus, sequences, y, messages)
+
+
+def parameters_of(estimator: Any) -> Any:
+    """The same estimator without a fit."""
+    return type(estimator)(**estimator.get_params(deep=False))
+
+
+def finished(laid_out: LaidOut) -> tuple[Any, Cells]:
+    """Words with what labels tell, of which parts have told before; the layout."""
+    (hmm, words, told, cells), corpus, sequences, y, _ = laid_out
+    _, words, _ = hmm._training_lattice(words, told, cells, corpus, sequences, y)
+    return words, cells
+
+
+def problem_of_part(layout: PartLayout, part: Part) -> tuple[Problem, tuple[str, ...]]:
+    """The problem of a part under a layout that was sent here, and what it warns of."""
+    hmm, words, told, cells = layout
+    corpus = part.by(words.index)
+    sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), corpus.starts, None)
+    reading.checked(hmm, corpus, sequences, len(words.index))
+    if told is not None:
+        told = told._replace(labels=_labels_of(hmm, part), formed={})
+    lattice, _, messages = hmm._training_lattice(words, told, cells, corpus, sequences, part.y)
+    return problem_of_some(corpus, lattice, cells), messages
+
+
+# A corpus in parts, whatever is learned from it
+
+
+def family_of(model: Any) -> ModuleType:
+    """The module that lays out models of this family, and learns them, in shards."""
+    return import_module(model._module_of_parts)
+
+
+def read_here(model: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
+    """Parts ``(X, y)`` of a corpus, each a shard of this process."""
+    family = family_of(model)
+    family.refuse_in_shards(model)
+    read = [family.read_part(X, y) for X, y in parts]
+    told = [family.survey_of(model, part) for part in read]
+    laid_out = family.lay_out(model, summed(told, family.merged))
+    indices = part_indices([part.corpus.n_sequences for part in read])
+    shards = [
+        family.shard_of(laid_out.as_sent, *given) for given in zip(read, indices, strict=True)
+    ]
+    return family.read_in_shards(laid_out, [shard.facts() for shard in shards], LocalParts(shards))
