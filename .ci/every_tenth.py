@@ -6,15 +6,9 @@ _WHOLE = (
     "tests/metrics/test_convergence.py",
     "tests/reading/test_saved_values.py",
 )
-# There workers that are slow for a second are given up: other jobs run beside this one.
-_LEFT_OUT = "tests/distributed/test_losses.py"
 
 
 def pytest_collection_modifyitems(config, items):
-    kept = [
-        item
-        for i, item in enumerate(items)
-        if item.nodeid.startswith(_WHOLE) or (i % 10 == 0 and not item.nodeid.startswith(_LEFT_OUT))
-    ]
+    kept = [item for i, item in enumerate(items) if item.nodeid.startswith(_WHOLE) or i % 10 == 0]
     config.hook.pytest_deselected(items=list(set(items).difference(kept)))
     items[:] = kept

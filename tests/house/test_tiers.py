@@ -1,0 +1,28 @@
+"""Which tests a run without arguments leaves out, and that none is lost."""
+
+import pytest
+from tiers import split
+
+
+class Item:
+    def __init__(self, nodeid, *marks):
+        self.nodeid, self._marks = nodeid, [mark.mark for mark in marks]
+
+    def iter_markers(self, name):
+        return (mark for mark in self._marks if mark.name == name)
+
+
+def test_what_is_not_marked_runs_and_one_of_each_kind_that_is():
+    long, stands_in = pytest.mark.long, pytest.mark.long(usual=True)
+    items = [
+        Item("plain"),
+        Item("shy[a]", long),
+        Item("kind[a]", stands_in),
+        Item("kind[b]", stands_in),
+        Item("of a marked file[a]", pytest.mark.process(usual=True), pytest.mark.process),
+        Item("of a marked file[b]", pytest.mark.process(usual=True), pytest.mark.process),
+        Item("skipped", pytest.mark.skip),
+    ]
+    usual, rest = split(items)
+    assert [item.nodeid for item in usual] == ["plain", "kind[a]", "of a marked file[a]", "skipped"]
+    assert [item.nodeid for item in rest] == ["shy[a]", "kind[b]", "of a marked file[b]"]
