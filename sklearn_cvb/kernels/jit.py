@@ -32,6 +32,8 @@ _BORROWED = {"_nrt": False}
 
 # What is raised where compiled code on disk was truncated.
 _DAMAGED = EOFError, pickle.UnpicklingError, ValueError, IndexError, KeyError, TypeError
+# What another version has left may name types that are elsewhere now.
+_GONE = AttributeError, ImportError
 
 # What compiles a function, whose types numba finds out.
 Decorator = Callable[[Callable[..., Any]], Any]
@@ -103,8 +105,9 @@ def _passing_over_damage(load: Callable[..., Any], kernel: Any) -> Callable[...,
     def loaded(*arguments: Any) -> Any:
         try:
             return load(*arguments)
-        except _DAMAGED as error:
-            _warn_of_damage(kernel.stats.cache_path)
+        except (*_DAMAGED, *_GONE) as error:
+            if not isinstance(error, _GONE):
+                _warn_of_damage(kernel.stats.cache_path)
             if arguments:
                 # Numba compiles where there is no file of machine code.
                 raise FileNotFoundError(f"damaged: {error}") from None

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from importlib import import_module
 from pathlib import Path
 
@@ -133,11 +134,17 @@ def test_an_index_that_names_a_module_that_is_gone_is_passed_over(tmp_path):
         assert done.stdout.split() == [expected], done.stderr
 
 
+def _keep_in(folder, monkeypatch):
+    """Numba looks at the variable again where anything in the environment has changed."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
+
+
 @pytest.mark.process(usual=True)
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 def test_truncated_code_is_compiled_anew_and_its_folder_named(ending, tmp_path, monkeypatch):
     """Numba would end every later fit with an EOFError."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    _keep_in(tmp_path / "cache", monkeypatch)
     (tmp_path / "grown.py").write_text("def grown(x):\n    return x + 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "grown", raising=False)
@@ -152,3 +159,23 @@ def test_truncated_code_is_compiled_anew_and_its_folder_named(ending, tmp_path, 
     healed = jit.jit(function)
     assert healed(1) == 2
     assert sum(healed.stats.cache_hits.values()) == 1
+
+
+@pytest.mark.process(usual=True)
+def test_code_for_types_that_have_moved_is_compiled_anew_without_a_word(tmp_path, monkeypatch):
+    """Numba would end every later fit with a ModuleNotFoundError."""
+    _keep_in(tmp_path / "cache", monkeypatch)
+    (tmp_path / "grown.py").write_text("def grown(x):\n    return x.one + 1\n")
+    text = "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    one: int\n"
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("pairs", "others"):
+        (tmp_path / f"{name}.py").write_text(text)
+        monkeypatch.delitem(sys.modules, "grown", raising=False)
+        kernel = jit.jit(import_module("grown").grown)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert kernel(import_module(name).Pair(1)) == 2
+        (tmp_path / f"{name}.py").unlink()
+        sys.modules.pop(name)
+        import_module("importlib").invalidate_caches()
+    assert sum(kernel.stats.cache_misses.values()) == 1
