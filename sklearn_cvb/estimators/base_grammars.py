@@ -340,7 +340,8 @@ class BasePCFG(BaseModel):
     def _batch_of(self, read: Reading, state: State) -> Batch:
         """The sentences that have a tree, and all words."""
         problem = read.problem
-        return Batch(*problem.sizes_without(state.unexplained), problem.word_uses)
+        n_tokens, n_sentences = problem.sizes_without(state.unexplained)
+        return Batch(n_tokens, n_sentences, problem.word_uses)
 
     def _rare_of_all(self, counts: np.ndarray, seen: Seen, read: Reading) -> np.ndarray | None:
         """Mean count of words seen once in all batches."""

@@ -12,8 +12,10 @@ from sklearn_cvb.scale.places import is_dask
 class OnWorkers(BaseModel):
     """A model that learns where its partitions are, and answers for each of them."""
 
-    # The module that lays out models of a family, and learns them, in parts.
-    _module_of_parts = ""
+    @property
+    def _module_of_parts(self) -> str:
+        """The module that lays out models of a family, and learns them, in parts."""
+        raise NotImplementedError
 
     def _learn(self, X: Any, y: Any) -> None:
         if not is_dask(X):

@@ -13,7 +13,9 @@ from sklearn_cvb.scale.places import is_dask
 class GrammarOnWorkers(OnWorkers, BasePCFG):
     """A grammar whose sentences may be on workers."""
 
-    _module_of_parts = "sklearn_cvb.scale.grammars.parts"
+    @property
+    def _module_of_parts(self) -> str:
+        return "sklearn_cvb.scale.grammars.parts"
 
     # Of sentences in parts trees, and words without a rule, are for `predict`, where they are.
 

@@ -312,7 +312,7 @@ def test_samples_follow_the_exact_posterior(p_null):
     X = [([f"s{row}" for row in rows], [f"t{t}" for t in targets]) for rows, targets in pairs]
     settings = SHARED | {"alpha": 1.0, "longest_jump": 1, "random_state": 0, "p_null": p_null}
     del settings["tol"]
-    model = GibbsAlignmentHMM(max_iter=12000, samples=Samples(100, thin=1), **settings).fit(X)
+    model = GibbsAlignmentHMM(max_iter=7000, samples=Samples(100, thin=1), **settings).fit(X)
     for i, pair in enumerate(pairs):
         marginal = {}
         for sample, weight in posterior.items():

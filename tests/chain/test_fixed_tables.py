@@ -95,7 +95,7 @@ def test_free_rows_are_seen():
     ("where", "update"), list(zip(FIXED, cycle(["token", "sequence", "parameter"]), strict=False))
 )
 def test_samples_are_of_the_exact_posterior(where, update):
-    settings = {"update": update, "max_iter": 4000, "random_state": 0, "samples": Samples(thin=1)}
+    settings = {"update": update, "max_iter": 3000, "random_state": 0, "samples": Samples(thin=1)}
     model, algorithm = known_chain(GibbsHMM, where, **settings)
     tiny = KnownChain(model.real, model.uses[1:4], model.rows, model.known)
     estimator = GibbsHMM(3, alpha=0.3, beta=0.3, emission=SYMBOLS, init=KNOWN, **settings)

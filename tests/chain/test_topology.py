@@ -229,9 +229,7 @@ def test_samples_follow_the_exact_posterior(mask, update):
     value, start, transition = MASKS[mask]
     problem = make_problem([[0, 1, 0], [1, 2], [2, 2, 0]], 3, 3, 0.4, 0.3)
     problem = with_mask(problem, start, transition)
-    # Parameters are drawn, too, in the second, which moves more slowly.
-    n_sweeps = {"sequence": 5_000, "parameter": 6_000}[update]
-    settings = {"max_iter": n_sweeps, "samples": Samples(500, thin=1, temperatures=None)}
+    settings = {"max_iter": 4_000, "samples": Samples(500, thin=2, temperatures=None)}
     settings |= {"transitions": Transitions(value, start_alpha=0.4), "update": update, "alpha": 0.4}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
     indicators, exact = together(chain.samples_), exact_together(problem)
@@ -247,7 +245,7 @@ def test_samples_follow_the_exact_posterior(mask, update):
 def test_independent_samples_follow_the_exact_posterior(update):
     problem = make_problem([[0, 1, 0], [1, 2], [2, 2, 0]], 3, 3, 0.4, 0.3)
     alone = problem._replace(sequences=[[x] for row in problem.sequences for x in row])
-    settings = {"max_iter": 3_000, "samples": Samples(500, thin=1, temperatures=None)}
+    settings = {"max_iter": 2_000, "samples": Samples(300, thin=1, temperatures=None)}
     settings |= {"transitions": "independent", "update": update}
     chain = make_estimator("Gibbs", problem, **settings).fit(problem.sequences)
     indicators, exact = together(chain.samples_), exact_together(alone)

@@ -72,7 +72,7 @@ def test_samples_follow_the_exact_posterior():
     beta[0, 0] += 2 * STRENGTH
     beta[1, 1] += STRENGTH
     beta[:, 2] += STRENGTH * 4 * np.array([0.1, 0.9])
-    settings = {"max_iter": 12_000, "samples": Samples(100, thin=1, temperatures=None)}
+    settings = {"max_iter": 6_000, "samples": Samples(100, thin=2, temperatures=None)}
     settings |= {"tag_dictionary": TagDictionary(weights, weight=STRENGTH)}
     chain = make_estimator("Gibbs", problem, **settings).fit(sequences)
     with_weights = np.concatenate(brute.collapsed_posterior(problem._replace(beta=beta)).marginals)

@@ -189,7 +189,7 @@ def exact_posterior(tables, temperature=1.0):
 def test_samples_follow_the_exact_weighted_posterior(monkeypatch, form, temperature):
     seen = visits_counted(monkeypatch)
     samples = Samples(temperatures=(temperature, temperature))
-    model = model_of(GibbsDMV, form, max_iter=8_000, samples=samples)
+    model = model_of(GibbsDMV, form, max_iter=5_000, samples=samples)
     model.fit([[f"t{tag}" for tag in tags] for tags in _SMALL])
     expected, n = exact_posterior(Tables(2, *form), temperature), sum(seen.values())
     distance = sum(abs(seen[trees] / n - p) for trees, p in expected.items()) / 2

@@ -159,7 +159,7 @@ def test_missing_values_cost_little_of_what_is_learned():
 def test_gibbs_draws_what_is_missing():
     """Shares of all paths of four steps, one value missing, against quadrature over that value."""
     series = np.array([[0.0, 0.3], [0.4, np.nan], [2.0, 2.5], [1.8, 1.0]])
-    settings = {"alpha": 1.0, "max_iter": 8000, "samples": Samples(100, thin=1), "init": "token"}
+    settings = {"alpha": 1.0, "max_iter": 4000, "samples": Samples(100, thin=1), "init": "token"}
     # Far from certain of any parameter a chain would move slowly.
     emission = Gaussian(mean_precision_prior=1.0, degrees_of_freedom_prior=8.0)
     model = GibbsHMM(2, emission=emission, random_state=0, **settings).fit([series])

@@ -2,7 +2,7 @@
 
 ``check(i)`` makes draw number i, of the kind that `KINDS` has for it, and so repeats what was
 found. The environment variable SKLEARN_CVB_FUZZ_DRAWS says how many draws are made:
-250 by default, 2,000 and more by hand.
+150 by default, 2,000 and more by hand.
 """
 
 import linecache
@@ -26,8 +26,8 @@ from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.dictionary import tags_of
 from sklearn_cvb.settings import Setting
 
-DRAWS = int(os.environ.get("SKLEARN_CVB_FUZZ_DRAWS", "250"))
-_BLOCK = 50
+DRAWS = int(os.environ.get("SKLEARN_CVB_FUZZ_DRAWS", "150"))
+_BLOCK = 30
 
 # Packages whose errors are messages.
 _SPEAKERS = ("sklearn_cvb", "sklearn", "nltk", "joblib")

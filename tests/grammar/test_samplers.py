@@ -84,7 +84,8 @@ def test_long_runs_match_the_exact_posterior_over_trees(kind, name):
     grammar = Grammar.from_text(text)
     exact = exact_shares(grammar, sentences, alpha, depth)
     model = kind(grammar, alpha=alpha, handle_unknown="error", max_iter=10**8)
-    n_sweeps = 15_000
+    # Of most trees of the others a chain says as much in half the sweeps.
+    n_sweeps = 15_000 if name == "unary rules" else 8_000
     shares, state = sampled_shares(model, sentences, n_sweeps, 100)
     found = distance(without_helpers(shares), exact)
     print(f"{kind.__name__}, {name}: {len(exact)} combinations, distance {found:.4f}")
@@ -101,7 +102,7 @@ def test_long_runs_of_independent_rules_match_the_exact_posterior(kind):
     sentences = [list("aa"), list("ab")]
     exact = exact_shares(Grammar.independent(2, ["a", "b"]), sentences, 1.0, 1)
     model = kind(rules="independent", alpha=1.0, handle_unknown="error", max_iter=10**8)
-    shares, state = sampled_shares(model, sentences, 12_000, 100)
+    shares, state = sampled_shares(model, sentences, 6_000, 100)
     found = distance(without_helpers(shares), exact)
     print(f"{kind.__name__}: {len(exact)} combinations, distance {found:.4f}")
     assert found < 0.03
@@ -120,7 +121,7 @@ def test_accepting_everything_misses_the_posterior(monkeypatch):
 
     monkeypatch.setattr(grammars, "draw_sweep", accept_all)
     model = HastingsPCFG(grammar, alpha=alpha, handle_unknown="error", max_iter=10**8)
-    shares, _ = sampled_shares(model, sentences, 6_000, 100)
+    shares, _ = sampled_shares(model, sentences, 4_000, 100)
     assert distance(without_helpers(shares), exact) > 0.05
 
 

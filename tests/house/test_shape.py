@@ -192,26 +192,41 @@ def test_one_state_is_that_of_all_algorithms():
 # How code is walked through
 
 # Returns of a second fit and a second prediction: how often the walk comes back to a file that it
-# had left, in the order in which functions are first called.
+# had left, in the order in which functions are first called; those of one statement, as hooks are
+# that hand on what is in memory, are no stations.
 _RETURNS = {
-    ("CVBHMMTagger", "full"): (45, 18),
-    ("CVBHMM", "none"): (45, 12),
-    ("EMHMM", "none"): (63, 12),
-    ("GibbsHMM", "gaussian"): (77, 13),
-    ("CVBPCFG", "given"): (41, 12),
-    ("CVBDMV", "raw"): (33, 12),
-    ("CVBAlignmentHMM", "raw"): (25, 12),
+    ("CVBHMMTagger", "full"): (43, 15),
+    ("CVBHMM", "none"): (43, 9),
+    ("EMHMM", "none"): (55, 9),
+    ("GibbsHMM", "gaussian"): (65, 11),
+    ("CVBPCFG", "given"): (41, 8),
+    ("CVBDMV", "raw"): (34, 8),
+    ("CVBAlignmentHMM", "raw"): (27, 10),
 }
+
+
+def _functions_of_one_statement():
+    """File and first line of each."""
+    found = set()
+    for name, tree in _TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                said = ast.get_docstring(node) is not None
+                if len(node.body) - said == 1:
+                    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+                    found.add((str(_PACKAGE / name), first))
+    return found
 
 
 def _returns_of(call):
     """How often a call comes back to a file of the package."""
-    route, seen = [], set()
+    route, seen, passed_through = [], set(), _functions_of_one_statement()
 
     def spy(frame, event, argument):
         code = frame.f_code
         name = code.co_filename
         is_ours = name.startswith(str(_PACKAGE)) and "<" not in name
+        is_ours &= (name, code.co_firstlineno) not in passed_through
         if event == "call" and is_ours and code not in seen:
             seen.add(code)
             if not route or route[-1] != name:

@@ -23,10 +23,10 @@ def test_it_is_short_and_needs_few_words_of_its_own():
 
 
 def test_what_an_algorithm_asks_of_a_model_is_told():
-    begin = PAGE.index(".. list-table:: Functions of ``Model``")
+    begin = PAGE.index(".. csv-table:: Functions of ``Model``")
     table = PAGE[begin : PAGE.index("Add an algorithm", begin)]
     asked = {name for name in {*vars(Model), *Model.__annotations__} if not name.startswith("_")}
-    first = re.findall(r"^   \* - (``.*)$", table, re.M)
+    first = re.findall(r'^   "(``[^"]*)"', table, re.M)
     assert set(re.findall(r"``(\w+)``", " ".join(first))) == asked
 
 

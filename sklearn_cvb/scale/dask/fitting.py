@@ -20,7 +20,6 @@ from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm import CommClosedError
 
-from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.reading.validation import check_sizes
 from sklearn_cvb.scale.dask import workers
@@ -343,7 +342,7 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
             "client = distributed.Client()"
         ) from None
     progress = Progress(model.verbose, model.max_iter)
-    with announced_fit(model, model.verbose), progress:
+    with progress:
         source = Partitions(client, partitions, labels, progress, model._module_of_parts)
         try:
             laid_out = family.lay_out(model, source.survey(parameters_of(model)))

@@ -133,7 +133,7 @@ def test_the_token_update_takes_the_same_prior():
 @pytest.mark.long(usual=True)
 def test_samples_follow_the_exact_posterior():
     problem = plain_problem()
-    settings = {"max_iter": 8000, "samples": Samples(100, thin=1, temperatures=None)}
+    settings = {"max_iter": 4000, "samples": Samples(100, thin=2, temperatures=None)}
     settings |= {
         "alpha": ALPHA,
         "beta": BETA,
