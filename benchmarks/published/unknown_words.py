@@ -106,7 +106,7 @@ def _features(words):
             "after": padded[t + 2],
             "shape": str(shape_of(word)),
             "first": t == 0,
-            **{f"suffix {n}": word.lower()[-n:] for n in range(1, min(4, len(word.lower())) + 1)},
+            **{f"suffix {n}": word.lower()[-n:] for n in range(1, min(4, len(word)) + 1)},
             **{f"prefix {n}": word[:n].lower() for n in range(1, 4)},
         }
         for t, word in enumerate(words)
