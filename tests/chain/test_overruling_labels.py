@@ -67,7 +67,7 @@ def test_sweeps_agree_with_their_restatements(name, n_sweeps):
 def test_samples_agree_with_the_exact_posterior(update):
     problem, y = _labelled()
     exact = np.concatenate(brute.collapsed_posterior(problem).marginals)
-    settings = {"max_iter": 5_500, "samples": Samples(500, thin=1, temperatures=None)}
+    settings = {"max_iter": 3_300, "samples": Samples(300, thin=2, temperatures=None)}
     model = make_estimator("Gibbs", problem, update=update, **settings).fit(ROWS, y)
     indicators = one_hot(model.samples_, 3)
     assert np.abs(deviations(indicators, exact.ravel())).max() < 5

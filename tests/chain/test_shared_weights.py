@@ -503,7 +503,7 @@ def test_numbers_have_the_same_prior():
         "alpha": 1.0,
         "emission": "gaussian",
     }
-    model = GibbsHMM(8, random_state=0, max_iter=700, n_init=2, **settings).fit(X)
+    model = GibbsHMM(8, random_state=0, max_iter=300, n_init=2, **settings).fit(X)
     assert model.state_weights_.sum() == pytest.approx(1.0)
     assert model.n_effective_components_ == 3
     held = np.bincount(np.concatenate(list(model.labels_)), minlength=8)

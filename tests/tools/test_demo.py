@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-from functools import partial
 from pathlib import Path
 
 import numba
@@ -296,31 +295,27 @@ def test_without_callbacks_it_is_said_what_is_needed(monkeypatch, capsys):
 @pytest.mark.process
 @NO_SIGINT
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_interrupt_keeps_what_is_there(tmp_path, jobs):
+def test_interrupt_keeps_what_is_there(tmp_path, jobs, monkeypatch, capsys):
+    """Ctrl-C in a sweep of the second algorithm."""
+    keys = iter([signal.SIGINT])
+
+    def interrupted(name, text, settings, on_sweep):
+        def pressed():
+            on_sweep()
+            for key in keys if name == "gibbs" else ():
+                os.kill(os.getpid(), key)
+
+        return run_restarts(name, text, settings, pressed)
+
+    monkeypatch.setattr("sklearn_cvb.__main__.run_restarts", interrupted)
+    monkeypatch.chdir(tmp_path)
     endless = ["--algorithms", "em,gibbs", "--sentences", "30", "--restarts", "2"]
-    with subprocess.Popen(
-        _command(*endless, "--gibbs-sweeps", "100000000", "--jobs", jobs),
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell's background jobs ignore this signal, and so would their children.
-        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
-    ) as process:
-        before = ""
-        while not re.search(r"^EM ", before, re.MULTILINE):
-            line = process.stdout.readline()
-            assert line, process.stderr.read()
-            before += line
-        process.send_signal(signal.SIGINT)
-        try:
-            rest, errors = process.communicate(timeout=300)
-        finally:
-            process.kill()
-    assert process.returncode == 130
-    assert errors == "interrupted\n"
-    assert "accuracy by sweep" in rest
+    assert main([*endless, "--gibbs-sweeps", "100000000", "--jobs", jobs]) == 130
+    printed = capsys.readouterr()
+    assert printed.err == "interrupted\n"
+    assert _row(printed.out, "EM")
+    assert "accuracy by sweep" in printed.out
     # No line is printed twice.
-    lines = (before + rest).splitlines()
+    lines = printed.out.splitlines()
     assert len(set(lines)) == len(lines)
     assert Path(tmp_path / "sklearn_cvb_accuracy.png").stat().st_size > 0
