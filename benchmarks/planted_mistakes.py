@@ -172,18 +172,22 @@ def _shown(name: str, mistake: Mistake) -> str:
     return f"{name}: {right} -> {wrong}"
 
 
-def _nearest(file: str, copy: Path) -> list[str]:
-    """Test folders that mirror a module, from the nearest on."""
+# What is not marked: README's run has all of it (tests/tiers.py).
+_UNMARKED = "not process and not long and not pages"
+
+
+def _near(file: str, copy: Path) -> list[str]:
+    """Arguments for unmarked tests in the nearest folder that mirrors a module's."""
     parts = Path(file).parent.parts
     folders = [Path("tests", *parts[:n]) for n in range(len(parts), 0, -1)]
-    return [str(folder) for folder in folders if (copy / folder).is_dir()][:1]
+    found = [str(folder) for folder in folders if (copy / folder).is_dir()][:1]
+    return ["-n0", "-m", _UNMARKED, *found] if found else []
 
 
-def _finds(copy: Path, arguments: list[str], limit: float) -> str:
+def _finds(copy: Path, cache: Path, arguments: list[str], limit: float) -> str:
     """The first test that fails, "" if none does; too long a run is a failure, too."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(copy)}
-    environment.pop("NUMBA_CACHE_DIR", None)
+    environment = os.environ | {"PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache)}
     try:
         done = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, text=True, timeout=limit
@@ -196,6 +200,17 @@ def _finds(copy: Path, arguments: list[str], limit: float) -> str:
     return lines[0].split(" - ")[0] if lines else "(breaks off)"
 
 
+def _found_by(copy: Path, cache: Path, file: str, limit: float) -> tuple[str, str]:
+    """Which run finds a mistake in a file, and by which test."""
+    stages = {"near": _near(file, copy), "default": [], "rest": ["--rest"]}
+    for stage, arguments in stages.items():
+        if stage != "near" or arguments:
+            test = _finds(copy, cache, arguments, limit)
+            if test:
+                return stage, test
+    return "none", ""
+
+
 def run(folder: Path, mistakes: list[tuple[str, Mistake]], limit: float) -> None:
     """Plant each, and print who finds it; what is known from a run before is not run again."""
     copy, known_file = folder / "copy", folder / "found.json"
@@ -205,21 +220,16 @@ def run(folder: Path, mistakes: list[tuple[str, Mistake]], limit: float) -> None
     known = json.loads(known_file.read_text()) if known_file.exists() else {}
     for name, one in mistakes:
         if name not in known:
-            file = copy / "sklearn_cvb" / one.file
-            right = (ROOT / "sklearn_cvb" / one.file).read_bytes()
+            file, original = (root / "sklearn_cvb" / one.file for root in (copy, ROOT))
+            right = original.read_bytes()
             file.write_bytes(right[: one.begin] + one.wrong.encode() + right[one.end :])
-            near = ["-n0", *_nearest(one.file, copy)]
-            stages = {"near": near, "default": [], "rest": ["--rest"]}
-            if len(near) == 1:
-                del stages["near"]
-            by, test = "none", ""
-            for stage, arguments in stages.items():
-                test = _finds(copy, arguments, limit)
-                if test:
-                    by = stage
-                    break
-            shutil.copy2(ROOT / "sklearn_cvb" / one.file, file)
-            known[name] = [by, test]
+            # What calls a kernel has its code compiled in: all are compiled anew.
+            is_kernel = one.file.startswith("kernels/")
+            cache = folder / ("cache_of_kernels" if is_kernel else "cache")
+            known[name] = _found_by(copy, cache, one.file, limit)
+            shutil.copy2(original, file)
+            if is_kernel:
+                shutil.rmtree(cache, ignore_errors=True)
             known_file.write_text(json.dumps(known, indent=1))
         print(f"{known[name][0]:8} {_shown(name, one)}   {known[name][1]}", flush=True)
 
