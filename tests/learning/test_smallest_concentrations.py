@@ -184,7 +184,7 @@ ARCS = {("t1", "t0"): 3.0, (None, "t2"): 5.0, ("t2", "t1", "left"): 2.0}
         {"valence": Valence(backoff="direction")},
         {"arc_weights": ArcWeights(ARCS)},
     ],
-    ids=str,
+    ids=["plain", "extended", "extended-backoff", "backoff", "arc-weights"],
 )
 def test_heads_of_strange_sentences_have_the_posterior_of_their_enumeration(alpha, settings):
     """In logs: float64 has no weight of theirs."""
