@@ -1,4 +1,4 @@
-"""What users are told: warnings, which name their own line, and what messages add (did you mean)."""
+"""What users are told: warnings that name their own line, and what messages add (did you mean)."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Tag dictionaries: the legal tags of words, how often each was seen, and where to get them."""
+"""Tag dictionaries: checked, looked up, how often each tag was seen, and where to get them."""
 
 import math
 from collections import Counter
