@@ -74,6 +74,7 @@ def chains():
     return chain
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("update", UPDATES)
 def test_co_assignments_match(chains, update, name):
@@ -119,6 +120,7 @@ def test_joint_distribution_of_all_states(update):
     assert _total_variation(problem, chain.samples_, exact) < 0.06
 
 
+@pytest.mark.long(usual=True)
 def test_the_metropolis_correction_matters(chains, monkeypatch):
     problem = PROBLEMS["repetitive"]
     resample_sequences = gibbs_sweeps.gibbs.resample_sequences

@@ -573,6 +573,7 @@ def test_more_states_have_a_larger_gamma(kind):
     assert 0.1 < found[0] < found[1] < 20.0
 
 
+@pytest.mark.long
 def test_numbers_with_ends_learn_all_concentrations():
     rng = np.random.default_rng(0)
     states = np.cumsum(rng.random((20, 30)) < 0.2, axis=1) % 3

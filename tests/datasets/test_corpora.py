@@ -78,6 +78,7 @@ def test_wsj_is_the_one_after_the_other(wsj, data_folder):
     assert len({tag for tags in wsj.target for tag in tags}) == 45
 
 
+@pytest.mark.long
 def test_wsj_dictionary_statistics_are_the_published_ones(wsj):
     tags_of = defaultdict(set)
     for words, tags in zip(wsj.data, wsj.target, strict=True):
@@ -108,6 +109,7 @@ def test_mac_morpho_counts(data_folder):
     assert 0.99 < np.mean(ends) < 1
 
 
+@pytest.mark.long
 def test_nltk_search_path_is_left_as_it_was(data_folder):
     import nltk.data
 
@@ -116,6 +118,7 @@ def test_nltk_search_path_is_left_as_it_was(data_folder):
     assert nltk.data.path == before
 
 
+@pytest.mark.long
 def test_archive_directly_in_the_folder(data_folder, tmp_path):
     shutil.copy(data_folder / "nltk" / "treebank.zip", tmp_path / "treebank.zip")
     assert corpora.find_corpus("treebank", data_home=tmp_path) == tmp_path / "treebank.zip"
@@ -164,6 +167,7 @@ def test_wrong_checksum_is_refused(tmp_path):
         fetch_brown(data_home=tmp_path)
 
 
+@pytest.mark.long
 def test_download_from_the_publisher(data_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(corpora, "PUBLISHER", local_publisher(data_folder / "nltk"))
     assert len(fetch_treebank_tagged(data_home=tmp_path).data) == 3914

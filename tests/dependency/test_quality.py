@@ -142,6 +142,7 @@ def test_the_next_word_is_as_good_as_37_percent(corpus):
     assert 100 * metrics.directed_accuracy(short, attached) == pytest.approx(36.8, abs=0.05)
 
 
+@pytest.mark.long
 def test_supervised_accuracy_is_the_ceiling(corpus):
     """Learned from the gold heads of projective trees with one root, on the same sentences."""
     X, y = [], []

@@ -17,10 +17,18 @@ from sklearn_cvb.learning.model import mapped
 from sklearn_cvb.reading.moments import moments_of
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+# Densities of angles are integrals, of which each takes a while.
+every_density = pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=[pytest.mark.long] * name.startswith("von mises"))
+        for name, case in CASES.items()
+    ],
+)
 every_family = pytest.mark.parametrize("case", WHOLE.values(), ids=WHOLE)
 
 
-@every_case
+@every_density
 def test_predictive_densities_are_those_of_the_textbook(case):
     family, observations, posterior, statistics = bound(case)
     found = scores_of(family.predictive(statistics), observations, *posterior.shape)
@@ -28,7 +36,7 @@ def test_predictive_densities_are_those_of_the_textbook(case):
     np.testing.assert_allclose(found, plain, atol=1e-9, rtol=1e-10)
 
 
-@every_case
+@every_density
 def test_prior_predictive_densities_are_those_of_the_textbook(case):
     family, observations, posterior, statistics = bound(case)
     nothing = np.zeros_like(statistics)

@@ -110,6 +110,7 @@ def test_compiling_is_said_once_among_the_other_lines(tmp_path, monkeypatch, cap
     assert printed.err == ""
 
 
+@pytest.mark.long
 def test_threads_change_nothing(tmp_path, capsys):
     def figures(jobs):
         picture = str(tmp_path / "curve.png")

@@ -255,6 +255,7 @@ def test_words_that_the_encoding_lacks_are_escaped(tmp_path, monkeypatch):
     assert rb"na\xefve/JJ \u65e5\u672c/NNP" in output.getvalue()
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("extension", "beginning"),
     [("jpg", b"\xff\xd8\xff"), ("PNG", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")],

@@ -190,6 +190,7 @@ def spread_logs(rng, n_types, spread):
     return -spread * rng.random((2 * n_types + 9) * n_types)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(("n", "spread"), [(40, 5.0), (40, 60.0), (120, 5.0), (200, 2.0)])
 def test_long_sentences(n, spread):
     """Some are lost in products, and those are found with logs."""

@@ -109,6 +109,7 @@ def assert_drawn_from(drawn, weights):
     assert statistic <= chi2.ppf(0.999, max(len(cells) - 1, 1))
 
 
+@pytest.mark.long(usual=True)
 def test_sampled_trees_follow_the_exact_distribution(case):
     grammar, words, weights = case
     assert_drawn_from(sample(grammar, words, None, 20_000), weights)
