@@ -176,12 +176,25 @@ def _shown(name: str, mistake: Mistake) -> str:
 _UNMARKED = "not process and not long and not pages"
 
 
+# Where else the mistakes of a layer are likely to be seen.
+_BESIDE = {
+    "kernels": ("tests/learning",),
+    "learning": ("tests/learning", "tests/chain"),
+    "reading": ("tests/reading", "tests/estimators"),
+}
+
+
 def _near(file: str, copy: Path) -> list[str]:
-    """Arguments for unmarked tests in the nearest folder that mirrors a module's."""
-    parts = Path(file).parent.parts
-    folders = [Path("tests", *parts[:n]) for n in range(len(parts), 0, -1)]
-    found = [str(folder) for folder in folders if (copy / folder).is_dir()][:1]
-    return ["-n0", "-m", _UNMARKED, *found] if found else []
+    """Arguments for unmarked tests of the folders that mirror a module's, and of those beside."""
+    parts = Path(file).parent.parts or ("reading",)
+    mirrors = [Path("tests", *parts[:n]) for n in range(len(parts), 0, -1)]
+    if parts[0] == "kernels":
+        mirrors.append(Path("tests", *{"tree": ("grammar",)}.get(parts[-1], parts[1:])))
+    folders = [
+        str(folder) for folder in mirrors if (copy / folder).is_dir() and folder.name != "tests"
+    ]
+    beside = _BESIDE.get(parts[0], ("tests/learning",))
+    return ["-n0", "-m", _UNMARKED, *dict.fromkeys([*folders, *beside])]
 
 
 def _finds(copy: Path, cache: Path, arguments: list[str], limit: float) -> str:
@@ -204,10 +217,9 @@ def _found_by(copy: Path, cache: Path, file: str, limit: float) -> tuple[str, st
     """Which run finds a mistake in a file, and by which test."""
     stages = {"near": _near(file, copy), "default": [], "rest": ["--rest"]}
     for stage, arguments in stages.items():
-        if stage != "near" or arguments:
-            test = _finds(copy, cache, arguments, limit)
-            if test:
-                return stage, test
+        test = _finds(copy, cache, arguments, limit)
+        if test:
+            return stage, test
     return "none", ""
 
 
