@@ -106,7 +106,7 @@ nitpick_ignore_regex = [
     ("py:class", r"scipy\.sparse\._csr\.csr_array"),
     # `name` of a parameter, which has no page.
     ("py:obj", r"[a-z_]+"),
-    ("py:obj", r"copy\.copy|sklearn_cvb\.chain\.lattice\.Cells"),
+    ("py:obj", r"copy\.copy|sklearn_cvb\.chain\.paths\.lattice\.Cells"),
     # It has its page under another name.
     ("py:obj", r"sklearn_cvb\.emissions\.Symbols"),
     # What a field may be, beside its type.
