@@ -164,6 +164,8 @@ class Partitions:
 
     def survey(self, model: Any) -> Any:
         """What all partitions tell beforehand, of their words or columns."""
+        # Two threads of a worker that import one package at once may fail both, and end it.
+        self._client.run(workers.imported, workers=self._alive(), on_error="ignore")
         shipped, each = self._sent("model", model), list(enumerate(self._parts))
         counted = [
             self._submit(f"words-{i}", self._homes[i], True, workers.survey, i, shipped, part)

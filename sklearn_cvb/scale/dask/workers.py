@@ -70,6 +70,11 @@ def _collected(X: Any) -> Any:
     return X if hasattr(X, "__len__") else list(X)
 
 
+def imported() -> None:
+    """Import what messages hold, before the first of them arrives."""
+    import_module("sklearn_cvb.emissions")
+
+
 def survey(number: int, model: Any, part: Any) -> Any:
     """What a partition tells beforehand of its words, or columns; None if it is empty."""
     if part is None:
