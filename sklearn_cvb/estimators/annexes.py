@@ -14,6 +14,7 @@ class Annexes(Summaries, Translations, Checkpoints):
     """What all models add to their family's base: summaries, checkpoints, and what compiles."""
 
     def _learn(self, X: Any, y: Any) -> None:
-        seen = are_seen(self.verbose)
-        with announced_fit(self, self.verbose) if seen else nullcontext():
+        # Where nobody would see it a fit does without.
+        says = are_seen(self.verbose)
+        with announced_fit(self, self.verbose) if says else nullcontext():
             super()._learn(X, y)

@@ -225,3 +225,22 @@ def test_weights_below_float64_are_no_failure_to_dask(caplog):
     np.testing.assert_allclose(found.history_, plain.history_, rtol=1e-9)
     assert {True, False} <= set(asked)
     assert "Compute Failed" not in caplog.text
+
+
+def test_workers_import_the_package_before_anything_is_sent(monkeypatch):
+    """Two of their threads that import it at once may fail both."""
+    settings = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**settings) as cluster, Client(cluster) as client:
+        asked = []
+
+        def noted(plain, call, *arguments, **options):
+            asked.append(call)
+            return plain(call, *arguments, **options)
+
+        for name in ("run", "submit"):
+            monkeypatch.setattr(client, name, partial(noted, getattr(client, name)))
+        source = Partitions(client, [delayed([["a"]])], [None], Progress(0, 1), PARTS)
+        source.survey(parameters_of(EMHMM(1)))
+        source.close()
+    assert asked[0] is workers.imported
+    assert workers.survey in asked

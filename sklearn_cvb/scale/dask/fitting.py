@@ -143,6 +143,8 @@ class Partitions:
         self._round = 0
         # A worker for each part: neighbours together, as many for each.
         alive, n = self._alive(), len(labels)
+        # Two threads of a worker that import one package at once may fail both, and end it.
+        client.run(workers.imported, workers=alive, on_error="ignore")
         self._homes = [alive[index * len(alive) // n] for index in range(n)]
         given = zip(self._computed(partitions), self._computed(labels), strict=True)
         self._parts: list[Future[Any]] = [
@@ -164,8 +166,6 @@ class Partitions:
 
     def survey(self, model: Any) -> Any:
         """What all partitions tell beforehand, of their words or columns."""
-        # Two threads of a worker that import one package at once may fail both, and end it.
-        self._client.run(workers.imported, workers=self._alive(), on_error="ignore")
         shipped, each = self._sent("model", model), list(enumerate(self._parts))
         counted = [
             self._submit(f"words-{i}", self._homes[i], True, workers.survey, i, shipped, part)
