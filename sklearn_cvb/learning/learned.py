@@ -26,12 +26,15 @@ class Reading(NamedTuple):
         Fitted attributes that reading alone tells, such as ``vocabulary_``.
     messages : tuple of str
         What the user is warned of; whoever asked for the reading says it, once.
+    observation : object or None
+        What has read it, of families that have one: it knows what was asked for.
     """
 
     problem: Any
     words: Any
     attributes: dict[str, Any]
     messages: tuple[str, ...] = ()
+    observation: Any = None
 
 
 class Job(NamedTuple):

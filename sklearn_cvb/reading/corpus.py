@@ -319,6 +319,24 @@ def encode(sequences: Sequences, index: Mapping[Any, Any]) -> Corpus:
 # What estimators read
 
 
+class KnownWords(NamedTuple):
+    """Which words an estimator knows, and what becomes of others."""
+
+    vocabulary: Any  # None: those of the sequences
+    handle_unknown: str
+    in_emission: bool = False  # whether the parameter `emission` says it
+    is_ordered: bool = False  # whether what follows what is learned
+
+
+class Table(NamedTuple):
+    """A 2-D X that has passed scikit-learn's checks, which know the estimator: at the door."""
+
+    values: np.ndarray
+    # ``n_features_in_`` and ``feature_names_in_``; empty where it is not fitted to.
+    attributes: dict[str, Any]
+    is_first: bool  # whether the model has not been fitted to a table
+
+
 class Taken(NamedTuple):
     """Sequences of X as they were taken to be fitted to."""
 

@@ -1,0 +1,128 @@
+"""What is asked of a chain: parameters as one value, made where an estimator is called."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.reading.corpus import KnownWords
+from sklearn_cvb.settings import (
+    HDP,
+    HMMParameters,
+    Samples,
+    StepSizes,
+    Symbols,
+    TagDictionary,
+    Transitions,
+    gamma_prior_of,
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a class of estimators says for all its instances."""
+
+    by_em: bool = False  # estimates have no posterior
+    usual_unknown: str = "smooth"  # what becomes of unknown words
+    why_no_weights: str = ""  # why rows of transitions cannot share weights of states
+    why_all_steps: str = ""  # why a topology cannot be kept to a token at a time
+    usual_samples: Samples | None = None  # of samplers
+    # Of taggers, with a cleaned dictionary: without labels, with some.
+    usual_starts: tuple[str, str] | None = None
+
+
+class ChainOptions(NamedTuple):
+    """Parameters of a hidden Markov model as objects, checked: below the door nobody asks more.
+
+    To read a fitted model takes the first three alone.
+    """
+
+    name: str  # of the estimator, for messages
+    kind: Kind
+    words: KnownWords
+    transitions: Any = None  # Transitions
+    weights: HDP | None = None  # the prior of weights that rows of transitions share
+    alpha: Any = None
+    beta: Any = None
+    alpha_prior: tuple[float, float] | None = None  # shape and rate where alpha is learned
+    beta_prior: tuple[float, float] | None = None
+    gamma_prior: tuple[float, float] | None = None
+    emission: Any = None
+    n_components: Any = None
+    dictionary: TagDictionary | None = None  # of taggers
+    supervision: str = ""
+    init: Any = None
+    fixed: Any = None
+    fixed_start: str = ""  # what fixes where all restarts begin; empty where it is random
+    update: Any = None  # what is left out, or drawn, at a time; None for what suits
+    leaves_out: bool = False  # CVB, which leaves out what it infers
+    samples: Samples | None = None  # of samplers
+    total_samples: int | None = None  # of batches
+    n_restarts: int = 1
+    n_jobs: int | None = None
+
+
+def emits_symbols(emission: Any) -> bool:
+    """Whether the parameter `emission` says that states emit symbols."""
+    return isinstance(emission, Symbols) or np.array_equal(emission, "categorical")
+
+
+def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
+    """What it takes to read a fitted model: which words are known."""
+    known, init = Symbols.of(given["emission"]), given.get("init")
+    vocabulary, handle_unknown = known.vocabulary, known.handle_unknown
+    if vocabulary is None and isinstance(init, HMMParameters):
+        vocabulary = init.symbols
+    if handle_unknown is None:
+        handle_unknown = kind.usual_unknown
+    transitions = given["transitions"]
+    # In a mixture nothing follows anything.
+    topology = getattr(transitions, "topology", transitions)
+    is_ordered = not np.array_equal(topology, "independent")
+    return ChainOptions(name, kind, KnownWords(vocabulary, handle_unknown, True, is_ordered))
+
+
+def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
+    """All that is asked for."""
+    read, init = options_to_read(name, kind, given), given.get("init")
+    transitions, dictionary, total, samples = Transitions.of(given["transitions"]), None, None, None
+    weights, is_sampled = transitions.shared, kind.usual_samples is not None
+    if "tag_dictionary" in given:
+        dictionary = TagDictionary.of(given["tag_dictionary"])
+    if "step_sizes" in given:
+        total = StepSizes.of(given["step_sizes"]).total_samples
+    if is_sampled:
+        samples = given["samples"]
+        samples = Samples.of(kind.usual_samples if samples is None else samples)
+    return read._replace(
+        transitions=transitions,
+        weights=weights,
+        alpha=given["alpha"],
+        beta=given["beta"],
+        alpha_prior=gamma_prior_of(given["alpha"]),
+        beta_prior=gamma_prior_of(given["beta"]),
+        gamma_prior=None if weights is None else gamma_prior_of(weights.gamma),
+        emission=given["emission"],
+        n_components=given["n_components"],
+        dictionary=dictionary,
+        supervision=given["supervision"],
+        init=init,
+        fixed=given.get("fixed") or {},
+        fixed_start=_fixed_start(init),
+        update=given.get("update"),
+        leaves_out="update" in given and not is_sampled,
+        samples=samples,
+        total_samples=total,
+        n_restarts=given["n_init"] or (1 if weights is None else 3),
+        n_jobs=given["n_jobs"],
+    )
+
+
+def _fixed_start(init: Any) -> str:
+    if isinstance(init, str):
+        is_fixed = init in ("unambiguous", "context")
+        return f"init={init!r} is always the same" if is_fixed else ""
+    if isinstance(init, HMMParameters) and not init.is_whole:
+        return ""
+    return "" if init is None else "init says where to start"
