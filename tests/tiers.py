@@ -1,16 +1,17 @@
 """A plugin of pytest: which tests run, and which take long without saying so.
 
 Tests that take time are marked by what takes it (`MARKERS`; pyproject.toml says what each means).
-``python -m pytest`` runs what is not marked, and one of each kind that is: the first item of each
-function whose marker says ``usual=True``. ``--rest`` runs what that leaves out, and ``--all``
-everything. Who names files or tests, or chooses with ``-m`` or ``-k``, gets all that was asked for.
+``python -m pytest`` runs what is not marked, and some of each kind that is: the first item of each
+function whose marker says ``usual=True``, or as many as it says, spread over all of its items.
+``--rest`` runs what that leaves out, and ``--all`` everything. Who names files or tests, or chooses
+with ``-m`` or ``-k``, gets all that was asked for.
 """
 
 from collections import defaultdict
 
 import pytest
 
-MARKERS = ("process", "long", "pages")
+MARKERS = ("process", "long", "many", "pages")
 # Seconds from which on a test has to be marked.
 _LONG = 2.0
 
@@ -50,17 +51,19 @@ def pytest_collection_modifyitems(config, items):
 
 def split(items):
     """What a run without arguments runs, and the rest."""
-    usual, rest, stands_in = [], [], set()
+    alike, usual = defaultdict(list), set()
     for item in items:
-        markers = [mark for name in MARKERS for mark in item.iter_markers(name)]
-        function = item.nodeid.partition("[")[0]
-        is_first = function not in stands_in
-        if not markers or (is_first and any(mark.kwargs.get("usual") for mark in markers)):
-            stands_in.add(function)
-            usual.append(item)
-        else:
-            rest.append(item)
-    return usual, rest
+        alike[item.nodeid.partition("[")[0], _asked_of(item)].append(item)
+    for (_, asked), same in alike.items():
+        n_usual = len(same) if asked is None else min(asked, len(same))
+        usual.update(same[i * len(same) // n_usual] for i in range(n_usual))
+    return [item for item in items if item in usual], [i for i in items if i not in usual]
+
+
+def _asked_of(item):
+    """How many items of its function an item's markers let run; None if it has no marker."""
+    marks = [mark for name in MARKERS for mark in item.iter_markers(name)]
+    return max((int(mark.kwargs.get("usual", False)) for mark in marks), default=None)
 
 
 class Stopwatch:

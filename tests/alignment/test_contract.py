@@ -248,6 +248,7 @@ def test_null_is_learned_where_it_has_a_prior(kind):
 # What is told.
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("bad", "error", "message"),

@@ -240,6 +240,7 @@ def test_samples_follow_the_exact_posterior(mask, update):
     assert not chain.counts_.transition[~transition].any()
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_independent_samples_follow_the_exact_posterior(update):

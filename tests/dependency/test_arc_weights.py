@@ -76,6 +76,7 @@ def trees_of(tags, weights, tables, arc_weights=ARC_WEIGHTS):
     return sums
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("form", ALL_FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_predictions_weigh_arcs_and_scores_do_not(kind, form):
@@ -143,6 +144,7 @@ def test_hardened_steps_take_arc_weights_to_the_same_power(temperature):
     np.testing.assert_allclose(counts, expected, atol=1e-10)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("form", ALL_FORMS)
 @pytest.mark.parametrize(
     ("kind", "settings"),
@@ -227,6 +229,7 @@ def test_a_cold_sampler_keeps_to_numbers():
 # Weights of 1, and sentences that float64 loses
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("form", ALL_FORMS)
 @pytest.mark.parametrize(
     ("kind", "more"), [*((kind, {}) for kind in CLASSES), (EMDMV, {"temperature": 0.5})]

@@ -85,6 +85,7 @@ def test_the_heaviest_trees(form):
         assert logs[0] == pytest.approx(math.log(max(sums.values())))
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("loses", [False, True])
 def test_trees_and_components_are_drawn_as_likely_as_they_are(form, loses):
@@ -198,6 +199,7 @@ def test_harmonic_counts(n_valences):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize("form", [(1, None), *FORMS])
 @pytest.mark.parametrize("kind", [EMDMV, VBDMV, CVBDMV])
 def test_fits_follow_the_enumeration_from_harmonic_weights(kind, form):

@@ -202,6 +202,7 @@ def test_tiny_concentrations(kind):
     assert np.isfinite(model.history_).all()
 
 
+@pytest.mark.long
 def test_long_sentences_among_short_ones():
     """A sentence of 400 tokens is more than float64 holds."""
     long = [["D", "N", "V", "P"] * 100]

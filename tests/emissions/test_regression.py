@@ -272,6 +272,7 @@ def test_regimes_of_the_same_mean_are_found(kind):
         assert found == 20
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 def test_regimes_of_autoregression_are_found(kind):
     found = 0
@@ -369,6 +370,7 @@ def test_forecasts_need_the_last_steps():
         model.predict_next([x])
 
 
+@pytest.mark.long
 def test_samples_of_autoregression_are_learned_again():
     _, x = autoregression(n_steps=600)
     model = fitted(EMHMM, AutoRegressive(), [x])
@@ -383,6 +385,7 @@ def test_samples_of_autoregression_are_learned_again():
         assert off.var() == pytest.approx(model.covariances_[k, 0, 0], rel=0.1)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_filter_remembers_what_it_needs(order):
     _, x = autoregression()

@@ -152,6 +152,7 @@ def broken_checks(estimator):
 
 
 # No other check is expected to fail, for any class.
+@pytest.mark.many(usual=147)
 @pytest.mark.filterwarnings("ignore:n_components=1 is ignored")
 @parametrize_with_checks(
     [kind(max_iter=10) for kind in MODELS + TREEBANKS + ALIGNERS] + [kind() for kind in TAGGERS],
@@ -168,6 +169,7 @@ def test_enough_checks_apply(kind):
     assert n_checks >= 40
 
 
+@pytest.mark.many(usual=7)
 @OTHER_WORDS
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("infinity", [np.inf, -np.inf])
@@ -237,6 +239,7 @@ def compiled():
     }
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_memory_map_compiles_nothing_and_goes_on(kind, tmp_path):
     """Arrays that may only be read are another type to numba, and no place for a warm start."""
@@ -255,6 +258,7 @@ def test_a_memory_map_compiles_nothing_and_goes_on(kind, tmp_path):
     assert_same_fit(model, copy)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_random_state_alone_decides(kind):
     free = {"init": starts(kind)[0], "n_init": 2}
@@ -289,6 +293,7 @@ def test_labels_are_what_fit_predict_returns(kind):
         assert [len(row) for row in model.labels_] == [len(row) for row in SENTENCES]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("start", [0, 1])
 def test_threads_change_no_bit(kind, start):
@@ -346,6 +351,7 @@ def _grid(kind, n_jobs=None, scoring=None, **keywords):
     )
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_grid_search_on_ragged_sentences(kind):
     by_default = _grid(kind, supervision="none").fit(SENTENCES, TAGS)
@@ -499,6 +505,7 @@ def test_scoring_monitor_takes_our_scorers(kind):
         assert last[name] == scorer(model, SENTENCES, TAGS)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
@@ -519,6 +526,7 @@ def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
     assert kind.__name__ in capsys.readouterr().out
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_callbacks_nest_in_a_grid_search(kind):
     monitor = callbacks().ScoringMonitor(scoring={"score": _own_score})
@@ -565,6 +573,7 @@ def test_parameters_are_documented_in_order(kind):
     assert documented == list(inspect.signature(kind).parameters)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_fitted_attributes_are_documented(kind):
     models = [quick(kind).fit(SENTENCES)]

@@ -290,6 +290,7 @@ UNEQUAL = [
 ]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize(("model", "name", "value", "others"), UNEQUAL, ids=str)
 def test_every_field_is_heeded(model, name, value, others):
     settings = {"max_iter": 20, "random_state": 0} | others
@@ -351,6 +352,7 @@ SEARCHES = [
 ]
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize(("model", "grid"), SEARCHES, ids=str)
 def test_searches_over_words_and_fields(model, grid):
     model = clone(model).set_params(max_iter=15, random_state=0)

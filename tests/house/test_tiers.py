@@ -26,3 +26,11 @@ def test_what_is_not_marked_runs_and_one_of_each_kind_that_is():
     usual, rest = split(items)
     assert [item.nodeid for item in usual] == ["plain", "kind[a]", "of a marked file[a]", "skipped"]
     assert [item.nodeid for item in rest] == ["shy[a]", "kind[b]", "of a marked file[b]"]
+
+
+def test_of_many_items_as_many_run_as_the_marker_says_spread_over_all():
+    items = [Item(f"kind[{i}]", pytest.mark.many(usual=3)) for i in range(8)]
+    few = [Item(f"few[{i}]", pytest.mark.many(usual=3)) for i in range(2)]
+    usual, rest = split(items + few)
+    assert [item.nodeid for item in usual] == ["kind[0]", "kind[2]", "kind[5]", "few[0]", "few[1]"]
+    assert len(usual) + len(rest) == len(items + few)

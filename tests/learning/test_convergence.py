@@ -100,6 +100,7 @@ def test_counts_tell_no_more_than_the_posteriors_of_tokens_do():
     assert 0.5 * by_token < by_counts <= by_token + 1e-3
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize(("name", "title"), FAMILIES)
 def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     """Every family and algorithm: a fit that was disturbed goes on to the same last bit."""

@@ -89,6 +89,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM])
 def test_em_and_vb_are_those_of_all_series(kind, settings):

@@ -154,6 +154,7 @@ def test_expected_rules_are_those_of_all_trees(seed):
     assert missing == set()
 
 
+@pytest.mark.many(usual=40)
 @pytest.mark.parametrize("seed", range(N_CASES))
 @pytest.mark.parametrize("decoding", ["viterbi", "max-rule"])
 def test_the_tree_is_the_best_of_all(seed, decoding):
