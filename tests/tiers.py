@@ -7,13 +7,15 @@ function whose marker says ``usual=True``, or as many as it says, spread over al
 with ``-m`` or ``-k``, gets all that was asked for.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
 MARKERS = ("process", "long", "many", "pages")
 # Seconds from which on a test has to be marked.
 _LONG = 2.0
+# One that is marked takes as long as so many others.
+_MARKED = 10
 
 
 def pytest_addoption(parser):
@@ -35,6 +37,8 @@ def pytest_configure(config):
             or any(argument.startswith("-m") for argument in config.invocation_params.args)
         )
         config.option.tier = "all" if is_asked else "usual"
+    # So that no process is left alone with a long file, xdist takes files in the order of here.
+    config.option.loadscopereorder = config.option.tier == "all"
     config.pluginmanager.register(Stopwatch())
 
 
@@ -45,7 +49,7 @@ def pytest_collection_modifyitems(config, items):
         return
     usual, rest = split(items)
     kept, left_out = (usual, rest) if tier == "usual" else (rest, usual)
-    items[:] = kept
+    items[:] = longest_files_first(kept)
     config.hook.pytest_deselected(items=left_out)
 
 
@@ -60,9 +64,17 @@ def split(items):
     return [item for item in items if item in usual], [i for i in items if i not in usual]
 
 
+def longest_files_first(items):
+    """The same items; one that is marked counts as much as some that are not."""
+    sizes = Counter()
+    for item in items:
+        sizes[item.path] += 1 if _asked_of(item) is None else _MARKED
+    return sorted(items, key=lambda item: -sizes[item.path])
+
+
 def _asked_of(item):
     """How many items of its function an item's markers let run; None if it has no marker."""
-    marks = [mark for name in MARKERS for mark in item.iter_markers(name)]
+    marks = [mark for mark in item.iter_markers() if mark.name in MARKERS]
     return max((int(mark.kwargs.get("usual", False)) for mark in marks), default=None)
 
 

@@ -286,6 +286,7 @@ def test_all_pairs_with_an_empty_sentence_are_named_at_once():
     fails(ValueError, f"{message}empty sentence: 0, 2, 3)", model.fit(X).predict, bad)
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("links", "error", "message"),
@@ -340,6 +341,7 @@ def test_bad_y_and_x(kind):
     fails(KeyError, "'cat' is no source word", model.lexicon_.translations, "cat")
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     "settings",

@@ -578,6 +578,7 @@ def test_a_prior_explains_every_sentence(kind):
 # Row "KeyboardInterrupt during fit", and other fits that fail half-way.
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_interrupted_fit_goes_on(kind):
     settings = {"max_iter": 8, "tol": 0, "warm_start": True}

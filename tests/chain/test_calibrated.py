@@ -346,6 +346,7 @@ def test_seeds_and_threads():
     np.testing.assert_array_equal(kept.transition, given.transition)
 
 
+@pytest.mark.long(usual=True)
 def test_all_that_a_chain_may_be_has_calibrated_intervals():
     for name, estimator in KINDS.items():
         y = Y if name == "labels" else None
@@ -510,6 +511,7 @@ def series(length=60):
     return rng.normal([0.0, 3.0], [1.0, 2.0], (length, 2))[np.arange(length), states]
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("emission", ["gaussian", "poisson", "bernoulli"])
 def test_numbers_have_calibrated_intervals(emission):
     x = {"gaussian": series(), "poisson": np.abs(series()).round(), "bernoulli": series() > 1.0}

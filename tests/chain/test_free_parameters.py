@@ -275,6 +275,7 @@ def reached(settings, n_symbols):
     return n_free(model, [[0, 1]]), np.array(found)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize(
     "settings",
     [

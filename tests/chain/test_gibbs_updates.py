@@ -140,6 +140,7 @@ def test_the_metropolis_correction_matters(chains, monkeypatch):
     assert _total_variation(problem, right.samples_, exact) < 0.04
 
 
+@pytest.mark.long
 def test_acceptance_rate(chains):
     assert 0.8 < chains("sequence", "repetitive").acceptance_rate_ < 0.97
     assert chains("sequence", "free").acceptance_rate_ < 0.97

@@ -109,6 +109,7 @@ PLANTED = [("cvb_sequence", mistake) for mistake in ("swap", "no_subtraction")] 
 ]
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize(("name", "mistake"), PLANTED)
 def test_planted_mistakes_are_seen(name, mistake, dictionary):

@@ -382,6 +382,7 @@ def test_nothing_known():
         assert arc_weights_from(ArcWeights(nothing), {"a": 0}, 2) is None
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("weights", "error", "message"),

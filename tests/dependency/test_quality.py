@@ -68,6 +68,7 @@ def test_accuracies_are_those_of_an_independent_implementation(corpus):
 DIRECTION = {"valence": Valence(backoff="direction")}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:no tree of sentences")
 @pytest.mark.parametrize(
     ("kind", "alpha", "settings", "least"),

@@ -200,6 +200,7 @@ def test_an_estimator_clones_and_pickles_what_it_is_given(kind):
     assert type(whole).__name__ in repr(model)
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize(
     ("kind", "name", "value"),
     [(kind, *bad) for kind, cases in BAD.items() for bad in cases],

@@ -57,6 +57,7 @@ def test_grammars_are_loaded_when_asked_for_and_garbage_is_collected_as_before(c
     assert done.stdout.split() == [str(collects)]
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("name", sklearn_cvb.__all__)
 def test_public_names_are_there(name):
     assert getattr(sklearn_cvb, name).__name__ == name

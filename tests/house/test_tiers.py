@@ -1,15 +1,16 @@
 """Which tests a run without arguments leaves out, and that none is lost."""
 
 import pytest
-from tiers import split
+from tiers import longest_files_first, split
 
 
 class Item:
     def __init__(self, nodeid, *marks):
         self.nodeid, self._marks = nodeid, [mark.mark for mark in marks]
+        self.path = nodeid.partition("::")[0]
 
-    def iter_markers(self, name):
-        return (mark for mark in self._marks if mark.name == name)
+    def iter_markers(self):
+        return iter(self._marks)
 
 
 def test_what_is_not_marked_runs_and_one_of_each_kind_that_is():
@@ -34,3 +35,10 @@ def test_of_many_items_as_many_run_as_the_marker_says_spread_over_all():
     usual, rest = split(items + few)
     assert [item.nodeid for item in usual] == ["kind[0]", "kind[2]", "kind[5]", "few[0]", "few[1]"]
     assert len(usual) + len(rest) == len(items + few)
+
+
+def test_files_that_take_longest_come_first_and_their_tests_in_order():
+    few = [Item("few::a"), Item("few::b")]
+    more = [Item("more::b"), Item("more::a"), Item("more::c")]
+    marked = [Item("marked", pytest.mark.process)]
+    assert longest_files_first(few + more + marked) == marked + more + few

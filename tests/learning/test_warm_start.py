@@ -303,6 +303,7 @@ def test_single_sweeps_follow_the_exact_posterior_over_states(update):
     assert steps == pytest.approx(exact.transition, abs=0.3)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("kind", [HastingsPCFG, GibbsPCFG])
 def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
     grammar = Grammar.from_text("S -> S S | S 'b' | 'a' | 'a' 'b' | 'b'")

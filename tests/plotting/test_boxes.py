@@ -173,6 +173,7 @@ def test_a_picture_of_much_can_be_read(name):
     assert faults(figure) == []
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_pictures_of_an_example_can_be_read(path, tmp_path, monkeypatch):
     import matplotlib.pyplot as plt

@@ -161,6 +161,7 @@ def test_the_usual_start_of_a_cleaned_dictionary(kind, with_labels):
     assert len({first[0], *(one[0] for one in others)}) == 3
 
 
+@pytest.mark.long
 def test_a_search_over_denoise_and_what_it_weighs():
     y = [[LEGAL[word][0] for word in row] for row in X]
     grid = {
