@@ -315,6 +315,7 @@ def _slow_parameter_sweep(problem, task, state, z, temperature, rng):
         z[i] = _drawn_path(problem, i, weigh, levels[own])
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("temperature", [1.0, 0.4, 2.5])
 @pytest.mark.parametrize("name", UNEQUAL)
 @pytest.mark.parametrize("update", UPDATES)

@@ -328,6 +328,7 @@ def test_entries_of_the_dictionary_hold_for_words_that_come_later(kind, legal):
     assert model.counts_.emission.sum() == pytest.approx(sum(map(len, SENTENCES)))
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", TAGGERS)
 @pytest.mark.parametrize("handled", ["form", "rare", "smooth"])
 @pytest.mark.parametrize("y", [None, TAGS])

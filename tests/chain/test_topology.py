@@ -269,6 +269,7 @@ def test_a_mask_of_all_true_changes_no_bit(name):
     np.testing.assert_array_equal(plain.transmat_, masked.transmat_)
 
 
+@pytest.mark.many(usual=13)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("init", ["token", "word", "parameter", "unambiguous"])
 @pytest.mark.parametrize("mask", MASKS)

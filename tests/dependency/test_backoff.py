@@ -348,6 +348,7 @@ def test_bad_settings(kind):
         kind(valence=Valence(backoff="head")).fit(WORDS)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("theirs", ALL_FORMS)
 @pytest.mark.parametrize("form", ALL_FORMS)
 def test_a_model_of_any_form_is_a_start(theirs, form):
@@ -377,6 +378,7 @@ def test_a_model_of_any_form_is_a_start(theirs, form):
         np.testing.assert_allclose(ours[seen], mean[seen], atol=1e-6)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_known_heads_warm_starts_and_pickles(kind, form):

@@ -63,6 +63,7 @@ def test_all_heads_known(kind):
     assert metrics.directed_accuracy(HEADS, model.predict(X)) > 0.9
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("unknown", [None, -1, np.nan])
 def test_some_heads_known(kind, unknown):
@@ -102,6 +103,7 @@ def test_pandas_series():
     )
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("i", "heads", "message"),

@@ -262,6 +262,7 @@ EQUAL = [
 ]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize(("word", "objects"), EQUAL, ids=str)
 def test_words_and_objects_give_equal_fits(word, objects):
     settings = {"max_iter": objects.get("max_iter", 20), "random_state": 0}

@@ -162,6 +162,7 @@ def _calls(model, X, y):
         yield lambda: model.score(X, y)
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMMTagger, VBPCFG])
 @pytest.mark.parametrize("case", NO_SEQUENCES)
 def test_samples_that_are_no_sequences(kind, case):

@@ -205,6 +205,7 @@ def test_pipelines_of_steps_and_of_rows():
     assert np.array_equal(model.transform(REAL), alone.transform(_standardised(REAL)))
 
 
+@pytest.mark.many(usual=3)
 @EVERY
 def test_parameters_of_the_emission_are_reachable(name):
     emission, X = CASES[name]

@@ -184,6 +184,7 @@ def test_left_to_right_where_only_states_out_of_reach_explain_a_step(kind):
     assert not len(model.unexplained_)
 
 
+@pytest.mark.many(usual=5)
 @every_kind
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])
 def test_new_data_may_be_far_from_all_that_was_seen(kind, covariance):

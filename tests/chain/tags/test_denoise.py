@@ -148,6 +148,7 @@ def test_blocks_of_the_start_from_neighbours(monkeypatch):
     )
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("with_labels", [False, True])
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_the_usual_start_of_a_cleaned_dictionary(kind, with_labels):
