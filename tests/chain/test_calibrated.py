@@ -312,7 +312,7 @@ def fitted(kind=CVBHMM, **settings):
     return truth, symbols, y, model.fit(symbols, y)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_calibrated_intervals_are_those_of_a_long_chain(kind):
     """Ends as by 4,000 sweeps of Gibbs sampling; mean-field intervals are half as wide."""
@@ -346,7 +346,7 @@ def test_seeds_and_threads():
     np.testing.assert_array_equal(kept.transition, given.transition)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_all_that_a_chain_may_be_has_calibrated_intervals():
     for name, estimator in KINDS.items():
         y = Y if name == "labels" else None

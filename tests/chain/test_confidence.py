@@ -89,7 +89,7 @@ def test_many_cells_have_drawn_information(monkeypatch):
         np.testing.assert_allclose(drawn[name], exact[name], rtol=0.15)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_the_bootstrap_agrees_and_can_be_repeated():
     X, y, model = fitted(tol=1e-6)
     louis = model.confidence_intervals(X, y).standard_errors

@@ -230,7 +230,7 @@ def test_em_never_falls(pseudo_count):
 
 
 # With parameters drawn, too, a chain moves more slowly.
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("update", "n_sweeps"), [("token", 5_000), ("sequence", 5_000), ("parameter", 10_000)]
 )

@@ -90,7 +90,7 @@ def test_free_rows_are_seen():
     assert gaps(wrong, algorithm) > 1e-3
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "update"), list(zip(FIXED, cycle(["token", "sequence", "parameter"]), strict=False))
 )

@@ -58,7 +58,7 @@ def test_marginals_match_where_the_dictionary_fixes_the_states(chains):
     assert np.abs(indicators.mean(axis=0) - exact).max() < 0.04
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_co_assignments_match(chains, name):
     indicators, exact = together(chains(name).samples_), exact_together(PROBLEMS[name])

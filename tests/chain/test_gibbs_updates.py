@@ -109,7 +109,7 @@ def _total_variation(problem, samples, exact):
     return 0.5 * np.abs(seen - exact[np.argsort(z @ radix)]).sum()
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("update", ["token", *UPDATES])
 def test_joint_distribution_of_all_states(update):
     # Priors that let all three mix within a short chain, and few assignments.
@@ -120,7 +120,7 @@ def test_joint_distribution_of_all_states(update):
     assert _total_variation(problem, chain.samples_, exact) < 0.06
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_the_metropolis_correction_matters(chains, monkeypatch):
     problem = PROBLEMS["repetitive"]
     # Sampled before anything is replaced: the chain is kept for the tests that follow.

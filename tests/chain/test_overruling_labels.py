@@ -61,7 +61,7 @@ def test_sweeps_agree_with_their_restatements(name, n_sweeps):
         assert model.labels_[i][t] == tag(state)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @OVERRULED
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_samples_agree_with_the_exact_posterior(update):

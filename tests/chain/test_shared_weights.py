@@ -304,7 +304,6 @@ def test_equal_weights_are_the_plain_prior(kind, end_state):
 
 
 @pytest.mark.long(usual=True)
-@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("alpha", "sticky", "end_state"),
     [(1.0, 0.0, True), (1.0, 1.0, False), ("auto", 0.0, False), ("auto", 1.0, True)],
@@ -356,7 +355,7 @@ def exact_shares(sticky, end_state):
 
 
 # Sweeps that bring the distance of a sound chain to .03 or .04.
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("update", "sticky", "end_state", "n_sweeps"),
     [

@@ -221,7 +221,7 @@ def test_the_bound_never_decreases(topology, alpha):
     assert model.history_[-1] > model.history_[0] + 1
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("update", ["sequence", "parameter"])
 @pytest.mark.parametrize("mask", MASKS)
@@ -240,7 +240,7 @@ def test_samples_follow_the_exact_posterior(mask, update):
     assert not chain.counts_.transition[~transition].any()
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_independent_samples_follow_the_exact_posterior(update):

@@ -184,7 +184,7 @@ def exact_posterior(tables, temperature=1.0):
 
 
 # Without arc weights every form is tested in tests/dependency/test_backoff.py.
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("form", "temperature"), [((1, None), 1.0), ((2, "head"), 1.0), ((1, None), 2.0)]
 )

@@ -100,7 +100,7 @@ def test_one_cluster_is_the_plain_model(kind):
     np.testing.assert_array_equal(one.predict(X), 0)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("numbers", [False, True])
 def test_clusters_that_differ_in_their_moves_alone_are_found(kind, numbers):

@@ -48,7 +48,7 @@ def test_free_rules_are_seen():
     assert gaps(wrong, algorithm) > 1e-3
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("family", SAMPLERS)
 def test_samples_are_of_the_exact_posterior(where, family):

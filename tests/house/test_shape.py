@@ -241,6 +241,7 @@ def _returns_of(call):
     return len(route) - len(set(route))
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(("name", "title"), _RETURNS)
 def test_fits_and_predictions_do_not_wander_between_files(name, title):
     situation = SITUATIONS[name][title]

@@ -80,7 +80,7 @@ def test_one_sequence_is_inferred_from_the_prior_alone(concentration):
     assert model.counts_.transition == pytest.approx(np.full((3, 3), 4999 / 9), rel=1e-9)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_samples_of_states_have_the_exact_probability(update):
     problem = make_problem([[0, 1], [1, 0], [0, 0]], 2, 2, SMALLEST, SMALLEST)

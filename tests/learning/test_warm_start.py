@@ -285,7 +285,7 @@ def frequencies(samples):
     return one_hot(samples, PROBLEM.n_states).mean(axis=0), np.mean(steps, axis=2)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_single_sweeps_follow_the_exact_posterior_over_states(update):
     settings = {"update": update, "samples": Samples(0, thin=1, temperatures=None)}

@@ -516,7 +516,7 @@ model.fit(open_store(sys.argv[1], batch_size=300))
 """
 
 
-@pytest.mark.process(usual=True)
+@pytest.mark.process
 def test_a_killed_fit_leaves_nothing_beside_the_store(store):
     before = _files(store)
     command = [sys.executable, "-c", _DIES + _FIT, str(store.folder)]

@@ -321,7 +321,7 @@ def test_settings_mean_the_same(kind, settings, store):
     )
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_learned_priors_are_the_same(kind, store):
     plain = kind(3, emission=MIXED, random_state=1, max_iter=23, tol=0)
@@ -435,7 +435,7 @@ def test_fits_go_on(kind, store):
         there.training_posteriors()
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fit_that_was_interrupted_goes_on(kind, store, tmp_path):
     model = kind(3, emission=MIXED, random_state=0, max_iter=30, tol=0)

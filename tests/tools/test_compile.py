@@ -79,7 +79,7 @@ def test_every_parameter_that_chooses_kernels_is_set_in_some_situation(name):
         assert {type(value) for value in chosen if is_setting(value)} == set(objects) - {None}
 
 
-@pytest.mark.process(usual=True)
+@pytest.mark.process
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_situation_of_an_estimator_compiles_once(name):
     for title, situation in EVERY_SITUATION[name].items():

@@ -222,7 +222,7 @@ def test_lengths_are_told_where_to_go():
     assert fit(halves).n_columns_ == 3
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_a_table_with_more_rows_than_columns_is_asked_about():
     """Noise around a level looks like any list of short sequences, so it is said of all tables."""
     noise = RNG.normal(9.8, 1.0, (60, 3))

@@ -131,7 +131,7 @@ def test_the_token_update_takes_the_same_prior():
     np.testing.assert_allclose(counts.emission, expected.counts.emission, atol=1e-10)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_samples_follow_the_exact_posterior():
     problem = plain_problem()
     settings = {"max_iter": 4000, "samples": Samples(100, thin=2, temperatures=None)}
@@ -262,7 +262,7 @@ def unknown_accuracy(listed, X, gold, found):
     )
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_forms_help_unlisted_and_unknown_words(kind):
