@@ -45,7 +45,7 @@ def drawn(n, length=50, numbers=False, seed=0):
 X, CLUSTERS = drawn(40)
 
 
-@pytest.mark.many(usual=17)
+@pytest.mark.many(usual=11)
 @parametrize_with_checks(
     [
         HMMMixture(VBHMM(max_iter=4, emission="gaussian"), n_init=1, random_state=0),

@@ -76,6 +76,7 @@ def documented(kind):
     return found
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_signatures_are_kept(kind):
     first, others = (part.split() for part in SIGNATURES[kind.__name__].split("/"))

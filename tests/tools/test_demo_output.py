@@ -308,6 +308,7 @@ def test_the_trial_leaves_an_earlier_picture_as_it_was(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["curve.png"]
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("extension", shown_by.picture_formats())
 def test_every_format_that_is_offered_can_be_saved(tmp_path, extension):
     path = tmp_path / f"curve.{extension}"

@@ -50,6 +50,7 @@ def test_slips_are_dropped_and_told(kind):
     assert quick(kind, LEGAL).fit([["The", "duck"], ["Duck", "runs"]]).dropped_tags_ == {}
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", TAGGERS)
 @pytest.mark.parametrize("case", ["weights", "numbers", "small letters"])
 def test_what_cannot_be_cleaned_is_fitted_as_without(kind, case):
