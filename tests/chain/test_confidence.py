@@ -80,6 +80,7 @@ def test_louis_is_the_inverse_of_the_curvature():
     np.testing.assert_allclose(found.transition[1], expit(logit(p) + half), rtol=1e-6)
 
 
+@pytest.mark.long
 def test_many_cells_have_drawn_information(monkeypatch):
     X, y, model = fitted()
     exact = model.confidence_intervals(X, y).standard_errors

@@ -263,6 +263,7 @@ def _variation(samples, problem, given):
 # Reading a model
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("name", KINDS)
 def test_what_a_model_says_is_exact(name):
     settings = {
@@ -408,6 +409,7 @@ def test_public_arrays_have_no_end(name):
         assert ((lower <= model.transmat_) & (model.transmat_ <= upper)).all()
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_fit_goes_on(name):
     settings = {

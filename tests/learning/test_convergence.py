@@ -276,6 +276,7 @@ def test_a_store_says_the_same_of_sums_alone(tmp_path):
         assert (model.n_iter_, model.converged_) == (memory.n_iter_, True)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 def test_labels_agree_with_ten_times_the_sweeps(kind):
     X = chains(3)

@@ -301,6 +301,7 @@ def test_columns_of_the_libraries_themselves(library):
     assert [row.tolist() for row in quick(EMHMMTagger).fit(wrapped, Y).predict(wrapped)] == Y
 
 
+@pytest.mark.long
 def test_partitions_of_dask_are_known_without_dask():
     def of(module):
         return type("Bag", (), {"__module__": module})()

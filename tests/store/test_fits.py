@@ -292,6 +292,7 @@ def _sources(folder):
     }
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", ["a function", "paths", "a path of parquet"])
 @pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
 def test_other_bulk_is_encoded_once_into_a_temporary_store(name, kind, tmp_path, monkeypatch):

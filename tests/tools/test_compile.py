@@ -155,6 +155,7 @@ def test_an_unknown_name_exits_with_2_and_a_message(chosen, message, capsys):
 # What a fit says
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("nothing_said")
 @pytest.mark.parametrize(("seconds", "said"), [(6, "up to about 6 s"), (None, "some seconds")])
 def test_the_first_function_that_is_compiled_is_announced_and_no_other(seconds, said):
@@ -167,6 +168,7 @@ def test_the_first_function_that_is_compiled_is_announced_and_no_other(seconds, 
     assert lines == [f"compiling, once: {said}"]
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("nothing_said")
 def test_functions_of_others_are_not_announced():
     lines = []
@@ -178,6 +180,7 @@ def test_functions_of_others_are_not_announced():
     assert lines == []
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.usefixtures("nothing_said")
 @pytest.mark.parametrize(
     ("stream", "verbose", "is_said"),

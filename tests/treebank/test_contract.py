@@ -55,6 +55,7 @@ def test_trees_alone_are_sentences_and_trees(kind):
     assert whole.score(TREES) == whole.score(WORDS, TREES) == whole.score(WORDS)
 
 
+@pytest.mark.many(usual=1)
 def test_clone_pickle_and_memory_map(kind, tmp_path):
     model = fitted(kind)
     assert_same_fit(model, clone(model).fit(WORDS, TREES))

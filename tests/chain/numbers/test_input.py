@@ -82,6 +82,7 @@ def test_numbers_of_any_type(X):
     assert np.array_equal(fit(X, emission="bernoulli").probabilities_, expected)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
 def test_missing_steps(missing):
     expected = fit([[1.0, np.nan, 3.0, 2.0]])
