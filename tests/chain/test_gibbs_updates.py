@@ -74,7 +74,7 @@ def chains():
     return chain
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("update", UPDATES)
 def test_co_assignments_match(chains, update, name):
@@ -86,6 +86,7 @@ def test_co_assignments_match(chains, update, name):
     assert np.abs(deviations(indicators, other)).max() > 6
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("update", UPDATES)
 def test_marginals_match_where_the_dictionary_fixes_the_states(chains, update):
     problem = PROBLEMS["dictionary"]
