@@ -182,6 +182,7 @@ def test_low_rank_and_dense_agree(monkeypatch):
     assert abs(roots_of(rows)[:, [0]].T @ dense.directions).max() < 1e-8
 
 
+@pytest.mark.long
 def test_draws_have_the_inverse_of_the_observed_information():
     """Slowly: a basis of each row, the complete information minus the missing one, inverted."""
     rows, deviations = rows_and_deviations()
@@ -426,6 +427,7 @@ def test_log_likelihoods_are_of_sequences_and_steps_under_each_draw(kind, end_st
         )
 
 
+@pytest.mark.long
 def test_draws_of_a_sampler_are_made_given_evenly_spaced_samples():
     """So many of them that their quantiles are those of the mixture over all samples."""
     *_, model = fitted(GibbsHMM, max_iter=1600, samples=Samples(thin=2))
@@ -511,7 +513,7 @@ def series(length=60):
     return rng.normal([0.0, 3.0], [1.0, 2.0], (length, 2))[np.arange(length), states]
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("emission", ["gaussian", "poisson", "bernoulli"])
 def test_numbers_have_calibrated_intervals(emission):
     x = {"gaussian": series(), "poisson": np.abs(series()).round(), "bernoulli": series() > 1.0}

@@ -181,6 +181,7 @@ def log_likelihood(parameters, x, degrees=None):
     return total
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("degrees", [3.0, None])
 def test_em_ends_where_an_optimiser_ends(degrees):
     x = regimes(120, far=20.0)[0]
