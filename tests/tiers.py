@@ -2,7 +2,7 @@
 
 Tests that take time are marked by what takes it (`MARKERS`; pyproject.toml says what each means).
 ``python -m pytest`` runs what is not marked, and some of each kind that is: the first item of each
-function whose marker says ``usual=True``, or as many as it says, spread over all of its items.
+function whose marker says ``usual=True``, or as many as it says, with all values of its parameters.
 ``--rest`` runs what that leaves out, and ``--all`` everything. Who names files or tests, or chooses
 with ``-m`` or ``-k``, gets all that was asked for.
 """
@@ -16,6 +16,7 @@ MARKERS = ("process", "long", "many", "pages")
 _LONG = 2.0
 # One that is marked takes as long as so many others.
 _MARKED = 10
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 def pytest_addoption(parser):
@@ -59,9 +60,30 @@ def split(items):
     for item in items:
         alike[item.nodeid.partition("[")[0], _asked_of(item)].append(item)
     for (_, asked), same in alike.items():
-        n_usual = len(same) if asked is None else min(asked, len(same))
-        usual.update(same[i * len(same) // n_usual] for i in range(n_usual))
+        usual.update(same if asked is None else chosen(same, asked))
     return [item for item in items if item in usual], [i for i in items if i not in usual]
+
+
+def chosen(same, n):
+    """The first item and others that between them have all values of parameters, or many."""
+    # Of items that are as good the next is far from those before.
+    left = [same[place] for place in sorted(range(len(same)), key=lambda i: i * _GOLDEN % 1)]
+    found, seen = [], Counter()
+    while left and len(found) < n:
+        rarest = min(left, key=lambda item: _known(seen, item))
+        left.remove(rarest)
+        found.append(rarest)
+        seen.update(_values_of(rarest))
+    return found
+
+
+def _known(seen, item):
+    counts = [seen[value] for value in _values_of(item)]
+    return sum(map(bool, counts)), sum(counts)
+
+
+def _values_of(item):
+    return list(enumerate(item.nodeid.partition("[")[2].rstrip("]").split("-")))
 
 
 def longest_files_first(items):

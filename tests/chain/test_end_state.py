@@ -263,7 +263,6 @@ def _variation(samples, problem, given):
 # Reading a model
 
 
-@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("name", KINDS)
 def test_what_a_model_says_is_exact(name):
     settings = {

@@ -258,7 +258,7 @@ EMISSIONS = {
 }
 
 
-@pytest.mark.many(usual=7)
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize("kind", EMISSIONS)
 @pytest.mark.parametrize("family", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 def test_numbers_stay(kind, family):

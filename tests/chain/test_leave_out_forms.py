@@ -117,7 +117,7 @@ def fitted(form, X, y, monkeypatch, **settings):
     ]
 
 
-@pytest.mark.many(usual=4)
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("init", ["token", "parameter"])
 @pytest.mark.parametrize("kind", ["plain", "missing", "labels", "both", "open"])
 def test_forms_agree(kind, init, monkeypatch):

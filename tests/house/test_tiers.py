@@ -29,12 +29,16 @@ def test_what_is_not_marked_runs_and_one_of_each_kind_that_is():
     assert [item.nodeid for item in rest] == ["shy[a]", "kind[b]", "of a marked file[b]"]
 
 
-def test_of_many_items_as_many_run_as_the_marker_says_spread_over_all():
-    items = [Item(f"kind[{i}]", pytest.mark.many(usual=3)) for i in range(8)]
-    few = [Item(f"few[{i}]", pytest.mark.many(usual=3)) for i in range(2)]
+def test_of_many_items_as_many_run_as_the_marker_says_with_all_values_of_parameters():
+    many = pytest.mark.many(usual=3)
+    items = [Item(f"kind[{i}-{j}]", many) for i in range(3) for j in range(3)]
+    few = [Item(f"few[{i}]", many) for i in range(2)]
     usual, rest = split(items + few)
-    assert [item.nodeid for item in usual] == ["kind[0]", "kind[2]", "kind[5]", "few[0]", "few[1]"]
     assert len(usual) + len(rest) == len(items + few)
+    assert usual[0] == items[0]
+    assert usual[3:] == few
+    names = [item.nodeid for item in usual[:3]]
+    assert {name[5] for name in names} == {name[7] for name in names} == set("012")
 
 
 def test_files_that_take_longest_come_first_and_their_tests_in_order():

@@ -47,7 +47,6 @@ def of_means(model):
     return model.transmat_[:, order][:, :, order]
 
 
-@pytest.mark.many(usual=2)
 @every_kind
 def test_two_tables_are_found_and_drawn_from(kind):
     X = days_and_nights()

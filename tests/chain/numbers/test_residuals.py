@@ -57,7 +57,7 @@ def distribution(kind, shown, k, d, x):
     return stats.binom(int(x.sum()), shown.probabilities_[k, d])
 
 
-@pytest.mark.many(usual=7)
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize("given", ["others", "past"])
 @pytest.mark.parametrize("has_end", [False, True])
 @pytest.mark.parametrize("kind", PLAIN)
