@@ -44,7 +44,6 @@ from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
 from sklearn_cvb.learning.model import Drawn, State
-from sklearn_cvb.learning.online import Batch, Running, Seen, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -67,6 +66,7 @@ from sklearn_cvb.reading.validation import (
     tell,
 )
 from sklearn_cvb.settings import MiniBatches
+from sklearn_cvb.streams.in_batches import Batch, Running, Seen, seen_by_fit
 
 
 class Rules(Parameters):

@@ -26,7 +26,6 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.online import Batch, Running, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import (
@@ -39,6 +38,7 @@ from sklearn_cvb.reading.validation import (
     without_lengths,
 )
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of
+from sklearn_cvb.streams.in_batches import Batch, Running, seen_by_fit
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.draws import Draws

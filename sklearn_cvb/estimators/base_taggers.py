@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
 from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
 from sklearn_cvb.estimators.base_hmm import (
@@ -24,6 +23,7 @@ from sklearn_cvb.reading.corpus import (
 )
 from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
 from sklearn_cvb.settings import Symbols, TagDictionary
+from sklearn_cvb.streams.vocabulary_growth import Growth
 
 
 class Tags(States):
@@ -179,6 +179,6 @@ class BaseHMMTagger(Tags, BaseHMM):
     def _grown(
         self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
     ) -> tuple[Growth, TagKnowledge, CorpusTags]:
-        from sklearn_cvb.chain.tags.online import grown
+        from sklearn_cvb.streams.tag_growth import grown
 
         return grown(learned, vocabulary, corpus, y, tags.settings_of(self))

@@ -30,11 +30,11 @@ from sklearn_cvb.grammar.layout import GrammarLayout, lay_out
 from sklearn_cvb.grammar.model import PCFGCounts
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.online import partial_fit
-from sklearn_cvb.learning.stepwise import Pace, Stepwise
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.settings import setting_of
+from sklearn_cvb.streams.in_batches import partial_fit
+from sklearn_cvb.streams.stepwise import Pace, Stepwise
 
 
 class PCFG(Annexes, GrammarOnWorkers, BasePCFG):

@@ -33,9 +33,9 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
-from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.reading.validation import as_numbers, check_concentrations
 from sklearn_cvb.scale.hmm import BeyondMemory
+from sklearn_cvb.streams.in_batches import partial_fit
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01

@@ -1,8 +1,8 @@
 """The algorithms: what all share, EM and variational Bayes, collapsed variational Bayes.
 
 An algorithm is three functions, written once for all models. Wang and Blunsom (2013): HMM, eqs.
-6-11, 24-25 and figure 3; PCFG, section 3. Samplers are in `gibbs`, wrappers in `stepwise` and
-`split_merge`.
+6-11, 24-25 and figure 3; PCFG, section 3. Samplers are in `gibbs`, a wrapper in
+`split_merge`; stepwise EM is in `streams`.
 """
 
 from collections.abc import Callable

@@ -319,7 +319,7 @@ class Model:
         raise NotImplementedError
 
     def step_on(self, counts: Any, prior: Any, steps: Any, *, averages: bool) -> Inferred:
-        """Running counts after all steps, `learning.online.Step` of arrays, from these."""
+        """Running counts after all steps, `streams.in_batches.Step` of arrays, from these."""
         raise NotImplementedError
 
     # Layouts that change between sweeps: `layout` is the one of now

@@ -47,7 +47,7 @@ _TAKE_AN_ESTIMATOR = {
     "learning.learned": """
         learned_of
     """,
-    "learning.online": """
+    "streams.in_batches": """
         _after_batch _check_streaming _in_one_step _in_steps _layout_parameters
         _learns_in_batches learn_batch seen_after seen_by_fit
     """,

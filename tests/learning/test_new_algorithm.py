@@ -14,8 +14,8 @@ from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
 from sklearn_cvb.learning.model import Fixed, Inferred, Model, mixed
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge
-from sklearn_cvb.learning.stepwise import Pace, Stepwise
 from sklearn_cvb.learning.sweeps import check_requirements
+from sklearn_cvb.streams.stepwise import Pace, Stepwise
 
 
 def learned(algorithm, model, n_sweeps, seed=0):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import sklearn_cvb
 from sklearn_cvb import GammaPrior, StepSizes, Transitions
-from sklearn_cvb.learning.online import Batch, Seen, seen_after, step_for, step_size
+from sklearn_cvb.streams.in_batches import Batch, Seen, seen_after, step_for, step_size
 
 NAMES = [
     f"{algorithm}{family}"

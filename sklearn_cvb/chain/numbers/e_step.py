@@ -20,9 +20,9 @@ from sklearn_cvb.kernels.chain.log_space import (
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.learning.model import Drawn, Inferred
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.series import FittedColumns
+from sklearn_cvb.streams.in_batches import Batch
 
 # What is learned from
 

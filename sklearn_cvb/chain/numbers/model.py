@@ -50,12 +50,12 @@ from sklearn_cvb.chain.parameters.rows import (
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import Sampled, log_joint, noted
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
-from sklearn_cvb.chain.symbols.vocabulary_growth import added_to
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 from sklearn_cvb.reading.series import FittedColumns
+from sklearn_cvb.streams.vocabulary_growth import added_to
 
 # Sampling
 

@@ -77,7 +77,6 @@ from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.online import Running
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -92,6 +91,7 @@ from sklearn_cvb.reading.validation import (
     tell,
 )
 from sklearn_cvb.settings import Durations, asked_of, setting_of
+from sklearn_cvb.streams.in_batches import Running
 
 # What a fit tells of its columns.
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")

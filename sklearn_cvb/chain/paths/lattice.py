@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.kernels.chain.decoding import viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.streams.in_batches import Batch
 
 # So many tokens at a time: what is laid out for them takes little memory.
 _BLOCK = 2**16

@@ -43,10 +43,10 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     sweep_by_token,
 )
-from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, Pieces, State
+from sklearn_cvb.streams.vocabulary_growth import added_to, with_unseen
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
@@ -81,7 +81,7 @@ class Logged(NamedTuple):
 
 
 class InSteps(NamedTuple):
-    """How batches of `partial_fit` are gone through (see `chain.symbols.steps`)."""
+    """How batches of `partial_fit` are gone through (see `streams.windows`)."""
 
     length: int = 100  # tokens of a window, at most
     decays: tuple[float, float] = DECAYS["VB"]
@@ -379,19 +379,19 @@ class SymbolChain(Model):
 
     def pieces(self) -> Pieces:
         """Windows of long sequences and short ones, or all where states are named."""
-        from sklearn_cvb.chain.symbols import steps
+        from sklearn_cvb.streams import windows as steps
 
         return steps.pieces_of(self.problem, self.settings.in_steps)
 
     def first_counts(self, prior: Prior, rng: np.random.Generator, mass: float) -> HMMCounts:
         """Those that the start is worth."""
-        from sklearn_cvb.chain.symbols import steps
+        from sklearn_cvb.streams import windows as steps
 
         return steps.first_counts(self._beginning(prior, rng)(), self.problem, mass)
 
     def step_on(self, counts: HMMCounts, prior: Prior, given: Any, *, averages: bool) -> Inferred:
         """Window by window."""
-        from sklearn_cvb.chain.symbols import steps
+        from sklearn_cvb.streams import windows as steps
 
         length = self.settings.in_steps.length
         return steps.stepped(self.problem, counts, prior, given, length, averages)

@@ -38,16 +38,16 @@ from sklearn_cvb.chain.starts.starting_points import SEGMENTS
 from sklearn_cvb.chain.starts.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
 from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_words
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.online import Running, Seen
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words, window_for
+from sklearn_cvb.streams.in_batches import Running, Seen
+from sklearn_cvb.streams.vocabulary_growth import Growth, with_words
 
 # A sequence of so many tokens that holds most of all is left out in windows.
 _LONG = 100

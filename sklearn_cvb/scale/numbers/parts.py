@@ -33,7 +33,6 @@ from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Inferred
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.moments import merged as merged_moments
@@ -56,6 +55,7 @@ from sklearn_cvb.scale.parts import (
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
 from sklearn_cvb.settings import HMMParameters, setting_of, window_for
+from sklearn_cvb.streams.in_batches import Batch
 
 # Numbers drawn at a time to get to where the steps of a shard begin.
 _BLOCK = 2**20

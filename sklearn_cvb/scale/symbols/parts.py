@@ -21,7 +21,6 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Inferred
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import (
@@ -46,6 +45,7 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.settings import HMMParameters
+from sklearn_cvb.streams.in_batches import Batch
 
 # What is asked of a family in parts (see `vocabulary_pass.family_of`).
 __all__ = [

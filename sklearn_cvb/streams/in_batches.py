@@ -104,7 +104,7 @@ def step_size(n_seen: Any, n_batch: Any, decay: float, offset: float) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_cvb.learning.online import step_size
+    >>> from sklearn_cvb.streams.in_batches import step_size
     >>> step_size(100 * np.array([1, 2, 4, 100]), 100, 0.7, 10.0).round(3).tolist()
     [1.0, 0.5, 0.25, 0.037]
     """
