@@ -304,7 +304,7 @@ class BasePCFG(BaseModel):
     def _identity(self, read: Reading) -> tuple[Any, ...]:
         return read.problem.identity
 
-    def _algorithm_of_batches(self) -> Algorithm:
+    def _algorithm_of_batches(self) -> Algorithm[Any]:
         """How batches are inferred."""
         return self._algorithm()
 

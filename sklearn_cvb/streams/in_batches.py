@@ -18,7 +18,7 @@ from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
-from sklearn_cvb.learning.learned import Job, Learned, Left, Reading, left_of
+from sklearn_cvb.learning.learned import Learned, Left, Reading, result_of
 from sklearn_cvb.learning.model import Fit, Model, State, mapped, mixed
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
@@ -304,7 +304,7 @@ def _after_batch(estimator: Any, read: Reading, running: Running | None) -> Left
     finished = estimator._with_running_counts(finished, after.counts, model)
     history = [] if running is None else estimator.history_.tolist()
     fits = [Fit(finished, [*history, after.value], False, after.objective)]
-    left = left_of(Job(estimator, algorithm, model, read), fits)
+    left = estimator._outcome(result_of(fits, read, algorithm, model))
     rare = estimator._rare_of_all(after.counts, after.seen, read)
     return left._replace(
         learned=left.learned._replace(seen=after.seen, rare=rare),

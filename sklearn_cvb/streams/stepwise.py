@@ -1,11 +1,11 @@
 """Stepwise EM: counts and weights that move after every few units (Liang and Klein 2009)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sklearn_cvb.learning.algorithms import EM
-from sklearn_cvb.learning.model import Model, State
+from sklearn_cvb.learning.model import Inferred, Learnable, State
 
 
 class Pace(NamedTuple):
@@ -22,17 +22,27 @@ class Steps(NamedTuple):
     seed: int
 
 
+class SteppedThrough(Learnable, Protocol):
+    """What stepwise EM asks beside what EM does."""
+
+    def units(self) -> np.ndarray:
+        """Indices of the units that can be learned from."""
+
+    def step_through(self, state: State, order: np.ndarray, pace: Any, n_steps: int) -> Inferred:
+        """Counts that move after every few units in this order; `work` is the steps so far."""
+
+
 class Stepwise(EM):
     """EM whose sweep goes through the units in a random order, a few at a time."""
 
-    requires: tuple[str, ...] = ("maximise", "infer", "units", "step_through")
+    requires = SteppedThrough
     never_falls = False
     keeps_work = True
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
 
-    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+    def sweep(self, state: State, model: Any, rng: np.random.Generator) -> tuple[State, float]:
         """The value sums what the units met on the way, less what the last weights cost."""
         steps = state.work
         if not isinstance(steps, Steps):
@@ -51,7 +61,7 @@ class Stepwise(EM):
         )
         return after, float(found.total - cost)
 
-    def objective(self, state: State, model: Model, history: list[float]) -> float:
+    def objective(self, state: State, model: Any, history: list[float]) -> float:
         """Weights have moved on since the last sweep, so that another E-step is due."""
         weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
         return float(model.infer(weights).total - cost)

@@ -53,6 +53,7 @@ from sklearn_cvb.kernels.chain.leave_out import (
 )
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.learning.model import Inferred, State
+from sklearn_cvb.learning.requirements import required_by
 from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import Held, PartIndex, PartResult, PartSummary, added
@@ -394,7 +395,7 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     vocabulary, handle_unknown = known_words(hmm)
     counts = word_counts_of_store(store, tags, handle_unknown == "form")
     laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if vocabulary is None else None)
-    leaves_out = "leave_out" in hmm._algorithm().requires
+    leaves_out = "leave_out" in required_by(hmm._algorithm())
     pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not leaves_out)
     words, cells = finished(laid_out)
     messages = [*laid_out.messages]
