@@ -22,7 +22,7 @@ from sklearn_cvb.chain.numbers import leave_out
 from sklearn_cvb.emissions import Categorical, Columns, Gaussian, Poisson
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.streams import in_batches as online
-from sklearn_cvb.streams.in_batches import step_size
+from sklearn_cvb.streams.seen import step_size
 
 KINDS = (EMHMM, VBHMM, CVBHMM)
 EMISSIONS = {
