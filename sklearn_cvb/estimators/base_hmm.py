@@ -38,7 +38,6 @@ from sklearn_cvb.reading.validation import (
     without_lengths,
 )
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of
-from sklearn_cvb.streams.in_batches import Batch, Running, seen_by_fit
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.draws import Draws
@@ -337,7 +336,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     _words_read = symbols.words_read
     _attributes_of_words = symbols.attributes_of_words
     _training_lattice = symbols.training_lattice
-    _grown = symbols.grown
     _chain_settings = symbols.chain_settings
     _fixed_start = symbols.fixed_start
     _lattice_of = symbols.lattice_of
@@ -375,9 +373,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             more=BesideCounts(end, numeric),
             still=still_cells(self.init, model.cells, read.words, state.prior),
         )
-        if hasattr(type(self), "partial_fit"):
-            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            attributes["n_batches_seen_"] = 0
         attributes = {
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
@@ -402,31 +397,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     @property
     def _n_features_out(self) -> int:
         return learned_of(self).layout.n_emitting
-
-    # One batch after another, where an estimator has `partial_fit`
-
-    _why_no_batches = ""
-
-    def _algorithm_of_batches(self) -> Any:
-        return self._algorithm()
-
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-        if (learned.more.numeric is None) != self._observed.has_vocabulary:
-            before = "symbols" if learned.more.numeric is None else "numbers"
-            raise ValueError(
-                f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
-                "new model"
-            )
-        return self._observed.read_batch(self, X, y, learned)
-
-    def _batch_of(self, read: Reading, state: Any) -> Batch:
-        return read.problem.batch_of(state.unexplained)
-
-    def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
-        """The state of a batch with the counts of all, under the prior without them."""
-        return state._replace(counts=counts, prior=model.prior(state.hyper))
-
-    _rare_of_all = symbols.rare_of_all
 
     # Reading a fitted model
 

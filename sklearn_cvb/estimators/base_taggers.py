@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from sklearn_cvb.chain.tags import knowledge as tags
-from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
     Emissions,
@@ -15,15 +14,12 @@ from sklearn_cvb.estimators.base_hmm import (
     States,
 )
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
-from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Vocabulary,
     encoded_again,
 )
 from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
 from sklearn_cvb.settings import Symbols, TagDictionary
-from sklearn_cvb.streams.vocabulary_growth import Growth
 
 
 class Tags(States):
@@ -175,10 +171,3 @@ class BaseHMMTagger(Tags, BaseHMM):
     _lattice_of = tags.lattice_of
     _with_unknown = tags.with_unknown
     _arranged_states = tags.tags_of_path
-
-    def _grown(
-        self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
-    ) -> tuple[Growth, TagKnowledge, CorpusTags]:
-        from sklearn_cvb.streams.tag_growth import grown
-
-        return grown(learned, vocabulary, corpus, y, tags.settings_of(self))

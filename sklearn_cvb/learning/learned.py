@@ -11,7 +11,7 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Fit, ModelT
 
 if TYPE_CHECKING:
-    from sklearn_cvb.streams.in_batches import Seen
+    from sklearn_cvb.streams.seen import Seen
 
 
 class Reading(NamedTuple):

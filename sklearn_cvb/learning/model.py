@@ -58,21 +58,6 @@ class Drawn(NamedTuple):
     proposals: Any = 0.0
 
 
-class Pieces(NamedTuple):
-    """How a batch of `partial_fit` is gone through.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_steps,) or None
-        Tokens of each step; None where the batch is one step.
-    decay : float
-        How fast steps get smaller where nobody says it.
-    """
-
-    sizes: np.ndarray | None
-    decay: float
-
-
 class State(NamedTuple):
     """What a restart carries from sweep to sweep, whatever the model and the algorithm.
 
@@ -338,28 +323,6 @@ class Model(Resumable):
     def finished(self, state: State, *, goes_on: bool) -> State:
         """All of it."""
         return state
-
-    # One batch after another (`partial_fit`)
-
-    def with_unseen(self, counts: Any, prior: Any) -> Any:
-        """Running counts with a little for cells that no batch has used, where the prior is 0."""
-        return counts
-
-    def given(self, prior: Any, counts: Any) -> tuple[Any, Any]:
-        """The prior with running counts in it, and a seed: weights that are its means."""
-        raise NotImplementedError
-
-    def pieces(self) -> Pieces:
-        """In how many steps a batch is gone through."""
-        return Pieces(None, 1.0)
-
-    def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
-        """Counts, for so many tokens, that the first step ever is inferred from."""
-        raise NotImplementedError
-
-    def step_on(self, counts: Any, prior: Any, steps: Any, *, averages: bool) -> Inferred:
-        """Running counts after all steps, `streams.in_batches.Step` of arrays, from these."""
-        raise NotImplementedError
 
 
 class RowModel(Model):

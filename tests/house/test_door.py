@@ -17,8 +17,8 @@ _TAKE_AN_ESTIMATOR = {
     """,
     "chain.numbers.observed": """
         _training before_forecasts emitting given_again laid_out left_paths model
-        of_one_kind posteriors read_again read_batch read_to_fit read_under reads_at
-        reads_under settings_of steps_after under_final_weights
+        of_one_kind posteriors read_again read_to_fit read_under reads_at reads_under
+        settings_of steps_after under_final_weights
     """,
     "chain.numbers.series": """
         _categories columns_again columns_asked series_again series_to_fit
@@ -35,10 +35,10 @@ _TAKE_AN_ESTIMATOR = {
         _as_columns _check_contexts _check_durations check_transitions
     """,
     "chain.symbols.observed": """
-        arranged_states attributes_of_words chain_settings fixed_start grown lattice_of
-        left_out_by left_paths model posteriors rare_of_all read_again read_batch
-        read_to_fit read_under reads_at reads_under refuse_token_updates steps_after
-        to_fit_again training_lattice usual_start with_unknown words_and_cells words_read
+        arranged_states attributes_of_words chain_settings fixed_start lattice_of
+        left_out_by left_paths model posteriors read_again read_to_fit read_under reads_at
+        reads_under refuse_token_updates steps_after to_fit_again training_lattice
+        usual_start with_unknown words_and_cells words_read
     """,
     "chain.tags.knowledge": """
         attributes_of lattice_of read_tags settings_of tags_of_path training_lattice
@@ -46,10 +46,6 @@ _TAKE_AN_ESTIMATOR = {
     """,
     "learning.learned": """
         learned_of
-    """,
-    "streams.in_batches": """
-        _after_batch _check_streaming _in_one_step _in_steps _layout_parameters
-        _learns_in_batches learn_batch seen_after seen_by_fit
     """,
     "reading.corpus": """
         _cautions_of_column checked encoded_again encoded_by is_of_order
@@ -86,11 +82,10 @@ _TAKE_AN_ESTIMATOR = {
 }
 # Private names of estimators that functions below ask for, whatever their parameter is called.
 _CALLED_BACK = """
-_algorithm _algorithm_of_batches _arranged_states _attributes_of_words _batch_of _chain_settings
-_check_parameters _fit_reading _fixed_start _grown _kept _lattice_of _learned _leave
-_log_likelihoods _model _module_of_parts _no_posterior _observed _posteriors _rare_of_all _read
-_read_batch _settings _starts_when_clean _training_lattice _unknown_words _validate_params
-_why_all_steps _why_no_batches _why_no_weights _with_running_counts _with_unknown _words_read
+_algorithm _arranged_states _attributes_of_words _chain_settings _check_parameters _fit_reading
+_fixed_start _kept _lattice_of _learned _log_likelihoods _model _module_of_parts _no_posterior
+_observed _posteriors _read _settings _starts_when_clean _training_lattice _unknown_words
+_validate_params _why_all_steps _why_no_weights _with_unknown _words_read
 """
 _CALLED_BACK_OTHERWISE = "_fit_reading _module_of_parts _validate_params"
 

@@ -56,7 +56,6 @@ from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 from sklearn_cvb.learning.requirements import Requirement
 from sklearn_cvb.reading.series import FittedColumns
-from sklearn_cvb.streams.vocabulary_growth import added_to
 
 # Sampling
 
@@ -259,14 +258,6 @@ class NumberChain(Model):
         if frozen:
             return Inferred(counts, score(shares, counts, prior, self.problem), shares=shares)
         return sweep(shares, counts, prior, self.problem)
-
-    # One batch after another
-
-    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, HMMCounts]:
-        """The counts and statistics so far in the prior, and none beside it to start from."""
-        nothing = HMMCounts(*map(np.zeros_like, counts))
-        known = added_to(prior, without_emission(counts), self.cells)
-        return known._replace(emission=counts.emission), nothing
 
     # Convergence
 

@@ -55,7 +55,6 @@ from sklearn_cvb.scale.parts import (
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
 from sklearn_cvb.settings import HMMParameters, setting_of, window_for
-from sklearn_cvb.streams.in_batches import Batch
 
 # Numbers drawn at a time to get to where the steps of a shard begin.
 _BLOCK = 2**20
@@ -281,10 +280,6 @@ class NumbersInParts(InParts):
     def of_given(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which series they leave out."""
         return unexplained
-
-    def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is, beside series that are left out."""
-        return Batch(*self.sizes_without(unexplained), np.empty(0, np.int64))
 
     def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""

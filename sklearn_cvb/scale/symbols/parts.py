@@ -45,7 +45,6 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.settings import HMMParameters
-from sklearn_cvb.streams.in_batches import Batch
 
 # What is asked of a family in parts (see `vocabulary_pass.family_of`).
 __all__ = [
@@ -259,10 +258,6 @@ class CorpusInParts(InParts):
     def word_uses(self) -> np.ndarray:
         """How often each word of the vocabulary is observed."""
         return self.corpus.uses_given(self.n_words)[: self.n_words]
-
-    def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is, beside sequences that are left out."""
-        return Batch(*self.sizes_without(unexplained), self.word_uses)
 
 
 class ChainInParts(CorpusInParts):
