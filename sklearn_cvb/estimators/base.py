@@ -102,7 +102,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         fits, interrupted = run_all(job, self._saving(job), watched)
         left = self._outcome(result_of(fits, read, algorithm, model))
         if self.warm_start:
-            resume = read._replace(attributes={}, messages=()), best_fit(fits)
+            resume = read._replace(attributes={}, messages=(), observation=None), best_fit(fits)
             left = left._replace(learned=left.learned._replace(resume=resume))
         # Who asks for a number of sweeps (tol=0) gets them.
         may_end = algorithm.stops and self.tol > 0
@@ -120,7 +120,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _fit_settings(self, read: Reading) -> FitSettings:
         """What is asked of the sweeps."""
-        n_restarts = self._n_restarts
+        n_restarts = self._n_restarts(read)
         why_one = self._why_one_restart(read) if n_restarts > 1 else ""
         sweeps = self.max_iter, self.tol, n_restarts, why_one, self.warm_start
         return FitSettings(*sweeps, self.n_jobs, self.random_state, self.verbose)
@@ -172,8 +172,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
             how += f" while {percent:g} % of the {self._still_changed}{self._if_unfinished}"
         return [f"{how}. tol=0 runs all sweeps without this warning."]
 
-    @property
-    def _n_restarts(self) -> int:
+    def _n_restarts(self, read: Reading) -> int:
         """Number of restarts that are asked for."""
         return 1 if self.n_init is None else self.n_init
 

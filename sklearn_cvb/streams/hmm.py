@@ -8,14 +8,14 @@ from sklearn_cvb.chain.paths.lattice import problem_of
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import running_counts
 from sklearn_cvb.chain.symbols.model import SymbolChain
-from sklearn_cvb.chain.symbols.observed import caution_of_giant
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import Transitions, Windows, known_words
+from sklearn_cvb.settings import Transitions, Windows
 from sklearn_cvb.streams.in_batches import InBatches
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
 from sklearn_cvb.streams.vocabulary_growth import Growth, with_words
@@ -29,47 +29,53 @@ class HMMInBatches(InBatches, BaseHMM):
     """A hidden Markov model that learns from one batch of sequences after another."""
 
     def _read_first(self, X: Any, y: Any) -> Reading:
-        read, observed = self._read(X, y, streams=True), self._observed
-        if not observed.has_vocabulary:
+        read = self._read(X, y, streams=True)
+        if not isinstance(read.observation, SymbolObservation):
             return read
-        model = self._model(read)
-        said = caution_of_giant(observed.left_out_by(self, *read.problem.longest), read.problem)
+        said = read.observation.caution_of_giant(read.problem)
         # What is gone through in steps leaves nothing out.
-        if said and self._stream(model).pieces().sizes is None:
+        if said and self._stream(self._model(read)).pieces().sizes is None:
             read = read._replace(messages=(*read.messages, *said))
         return read
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
         of_symbols = learned.more.numeric is None
-        if of_symbols != self._observed.has_vocabulary:
+        if of_symbols != self._emits_symbols:
             before = "symbols" if of_symbols else "numbers"
             raise ValueError(
                 f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
                 "new model"
             )
-        self._check_parameters()
-        read_batch = self._read_symbols if of_symbols else self._read_numbers
-        return read_batch(X, y, learned)
+        observation = self._observation(to_fit=True)
+        observation.check()
+        if isinstance(observation, SymbolObservation):
+            return self._read_symbols(observation, X, y, learned)
+        return self._read_numbers(X, y, learned)
 
-    def _read_symbols(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
+    def _read_symbols(
+        self, observation: SymbolObservation, X: Any, y: Any, learned: Learned
+    ) -> tuple[Reading, RunningCounts]:
         """A batch whose new words enter the vocabulary and the layout, and the counts so far."""
-        sequences = reading.sequences_again(self, X)
+        known = observation.options.words
+        sequences = reading.sequences_again(known, self._taken(X))
         refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
         vocabulary = learned.words.index
-        if known_words(self)[0] is None:
+        if known.vocabulary is None:
             types = reading.types_of(sequences.tokens, sequences.starts)
             vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
         words = reading.vocabulary_of(list(vocabulary))
         corpus = reading.encode(sequences, words.index)
-        corpus = reading.checked(self, corpus, sequences, len(words.index))
+        corpus = reading.checked(known, corpus, sequences, len(words.index))
         growth, words, told = self._grown(learned, words, corpus, y)
         running, kept, cells = running_counts(learned), learned.kept, growth.cells
         counts = running._replace(emission=growth.carried(running.emission))
         if kept is not None:
             kept = kept._replace(emission=growth.shares(kept.emission, learned.layout.n_rows))
-        lattice, words, messages = self._training_lattice(words, told, cells, corpus, sequences, y)
-        attributes = self._attributes_of(_OF_TABLES) | self._attributes_of_words(words)
-        read = Reading(problem_of(corpus, lattice, cells), words, attributes, messages)
+        told_of = words, told, cells, corpus, sequences, y
+        lattice, words, messages = observation.training_lattice(*told_of)
+        attributes = self._attributes_of(_OF_TABLES) | observation.attributes_of(words)
+        problem = problem_of(corpus, lattice, cells)
+        read = Reading(problem, words, attributes, messages, observation)
         return read, RunningCounts(counts, kept)
 
     def _grown(
@@ -83,12 +89,13 @@ class HMMInBatches(InBatches, BaseHMM):
 
     def _read_numbers(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
         """A batch with the columns of the first, under its family, and the statistics so far."""
+        from sklearn_cvb.chain.numbers import observed
         from sklearn_cvb.chain.numbers.model import NumberWeights
         from sklearn_cvb.streams.number_stream import batch_of
 
         has_contexts = Transitions.of(self.transitions).contexts is not None
         refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
-        observed, before = self._observed, learned.more.numeric
+        before = learned.more.numeric
         observed.refuse_settings_of_symbols(self)
         if observed.settings_of(self) != before.settings:
             raise InvalidParameterError(
@@ -131,4 +138,4 @@ class TaggerInBatches(BaseHMMTagger):
         from sklearn_cvb.chain.tags import knowledge
         from sklearn_cvb.streams.tag_growth import grown
 
-        return grown(learned, vocabulary, corpus, y, knowledge.settings_of(self))
+        return grown(learned, vocabulary, corpus, y, knowledge.settings_of(self._options()))
