@@ -358,7 +358,9 @@ class Residuals(BaseHMM):
 
         learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
         rng, all_others = np.random.default_rng(seed), given == "others"
-        corpus, found = pseudo_residuals(self, learned, X, all_others, rng)
+        corpus, found = pseudo_residuals(
+            self._observation(), learned, self._taken(X), all_others, rng
+        )
         values = found[:, 0] if learned.more.numeric.is_table else found
         return arrange(corpus, values, np.nan)
 

@@ -24,7 +24,7 @@ from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import rows_taken, taken
 from sklearn_cvb.estimators.parameters import (
     Count,
     OptionalPriorCells,
@@ -44,6 +44,7 @@ from sklearn_cvb.reading.validation import (
     StrOptions,
     as_numbers,
     check_choice,
+    columns_of,
     without_lengths,
 )
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
@@ -209,7 +210,7 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
     beta: PseudoCounts = 0.0
 
     _kind_of_chain: ClassVar[Kind] = Kind(
-        by_em=True, why_no_weights="EM learns no prior that rows share"
+        by_em=True, usual_beta=0.0, why_no_weights="EM learns no prior that rows share"
     )
 
 
@@ -323,9 +324,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What is observed, under options; that of numbers is loaded when asked for."""
         if self._emits_symbols:
             return self._of_symbols(self._options(to_fit))
-        from sklearn_cvb.chain.numbers.observation import NumberObservation
+        from sklearn_cvb.chain.numbers.observed import NumberObservation
 
-        return NumberObservation(self._options(to_fit), self)
+        return NumberObservation(self._options(to_fit))
 
     def _observation_of(self, read: Reading) -> Observation:
         """What has read it; what an earlier fit has read is seen under the parameters of now."""
@@ -333,8 +334,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _taken(self, X: Any, to_fit: bool = False) -> Any:
         """X as it is read."""
-        # Tables of numbers are checked where their columns are read.
-        return taken(self, X, to_fit=to_fit) if self._emits_symbols else X
+        return (taken if self._emits_symbols else rows_taken)(self, X, to_fit=to_fit)
 
     # Reading
 
@@ -435,7 +435,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             return symbols.read_batch(self, X, y, learned)
         from sklearn_cvb.chain.numbers import observed as numbers
 
-        return numbers.read_batch(self, X, y, learned)
+        observation = self._observation(to_fit=True)
+        observation.check()
+        read, running = numbers.read_batch(observation, self._taken(X), y, learned)
+        # Of the first batch.
+        return read._replace(attributes={**columns_of(self), **read.attributes}), running
 
     _grown = symbols.grown
 
@@ -513,7 +517,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _object_of(self, name: str, value: Any) -> Any:
         if name == "emission" and isinstance(value, str) and value != "categorical":
-            from sklearn_cvb.chain.numbers.observed import emission_of
+            from sklearn_cvb.chain.numbers.series import emission_of
 
             return emission_of(value)
         return super()._object_of(name, value)

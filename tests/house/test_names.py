@@ -18,10 +18,10 @@ Survey:2 Tables:4 Tally:5 Text:2 Trees:4 Units:2 Walk:2 Weights:3 Words:3 Worksp
 # Participles, and words like them, that are names of types. Values have these names, too, in
 # hundreds of places: "what a fit left" is a value, `FitOutcome` is what kind it is of.
 _PARTICIPLES = """
-After Asked Checked Drawn Encoded Expected Filtered Fitted Fixed Found Held Inferred Kept Known
-LaidOut LeavingOut Left LeftOut Listed Logged Missing Overruled Packed Past Published Ranked Read
-Running Sampled Saved Scored Seen Sent Settled Sharded Shared Stated Stored TagsRead Taken Traced
-Unkept Without WordsRead
+After Checked Drawn Encoded Expected Filtered Fitted Fixed Found Held Inferred Kept Known LaidOut
+LeavingOut Left LeftOut Listed Logged Missing Overruled Packed Past Published Ranked Read Running
+Sampled Saved Scored Seen Sent Settled Sharded Shared Stated Stored TagsRead Taken Traced Unkept
+Without WordsRead
 """
 # The central value of the design; a public class; what is a noun.
 _ALLOWED = {"Learned", "ZeroInflated", "Nested", "HeldOut", "Reading"}
