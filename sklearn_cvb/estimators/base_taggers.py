@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from sklearn_cvb.chain.options import Kind
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
 from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
@@ -166,8 +167,12 @@ class BaseHMMTagger(Tags, BaseHMM):
         ['dictionary', 'ambiguous', 'form']
         """
         learned = learned_of(self)
-        corpus = self._of_symbols(self._options(to_fit=False)).encoded(learned, self._taken(X))
+        corpus = self._of_words().encoded(learned, self._taken(X))
         return tags.tag_sources(learned.words, corpus)
+
+    def _of_words(self) -> SymbolObservation:
+        """What is observed, which is words."""
+        return self._of_symbols(self._options(to_fit=False))
 
     def _grown(
         self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any

@@ -414,7 +414,7 @@ def grown(
 def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
     """Mean count of the words that batches have seen once, if unknown words have none."""
     cells = read.problem.cells
-    handle_unknown = read.observation.options.words.handle_unknown
+    handle_unknown = hmm._observation_of(read).options.words.handle_unknown
     if handle_unknown not in ("rare", "form") or counts.emission[cells.unknown].any():
         return None
     return rare_counts(counts.emission, cells, seen.uses)
