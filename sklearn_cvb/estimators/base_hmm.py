@@ -21,10 +21,10 @@ from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
-from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import rows_taken, taken
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
     OptionalPriorCells,
@@ -35,18 +35,9 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.online import Batch, Running, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    Seed,
-    StrOptions,
-    as_numbers,
-    check_choice,
-    columns_of,
-    without_lengths,
-)
+from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, as_numbers, check_choice
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
@@ -332,9 +323,15 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What has read it; what an earlier fit has read is seen under the parameters of now."""
         return read.observation or self._observation(to_fit=True)
 
-    def _taken(self, X: Any, to_fit: bool = False) -> Any:
-        """X as it is read."""
-        return (taken if self._emits_symbols else rows_taken)(self, X, to_fit=to_fit)
+    def _taken(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
+        """X as it is read: to be fitted to, or under what the last fit, or this one, has left."""
+        if self._emits_symbols:
+            return taken(self, X, to_fit=to_fit)
+        if not to_fit:
+            # Columns of a table are steps: those of other sequences are no features of its.
+            before = learned_of(self) if learned is None else learned
+            to_fit = not before.more.numeric.is_table
+        return rows_taken(self, X, to_fit=to_fit)
 
     # Reading
 
@@ -354,7 +351,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _to_fit_again(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
-        return self._observation().to_fit_again(learned, self._taken(X))
+        return self._observation().to_fit_again(learned, self._taken(X, learned=learned))
 
     def _model(self, read: Reading) -> Any:
         return self._observation_of(read).model(read)
@@ -390,9 +387,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             more=BesideCounts(end, numeric),
             still=still_cells(self.init, model.cells, read.words, state.prior),
         )
-        if hasattr(type(self), "partial_fit"):
-            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            attributes["n_batches_seen_"] = 0
         attributes = {
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
@@ -417,46 +411,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _n_features_out(self) -> int:
         return learned_of(self).layout.n_emitting
 
-    # One batch after another, where an estimator has `partial_fit`
-
-    _why_no_batches = ""
-
-    def _algorithm_of_batches(self) -> Any:
-        return self._algorithm()
-
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-        if (learned.more.numeric is None) != self._emits_symbols:
-            before = "symbols" if learned.more.numeric is None else "numbers"
-            raise ValueError(
-                f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
-                "new model"
-            )
-        if self._emits_symbols:
-            return symbols.read_batch(self, X, y, learned)
-        from sklearn_cvb.chain.numbers import observed as numbers
-
-        observation = self._observation(to_fit=True)
-        observation.check()
-        read, running = numbers.read_batch(observation, self._taken(X), y, learned)
-        # Of the first batch.
-        return read._replace(attributes={**columns_of(self), **read.attributes}), running
-
-    _grown = symbols.grown
-
-    def _batch_of(self, read: Reading, state: Any) -> Batch:
-        return read.problem.batch_of(state.unexplained)
-
-    def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
-        """The state of a batch with the counts of all, under the prior without them."""
-        return state._replace(counts=counts, prior=model.prior(state.hyper))
-
-    _rare_of_all = symbols.rare_of_all
-
     # Reading a fitted model
 
     def _read_again(self, learned: Learned, X: Any, means: bool = False) -> prediction.Read:
         """X under what was learned."""
-        return self._observation().read_again(learned, self._taken(X), means)
+        return self._observation().read_again(learned, self._taken(X, learned=learned), means)
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
         """Counts and priors of kept samples; None where an algorithm has none."""
@@ -464,7 +423,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        return log_likelihoods(self._observation(), learned, self._taken(X), samples)
+        X = self._taken(X, learned=learned)
+        return log_likelihoods(self._observation(), learned, X, samples)
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: low is good.
@@ -586,7 +546,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What `predict` gives."""
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X))
+        read = observation.read_again(learned, self._taken(X, learned=learned))
         path, log_p = prediction.paths(read, decoding)
         prediction.tell_unexplained(log_p)
         return observation.arranged(learned.words, read.corpus, path)
@@ -747,7 +707,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             n_samples = read.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
-            before = self._observation().before_forecasts(learned, self._taken(X))
+            before = self._observation().before_forecasts(learned, self._taken(X, learned=learned))
         known = known_steps(learned.more.numeric, before, n_steps, inputs)
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
@@ -830,7 +790,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X))
+        read = observation.read_again(learned, self._taken(X, learned=learned))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         path, log_z = read.drawn_path(rng)
         prediction.tell_unexplained(log_z)

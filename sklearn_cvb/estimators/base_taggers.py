@@ -7,9 +7,7 @@ import numpy as np
 
 from sklearn_cvb.chain.options import Kind
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
 from sklearn_cvb.chain.tags import knowledge as tags
-from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
 from sklearn_cvb.chain.tags.observed import TagObservation
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
@@ -18,10 +16,10 @@ from sklearn_cvb.estimators.base_hmm import (
     Posterior,
     States,
 )
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
-from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import Corpus, Vocabulary
-from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
+from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.reading.validation import StrOptions, tell
 from sklearn_cvb.settings import Symbols, TagDictionary
 
 
@@ -173,10 +171,3 @@ class BaseHMMTagger(Tags, BaseHMM):
     def _of_words(self) -> SymbolObservation:
         """What is observed, which is words."""
         return self._of_symbols(self._options(to_fit=False))
-
-    def _grown(
-        self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
-    ) -> tuple[Growth, TagKnowledge, CorpusTags]:
-        from sklearn_cvb.chain.tags.online import grown
-
-        return grown(learned, vocabulary, corpus, y, tags.settings_of(self._options()))

@@ -12,28 +12,14 @@ _TAKE_AN_ESTIMATOR = {
     "certainty.draws": """
         calibrated_draws draws_of_samples training
     """,
-    "chain.symbols.observed": """
-        grown rare_of_all read_batch
-    """,
     "learning.learned": """
         learned_of
-    """,
-    "learning.online": """
-        _after_batch _check_streaming _in_one_step _in_steps _layout_parameters
-        _learns_in_batches learn_batch seen_after seen_by_fit
-    """,
-    "reading.validation": """
-        _of_class check_table check_table_to_fit columns_of
-    """,
-    "settings": """
-        setting_of
     """,
 }
 # Private names of estimators that functions below ask for, whatever their parameter is called.
 _CALLED_BACK = """
-_algorithm_of_batches _asked_in_parts _batch_of _emits_symbols _fit_reading _grown _learned _leave
-_model _module_of_parts _observation _options _posteriors _rare_of_all _read _read_batch _settings
-_taken _to_fit_again _validate_params _why_no_batches _with_running_counts
+_asked_in_parts _emits_symbols _fit_reading _learned _model _module_of_parts _options _posteriors
+_read _to_fit_again _validate_params
 """
 _CALLED_BACK_OTHERWISE = "_fit_reading _module_of_parts _validate_params"
 

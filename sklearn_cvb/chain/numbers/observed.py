@@ -60,7 +60,6 @@ from sklearn_cvb.chain.parameters.user_tables import (
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
-from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import (
     Read,
     by_context,
@@ -75,21 +74,18 @@ from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.online import Running
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Table,
     arrange,
     as_array,
-    refuse_lengths,
 )
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
 from sklearn_cvb.reading.series import (
     FittedColumns,
     Series,
     as_series,
-    attributes_of_columns,
     by_name,
     cautions_of_shape,
 )
@@ -568,38 +564,6 @@ def emitting(asked: ChainOptions) -> Fitted:
     family = emission.bind(moments, asked.n_components)
     point = given_point(family, given)
     return Fitted(family, point, *(family.at(point),) * 2, columns, False, "point")
-
-
-# One batch after another
-
-
-def read_batch(
-    observation: NumberObservation, X: Any, y: Any, learned: Learned
-) -> tuple[Reading, Running]:
-    """A batch with the columns of the first, under its family, and the statistics so far."""
-    asked, before, cells = observation.options, learned.more.numeric, learned.layout
-    has_contexts = asked.transitions.contexts is not None
-    refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
-    if settings_of(asked) != before.settings:
-        raise InvalidParameterError(
-            "emission or durations have changed since the first call or fit, and with them what "
-            "the statistics mean: set them back, or begin anew with fit"
-        )
-    given, observations, _, _ = observation.given_again(learned, X)
-    n_units = given.n_sequences if before.is_table else int(given.starts[-1])
-    refuse_lengths(y, given.n_sequences, n_units)
-    known = states_told(asked, y, given, cells)
-    told = before.columns, before.is_table, None, before.settings
-    problem = NumericProblem(
-        apart(given, cells), given, observations, before.family, cells, *told, known
-    )._replace(longest=before.longest)
-    kept = NumberWeights(learned.kept, None, before.point)
-    # Those of a table are its own.
-    attributes = {}
-    if not before.is_table:
-        attributes = attributes_of_columns(before.family.n_columns, before.columns)
-    read = Reading(problem, None, attributes, observation=observation)
-    return read, Running(counts_of_fit(learned), kept)
 
 
 # Under weights
