@@ -25,6 +25,7 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.alignment.reading import is_of_pairs, pairs_read, read_pairs, reading_of
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.door import check_table, check_table_to_fit
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, Supervision
 from sklearn_cvb.kernels.alignment import Pairs
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
@@ -38,8 +39,6 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     StrOptions,
     check_choice,
-    check_table,
-    check_table_to_fit,
     tell,
 )
 from sklearn_cvb.settings import IBM1

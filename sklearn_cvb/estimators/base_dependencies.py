@@ -32,7 +32,7 @@ from sklearn_cvb.dependency.prediction import (
     sample_sentences,
 )
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import known_words, sequences_to_fit, taken
+from sklearn_cvb.estimators.door import known_words, sequences_to_fit, setting_of, taken
 from sklearn_cvb.estimators.parameters import (
     LearnedConcentration,
     OptionalVocabulary,
@@ -47,7 +47,7 @@ from sklearn_cvb.learning.model import NOBODY
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import HasMethods, Interval, Seed, StrOptions
-from sklearn_cvb.settings import ArcWeights, Valence, setting_of
+from sklearn_cvb.settings import ArcWeights, Valence
 
 # A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
 _TABLES, _MANY_GIGABYTES = 10, 1.0

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import sequences_again, sequences_to_fit
+from sklearn_cvb.estimators.door import sequences_again, sequences_to_fit, setting_of
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, PseudoCount
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
@@ -18,7 +18,7 @@ from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, short_repr
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, tell
-from sklearn_cvb.settings import SplitAndMerge, setting_of
+from sklearn_cvb.settings import SplitAndMerge
 from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
 from sklearn_cvb.treebank.inference import TreebankProblem
 from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of

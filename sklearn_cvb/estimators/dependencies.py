@@ -10,6 +10,7 @@ from sklearn_cvb.estimators.base_dependencies import (
     Hardening,
     TaggedSentences,
 )
+from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
     Chain,
@@ -21,7 +22,7 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import InvalidParameterError, check_concentrations
-from sklearn_cvb.settings import gamma_prior_of, setting_of
+from sklearn_cvb.settings import gamma_prior_of
 
 # Powers of weights at lower ones are below float64.
 _LOWEST_TEMPERATURE = 0.1

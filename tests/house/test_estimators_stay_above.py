@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -71,11 +72,9 @@ def _used(situation):
     model.predict(situation.new)
     model.score(situation.new)
     if hasattr(model, "partial_fit") and situation.y is None:
-        try:
+        # What is to be learned of the prior takes all sequences at once.
+        with suppress(ValueError):
             situation.unfitted().partial_fit(situation.X)
-        except ValueError:
-            # What is to be learned of the prior takes all sequences at once.
-            pass
 
 
 @pytest.mark.parametrize("name", sorted(SITUATIONS))
