@@ -169,7 +169,7 @@ class Uncertainty(BaseHMM):
             draws = draws_of_samples(self, learned, n_draws, generators[0])
             return found._replace(draws=draws)
         draws, named = calibrated_draws(self, learned, X, y, n_jobs, generators)
-        if not named and self._observed.has_vocabulary:
+        if not named and self._emits_symbols:
             tell([_UNNAMED])
         return intervals(draws.posteriors, level)._replace(draws=draws)
 
@@ -201,7 +201,7 @@ class Uncertainty(BaseHMM):
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
         learned = self._learned_with(draws)
-        reads, observed = self._observed.reads_under(self, learned, X, draws.posteriors)
+        reads, observed = self._observation().reads_under(learned, self._taken(X), draws.posteriors)
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
@@ -226,7 +226,7 @@ class Uncertainty(BaseHMM):
         if draws is None:
             return super().predict_proba(X)
         learned = self._learned_with(draws)
-        reads = list(self._observed.reads_under(self, learned, X, draws.posteriors)[0])
+        reads = list(self._observation().reads_under(learned, self._taken(X), draws.posteriors)[0])
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
@@ -234,7 +234,7 @@ class Uncertainty(BaseHMM):
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
-        reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
+        reads, _ = self._observation().reads_at(learned, self._taken(X), draws.weights)
         return reads, draws.transmat, [one.point for one in draws.weights]
 
     def log_likelihoods(self, X: Any, draws: "Draws", per: str = "sequence") -> np.ndarray:
@@ -287,7 +287,7 @@ class Uncertainty(BaseHMM):
 
         check_choice("per", per, ("sequence", "step"))
         learned = self._learned_with(draws)
-        reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
+        reads, _ = self._observation().reads_at(learned, self._taken(X), draws.weights)
         return of_sequences(reads) if per == "sequence" else of_steps(reads)
 
     def _learned_with(self, draws: Any) -> Learned:
@@ -351,7 +351,7 @@ class Residuals(BaseHMM):
         >>> found.shape, bool(abs(found.std() - 1) < 0.1)
         ((200, 1), True)
         """
-        if self._observed.has_vocabulary:
+        if self._emits_symbols:
             raise AttributeError("pseudo_residuals are for numbers: symbols have no order")
         check_choice("given", given, ("others", "past"))
         from sklearn_cvb.certainty.residuals import pseudo_residuals
@@ -436,7 +436,7 @@ class Confidence(BaseHMM):
 
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.
-        if not self._observed.has_vocabulary or learned_of(self).layout.is_stationary:
+        if not self._emits_symbols or learned_of(self).layout.is_stationary:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)

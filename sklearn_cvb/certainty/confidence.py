@@ -17,7 +17,7 @@ from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.series import OfOneKind
 from sklearn_cvb.reading.validation import Seed
-from sklearn_cvb.settings import Symbols, known_words
+from sklearn_cvb.settings import Symbols
 
 _NAMES = ("start", "transition", "emission")
 
@@ -90,8 +90,9 @@ def by_bootstrap(
     again = clone(hmm).set_params(
         init=hmm, n_init=1, warm_start=False, checkpoint=None, verbose=0, n_jobs=1
     )
-    if hmm._observed.has_vocabulary:
-        symbols = Symbols(vocabulary=hmm.vocabulary_.tolist(), handle_unknown=known_words(hmm)[1])
+    if hmm._emits_symbols:
+        known = hmm._options(to_fit=False).words
+        symbols = Symbols(hmm.vocabulary_.tolist(), handle_unknown=known.handle_unknown)
         again.set_params(emission=symbols)
 
     def as_read(drawn: np.ndarray) -> list[Any]:
@@ -124,7 +125,7 @@ def _over(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) ->
 
 def _emissions(fit: Any) -> Any:
     """What states emit: a table of symbols, or a dict of what numbers have."""
-    if fit._observed.has_vocabulary:
+    if fit._emits_symbols:
         return fit.emissionprob_
     numeric = fit._learned.more.numeric
     return numeric.family.attributes(numeric.point)

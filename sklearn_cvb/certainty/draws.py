@@ -207,7 +207,7 @@ def training(hmm: Any, learned: Learned, X: Any, y: Any) -> Reading:
             "calibrated intervals draw the states of the training sequences: give them as X, in "
             "memory (and y as in fit), or fit with warm_start=True"
         )
-    read: Reading = hmm._read(hmm._observed.to_fit_again(hmm, learned, X), y)
+    read: Reading = hmm._read(hmm._to_fit_again(learned, X), y)
     cells, before = read.problem.cells, learned.layout
     given = read.problem.corpus
     counted = float(np.sum(posterior_of(learned).counts().start))

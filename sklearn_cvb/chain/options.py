@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import KnownWords
+from sklearn_cvb.reading.corpus import KnownWords, is_of_order
 from sklearn_cvb.settings import (
     HDP,
     HMMParameters,
@@ -70,17 +70,14 @@ def emits_symbols(emission: Any) -> bool:
 
 def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
     """What it takes to read a fitted model: which words are known."""
-    known, init = Symbols.of(given["emission"]), given.get("init")
-    vocabulary, handle_unknown = known.vocabulary, known.handle_unknown
+    symbols, init = Symbols.of(given["emission"]), given.get("init")
+    vocabulary, handle_unknown = symbols.vocabulary, symbols.handle_unknown
     if vocabulary is None and isinstance(init, HMMParameters):
         vocabulary = init.symbols
     if handle_unknown is None:
         handle_unknown = kind.usual_unknown
-    transitions = given["transitions"]
-    # In a mixture nothing follows anything.
-    topology = getattr(transitions, "topology", transitions)
-    is_ordered = not np.array_equal(topology, "independent")
-    return ChainOptions(name, kind, KnownWords(vocabulary, handle_unknown, True, is_ordered))
+    known = KnownWords(vocabulary, handle_unknown, True, is_of_order(given["transitions"]))
+    return ChainOptions(name, kind, known)
 
 
 def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:

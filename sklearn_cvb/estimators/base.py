@@ -90,12 +90,12 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         """`fit` once X and y are read; callbacks are given these, too."""
         if read.messages:
             tell(read.messages)
-        n_restarts, algorithm, model = self._n_restarts, self._algorithm(), self._model(read)
+        n_restarts, algorithm, model = self._n_restarts(read), self._algorithm(), self._model(read)
         job = Job(self, algorithm, model, read, (X, y), n_restarts)
         fits, interrupted, context = run_all(job)
         left = left_of(job, fits)
         if self.warm_start:
-            resume = read._replace(attributes={}, messages=()), best_fit(fits)
+            resume = read._replace(attributes={}, messages=(), observation=None), best_fit(fits)
             left = left._replace(learned=left.learned._replace(resume=resume))
         # Who asks for a number of sweeps (tol=0) gets them.
         may_end = algorithm.stops and self.tol > 0
@@ -133,8 +133,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
             how += f" while {percent:g} % of the {self._still_changed}{self._if_unfinished}"
         return [f"{how}. tol=0 runs all sweeps without this warning."]
 
-    @property
-    def _n_restarts(self) -> int:
+    def _n_restarts(self, read: Reading) -> int:
         """Number of restarts that are asked for."""
         return 1 if self.n_init is None else self.n_init
 

@@ -32,9 +32,10 @@ from sklearn_cvb.dependency.prediction import (
     sample_sentences,
 )
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.door import known_words, sequences_to_fit, taken
 from sklearn_cvb.estimators.parameters import (
-    KnownWords,
     LearnedConcentration,
+    OptionalVocabulary,
     Parameters,
     Supervision,
     UnknownWords,
@@ -140,7 +141,7 @@ class TaggedSentences(Parameters):
         "harmonic"
     )
     handle_unknown: UnknownWords = "smooth"
-    vocabulary: KnownWords = None
+    vocabulary: OptionalVocabulary = None
     supervision: Supervision = "y"
 
 
@@ -170,13 +171,13 @@ class BaseDMV(BaseModel):
     def _read(self, X: Any, y: Any) -> Reading:
         self._check_parameters()
         valence, known = setting_of(self, "valence"), setting_of(self, "arc_weights")
-        sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
+        sequences, attributes, messages = sequences_to_fit(self, X, y)
         remedy = self._in_place_of_leaving_out
         of_giant = reading.caution_of_giant(sequences, remedy) if remedy else ()
-        words = reading.vocabulary_of(reading.types_to_learn(self, sequences))
+        words = reading.vocabulary_of(reading.types_to_learn(known_words(self), sequences))
         corpus, n_types = reading.encode(sequences, words.index), len(words.index)
         reading.refuse_missing(corpus)
-        corpus = reading.checked(self, corpus, sequences, n_types)
+        corpus = reading.checked(known_words(self), corpus, sequences, n_types)
         heads = heads_from(y if self.supervision == "y" else None, corpus)
         n_types += self.handle_unknown != "error"
         layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
@@ -339,7 +340,7 @@ class BaseDMV(BaseModel):
         return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
 
     def _encoded(self, learned: Learned, X: Any) -> Corpus:
-        corpus = reading.encoded_again(self, learned.words.index, X)
+        corpus = reading.encoded_again(known_words(self), learned.words.index, taken(self, X))
         reading.refuse_missing(corpus)
         return corpus
 

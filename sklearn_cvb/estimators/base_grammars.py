@@ -9,18 +9,26 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.door import known_words, sequences_again, sequences_to_fit
 from sklearn_cvb.estimators.parameters import (
     Batches,
     Count,
     GammaPrior,
-    KnownWords,
+    OptionalVocabulary,
     Parameters,
     Supervision,
     UnknownWords,
 )
 from sklearn_cvb.grammar.grammar import Grammar, written_out
 from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
-from sklearn_cvb.grammar.layout import GrammarLayout, laid_out_over, lay_out, problem_of, unseen
+from sklearn_cvb.grammar.layout import (
+    GrammarLayout,
+    GrammarOptions,
+    laid_out_over,
+    lay_out,
+    problem_of,
+    unseen,
+)
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
     GrammarModel,
@@ -185,7 +193,7 @@ class Sentences(Parameters):
         is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
     """
 
-    vocabulary: KnownWords = None
+    vocabulary: OptionalVocabulary = None
     supervision: Supervision = "y"
 
 
@@ -215,11 +223,15 @@ class BasePCFG(BaseModel):
 
     # Reading X and y
 
+    def _options(self) -> GrammarOptions:
+        """What is asked of the grammar."""
+        return GrammarOptions(self.grammar, self.n_components, self.rules, known_words(self))
+
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
-        sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
+        sequences, attributes, messages = sequences_to_fit(self, X, y)
         if self._in_place_of_leaving_out:
             messages += reading.caution_of_giant(sequences, self._in_place_of_leaving_out)
-        read = self._reading(*lay_out(self, sequences), sequences, y)
+        read = self._reading(*lay_out(self._options(), sequences), sequences, y)
         return read._replace(attributes=read.attributes | attributes, messages=messages)
 
     def _reading(
@@ -230,21 +242,21 @@ class BasePCFG(BaseModel):
         self._check_layout(layout)
         corpus = reading.encode(sequences, words.index)
         reading.refuse_missing(corpus)
-        corpus = reading.checked(self, corpus, sequences, len(words.index))
+        corpus = reading.checked(known_words(self), corpus, sequences, len(words.index))
         known = y if self.supervision == "y" else None
         problem = problem_of(words, layout, corpus, sequences, known)
         return Reading(problem, words, attributes)
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
         """A batch that is not the first: without a grammar new words get rules."""
-        sequences = reading.sequences_again(self, X)
+        sequences = sequences_again(self, X)
         refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
         words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
         types = reading.types_of(sequences.tokens, sequences.starts)
         new = [word for word in types if word not in words.index]
         if new and not layout.is_given and self.vocabulary is None:
             before, types = layout.grammar, [*words.types.tolist(), *new]
-            words, layout = laid_out_over(self, types)
+            words, layout = laid_out_over(self._options(), types)
             places, n_rules = places_in(layout.grammar, before), len(layout.grammar.rules)
             counts = carried(counts, places, n_rules, 0.0)
             kept = None if kept is None else carried(kept, places, n_rules, 1.0 / len(types))
@@ -470,10 +482,10 @@ class BasePCFG(BaseModel):
 
     def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
         """X in numbers of the words that a fit has seen, and as it is."""
-        sequences, index = reading.sequences_again(self, X), learned.words.index
+        sequences, index = sequences_again(self, X), learned.words.index
         corpus = reading.encode(sequences, index)
         reading.refuse_missing(corpus)
-        corpus = reading.checked(self, corpus, sequences, len(index))
+        corpus = reading.checked(known_words(self), corpus, sequences, len(index))
         if len(learned.layout.unknown_cells):
             tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
         return corpus, sequences.tokens

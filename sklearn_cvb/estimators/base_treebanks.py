@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.door import sequences_again, sequences_to_fit
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, PseudoCount
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
@@ -197,7 +198,7 @@ class BaseLatentPCFG(BaseModel):
                 f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
                 "the tree of each sentence, fit(sentences, trees) or fit(trees)"
             )
-        taken = reading.sequences_to_fit(self, X, y)
+        taken = sequences_to_fit(self, X, y)
         return taken, gold_from(y, taken.sequences)
 
     def _model(self, read: Reading) -> AnnotatedModel:
@@ -366,7 +367,7 @@ class BaseLatentPCFG(BaseModel):
         return object_array(sentences), object_array(to_nltk(learned.more, parses, sentences))
 
     def _sequences(self, X: Any) -> Sequences:
-        return sentences_in(trees_in(X, "X")) if are_trees(X) else reading.sequences_again(self, X)
+        return sentences_in(trees_in(X, "X")) if are_trees(X) else sequences_again(self, X)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = _numbered(learned, self._sequences(X))

@@ -147,7 +147,7 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, PCFG):
         known = grammar_from(grammar)
         known.with_fixed(known.symbols)  # where all probabilities are there and sum to 1
         model = cls(known, init="grammar", handle_unknown=handle_unknown)
-        words, layout = lay_out(model, None)
+        words, layout = lay_out(model._options(), None)
         kept, nothing = np.array(known.probabilities), np.zeros(len(layout.lhs))
         learned = Learned(words, layout, nothing, kept, kept=kept)
         attributes = {

@@ -7,6 +7,7 @@ import numpy as np
 
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
+from sklearn_cvb.chain.options import Kind
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.chain.predictions.traces import (
     Sampled,
@@ -34,7 +35,6 @@ from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
 from sklearn_cvb.learning.online import partial_fit
-from sklearn_cvb.reading.validation import as_numbers, check_concentrations
 from sklearn_cvb.scale.hmm import BeyondMemory
 
 # Below this acceptance rate a chain can be said to stand still.
@@ -95,11 +95,6 @@ class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, Batches,
     partial_fit = partial_fit
     _algorithm = EM
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            check_concentrations(name, as_numbers(name, value), or_zero=True)
-
 
 class VBHMM(Posterior, BoundedSweeps, Start, Batches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
@@ -150,7 +145,7 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, HMM):
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
-        return self._observed.read_again(self, learned_of(self), X).log_z()
+        return self._read_again(learned_of(self), X).log_z()
 
 
 class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, HMM):
@@ -194,9 +189,9 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, HMM):
     partial_fit = partial_fit
     _algorithm = CVB
 
-    _why_all_steps = (
-        "update='token' infers tokens as if they were independent, which gives paths that "
-        "topology rules out a probability: use update='sequence'"
+    _kind_of_chain = Kind(
+        why_all_steps="update='token' infers tokens as if they were independent, which gives paths "
+        "that topology rules out a probability: use update='sequence'"
     )
 
 
@@ -265,9 +260,10 @@ class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
     # What is drawn at a time
     _algorithm = chain_of
 
-    _why_all_steps = (
-        "update='token' moves one token at a time, which cannot reach every path that "
-        "topology allows: use update='sequence'"
+    _kind_of_chain = Kind(
+        why_all_steps="update='token' moves one token at a time, which cannot reach every path "
+        "that topology allows: use update='sequence'",
+        usual_samples=Chain._usual_samples,
     )
 
     # What a chain leaves

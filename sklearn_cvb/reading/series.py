@@ -222,7 +222,7 @@ def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
         ]
     if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
         one = "[X]" if series.is_table else f"[{_joined(X, series.names)}]"
-        return [caution_of_single_steps(n_steps, one)] if is_of_order(hmm) else []
+        return [caution_of_single_steps(n_steps, one)] if is_of_order(hmm.transitions) else []
     return cautions_of_rows(X)
 
 

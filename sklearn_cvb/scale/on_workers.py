@@ -17,6 +17,10 @@ class OnWorkers(BaseModel):
         """The module that lays out models of a family, and learns them, in parts."""
         raise NotImplementedError
 
+    def _asked_in_parts(self) -> Any:
+        """What parts are laid out by, which is sent to where they are: the parameters alone."""
+        return type(self)(**self.get_params(deep=False))
+
     def _learn(self, X: Any, y: Any) -> None:
         if not is_dask(X):
             return super()._learn(X, y)

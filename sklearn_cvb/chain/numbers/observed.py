@@ -1,7 +1,4 @@
-"""What hidden Markov models of numbers do; `chain.symbols.observed` has those of symbols.
-
-`BaseHMM` asks one of the two, as its parameter `emission` says; both have the same functions.
-"""
+"""What hidden Markov models of numbers observe: series of steps (see `chain.observation`)."""
 
 import pickle
 from collections.abc import Iterable
@@ -66,7 +63,6 @@ from sklearn_cvb.chain.predictions.prediction import (
     by_context,
     chain_counts,
     mean_and_log,
-    predicting_weights,
 )
 from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
@@ -91,7 +87,7 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     tell,
 )
-from sklearn_cvb.settings import Durations, asked_of, setting_of
+from sklearn_cvb.settings import Durations, setting_of
 
 # What a fit tells of its columns.
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
@@ -289,18 +285,10 @@ def read_at(
     return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
 
 
-# Corpora come in one piece, and there are no taggers.
-has_vocabulary = False
-# What samplers draw at a time.
-default_update = "parameter"
-# What draws several continuations, where `sample` is asked to.
-draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
-
-
 # Reading
 
 
-def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
+def read_to_fit(hmm: Any, X: Any, y: Any) -> Reading:
     """X and y, to be fitted to."""
     refuse_settings_of_symbols(hmm)
     emission, n_states = emission_of(hmm.emission), hmm.n_components
@@ -352,11 +340,11 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
     if transitions.end_state:
         cells = cells_with_end(cells)
     if names is not None:
-        columns_told(hmm, emission_of(hmm.emission)).places_in(names, "X")
+        columns_told(hmm._options(), emission_of(hmm.emission)).places_in(names, "X")
     family = emission_of(hmm.emission).numbered(names).bind(moments, n_states)
-    rows = fixed_rows(hmm, n_states).get("emissions")
+    rows = fixed_rows(hmm._options(), n_states).get("emissions")
     if rows is not None:
-        known = given_point(family, known_parameters(hmm).emitted)
+        known = given_point(family, known_parameters(hmm._options()).emitted)
         family = FixedFamily(family, known, rows)
     if transitions.durations is not None:
         lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
@@ -369,7 +357,7 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
 
 def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
-    hmm._check_parameters()
+    hmm._observation(to_fit=True).check()
     has_contexts = setting_of(hmm, "transitions").contexts is not None
     refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
     refuse_settings_of_symbols(hmm)
@@ -399,7 +387,7 @@ def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Run
 def emitting(hmm: Any) -> Fitted:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(hmm.emission), hmm.init.emitted
-    names, categories, _ = columns_told(hmm, emission)
+    names, categories, _ = columns_told(hmm._options(), emission)
     names = names or emission.named()
     emission = emission.numbered(names)
     moments = moments_of(emission.example(given))
@@ -412,14 +400,15 @@ def emitting(hmm: Any) -> Fitted:
 
 def model(hmm: Any, read: Reading) -> NumberChain:
     """What is learned from a problem."""
-    asked, left_out, problem = asked_of(hmm), left_out_by(hmm), read.problem
+    asked, problem = hmm._options(), read.problem
+    left_out = left_out_by(asked)
     chooses = asked.transitions.shared is not None and problem.known is None
     return getattr(problem, "chain", NumberChain)(
         problem,
-        with_given(prior_settings(hmm, asked, None), hmm, problem.cells, None),
+        with_given(prior_settings(asked, None), asked, problem.cells, None),
         MERGED if hmm.init is None and chooses else hmm.init,
         None if left_out is None else left_out.block_length,
-        threads_for_each(1 if hmm._fixed_start(read) else asked.n_restarts, hmm.n_jobs),
+        threads_for_each(1 if asked.fixed_start else asked.n_restarts, hmm.n_jobs),
     )
 
 
@@ -477,20 +466,6 @@ def under_final_weights(hmm: Any, state: Any, read: Reading, training: Any) -> R
 
 
 # Reading a fitted model
-
-
-def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> ReadNumbers:
-    """Sequences under a model's weights."""
-    new, numeric = given_again(hmm, learned, X), learned.more.numeric
-    if means:
-        return read_at(new, mean_and_log(learned), numeric.scoring, learned.layout)
-    return read_at(new, predicting_weights(learned), numeric.predicting, learned.layout)
-
-
-def read_under(hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights]) -> ReadNumbers:
-    """Sequences under weights, which predictions are made under, and their logs."""
-    new = given_again(hmm, learned, X)
-    return read_at(new, chain, learned.more.numeric.predicting, learned.layout)
 
 
 def of_one_kind(hmm: Any, X: Any) -> Any:

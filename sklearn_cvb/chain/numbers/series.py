@@ -106,7 +106,9 @@ def cautions_of_order(order: int, lengths: np.ndarray, of_rows: bool = False) ->
 
 def columns_asked(hmm: Any) -> list[Any] | None:
     """The names of all columns that are read, where settings name each of them."""
-    names: list[Any] | None = hmm._observed.emission_of(hmm.emission).named()
+    from sklearn_cvb.chain.numbers.observed import emission_of
+
+    names: list[Any] | None = emission_of(hmm.emission).named()
     contexts = setting_of(hmm, "transitions").contexts
     if names is None or isinstance(contexts, int):
         return None
@@ -254,7 +256,10 @@ def _categories(
     First those that were told, then others in order, also where a column says that it may hold
     them. Contexts may have others later on, where these are pooled.
     """
-    told, transitions = columns_told(estimator, emission), setting_of(estimator, "transitions")
+    told, transitions = (
+        columns_told(estimator._options(), emission),
+        setting_of(estimator, "transitions"),
+    )
     contexts, kind = transitions.contexts, OpenLabels if transitions.prior == "pooled" else list
     tables, found = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
     keys = list(range(tables[0].shape[1])) if names is None else names

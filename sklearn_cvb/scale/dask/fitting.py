@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import check_sizes
 from sklearn_cvb.scale.dask import workers
 from sklearn_cvb.scale.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
 from sklearn_cvb.scale.places import is_dask
-from sklearn_cvb.scale.symbols.vocabulary_pass import family_of, parameters_of
+from sklearn_cvb.scale.symbols.vocabulary_pass import family_of
 
 _FORM = "pass a dask bag of sequences, a dask Series of lists, or a list of delayed partitions"
 # Questions that are rounds of a fit; others are asked before or after.
@@ -168,7 +168,9 @@ class Partitions:
         """What all partitions tell beforehand, of their words or columns."""
         shipped, each = self._sent("model", model), list(enumerate(self._parts))
         counted = [
-            self._submit(f"words-{i}", self._homes[i], True, workers.survey, i, shipped, part)
+            self._submit(
+                f"words-{i}", self._homes[i], True, workers.survey, i, self._family, shipped, part
+            )
             for i, part in each
         ]
         told = [
@@ -241,7 +243,7 @@ class Partitions:
                 f"{question[0]}-{self._round}-{place[0].number}",
                 home,
                 False,
-                *(workers.ask, self._shipped, part, place, self._fit, asked),
+                *(workers.ask, self._family, self._shipped, part, place, self._fit, asked),
             )
             for part, place, home in zip(self._parts, self._places, self._homes, strict=True)
         ]
@@ -332,8 +334,8 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
     number of workers. CVB sweeps each partition from the counts of all.
     """
     check_sizes(model.get_params())
-    family = family_of(model)
-    family.refuse_in_shards(model)
+    family, asked = family_of(model), model._asked_in_parts()
+    family.refuse_in_shards(asked)
     partitions = partitions_of(X)
     labels = labels_of(y, len(partitions))
     try:
@@ -347,7 +349,7 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
     with progress:
         source = Partitions(client, partitions, labels, progress, model._module_of_parts)
         try:
-            laid_out = family.lay_out(model, source.survey(parameters_of(model)))
+            laid_out = family.lay_out(asked, source.survey(asked))
             facts = source.make(laid_out.as_sent)
             read = family.read_in_shards(laid_out, facts, source)
             model._fit_reading(read, X, y)

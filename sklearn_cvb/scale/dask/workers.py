@@ -18,7 +18,7 @@ from distributed import get_worker
 
 from sklearn_cvb.learning.fingerprints import digest_of
 from sklearn_cvb.scale.parts import NeedsMore, PartIndex, added
-from sklearn_cvb.scale.symbols.vocabulary_pass import family_of, sums_by_key
+from sklearn_cvb.scale.symbols.vocabulary_pass import sums_by_key
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
@@ -75,12 +75,12 @@ def imported() -> None:
     import_module("sklearn_cvb.emissions")
 
 
-def survey(number: int, model: Any, part: Any) -> Any:
+def survey(number: int, family: str, asked: Any, part: Any) -> Any:
     """What a partition tells beforehand of its words, or columns; None if it is empty."""
     if part is None:
         return None
     with in_partition(number):
-        return family_of(model).survey_of(model, part)
+        return import_module(family).survey_of(asked, part)
 
 
 def merged(family: str, one: Any, other: Any) -> Any:
@@ -98,7 +98,12 @@ def origin(number: int, part: Any) -> Origin:
 
 
 def ask(
-    layout: Any, part: Any, place: tuple[PartIndex, Origin], fit: str, question: tuple[Any, ...]
+    family: str,
+    layout: Any,
+    part: Any,
+    place: tuple[PartIndex, Origin],
+    fit: str,
+    question: tuple[Any, ...],
 ) -> Answer:
     """Call a method of the shard of a part in the fit of this name, with its arguments."""
     index, known = place
@@ -114,7 +119,7 @@ def ask(
                     "as a worker was lost: a fit needs partitions that read the same each time"
                 )
             with in_partition(known.number):
-                _shards[key] = family_of(layout.estimator).shard_of(layout, part, index)
+                _shards[key] = import_module(family).shard_of(layout, part, index)
         shard = _shards[key]
         name, *arguments = question
         try:

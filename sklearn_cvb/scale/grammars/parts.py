@@ -20,7 +20,6 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
     WordCounts,
     WordsOfTokens,
     merged,
-    parameters_of,
     read_part,
     type_corpus_of,
 )
@@ -114,10 +113,10 @@ def refuse_in_shards(model: BasePCFG) -> None:
 def lay_out(model: BasePCFG, counts: WordCounts) -> LaidOut:
     """Lay out the grammar of a model."""
     sequences, _ = type_corpus_of(counts)
-    words, layout = layouts.lay_out(model, sequences)
+    words, layout = layouts.lay_out(model._options(), sequences)
     model._check_layout(layout)
     corpus = reading.encode(sequences, words.index)
-    return LaidOut(ForParts(parameters_of(model), words, layout), corpus)
+    return LaidOut(ForParts(model, words, layout), corpus)
 
 
 def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
@@ -126,7 +125,7 @@ def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
     sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), part.corpus.starts, None)
     corpus = part.by(words.index)
     reading.refuse_missing(corpus)
-    corpus = reading.checked(model, corpus, sequences, len(words.index))
+    corpus = reading.checked(model._options().words, corpus, sequences, len(words.index))
     known = part.y if model.supervision == "y" else None
     problem = problem_of(words, layout, corpus, sequences, known)
     return TreeShard(model._model(Reading(problem, words, {})), index)

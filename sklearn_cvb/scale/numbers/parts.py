@@ -31,7 +31,7 @@ from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.generators import generator_at
-from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
@@ -54,7 +54,6 @@ from sklearn_cvb.scale.parts import (
     Sharded,
     Source,
 )
-from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
 from sklearn_cvb.settings import HMMParameters, setting_of, window_for
 
 # Numbers drawn at a time to get to where the steps of a shard begin.
@@ -286,9 +285,9 @@ class NumbersInParts(InParts):
         """How much there is, beside series that are left out."""
         return Batch(*self.sizes_without(unexplained), np.empty(0, np.int64))
 
-    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+    def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""
-        return shared_weights(state.hyper, None)
+        return shared_weights(result.best.state.hyper, None)
 
 
 # What is asked of a family in parts
@@ -318,13 +317,13 @@ def refuse_in_shards(hmm: Any) -> None:
 
 def lay_out(hmm: Any, survey: Survey) -> LaidOut:
     """Lay out a model by what parts tell."""
-    hmm._check_parameters()
+    hmm._observation(to_fit=True).check()
     numbers.refuse_settings_of_symbols(hmm)
     cells, family, settings = numbers.laid_out(hmm, survey.names, survey.moments)
     if family.order:
         cautions_of_order(family.order, np.array([survey.longest]))
     window = window_for(survey.longest, survey.n_steps)
-    sent = PartLayout(parameters_of(hmm), cells, family, survey.names, window, settings)
+    sent = PartLayout(hmm, cells, family, survey.names, window, settings)
     return LaidOut(sent, survey)
 
 
@@ -367,4 +366,5 @@ def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) 
         None,
         attributes_of_columns(len(n_observed), FittedColumns(sent.names)),
         tuple(cautions_of_columns(n_observed == 0, sent.names)),
+        sent.estimator._observation(to_fit=True),
     )

@@ -17,9 +17,10 @@ from sklearn_cvb.chain.starts import starting_points as starting
 from sklearn_cvb.chain.starts.starting_points import Start
 from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.model import Logged, SymbolChain, merged_start
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.generators import generator_at
-from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
@@ -300,20 +301,20 @@ class ChainInParts(CorpusInParts):
         """The same: shards say themselves which of the given sequences they leave out."""
         return unexplained
 
-    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+    def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        return parameters.shared_weights(state.hyper, None)
+        return parameters.shared_weights(result.best.state.hyper, None)
 
 
 # Reading
 
 
-def refuse_in_shards(hmm: Any) -> None:
+def refuse_in_shards(observation: SymbolObservation) -> None:
     """Raise on settings that a corpus in shards does not have."""
-    name = type(hmm).__name__
-    if not hasattr(type(hmm), "partial_fit"):
-        raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
-    if getattr(hmm, "update", "") == "token":
+    asked = observation.options
+    if asked.samples is not None:
+        raise InvalidParameterError(f"{asked.name} does not learn in shards: use EM, VB or CVB")
+    if asked.update == "token":
         raise InvalidParameterError(
             "in shards CVB leaves out a sequence or a window at a time: use update='sequence', got "
             "update='token'"
@@ -329,7 +330,7 @@ def shard_of(layout: PartLayout, part: Part, index: PartIndex) -> ChainShard:
 
 def chain_of(layout: PartLayout, problem: Problem) -> SymbolChain:
     """The chain of a part; whoever asks parts has the threads."""
-    settings = layout.estimator._chain_settings(Reading(problem, layout.words, {}))
+    settings = layout.observation.settings(Reading(problem, layout.words, {}))
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 
@@ -340,6 +341,7 @@ def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) 
     return Reading(
         ChainInParts(cells, laid_out.corpus, facts, source),
         words,
-        laid_out.layout.estimator._attributes_of_words(words),
+        laid_out.layout.observation.attributes_of(words),
         (*laid_out.messages, *of_shards),
+        laid_out.layout.observation,
     )
