@@ -24,7 +24,6 @@ from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally,
 from sklearn_cvb.grammar.layout import (
     GrammarLayout,
     GrammarOptions,
-    laid_out_over,
     lay_out,
     problem_of,
     unseen,
@@ -34,7 +33,6 @@ from sklearn_cvb.grammar.model import (
     GrammarModel,
     PCFGCounts,
     first_alpha,
-    rare_counts,
     where_to_start,
 )
 from sklearn_cvb.grammar.prediction import (
@@ -47,19 +45,16 @@ from sklearn_cvb.grammar.prediction import (
 )
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
 from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.model import Drawn, State
-from sklearn_cvb.learning.online import Batch, Running, Seen, seen_by_fit
+from sklearn_cvb.learning.model import Drawn
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Sequences,
     Vocabulary,
     object_array,
-    refuse_lengths,
 )
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import (
@@ -71,7 +66,6 @@ from sklearn_cvb.reading.validation import (
     as_numbers,
     check_concentrations,
     check_counts,
-    columns_of,
     tell,
 )
 from sklearn_cvb.settings import MiniBatches
@@ -218,8 +212,6 @@ class BasePCFG(BaseModel):
     _zero_alpha = False
     # What sentences, grammar and settings are bound to.
     _model_type: type[GrammarModel] = GrammarModel
-    # Estimators that have `partial_fit` learn in batches whatever their parameters.
-    _why_no_batches = ""
 
     # Reading X and y
 
@@ -227,7 +219,7 @@ class BasePCFG(BaseModel):
         """What is asked of the grammar."""
         return GrammarOptions(self.grammar, self.n_components, self.rules, known_words(self))
 
-    def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
+    def _read(self, X: Any, y: Any) -> Reading:
         sequences, attributes, messages = sequences_to_fit(self, X, y)
         if self._in_place_of_leaving_out:
             messages += reading.caution_of_giant(sequences, self._in_place_of_leaving_out)
@@ -246,23 +238,6 @@ class BasePCFG(BaseModel):
         known = y if self.supervision == "y" else None
         problem = problem_of(words, layout, corpus, sequences, known)
         return Reading(problem, words, attributes)
-
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-        """A batch that is not the first: without a grammar new words get rules."""
-        sequences = sequences_again(self, X)
-        refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-        words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
-        types = reading.types_of(sequences.tokens, sequences.starts)
-        new = [word for word in types if word not in words.index]
-        if new and not layout.is_given and self.vocabulary is None:
-            before, types = layout.grammar, [*words.types.tolist(), *new]
-            words, layout = laid_out_over(self._options(), types)
-            places, n_rules = places_in(layout.grammar, before), len(layout.grammar.rules)
-            counts = carried(counts, places, n_rules, 0.0)
-            kept = None if kept is None else carried(kept, places, n_rules, 1.0 / len(types))
-        read = self._reading(words, layout, sequences, y)
-        read = read._replace(attributes=read.attributes | columns_of(self))
-        return read, Running(counts, kept)
 
     def _check_layout(self, layout: GrammarLayout) -> None:
         """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
@@ -316,10 +291,6 @@ class BasePCFG(BaseModel):
     def _identity(self, read: Reading) -> tuple[Any, ...]:
         return read.problem.identity
 
-    def _algorithm_of_batches(self) -> Algorithm:
-        """How batches are inferred."""
-        return self._algorithm()
-
     # What a fit leaves
 
     def _left(self, result: FitResult) -> Left:
@@ -337,9 +308,6 @@ class BasePCFG(BaseModel):
             mean_means(state, model) if isinstance(state.shares, Trees) else None,
         )
         attributes |= self._left_trees(result)
-        if hasattr(type(self), "partial_fit"):
-            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            attributes["n_batches_seen_"] = 0
         return Left(learned, attributes)
 
     def _left_trees(self, result: FitResult) -> dict[str, Any]:
@@ -348,22 +316,6 @@ class BasePCFG(BaseModel):
         trees = result.model.trees(result.best.state, averages=averages)
         arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
         return {"labels_": arranged}
-
-    def _batch_of(self, read: Reading, state: State) -> Batch:
-        """The sentences that have a tree, and all words."""
-        n_tokens, n_sentences = read.problem.sizes_without(state.unexplained)
-        return Batch(n_tokens, n_sentences, read.problem.word_uses)
-
-    def _rare_of_all(self, counts: np.ndarray, seen: Seen, read: Reading) -> np.ndarray | None:
-        """Mean count of words seen once in all batches."""
-        layout = read.problem.layout
-        if self.handle_unknown != "rare" or counts[layout.unknown_cells].any():
-            return None
-        return rare_counts(counts, layout, seen.uses)
-
-    def _with_running_counts(self, state: State, counts: np.ndarray, model: GrammarModel) -> State:
-        """The state of a batch with the counts of all, under the prior without them."""
-        return state._replace(counts=counts, prior=model.prior(state.hyper))
 
     def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
         """The words that no rule has."""
@@ -505,19 +457,6 @@ def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:
     """The fitted attributes that tell the words and the grammar."""
     symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
     return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
-
-
-def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
-    """Where each rule of a grammar is in a larger one."""
-    numbers = {rule: i for i, rule in enumerate(grammar.rules)}
-    return np.array([numbers[rule] for rule in before.rules], np.int64)
-
-
-def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
-    """Values of rules in a larger grammar, and `fill` for its new rules."""
-    larger = np.full(n_rules, fill)
-    larger[places] = values
-    return larger
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
-from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import taken
@@ -35,7 +34,6 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.online import Batch, Running, seen_by_fit
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import (
@@ -390,9 +388,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             more=BesideCounts(end, numeric),
             still=still_cells(self.init, model.cells, read.words, state.prior),
         )
-        if hasattr(type(self), "partial_fit"):
-            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            attributes["n_batches_seen_"] = 0
         attributes = {
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
@@ -416,37 +411,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     @property
     def _n_features_out(self) -> int:
         return learned_of(self).layout.n_emitting
-
-    # One batch after another, where an estimator has `partial_fit`
-
-    _why_no_batches = ""
-
-    def _algorithm_of_batches(self) -> Any:
-        return self._algorithm()
-
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-        if (learned.more.numeric is None) != self._emits_symbols:
-            before = "symbols" if learned.more.numeric is None else "numbers"
-            raise ValueError(
-                f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
-                "new model"
-            )
-        if self._emits_symbols:
-            return symbols.read_batch(self, X, y, learned)
-        from sklearn_cvb.chain.numbers import observed as numbers
-
-        return numbers.read_batch(self, X, y, learned)
-
-    _grown = symbols.grown
-
-    def _batch_of(self, read: Reading, state: Any) -> Batch:
-        return read.problem.batch_of(state.unexplained)
-
-    def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
-        """The state of a batch with the counts of all, under the prior without them."""
-        return state._replace(counts=counts, prior=model.prior(state.hyper))
-
-    _rare_of_all = symbols.rare_of_all
 
     # Reading a fitted model
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from sklearn_cvb.chain.options import Kind
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags import knowledge as tags
-from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
 from sklearn_cvb.chain.tags.observed import TagObservation
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
@@ -18,8 +17,7 @@ from sklearn_cvb.estimators.base_hmm import (
     States,
 )
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
-from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import Corpus, Vocabulary
+from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
 from sklearn_cvb.settings import Symbols, TagDictionary
 
@@ -166,12 +164,9 @@ class BaseHMMTagger(Tags, BaseHMM):
         ['dictionary', 'ambiguous', 'form']
         """
         learned = learned_of(self)
-        corpus = self._of_symbols(self._options(to_fit=False)).encoded(learned, self._taken(X))
+        corpus = self._of_words().encoded(learned, self._taken(X))
         return tags.tag_sources(learned.words, corpus)
 
-    def _grown(
-        self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
-    ) -> tuple[Growth, TagKnowledge, CorpusTags]:
-        from sklearn_cvb.chain.tags.online import grown
-
-        return grown(learned, vocabulary, corpus, y, tags.settings_of(self._options()))
+    def _of_words(self) -> SymbolObservation:
+        """What is observed, which is words."""
+        return self._of_symbols(self._options(to_fit=False))

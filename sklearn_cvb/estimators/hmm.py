@@ -24,7 +24,6 @@ from sklearn_cvb.estimators.base_hmm import (
     Start,
 )
 from sklearn_cvb.estimators.parameters import (
-    Batches,
     BoundedSweeps,
     Chain,
     LeaveOneOutSweeps,
@@ -34,8 +33,8 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
-from sklearn_cvb.learning.online import partial_fit
 from sklearn_cvb.scale.hmm import BeyondMemory
+from sklearn_cvb.streams.hmm import HMMInBatches
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
@@ -45,7 +44,7 @@ class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 
-class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, Batches, HMM):
+class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and
@@ -92,11 +91,10 @@ class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, Batches,
         "confidence_intervals"
     )
 
-    partial_fit = partial_fit
     _algorithm = EM
 
 
-class VBHMM(Posterior, BoundedSweeps, Start, Batches, HMM):
+class VBHMM(Posterior, BoundedSweeps, Start, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
 
     Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too
@@ -130,7 +128,6 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, HMM):
     # States that differ little are told apart late.
     max_iter = 1000
 
-    partial_fit = partial_fit
     _algorithm = VB
 
     def lower_bound_samples(self, X: Any) -> np.ndarray:
@@ -148,7 +145,7 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, HMM):
         return self._read_again(learned_of(self), X).log_z()
 
 
-class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, HMM):
+class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by collapsed variational Bayes: where to begin.
 
     Not to compare models by their evidence: its scores are no bound on it, as that of `VBHMM` is.
@@ -186,7 +183,6 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, HMM):
     # States that differ little are told apart late.
     max_iter = 1000
 
-    partial_fit = partial_fit
     _algorithm = CVB
 
     _kind_of_chain = Kind(

@@ -16,7 +16,6 @@ from sklearn_cvb.grammar.inference import (
     leave_out_sweep,
     left_out_trees,
     presence_one_by_one,
-    stepwise_sweep,
     tally_of,
     trees_of,
     used_rules,
@@ -318,20 +317,6 @@ class GrammarModel(RowModel):
         ]
         return with_sample(memory, nodes)
 
-    # Stepwise EM
-
-    def units(self) -> np.ndarray:
-        """Numbers of all sentences."""
-        return self.problem.sentences
-
-    def step_through(
-        self, state: State, order: np.ndarray, pace: tuple[int, float], n_steps: int
-    ) -> Inferred:
-        """Counts that move after every few sentences."""
-        tally = tally_of(self.problem.layout, state.counts, state.prior, state.weights)
-        log_z, n_steps = stepwise_sweep(self.problem, tally, order, (*pace, n_steps))
-        return inferred(tally.cells * tally.unit[0], log_z, work=n_steps)
-
     # Going on
 
     def rebase(self, state: State) -> State | None:
@@ -344,31 +329,6 @@ class GrammarModel(RowModel):
             # Counts are summed again: a sweep broken off half-way has changed shares in tables.
             counts = counts_of(state.shares, self.problem)
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
-
-    def with_unseen(self, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """A little for rules without any count, where the prior is 0.
-
-        Without it a batch could use no rule that those before had not used. Such rules share one
-        count among those of their symbol, and a word that no rule has derived yet is as likely from
-        each of its symbols, in proportion to their other uses.
-        """
-        layout = self.problem.layout
-        none = (counts == 0) & (prior == 0) & ~layout.fixed
-        if not none.any():
-            return counts
-        little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
-        text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-        here = layout.cell >= 0
-        cell, text = layout.cell[here], text[here]
-        is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
-        cell = cell[is_new[text]]
-        little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
-        return np.where(none, little, counts)
-
-    def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sum, and its means as first weights."""
-        prior = prior + counts
-        return prior, self.problem.layout.rows(prior).mean()
 
     # What a fit leaves
 

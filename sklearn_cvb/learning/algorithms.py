@@ -1,8 +1,8 @@
 """The algorithms: what all share, EM and variational Bayes, collapsed variational Bayes.
 
 An algorithm is three functions, written once for all models. Wang and Blunsom (2013): HMM, eqs.
-6-11, 24-25 and figure 3; PCFG, section 3. Samplers are in `gibbs`, wrappers in `stepwise` and
-`split_merge`.
+6-11, 24-25 and figure 3; PCFG, section 3. Samplers are in `gibbs`, a wrapper in
+`split_merge`; stepwise EM is in `streams`.
 """
 
 from collections.abc import Callable
@@ -68,25 +68,6 @@ class Algorithm:
         """Sweeps in which something still waits to be learned: none of them counts."""
         return WARM_UP_SWEEPS if np.any(getattr(hyper, "learned", False)) else 0
 
-    def before_batch(self, model: Model, running: Any) -> State:
-        """What the next batch is inferred from, given running counts (see `online`)."""
-        raise NotImplementedError
-
-    def batch_values(
-        self, before: State, after: State, value: float, model: Model, scale: float
-    ) -> tuple[float, float]:
-        """History and objective after a batch whose tokens stand for `scale` tokens each."""
-        raise NotImplementedError
-
-    def after_steps(
-        self, model: Model, state: State, total: float, scale: float
-    ) -> tuple[State, float]:
-        """The state after a batch in steps, whose tokens stand for `scale` each, and its value.
-
-        `total` sums what each step met under the counts before it (nats).
-        """
-        raise NotImplementedError
-
 
 def begun(model: Model, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
     """The state with the first counts of a restart, and with shares, to `keep`."""
@@ -132,29 +113,6 @@ class Batch(Algorithm):
         n_sweeps, unexplained = state.n_sweeps + 1, found.unexplained
         after = State(found.counts, prior, hyper, weights, None, unexplained, n_sweeps, found.work)
         return after, float(value)
-
-    def before_batch(self, model: Model, running: Any) -> State:
-        """Running counts, and the weights that cells without count and prior keep."""
-        hyper = model.hyper()
-        prior = model.prior(hyper)
-        return State(model.with_unseen(running.counts, prior), prior, hyper, running.kept)
-
-    def batch_values(
-        self, before: State, after: State, value: float, model: Model, scale: float
-    ) -> tuple[float, float]:
-        """The objective as if all tokens were like those of the batch, twice."""
-        cost = 0.0
-        if scale != 1.0:
-            cost = self.parameters(model, before.counts, after.prior, before.weights)[1]
-        objective = scale * (value + cost) - cost
-        return objective, objective
-
-    def after_steps(
-        self, model: Model, state: State, total: float, scale: float
-    ) -> tuple[State, float]:
-        """With the weights of the last counts; the value subtracts what these cost."""
-        weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
-        return state._replace(weights=weights), float(scale * total - cost)
 
 
 class EM(Batch):
@@ -204,22 +162,3 @@ class CVB(Algorithm):
         """The leave-one-out score per token, in a pass of its own with all counts frozen."""
         found = model.leave_out(state.counts, state.prior, state.shares, frozen=True)
         return float(found.total / model.n_observed)
-
-    def before_batch(self, model: Model, running: Any) -> State:
-        """The counts so far are part of the prior; posteriors begin as inferred from it alone."""
-        hyper = model.hyper()
-        prior, seed = model.given(model.prior(hyper), running.counts)
-        found, _ = model.start(prior, seed, keep=True)
-        return State(found.counts, prior, hyper, None, found.shares, found.unexplained)
-
-    def batch_values(
-        self, before: State, after: State, value: float, model: Model, scale: float
-    ) -> tuple[float, float]:
-        """The monitor, and the score of the batch."""
-        return value, self.objective(after, model, [value])
-
-    def after_steps(
-        self, model: Model, state: State, total: float, scale: float
-    ) -> tuple[State, float]:
-        """The mean over tokens of what was met."""
-        return state, float(total / model.n_observed)

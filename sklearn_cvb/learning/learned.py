@@ -10,7 +10,7 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Fit, Model
 
 if TYPE_CHECKING:
-    from sklearn_cvb.learning.online import Seen
+    from sklearn_cvb.streams.seen import Seen
 
 
 class Reading(NamedTuple):

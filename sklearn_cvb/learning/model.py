@@ -59,21 +59,6 @@ class Drawn(NamedTuple):
     proposals: Any = 0.0
 
 
-class Pieces(NamedTuple):
-    """How a batch of `partial_fit` is gone through.
-
-    Attributes
-    ----------
-    sizes : ndarray of shape (n_steps,) or None
-        Tokens of each step; None where the batch is one step.
-    decay : float
-        How fast steps get smaller where nobody says it.
-    """
-
-    sizes: np.ndarray | None
-    decay: float
-
-
 class State(NamedTuple):
     """What a restart carries from sweep to sweep, whatever the model and the algorithm.
 
@@ -260,16 +245,6 @@ class Model:
         """What is kept of each kept sample itself; None for nothing."""
         return None
 
-    # Stepwise EM
-
-    def units(self) -> np.ndarray:
-        """Indices of the units that can be learned from."""
-        raise NotImplementedError
-
-    def step_through(self, state: State, order: np.ndarray, pace: Any, n_steps: int) -> Inferred:
-        """Counts that move after every few units in this order; `work` is the steps so far."""
-        raise NotImplementedError
-
     # Convergence: a copy of a state, which is disturbed
 
     def disturbed(self, counts: Any, rng: np.random.Generator) -> Any:
@@ -299,28 +274,6 @@ class Model:
     def finished(self, state: State, *, goes_on: bool) -> State:
         """The last state of a restart, without what sweeps need where none `goes_on` from it."""
         return state
-
-    # One batch after another (`partial_fit`)
-
-    def with_unseen(self, counts: Any, prior: Any) -> Any:
-        """Running counts with a little for cells that no batch has used, where the prior is 0."""
-        return counts
-
-    def given(self, prior: Any, counts: Any) -> tuple[Any, Any]:
-        """The prior with running counts in it, and a seed: weights that are its means."""
-        raise NotImplementedError
-
-    def pieces(self) -> Pieces:
-        """In how many steps a batch is gone through."""
-        return Pieces(None, 1.0)
-
-    def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
-        """Counts, for so many tokens, that the first step ever is inferred from."""
-        raise NotImplementedError
-
-    def step_on(self, counts: Any, prior: Any, steps: Any, *, averages: bool) -> Inferred:
-        """Running counts after all steps, `learning.online.Step` of arrays, from these."""
-        raise NotImplementedError
 
     # Layouts that change between sweeps: `layout` is the one of now
 

@@ -132,7 +132,7 @@ def _as_array(sequence: Any) -> np.ndarray:
 
 def _contexts_of(model: Any, given: list[np.ndarray]) -> list[np.ndarray]:
     """The contexts of all steps; a first step needs none."""
-    column = Transitions.of(model.transitions).contexts
+    column: Any = Transitions.of(model.transitions).contexts
     names = list(getattr(model, "feature_names_in_", ()))
     if isinstance(column, str):
         column = names.index(column)

@@ -89,4 +89,4 @@ class TaggerBeyondMemory(BaseHMMTagger):
             return super()._accuracy(X, y)
         from sklearn_cvb.scale.symbols.stored_sequences import accuracy_on_store
 
-        return accuracy_on_store(self._observation(), learned_of(self), X, y)
+        return accuracy_on_store(self._of_words(), learned_of(self), X, y)

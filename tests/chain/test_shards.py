@@ -294,10 +294,10 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, end
 @pytest.mark.parametrize("with_labels", [False, True])
 def test_a_digest_tells_of_words_what_the_corpus_tells(with_labels):
     X, y = sentences(), labels() if with_labels else None
-    model = EMHMMTagger(partial())
+    asked = EMHMMTagger(partial())._asked_in_parts()
     parts = [read_part(*part) for part in parts_of(X, y, 3)]
     survey = merged(
-        merged(*(word_counts_of(model, p) for p in parts[:2])), word_counts_of(model, parts[2])
+        merged(*(word_counts_of(asked, p) for p in parts[:2])), word_counts_of(asked, parts[2])
     )
     sequences, told = type_corpus_of(survey)
     seen = dict.fromkeys(sequences.tokens, 0)

@@ -50,7 +50,6 @@ from sklearn_cvb.chain.parameters.rows import (
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import Sampled, log_joint, noted
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
-from sklearn_cvb.chain.symbols.vocabulary_growth import added_to
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
@@ -250,14 +249,6 @@ class NumberChain(Model):
         if frozen:
             return Inferred(counts, score(shares, counts, prior, self.problem), shares=shares)
         return sweep(shares, counts, prior, self.problem)
-
-    # One batch after another
-
-    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, HMMCounts]:
-        """The counts and statistics so far in the prior, and none beside it to start from."""
-        nothing = HMMCounts(*map(np.zeros_like, counts))
-        known = added_to(prior, without_emission(counts), self.cells)
-        return known._replace(emission=counts.emission), nothing
 
     # Convergence
 

@@ -57,7 +57,6 @@ from sklearn_cvb.chain.parameters.user_tables import (
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
-from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import (
     Read,
     by_context,
@@ -73,13 +72,11 @@ from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.online import Running
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
     arrange,
     as_array,
-    refuse_lengths,
 )
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
 from sklearn_cvb.reading.series import FittedColumns, Series, as_series, by_name, cautions_of_shape
@@ -88,9 +85,6 @@ from sklearn_cvb.reading.validation import (
     tell,
 )
 from sklearn_cvb.settings import Durations, setting_of
-
-# What a fit tells of its columns.
-_OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
 
 # What is set
 
@@ -353,35 +347,6 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
         law = law_of_durations(lasting.law, cells.longest, n_states)
         family = SemiMarkovFamily(family, law, cells.longest)
     return cells, family, settings
-
-
-def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-    """A batch with the columns of the first, under its family, and the statistics so far."""
-    hmm._observation(to_fit=True).check()
-    has_contexts = setting_of(hmm, "transitions").contexts is not None
-    refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
-    refuse_settings_of_symbols(hmm)
-    before = learned.more.numeric
-    if settings_of(hmm) != before.settings:
-        raise InvalidParameterError(
-            "emission or durations have changed since the first call or fit, and with them what "
-            "the statistics mean: set them back, or begin anew with fit"
-        )
-    given, observations, known, _ = given_again(hmm, learned, X)
-    n_steps, cells = int(given.starts[-1]), learned.layout
-    refuse_lengths(y, given.n_sequences, given.n_sequences if before.is_table else n_steps)
-    if y is not None and hmm.supervision == "y":
-        known = known_states(y, given, cells.n_emitting)
-        if cells.topology is not None:
-            refuse_impossible(known, given, cells.topology)
-    told = before.columns, before.is_table, None, before.settings
-    problem = NumericProblem(
-        apart(given, cells), given, observations, before.family, cells, *told, known
-    )._replace(longest=before.longest)
-    # Of the first batch.
-    attributes = {name: vars(hmm)[name] for name in _OF_COLUMNS if name in vars(hmm)}
-    kept = NumberWeights(learned.kept, None, before.point)
-    return Reading(problem, None, attributes), Running(counts_of_fit(learned), kept)
 
 
 def emitting(hmm: Any) -> Fitted:

@@ -15,7 +15,6 @@ from sklearn_cvb.chain.parameters.rows import (
     posterior_mean,
     prior_settings,
     public_counts,
-    rare_counts,
     rare_in,
     shared_weights,
     weights_under,
@@ -37,15 +36,13 @@ from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
 from sklearn_cvb.chain.starts.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
-from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_words
+from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.online import Running, Seen
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import Windows, window_for
 
@@ -54,8 +51,6 @@ _LONG = 100
 
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
-# What scikit-learn knows of the columns of a table.
-_OF_TABLES = ("n_features_in_", "feature_names_in_")
 
 
 class WordsRead(NamedTuple):
@@ -87,14 +82,16 @@ class SymbolObservation(Observation):
         lattice, words, of_labels = self.training_lattice(words, told, cells, corpus, sequences, y)
         problem = problem_of(corpus, lattice, cells)
         messages = (*messages, *of_words, *of_labels)
-        read = Reading(problem, words, attributes, messages, self)
+        if not streams:
+            messages += self.caution_of_giant(problem)
+        return Reading(problem, words, attributes, messages, self)
+
+    def caution_of_giant(self, problem: Problem) -> tuple[str, ...]:
+        """What to say where leaving out one sequence leaves little."""
         longest, n_tokens = problem.longest
-        is_whole = 2 * longest > n_tokens and left_out_by(self.options, longest, n_tokens) == WHOLE
-        # What is gone through in steps leaves nothing out.
-        if is_whole and not (streams and self.model(read).pieces().sizes is not None):
-            giant = int(np.diff(problem.corpus.starts).argmax())
-            read = read._replace(messages=(*messages, HALF_OF_ALL.format(giant)))
-        return read
+        if 2 * longest <= n_tokens or left_out_by(self.options, longest, n_tokens) != WHOLE:
+            return ()
+        return (HALF_OF_ALL.format(int(np.diff(problem.corpus.starts).argmax())),)
 
     def words_and_cells(
         self, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
@@ -159,7 +156,6 @@ class SymbolObservation(Observation):
             weight = 0.0 if is_equal else asked.dictionary.weight
         left_out = left_out_by(asked, *read.problem.longest)
         temperatures = None if asked.samples is None else asked.samples.temperatures
-        algorithm = "EM" if asked.kind.by_em else "CVB" if left_out else "VB"
         init = self.usual_start(read) if asked.init is None else asked.init
         if asked.init is None and init == "parameter" and left_out and left_out.update == "token":
             init = "word"
@@ -178,11 +174,6 @@ class SymbolObservation(Observation):
             None if temperatures is None else min(temperatures),
             counts_rare=asked.words.handle_unknown in ("rare", "form"),
             n_threads=threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
-            in_steps=InSteps(
-                getattr(asked.update, "length", Windows.length),
-                DECAYS[algorithm],
-                asked.supervision == "y",
-            ),
         )
 
     def usual_start(self, read: Reading) -> str:
@@ -366,55 +357,3 @@ def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | N
     weights = _final_weights(averages, state, rest.cells)
     entries, _ = prediction.smoothed_entries(*weights, rest.lattice, rest.corpus.starts)
     return dense_posterior(rest.lattice, entries, rest.cells.n_states)
-
-
-# One batch after another
-
-
-def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-    """A batch, whose new words enter the vocabulary and the layout, and the counts so far."""
-    observation = hmm._observation(to_fit=True)
-    observation.check()
-    known = observation.options.words
-    sequences = reading.sequences_again(known, hmm._taken(X))
-    refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-    vocabulary = learned.words.index
-    if known.vocabulary is None:
-        types = reading.types_of(sequences.tokens, sequences.starts)
-        vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
-    words = reading.vocabulary_of(list(vocabulary))
-    corpus = reading.encode(sequences, words.index)
-    corpus = reading.checked(known, corpus, sequences, len(words.index))
-    growth, words, told = hmm._grown(learned, words, corpus, y)
-    running, kept, cells = prediction.running_counts(learned), learned.kept, growth.cells
-    counts = running._replace(emission=growth.carried(running.emission))
-    if kept is not None:
-        kept = kept._replace(emission=growth.shares(kept.emission, learned.layout.n_rows))
-    lattice, words, messages = observation.training_lattice(
-        words, told, cells, corpus, sequences, y
-    )
-    # Of a first batch that was a table.
-    attributes = {name: vars(hmm)[name] for name in _OF_TABLES if name in vars(hmm)}
-    attributes |= observation.attributes_of(words)
-    problem = problem_of(corpus, lattice, cells)
-    read = Reading(problem, words, attributes, messages, observation)
-    return read, Running(counts, kept)
-
-
-def grown(
-    hmm: Any, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
-) -> tuple[Growth, Any, Any]:
-    """The layout, words and what is told, with the new words of a batch."""
-    cells = learned.layout
-    every = np.arange(cells.n_emitting, dtype=np.int32)
-    rows = [every] * (len(vocabulary.types) - cells.n_words)
-    return with_words(cells, rows), vocabulary, None
-
-
-def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
-    """Mean count of the words that batches have seen once, if unknown words have none."""
-    cells = read.problem.cells
-    handle_unknown = read.observation.options.words.handle_unknown
-    if handle_unknown not in ("rare", "form") or counts.emission[cells.unknown].any():
-        return None
-    return rare_counts(counts.emission, cells, seen.uses)

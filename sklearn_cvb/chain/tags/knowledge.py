@@ -1,7 +1,7 @@
 """What a tagger knows besides counts: one value, made from dictionary, corpus, labels and settings.
 
 `read_tags` makes it, with the layout of emissions; `TagObservation` says what follows for a corpus,
-and prediction reads it. `sklearn_cvb.chain.tags.online` makes the next from the last for
+and prediction reads it. `sklearn_cvb.streams.tag_growth` makes the next from the last for
 `partial_fit`.
 """
 

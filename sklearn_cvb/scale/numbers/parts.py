@@ -33,7 +33,6 @@ from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import Inferred
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.moments import merged as merged_moments
@@ -280,10 +279,6 @@ class NumbersInParts(InParts):
     def of_given(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which series they leave out."""
         return unexplained
-
-    def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is, beside series that are left out."""
-        return Batch(*self.sizes_without(unexplained), np.empty(0, np.int64))
 
     def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""

@@ -22,7 +22,6 @@ from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import Inferred
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import (
@@ -260,10 +259,6 @@ class CorpusInParts(InParts):
     def word_uses(self) -> np.ndarray:
         """How often each word of the vocabulary is observed."""
         return self.corpus.uses_given(self.n_words)[: self.n_words]
-
-    def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is, beside sequences that are left out."""
-        return Batch(*self.sizes_without(unexplained), self.word_uses)
 
 
 class ChainInParts(CorpusInParts):

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_labels, with_words
 from sklearn_cvb.chain.tags.knowledge import (
     FORM_USES,
     FORM_WEIGHT,
@@ -21,6 +20,7 @@ from sklearn_cvb.chain.tags.word_forms import Row, ShapeShares, by_form, only_be
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place
 from sklearn_cvb.reading.dictionary import Coverage
+from sklearn_cvb.streams.vocabulary_growth import Growth, with_labels, with_words
 
 
 def grown(

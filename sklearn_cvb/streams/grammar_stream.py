@@ -1,0 +1,77 @@
+"""Grammars, batch by batch and a few sentences at a time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sklearn_cvb.grammar.grammar import Grammar
+from sklearn_cvb.grammar.inference import stepwise_sweep, tally_of
+from sklearn_cvb.grammar.model import GrammarModel, rare_counts
+from sklearn_cvb.learning.model import Inferred, State, inferred
+from sklearn_cvb.streams.one_batch import Stream
+
+
+@dataclass(frozen=True)
+class GrammarStream(Stream):
+    """Batches of sentences: each is one step."""
+
+    model: GrammarModel
+
+    def with_unseen(self, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """A little for rules without any count, where the prior is 0.
+
+        Without it a batch could use no rule that those before had not used. Such rules share one
+        count among those of their symbol, and a word that no rule has derived yet is as likely from
+        each of its symbols, in proportion to their other uses.
+        """
+        layout = self.model.problem.layout
+        none = (counts == 0) & (prior == 0) & ~layout.fixed
+        if not none.any():
+            return counts
+        little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
+        text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
+        here = layout.cell >= 0
+        cell, text = layout.cell[here], text[here]
+        is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
+        cell = cell[is_new[text]]
+        little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
+        return np.where(none, little, counts)
+
+    def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sum, and its means as first weights."""
+        prior = prior + counts
+        return prior, self.model.problem.layout.rows(prior).mean()
+
+    def rare(self, counts: np.ndarray, uses: np.ndarray) -> np.ndarray | None:
+        """Mean count of the words used once, by rule of unknown words, if these have none."""
+        layout = self.model.problem.layout
+        if self.model.handle_unknown != "rare" or counts[layout.unknown_cells].any():
+            return None
+        return rare_counts(counts, layout, uses)
+
+    # Stepwise EM
+
+    def units(self) -> np.ndarray:
+        """Numbers of all sentences."""
+        return self.model.problem.sentences
+
+    def step_through(
+        self, state: State, order: np.ndarray, pace: tuple[int, float], n_steps: int
+    ) -> Inferred:
+        """Counts that move after every few sentences."""
+        tally = tally_of(self.model.problem.layout, state.counts, state.prior, state.weights)
+        log_z, n_steps = stepwise_sweep(self.model.problem, tally, order, (*pace, n_steps))
+        return inferred(tally.cells * tally.unit[0], log_z, work=n_steps)
+
+
+def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
+    """Where each rule of a grammar is in a larger one."""
+    numbers = {rule: i for i, rule in enumerate(grammar.rules)}
+    return np.array([numbers[rule] for rule in before.rules], np.int64)
+
+
+def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
+    """Values of rules in a larger grammar, and `fill` for its new rules."""
+    larger = np.full(n_rules, fill)
+    larger[places] = values
+    return larger
