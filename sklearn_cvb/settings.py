@@ -105,11 +105,6 @@ class Setting(Plain, Nested):
         return value
 
 
-def setting_of(estimator: Any, name: str) -> Any:
-    """A parameter as the object, checked, that its value is short for."""
-    return estimator._settings[name].of(getattr(estimator, name))
-
-
 @dataclass(eq=False, repr=False)
 class GammaPrior(Setting):
     """Gamma prior of a concentration that is learned while fitting: ``alpha=GammaPrior(2, 1)``.

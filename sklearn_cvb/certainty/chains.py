@@ -9,16 +9,10 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.estimators.base_hmm import BaseHMM
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.learning.learned import Learned, learned_of
 from sklearn_cvb.reading.corpus import arrange
-from sklearn_cvb.reading.validation import (
-    Seed,
-    check_choice,
-    check_counts,
-    check_level,
-    tell,
-    without_lengths,
-)
+from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
 from sklearn_cvb.scale.places import place_of
 
 if TYPE_CHECKING:
@@ -201,7 +195,9 @@ class Uncertainty(BaseHMM):
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
         learned = self._learned_with(draws)
-        reads, observed = self._observation().reads_under(learned, self._taken(X), draws.posteriors)
+        reads, observed = self._observation().reads_under(
+            learned, self._taken(X, learned=learned), draws.posteriors
+        )
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
@@ -226,7 +222,11 @@ class Uncertainty(BaseHMM):
         if draws is None:
             return super().predict_proba(X)
         learned = self._learned_with(draws)
-        reads = list(self._observation().reads_under(learned, self._taken(X), draws.posteriors)[0])
+        reads = list(
+            self._observation().reads_under(
+                learned, self._taken(X, learned=learned), draws.posteriors
+            )[0]
+        )
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
@@ -234,7 +234,9 @@ class Uncertainty(BaseHMM):
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
-        reads, _ = self._observation().reads_at(learned, self._taken(X), draws.weights)
+        reads, _ = self._observation().reads_at(
+            learned, self._taken(X, learned=learned), draws.weights
+        )
         return reads, draws.transmat, [one.point for one in draws.weights]
 
     def log_likelihoods(self, X: Any, draws: "Draws", per: str = "sequence") -> np.ndarray:
@@ -287,7 +289,9 @@ class Uncertainty(BaseHMM):
 
         check_choice("per", per, ("sequence", "step"))
         learned = self._learned_with(draws)
-        reads, _ = self._observation().reads_at(learned, self._taken(X), draws.weights)
+        reads, _ = self._observation().reads_at(
+            learned, self._taken(X, learned=learned), draws.weights
+        )
         return of_sequences(reads) if per == "sequence" else of_steps(reads)
 
     def _learned_with(self, draws: Any) -> Learned:
@@ -358,7 +362,9 @@ class Residuals(BaseHMM):
 
         learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
         rng, all_others = np.random.default_rng(seed), given == "others"
-        corpus, found = pseudo_residuals(self, learned, X, all_others, rng)
+        corpus, found = pseudo_residuals(
+            self._observation(), learned, self._taken(X, learned=learned), all_others, rng
+        )
         values = found[:, 0] if learned.more.numeric.is_table else found
         return arrange(corpus, values, np.nan)
 

@@ -25,6 +25,7 @@ class Kind:
 
     by_em: bool = False  # estimates have no posterior
     usual_unknown: str = "smooth"  # what becomes of unknown words
+    usual_beta: float = 0.1  # which is for symbols alone
     why_no_weights: str = ""  # why rows of transitions cannot share weights of states
     why_all_steps: str = ""  # why a topology cannot be kept to a token at a time
     usual_samples: Samples | None = None  # of samplers
@@ -35,7 +36,7 @@ class Kind:
 class ChainOptions(NamedTuple):
     """Parameters of a hidden Markov model as objects, checked: below the door nobody asks more.
 
-    To read a fitted model takes the first three alone.
+    To read a fitted model takes the first three, and what names columns as it was given.
     """
 
     name: str  # of the estimator, for messages
@@ -76,8 +77,8 @@ def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpt
         vocabulary = init.symbols
     if handle_unknown is None:
         handle_unknown = kind.usual_unknown
-    known = KnownWords(vocabulary, handle_unknown, True, is_of_order(given["transitions"]))
-    return ChainOptions(name, kind, known)
+    words = KnownWords(vocabulary, handle_unknown, True, is_of_order(given["transitions"]))
+    return ChainOptions(name, kind, words, given["transitions"], emission=given["emission"])
 
 
 def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:

@@ -7,6 +7,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.methods import (
+    CallbackSupportMixin,
+    fit_context,
+    with_callbacks,
+    without_lengths,
+)
 from sklearn_cvb.estimators.parameters import Running
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.learning.algorithms import Algorithm
@@ -24,14 +30,7 @@ from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.learning.resuming import FitSaver
 from sklearn_cvb.learning.sweeps import run_all
 from sklearn_cvb.reading.corpus import refuse_lengths
-from sklearn_cvb.reading.validation import (
-    CallbackSupportMixin,
-    check_choice,
-    fit_context,
-    tell,
-    with_callbacks,
-    without_lengths,
-)
+from sklearn_cvb.reading.validation import check_choice, tell
 from sklearn_cvb.settings import Nested
 
 

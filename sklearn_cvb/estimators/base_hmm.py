@@ -23,7 +23,8 @@ from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import rows_taken, taken
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
     OptionalPriorCells,
@@ -36,14 +37,7 @@ from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    Seed,
-    StrOptions,
-    as_numbers,
-    check_choice,
-    without_lengths,
-)
+from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, as_numbers, check_choice
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
@@ -207,7 +201,7 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
     beta: PseudoCounts = 0.0
 
     _kind_of_chain: ClassVar[Kind] = Kind(
-        by_em=True, why_no_weights="EM learns no prior that rows share"
+        by_em=True, usual_beta=0.0, why_no_weights="EM learns no prior that rows share"
     )
 
 
@@ -321,18 +315,23 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What is observed, under options; that of numbers is loaded when asked for."""
         if self._emits_symbols:
             return self._of_symbols(self._options(to_fit))
-        from sklearn_cvb.chain.numbers.observation import NumberObservation
+        from sklearn_cvb.chain.numbers.observed import NumberObservation
 
-        return NumberObservation(self._options(to_fit), self)
+        return NumberObservation(self._options(to_fit))
 
     def _observation_of(self, read: Reading) -> Observation:
         """What has read it; what an earlier fit has read is seen under the parameters of now."""
         return read.observation or self._observation(to_fit=True)
 
-    def _taken(self, X: Any, to_fit: bool = False) -> Any:
-        """X as it is read."""
-        # Tables of numbers are checked where their columns are read.
-        return taken(self, X, to_fit=to_fit) if self._emits_symbols else X
+    def _taken(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
+        """X as it is read: to be fitted to, or under what the last fit, or this one, has left."""
+        if self._emits_symbols:
+            return taken(self, X, to_fit=to_fit)
+        if not to_fit:
+            # Columns of a table are steps: those of other sequences are no features of its.
+            before = learned_of(self) if learned is None else learned
+            to_fit = not before.more.numeric.is_table
+        return rows_taken(self, X, to_fit=to_fit)
 
     # Reading
 
@@ -352,7 +351,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _to_fit_again(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
-        return self._observation().to_fit_again(learned, self._taken(X))
+        return self._observation().to_fit_again(learned, self._taken(X, learned=learned))
 
     def _model(self, read: Reading) -> Any:
         return self._observation_of(read).model(read)
@@ -416,7 +415,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _read_again(self, learned: Learned, X: Any, means: bool = False) -> prediction.Read:
         """X under what was learned."""
-        return self._observation().read_again(learned, self._taken(X), means)
+        return self._observation().read_again(learned, self._taken(X, learned=learned), means)
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
         """Counts and priors of kept samples; None where an algorithm has none."""
@@ -424,7 +423,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        return log_likelihoods(self._observation(), learned, self._taken(X), samples)
+        X = self._taken(X, learned=learned)
+        return log_likelihoods(self._observation(), learned, X, samples)
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: low is good.
@@ -477,7 +477,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _object_of(self, name: str, value: Any) -> Any:
         if name == "emission" and isinstance(value, str) and value != "categorical":
-            from sklearn_cvb.chain.numbers.observed import emission_of
+            from sklearn_cvb.chain.numbers.series import emission_of
 
             return emission_of(value)
         return super()._object_of(name, value)
@@ -546,7 +546,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What `predict` gives."""
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X))
+        read = observation.read_again(learned, self._taken(X, learned=learned))
         path, log_p = prediction.paths(read, decoding)
         prediction.tell_unexplained(log_p)
         return observation.arranged(learned.words, read.corpus, path)
@@ -707,7 +707,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             n_samples = read.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
-            before = self._observation().before_forecasts(learned, self._taken(X))
+            before = self._observation().before_forecasts(learned, self._taken(X, learned=learned))
         known = known_steps(learned.more.numeric, before, n_steps, inputs)
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
@@ -790,7 +790,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X))
+        read = observation.read_again(learned, self._taken(X, learned=learned))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         path, log_z = read.drawn_path(rng)
         prediction.tell_unexplained(log_z)

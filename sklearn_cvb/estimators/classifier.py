@@ -17,20 +17,14 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import known_words
 from sklearn_cvb.estimators.door import taken as taken_at_the_door
+from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import Translations
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import OfOneKind, cautions_of_rows
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    InvalidParameterError,
-    as_numbers,
-    fit_context,
-    tell,
-    without_lengths,
-)
+from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, tell
 from sklearn_cvb.settings import Symbols
 
 

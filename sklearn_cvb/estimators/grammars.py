@@ -15,6 +15,7 @@ from sklearn_cvb.estimators.base_grammars import (
     StartOfGrammar,
     Steps,
 )
+from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
     Chain,
@@ -30,7 +31,6 @@ from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
-from sklearn_cvb.settings import setting_of
 from sklearn_cvb.streams.grammar_stream import GrammarStream
 from sklearn_cvb.streams.grammars import GrammarInBatches
 from sklearn_cvb.streams.stepwise import Pace, Stepwise

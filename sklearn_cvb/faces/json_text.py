@@ -91,7 +91,7 @@ def _emission_of(hmm: Any) -> Any:
     if hmm._emits_symbols:
         has_unknown = hmm.emissionprob_.shape[1] > len(hmm.vocabulary_)
         return Symbols(handle_unknown="smooth" if has_unknown else "error")
-    from sklearn_cvb.chain.numbers.observed import emission_of
+    from sklearn_cvb.chain.numbers.series import emission_of
 
     return emission_of(hmm.emission)
 

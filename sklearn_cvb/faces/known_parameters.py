@@ -67,7 +67,7 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Left,
     if types is None:
         from sklearn_cvb.chain.numbers.observed import emitting
 
-        numeric = emitting(hmm)._replace(is_table=table is not None)
+        numeric = emitting(asked)._replace(is_table=table is not None)
         family = numeric.family
         statistics = np.zeros((n, family.n_statistics))
         counts = HMMCounts(start[:n], transition[:n, :n], statistics)

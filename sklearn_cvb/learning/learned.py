@@ -1,16 +1,13 @@
 """The values that a fit hands on: what it has read, and what it leaves."""
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Fit, Model
-
-if TYPE_CHECKING:
-    from sklearn_cvb.streams.seen import Seen
 
 
 class Reading(NamedTuple):
@@ -85,8 +82,8 @@ class Learned(NamedTuple):
         What only one family or algorithm leaves: densities of numbers, samples, names of trees.
     names : frozenset of str
         The fitted attributes that are set with it, and go with it.
-    seen : Seen or None
-        What `partial_fit` goes on from.
+    seen : object or None
+        How much it has seen: what `partial_fit` goes on from.
     resume : tuple of (Reading, Fit) or None
         What a fit with ``warm_start=True`` goes on from.
     still : object or None
@@ -104,7 +101,7 @@ class Learned(NamedTuple):
     averages: bool = False
     more: Any = None
     names: frozenset[str] = frozenset()
-    seen: "Seen | None" = None
+    seen: Any = None
     resume: tuple[Reading, Any] | None = None
     still: Any = None
     n_free: int | None = None

@@ -111,9 +111,15 @@ def read_table(table: np.ndarray) -> Sequences:
         observed = ~np.frompyfunc(is_missing, 1, 1)(table).astype(bool)
     else:
         observed = np.ones(table.shape, bool)
-    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
-    inside = np.arange(width) < lengths[:, None]
+    lengths, inside = without_padding(observed)
     return _sequences(table[inside].tolist(), lengths, width)
+
+
+def without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of rows up to the last step that is observed, and which steps these have."""
+    steps = np.arange(1, observed.shape[1] + 1)
+    lengths = np.where(observed, steps, 0).max(axis=1)
+    return lengths, steps <= lengths[:, None]
 
 
 # So many numbers tell measurements from symbols, and so large a share of them differs.
@@ -334,7 +340,7 @@ class Table(NamedTuple):
     # ``n_features_in_`` and ``feature_names_in_``; empty where it is not fitted to.
     attributes: dict[str, Any]
     is_first: bool  # whether the model has not been fitted to a table
-    is_array: bool = True  # whether it was an array, and no frame
+    given: Any  # X itself
 
 
 class Taken(NamedTuple):
@@ -398,7 +404,8 @@ def _cautions_of_column(known: KnownWords, X: Table) -> list[str]:
     n_rows, width = X.values.shape
     if n_rows == 1 or width > 1 or not known.is_ordered:
         return []
-    return [caution_of_single_steps(n_rows, "[X.ravel()]" if X.is_array else "[numpy.ravel(X)]")]
+    one = "[X.ravel()]" if isinstance(X.given, np.ndarray) else "[numpy.ravel(X)]"
+    return [caution_of_single_steps(n_rows, one)]
 
 
 def is_of_order(transitions: Any) -> bool:

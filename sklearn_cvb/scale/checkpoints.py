@@ -26,7 +26,7 @@ from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
 from sklearn_cvb.scale import checkpoint_files as checkpoint
 from sklearn_cvb.scale.state_files import Packed, pack, unpack
-from sklearn_cvb.settings import setting_of
+from sklearn_cvb.settings import Checkpoint
 
 # What a fit that goes on may have otherwise.
 _FREE = ("max_iter", "tol", "n_jobs", "verbose", "checkpoint", "warm_start")
@@ -67,7 +67,7 @@ class FitCheckpoint(FitSaver):
 
     def __init__(self, job: Job) -> None:
         estimator = job.estimator
-        where = setting_of(estimator, "checkpoint")
+        where = Checkpoint.of(estimator.checkpoint)
         if not os.fspath(where.folder):
             raise InvalidParameterError(
                 "checkpoint='' names no folder: give one, or None to save nothing"

@@ -24,7 +24,7 @@ class BeyondMemory(OnWorkers, BaseHMM):
         return "symbols" if self._emits_symbols else "numbers"
 
     def _asked_in_parts(self) -> Any:
-        return self._observation(to_fit=True) if self._emits_symbols else super()._asked_in_parts()
+        return self._observation(to_fit=True)
 
     def _on_disk(self, X: Any) -> Any:
         """What learns from X, a store, and reads it: a module that is loaded when asked for."""

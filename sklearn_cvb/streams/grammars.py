@@ -3,12 +3,11 @@
 from typing import Any
 
 from sklearn_cvb.estimators.base_grammars import BasePCFG
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import columns_of, taken
 from sklearn_cvb.grammar.layout import laid_out_over
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import refuse_lengths
-from sklearn_cvb.reading.validation import columns_of
 from sklearn_cvb.streams.grammar_stream import GrammarStream, carried, places_in
 from sklearn_cvb.streams.in_batches import InBatches
 from sklearn_cvb.streams.one_batch import RunningCounts

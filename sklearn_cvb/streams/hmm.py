@@ -11,6 +11,7 @@ from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger
+from sklearn_cvb.estimators.door import columns_of
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, refuse_lengths
@@ -19,10 +20,6 @@ from sklearn_cvb.settings import Transitions, Windows
 from sklearn_cvb.streams.in_batches import InBatches
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
 from sklearn_cvb.streams.vocabulary_growth import Growth, with_words
-
-# What a first batch tells of its columns.
-_OF_TABLES = ("n_features_in_", "feature_names_in_")
-_OF_NUMBERS = (*_OF_TABLES, "categories_")
 
 
 class HMMInBatches(InBatches, BaseHMM):
@@ -50,7 +47,7 @@ class HMMInBatches(InBatches, BaseHMM):
         observation.check()
         if isinstance(observation, SymbolObservation):
             return self._read_symbols(observation, X, y, learned)
-        return self._read_numbers(X, y, learned)
+        return self._read_numbers(observation, X, y, learned)
 
     def _read_symbols(
         self, observation: SymbolObservation, X: Any, y: Any, learned: Learned
@@ -73,7 +70,7 @@ class HMMInBatches(InBatches, BaseHMM):
             kept = kept._replace(emission=growth.shares(kept.emission, learned.layout.n_rows))
         told_of = words, told, cells, corpus, sequences, y
         lattice, words, messages = observation.training_lattice(*told_of)
-        attributes = self._attributes_of(_OF_TABLES) | observation.attributes_of(words)
+        attributes = columns_of(self) | observation.attributes_of(words)
         problem = problem_of(corpus, lattice, cells)
         read = Reading(problem, words, attributes, messages, observation)
         return read, RunningCounts(counts, kept)
@@ -87,30 +84,29 @@ class HMMInBatches(InBatches, BaseHMM):
         rows = [every] * (len(vocabulary.types) - cells.n_words)
         return with_words(cells, rows), vocabulary, None
 
-    def _read_numbers(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
+    def _read_numbers(
+        self, observation: Any, X: Any, y: Any, learned: Learned
+    ) -> tuple[Reading, RunningCounts]:
         """A batch with the columns of the first, under its family, and the statistics so far."""
-        from sklearn_cvb.chain.numbers import observed
         from sklearn_cvb.chain.numbers.model import NumberWeights
+        from sklearn_cvb.chain.numbers.observed import counts_of_fit, settings_of
         from sklearn_cvb.streams.number_stream import batch_of
 
-        has_contexts = Transitions.of(self.transitions).contexts is not None
+        asked, before = observation.options, learned.more.numeric
+        has_contexts = asked.transitions.contexts is not None
         refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
-        before = learned.more.numeric
-        observed.refuse_settings_of_symbols(self)
-        if observed.settings_of(self) != before.settings:
+        if settings_of(asked) != before.settings:
             raise InvalidParameterError(
                 "emission or durations have changed since the first call or fit, and with them "
                 "what the statistics mean: set them back, or begin anew with fit"
             )
-        given, observations, _, _ = observed.given_again(self, learned, X)
-        problem = batch_of(learned, given, observations, y, self.supervision == "y")
+        given, observations, _, _ = observation.given_again(
+            learned, self._taken(X, learned=learned)
+        )
+        problem = batch_of(learned, given, observations, y, asked)
         kept = NumberWeights(learned.kept, None, before.point)
-        counts = observed.counts_of_fit(learned)
-        return Reading(problem, None, self._attributes_of(_OF_NUMBERS)), RunningCounts(counts, kept)
-
-    def _attributes_of(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Those fitted attributes that there are: of a first batch."""
-        return {name: vars(self)[name] for name in names if name in vars(self)}
+        read = Reading(problem, None, columns_of(self), observation=observation)
+        return read, RunningCounts(counts_of_fit(learned), kept)
 
     def _stream(self, model: Any) -> Stream:
         if not isinstance(model, SymbolChain):

@@ -8,19 +8,14 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.parameters import Batches
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import FitResult, Job, Learned, Left, Reading, left_of
 from sklearn_cvb.learning.model import Fit
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    check_sizes,
-    fit_context,
-    tell,
-    without_lengths,
-)
+from sklearn_cvb.reading.validation import InvalidParameterError, check_sizes, tell
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
 from sklearn_cvb.streams.one_batch import Course, RunningCounts, Stream, learned_from
 from sklearn_cvb.streams.seen import Seen, seen_after, size_of

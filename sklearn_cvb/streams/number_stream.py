@@ -7,9 +7,10 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.model import NumberChain, without_emission
+from sklearn_cvb.chain.numbers.observed import states_told
 from sklearn_cvb.chain.numbers.series import apart
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
-from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, refuse_lengths
 from sklearn_cvb.streams.one_batch import Stream
@@ -30,16 +31,13 @@ class NumberStream(Stream):
 
 
 def batch_of(
-    learned: Learned, given: Corpus, observations: Any, y: Any, is_told: bool
+    learned: Learned, given: Corpus, observations: Any, y: Any, asked: ChainOptions
 ) -> NumericProblem:
-    """Sequences under the family of a first batch, with the states that `y` tells, if it may."""
+    """Sequences under the family of a first batch, with the states that `y` tells."""
     cells, before = learned.layout, learned.more.numeric
-    n_steps, known = int(given.starts[-1]), None
-    refuse_lengths(y, given.n_sequences, given.n_sequences if before.is_table else n_steps)
-    if y is not None and is_told:
-        known = known_states(y, given, cells.n_emitting)
-        if cells.topology is not None:
-            refuse_impossible(known, given, cells.topology)
+    n_units = given.n_sequences if before.is_table else int(given.starts[-1])
+    refuse_lengths(y, given.n_sequences, n_units)
+    known = states_told(asked, y, given, cells)
     return NumericProblem(
         *(apart(given, cells), given, observations, before.family, cells),
         *(before.columns, before.is_table, None, before.settings, known),

@@ -15,7 +15,7 @@ from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import Units, inferred_units
 from sklearn_cvb.chain.numbers.model import NumberChain
-from sklearn_cvb.chain.numbers.observation import NumberObservation
+from sklearn_cvb.chain.numbers.observed import Given, NumberObservation
 from sklearn_cvb.chain.numbers.series import (
     apart,
     cautions_of_order,
@@ -24,6 +24,7 @@ from sklearn_cvb.chain.numbers.series import (
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.observation import log_likelihoods
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
@@ -166,8 +167,7 @@ class StoredProblem(NumericProblem):
 
     def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The states of all steps, on the disk."""
-        state, read = result.best.state, result.read
-        hmm = read.observation.hmm
+        state, averages = result.best.state, result.algorithm.averages
         store, n = self.observations.store, self.cells.n_emitting
         held = np.zeros(n, np.int64)
 
@@ -179,8 +179,8 @@ class StoredProblem(NumericProblem):
                     found.append(state.shares.posterior[steps].argmax(axis=1))
                     continue
                 series = store.series(first, last)
-                training = series.corpus, observations_of(series, self.family), None, None
-                again = numbers.under_final_weights(hmm, state, read, training)
+                training = Given(series.corpus, observations_of(series, self.family))
+                again = numbers.under_final_weights(result.model, state, averages, training)
                 found.append(again.best_path()[0])
             path = np.concatenate(found)
             held[:] += np.bincount(path, minlength=n)
@@ -199,20 +199,19 @@ def _smaller(store: NumberStore, begin: int, end: int) -> Iterator[tuple[int, in
 def read_in_bulk(observation: NumberObservation, X: Any, y: Any) -> Reading:
     """A store, or what is first written into a temporary one, to be fitted to."""
     observation.check()
-    hmm, transitions = observation.hmm, observation.options.transitions
-    refuse_contexts(transitions.contexts is not None, "stores: fit in memory")
-    _refuse(hmm, y)
-    numbers.refuse_settings_of_symbols(hmm)
+    asked = observation.options
+    refuse_contexts(asked.transitions.contexts is not None, "stores: fit in memory")
+    _refuse(asked, y)
     store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))
     # Before the first of many passes: a bit that was flipped would change the fit silently.
     store.check(store.numbers_file, STARTS)
     moments, n_observed = store.survey
     given = Steps(store.offsets, max(1, n_observed))
-    cells, family, settings = numbers.laid_out(hmm, store.names, moments)
+    cells, family, settings = numbers.layout_of(asked, store.names, moments)
     of_order = cautions_of_order(family.order, np.diff(store.offsets)) if family.order else []
     start = None
-    if hasattr(hmm.init, "predict_proba"):
-        start = PosteriorsOf(hmm.init, store, hmm.n_components)
+    if hasattr(asked.init, "predict_proba"):
+        start = PosteriorsOf(asked.init, store, asked.n_components)
     problem = StoredProblem(
         apart(given, cells),
         given,
@@ -229,19 +228,19 @@ def read_in_bulk(observation: NumberObservation, X: Any, y: Any) -> Reading:
     return Reading(problem, None, attributes, tuple(messages), observation)
 
 
-def _refuse(hmm: Any, y: Any) -> None:
+def _refuse(asked: ChainOptions, y: Any) -> None:
     """Raise on what a fit of numbers on the disk cannot do."""
-    name = type(hmm).__name__
-    if not hasattr(type(hmm), "partial_fit"):
+    name, init = asked.name, asked.init
+    if asked.samples is not None:
         raise InvalidParameterError(
             f"{name} keeps samples of all steps in memory: pass list(store), or use EM, VB or CVB"
         )
-    if y is not None and hmm.supervision == "y":
+    if y is not None and asked.supervision == "y":
         raise InvalidParameterError(
             f"on a store {name} does not learn from states in y: pass list(store)"
         )
-    is_model = hasattr(hmm.init, "predict_proba")
-    if not (hmm.init is None or is_model or isinstance(hmm.init, str | HMMParameters)):
+    is_model = hasattr(init, "predict_proba")
+    if not (init is None or is_model or isinstance(init, str | HMMParameters)):
         raise InvalidParameterError(
             "arrays as `init` are for series in memory: on a store give the name of a start, "
             "HMMParameters, or a fitted model"
