@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_cvb.estimators.door import taken
 from sklearn_cvb.estimators.methods import (
     CallbackSupportMixin,
     fit_context,
@@ -200,11 +201,17 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _read(self, X: Any, y: Any) -> Reading:
         """X and y, to be fitted to."""
+        read: Reading = self._observation(to_fit=True).read(taken(self, X, to_fit=True), y)
+        return read
+
+    def _observation(self, to_fit: bool = False) -> Any:
+        """What is observed, under options: what a fit asks for, or what it takes to read again."""
         raise NotImplementedError
 
     def _model(self, read: Reading) -> Model:
         """What is learned from: what was read, bound to the settings."""
-        raise NotImplementedError
+        model: Model = read.observation.model(read)
+        return model
 
     def _algorithm(self) -> Algorithm[Any]:
         """How the model is learned."""
@@ -212,11 +219,13 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _left(self, result: FitResult) -> Left:
         """What a fit leaves, beside how it went: of the best restart."""
-        raise NotImplementedError
+        left: Left = result.read.observation.left(result)
+        return left
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:
         """What of a reading a fit that goes on must find again."""
-        raise NotImplementedError
+        identity: tuple[Any, ...] = read.problem.identity
+        return identity
 
     def _why_one_restart(self, read: Reading) -> str:
         """Why all restarts would be the same; empty where they differ."""
@@ -224,7 +233,8 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _fixed_start(self, read: Reading) -> str:
         """What fixes where all restarts begin; empty where it is random."""
-        return ""
+        why: str = read.observation.fixed_start(read)
+        return why
 
     def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
         """What a message can add about sequences that were left out."""
