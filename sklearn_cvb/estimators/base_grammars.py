@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import known_words, taken
+from sklearn_cvb.estimators.door import known_words, learned_of, taken
 from sklearn_cvb.estimators.parameters import (
     Batches,
     Count,
@@ -37,7 +37,7 @@ from sklearn_cvb.grammar.prediction import (
 )
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.learned import Learned, Reading, learned_of
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.scale.places import is_dask
 
 
