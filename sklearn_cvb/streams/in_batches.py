@@ -180,7 +180,7 @@ class InBatches(Batches, BaseModel):
         found = self.get_params(deep=False)
         for name in _NESTED & found.keys():
             kind, value = self._settings[name], found[name]
-            own = value if isinstance(value, kind) else kind.of(value)
+            own = kind.meant_by(value)
             found |= {f"{name}__{field}": part for field, part in vars(own).items()}
         return {name: found[name] for name in _LAYOUT & found.keys()}
 

@@ -81,7 +81,7 @@ class SentencesInParts(CorpusInParts):
         return uses, self.corpus.n_sequences, self.layout.grammar.rules
 
 
-class InParts(GrammarObservation):
+class GrammarInParts(GrammarObservation):
     """Sentences in parts: trees, and words without a rule, are for `predict`, where they are."""
 
     model_type = ShardedGrammar
@@ -146,4 +146,4 @@ def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) 
     observation, words, layout = laid_out.as_sent
     whole = SentencesInParts(layout, laid_out.corpus, facts, source)
     attributes = attributes_of(words, layout)
-    return Reading(whole, words, attributes, observation=InParts(observation.options))
+    return Reading(whole, words, attributes, observation=GrammarInParts(observation.options))
