@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import learned_of, taken
 from sklearn_cvb.estimators.methods import (
     CallbackSupportMixin,
     fit_context,
@@ -25,7 +25,6 @@ from sklearn_cvb.learning.learned import (
     Left,
     Reading,
     best_fit,
-    learned_of,
     record_of,
     result_of,
 )

@@ -19,10 +19,10 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.alignment.reading import is_of_pairs, rows_of_pairs
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import learned_of, taken
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, Supervision
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.learned import Learned, Reading, learned_of
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import arrange, names_of_columns, object_array
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import (

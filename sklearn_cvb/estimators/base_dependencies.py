@@ -21,7 +21,7 @@ from sklearn_cvb.dependency.prediction import (
     sample_sentences,
 )
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import known_words
+from sklearn_cvb.estimators.door import known_words, learned_of
 from sklearn_cvb.estimators.parameters import (
     LearnedConcentration,
     OptionalVocabulary,
@@ -30,7 +30,7 @@ from sklearn_cvb.estimators.parameters import (
     UnknownWords,
 )
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
-from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import HasMethods, Interval, Seed, StrOptions

@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, PseudoCount
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, tell

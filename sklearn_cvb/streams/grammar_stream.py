@@ -5,8 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sklearn_cvb.grammar.grammar import Grammar
-from sklearn_cvb.grammar.inference import stepwise_sweep, tally_of
+from sklearn_cvb.grammar.inference import engine_for, enlarged, most_rules, tally_of
+from sklearn_cvb.grammar.layout import GrammarProblem
 from sklearn_cvb.grammar.model import GrammarModel, rare_counts
+from sklearn_cvb.kernels.tree.engines import count_in_logs
+from sklearn_cvb.kernels.tree.leave_out import steps_for, sweep_steps
+from sklearn_cvb.kernels.tree.tallies import Tally, empty_shares
 from sklearn_cvb.learning.model import Inferred, State, inferred
 from sklearn_cvb.streams.one_batch import Stream
 
@@ -62,6 +66,29 @@ class GrammarStream(Stream):
         tally = tally_of(self.model.problem.layout, state.counts, state.prior, state.weights)
         log_z, n_steps = stepwise_sweep(self.model.problem, tally, order, (*pace, n_steps))
         return inferred(tally.cells * tally.unit[0], log_z, work=n_steps)
+
+
+def stepwise_sweep(
+    problem: GrammarProblem, tally: Tally, order: np.ndarray, batches: tuple[int, float, int]
+) -> tuple[np.ndarray, int]:
+    """log p(words) in batches under the weights that all before have left, and steps so far.
+
+    `batches` holds their size, the power of a step, and the steps before; the tally is changed in
+    place.
+    """
+    engine, log_z = engine_for(problem), np.full(problem.corpus.n_sequences, -np.inf)
+    steps, inferred = steps_for(order, *batches), False
+    room = 4096 if engine.listed is None else most_rules(engine)
+    shares = empty_shares(0, room)
+    while True:
+        at = sweep_steps(engine, tally, steps, shares, inferred, log_z)
+        if at == len(order):
+            return log_z, int(steps.n_steps[0])
+        inferred = bool(np.isnan(log_z[order[at]]))
+        if inferred:
+            log_z[order[at]] = count_in_logs(engine, int(order[at]))
+        else:
+            shares = enlarged(shares, engine)
 
 
 def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:

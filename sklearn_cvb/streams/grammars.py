@@ -1,6 +1,6 @@
 """Grammars that learn batch after batch, or a few sentences at a time."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from sklearn_cvb.estimators.base_grammars import BasePCFG
 from sklearn_cvb.estimators.door import columns_of
@@ -8,9 +8,30 @@ from sklearn_cvb.grammar.layout import laid_out_over
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import refuse_lengths
+from sklearn_cvb.reading.validation import StrOptions
+from sklearn_cvb.settings import MiniBatches
 from sklearn_cvb.streams.grammar_stream import GrammarStream, carried, places_in
-from sklearn_cvb.streams.in_batches import InBatches
+from sklearn_cvb.streams.in_batches import Batches, InBatches
 from sklearn_cvb.streams.one_batch import RunningCounts
+
+
+class StepwiseUpdate(Batches):
+    """When EM changes weights.
+
+    Parameters
+    ----------
+    update : {"batch", "sequence"} or MiniBatches
+        When weights change. "batch": after each sweep, from the counts of all sentences.
+        "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
+        EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
+        ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
+        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those
+        of a batch E-step. Stops after two small changes in a row.
+    step_sizes : StepSizes or None
+        How fast steps get smaller, in stepwise EM and in `partial_fit`.
+    """
+
+    update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
 
 
 class GrammarInBatches(InBatches, BasePCFG):

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.methods import fit_context, without_lengths
-from sklearn_cvb.estimators.parameters import Batches
+from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
@@ -27,6 +27,23 @@ _LAYOUT = {
     *("emission__vocabulary", "emission__handle_unknown", "handle_unknown", "vocabulary"),
 }
 _NESTED = {name.partition("__")[0] for name in _LAYOUT if "__" in name}
+
+
+class Batches(Parameters):
+    """How `partial_fit` learns from one batch after another.
+
+    Parameters
+    ----------
+    step_sizes : StepSizes or None
+        How fast `partial_fit` forgets what is old; None for what suits the data.
+
+    Attributes
+    ----------
+    n_batches_seen_ : int
+        Batches of `partial_fit` since the last `fit`: of a store its pieces.
+    """
+
+    step_sizes: Annotated[Any, StepSizes, None] = None
 
 
 class InBatches(Batches, BaseModel):
