@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from sklearn_cvb.estimators.base_grammars import BasePCFG
-from sklearn_cvb.estimators.door import columns_of, taken
+from sklearn_cvb.estimators.door import columns_of
 from sklearn_cvb.grammar.layout import laid_out_over
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
@@ -40,7 +40,7 @@ class GrammarInBatches(InBatches, BasePCFG):
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
         """A batch that is not the first: without a grammar new words get rules."""
         observation = self._observation(to_fit=True)
-        sequences = reading.sequences_again(observation.options.words, taken(self, X))
+        sequences = reading.sequences_again(observation.options.words, self._taken(X))
         refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
         words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
         types = reading.types_of(sequences.tokens, sequences.starts)
