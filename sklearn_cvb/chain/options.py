@@ -69,14 +69,16 @@ def emits_symbols(emission: Any) -> bool:
 
 def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
     """What it takes to read a fitted model: which words are known."""
-    symbols, init = Symbols.of(given["emission"]), given.get("init")
-    vocabulary, handle_unknown = symbols.vocabulary, symbols.handle_unknown
+    emission, init, vocabulary, handle_unknown = given["emission"], given.get("init"), None, None
+    if isinstance(emission, Symbols):
+        known = Symbols.of(emission)
+        vocabulary, handle_unknown = known.vocabulary, known.handle_unknown
     if vocabulary is None and isinstance(init, HMMParameters):
         vocabulary = init.symbols
     if handle_unknown is None:
         handle_unknown = kind.usual_unknown
     words = KnownWords(vocabulary, handle_unknown, True, is_of_order(given["transitions"]))
-    return ChainOptions(name, kind, words, given["transitions"], emission=given["emission"])
+    return ChainOptions(name, kind, words, given["transitions"], emission=emission)
 
 
 def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
