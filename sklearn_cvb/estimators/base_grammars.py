@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import known_words, taken
+from sklearn_cvb.estimators.door import known_words, learned_of
 from sklearn_cvb.estimators.parameters import (
-    Batches,
     Count,
     GammaPrior,
     OptionalVocabulary,
@@ -37,7 +36,7 @@ from sklearn_cvb.grammar.prediction import (
 )
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.learned import Learned, Reading, learned_of
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -52,7 +51,6 @@ from sklearn_cvb.reading.validation import (
     check_counts,
     tell,
 )
-from sklearn_cvb.settings import MiniBatches
 
 
 class Rules(Parameters):
@@ -112,25 +110,6 @@ class Rules(Parameters):
         dict,
         "array-like",
     ] = 0.1
-
-
-class Steps(Batches):
-    """When EM changes weights.
-
-    Parameters
-    ----------
-    update : {"batch", "sequence"} or MiniBatches
-        When weights change. "batch": after each sweep, from the counts of all sentences.
-        "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
-        EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
-        ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
-        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those
-        of a batch E-step. Stops after two small changes in a row.
-    step_sizes : StepSizes or None
-        How fast steps get smaller, in stepwise EM and in `partial_fit`.
-    """
-
-    update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
 
 
 class StartOfGrammar(Parameters):
@@ -338,7 +317,7 @@ class BasePCFG(BaseModel):
         return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
 
     def _encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
-        return self._observation().encoded(learned, taken(self, X))
+        return self._observation().encoded(learned, self._taken(X))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus, words = self._encoded(learned, X)

@@ -13,7 +13,6 @@ from sklearn_cvb.estimators.base_grammars import (
     Rules,
     Sentences,
     StartOfGrammar,
-    Steps,
 )
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
@@ -32,7 +31,7 @@ from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.streams.grammar_stream import GrammarStream
-from sklearn_cvb.streams.grammars import GrammarInBatches
+from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdate
 from sklearn_cvb.streams.stepwise import Pace, Stepwise
 
 
@@ -40,7 +39,7 @@ class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 
-class EMPCFG(Rules, Steps, GrammarInBatches, Sweeps, StartOfGrammar, Sentences, PCFG):
+class EMPCFG(Rules, StepwiseUpdate, GrammarInBatches, Sweeps, StartOfGrammar, Sentences, PCFG):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
     Not with many rules for few sentences: without a prior new sentences may have probability 0.

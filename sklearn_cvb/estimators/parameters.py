@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
-from sklearn_cvb.settings import GammaPrior, Samples, Setting, StepSizes, settings_in
+from sklearn_cvb.settings import GammaPrior, Samples, Setting, settings_in
 
 # How groups are joined
 
@@ -333,23 +333,6 @@ class Chain(Sweeps):
                 f"{type(self).__name__} does not anneal: leave out temperatures of its samples"
             )
         return found
-
-
-class Batches(Parameters):
-    """How `partial_fit` learns from one batch after another.
-
-    Parameters
-    ----------
-    step_sizes : StepSizes or None
-        How fast `partial_fit` forgets what is old; None for what suits the data.
-
-    Attributes
-    ----------
-    n_batches_seen_ : int
-        Batches of `partial_fit` since the last `fit`: of a store its pieces.
-    """
-
-    step_sizes: Annotated[Any, StepSizes, None] = None
 
 
 class Running(Parameters):

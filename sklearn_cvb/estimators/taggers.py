@@ -10,10 +10,9 @@ from sklearn_cvb.estimators.hmm import (
 from sklearn_cvb.estimators.word_review import WordReview
 from sklearn_cvb.scale.hmm import TaggerBeyondMemory
 from sklearn_cvb.settings import Samples
-from sklearn_cvb.streams.hmm import TaggerInBatches
 
 
-class HMMTagger(WordReview, TaggerInBatches, TaggerBeyondMemory, BaseHMMTagger):
+class HMMTagger(WordReview, TaggerBeyondMemory, BaseHMMTagger):
     """What `BaseHMMTagger` does, and what hangs above the line."""
 
 

@@ -2,19 +2,20 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.methods import fit_context, without_lengths
-from sklearn_cvb.estimators.parameters import Batches
+from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, result_of
 from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, check_sizes, tell
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
 from sklearn_cvb.streams.one_batch import Course, RunningCounts, Stream, learned_from
@@ -27,6 +28,23 @@ _LAYOUT = {
     *("emission__vocabulary", "emission__handle_unknown", "handle_unknown", "vocabulary"),
 }
 _NESTED = {name.partition("__")[0] for name in _LAYOUT if "__" in name}
+
+
+class Batches(Parameters):
+    """How `partial_fit` learns from one batch after another.
+
+    Parameters
+    ----------
+    step_sizes : StepSizes or None
+        How fast `partial_fit` forgets what is old; None for what suits the data.
+
+    Attributes
+    ----------
+    n_batches_seen_ : int
+        Batches of `partial_fit` since the last `fit`: of a store its pieces.
+    """
+
+    step_sizes: Annotated[Any, StepSizes, None] = None
 
 
 class InBatches(Batches, BaseModel):
@@ -131,6 +149,7 @@ class InBatches(Batches, BaseModel):
     def _after_batch(self, read: Reading, running: RunningCounts | None) -> Left:
         """What is left after one more batch."""
         algorithm, model = self._algorithm_of_batches(), self._model(read)
+        check_requirements(algorithm, model)
         rng = spawn_generators(check_random_state(self.random_state), 1)[0]
         seen = None if running is None else self._learned.seen
         steps, stream = StepSizes.of(self.step_sizes), self._stream(model)

@@ -16,7 +16,7 @@ class Pace(NamedTuple):
     power: float
 
 
-class Steps(NamedTuple):
+class StepCount(NamedTuple):
     """How many steps were made, and the seed of the orders that units are gone through in."""
 
     n_steps: int
@@ -54,9 +54,9 @@ class Stepwise(EM):
     ) -> tuple[State, float]:
         """The value sums what the units met on the way, less what the last weights cost."""
         steps, stream = state.work, self.stream_of(model)
-        if not isinstance(steps, Steps):
+        if not isinstance(steps, StepCount):
             # The order of each sweep is a matter of this seed, so that a fit can be gone on with.
-            steps = Steps(0, int(rng.integers(2**63)))
+            steps = StepCount(0, int(rng.integers(2**63)))
         explained = np.setdiff1d(stream.units(), state.unexplained)
         order = np.random.Generator(np.random.PCG64([steps.seed, state.n_sweeps]))
         found = stream.step_through(state, order.permutation(explained), self.pace, steps.n_steps)
