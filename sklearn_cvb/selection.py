@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from sklearn_cvb.chain.predictions.prediction import log_posterior_of_paths
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.reading.corpus import samples_of
 from sklearn_cvb.reading.validation import Seed
 
@@ -178,7 +178,7 @@ def integrated_likelihood(model: Any, X: Any) -> float:
         BIC, minus twice the log probability of the most probable states given X, in nats: it
         prefers states that the data tell apart.
     """
-    read = model._observed.read_again(model, learned_of(model), X, means=True)
+    read = model._read_again(learned_of(model), X, means=True)
     return float(model.bic(X) - 2 * log_posterior_of_paths(read))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
@@ -97,17 +97,18 @@ class Setting(Plain, Nested):
     _plain: ClassVar[str] = ""
 
     @classmethod
+    def meant_by(cls, value: Any) -> Self:
+        """The object that the value of a parameter stands for."""
+        if isinstance(value, cls):
+            return value
+        return cls(**{cls._plain: value} if cls._plain and value is not None else {})
+
+    @classmethod
     def of(cls, value: Any) -> Self:
-        """The object, checked, that the value of a parameter stands for."""
-        if not isinstance(value, cls):
-            value = cls(**{cls._plain: value} if cls._plain and value is not None else {})
-        value._validate_params()
-        return value
-
-
-def setting_of(estimator: Any, name: str) -> Any:
-    """A parameter as the object, checked, that its value is short for."""
-    return estimator._settings[name].of(getattr(estimator, name))
+        """The same, checked."""
+        found = cls.meant_by(value)
+        found._validate_params()
+        return found
 
 
 @dataclass(eq=False, repr=False)
@@ -723,47 +724,3 @@ class ArcWeights(Setting):
         "tag_classes": [dict, None],
     }
     _plain: ClassVar[str] = "weights"
-
-
-def known_words(estimator: Any) -> tuple[Any, str]:
-    """Which words are known (None: those of the sequences), and what becomes of others."""
-    if "emission" not in estimator._settings:
-        return estimator.vocabulary, estimator.handle_unknown
-    known = Symbols.of(estimator.emission)
-    usual = estimator._unknown_words if known.handle_unknown is None else known.handle_unknown
-    vocabulary = known.vocabulary
-    if vocabulary is None and isinstance(estimator.init, HMMParameters):
-        vocabulary = estimator.init.symbols
-    return vocabulary, usual
-
-
-class Asked(NamedTuple):
-    """What a hidden Markov model is asked for: its parameters as objects, checked."""
-
-    transitions: Transitions
-    weights: HDP | None  # the prior of weights that rows of transitions share
-    alpha_prior: tuple[float, float] | None  # shape and rate where alpha is learned
-    beta_prior: tuple[float, float] | None
-    gamma_prior: tuple[float, float] | None
-    dictionary: TagDictionary | None  # of taggers
-    total_samples: int | None
-    vocabulary: Any
-    handle_unknown: str
-    n_restarts: int
-
-
-def asked_of(hmm: Any) -> Asked:
-    """What a hidden Markov model or a tagger is asked for."""
-    settings, transitions = hmm._settings, setting_of(hmm, "transitions")
-    weights = transitions.shared
-    return Asked(
-        transitions,
-        weights,
-        gamma_prior_of(hmm.alpha),
-        gamma_prior_of(hmm.beta),
-        None if weights is None else gamma_prior_of(weights.gamma),
-        setting_of(hmm, "tag_dictionary") if "tag_dictionary" in settings else None,
-        setting_of(hmm, "step_sizes").total_samples if "step_sizes" in settings else None,
-        *known_words(hmm),
-        hmm.n_init or (1 if weights is None else 3),
-    )

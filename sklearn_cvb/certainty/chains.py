@@ -1,28 +1,26 @@
 """How sure a hidden Markov model is: intervals of its parameters, draws, and residuals."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.estimators.base_hmm import BaseHMM
-from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.estimators.door import learned_of
+from sklearn_cvb.estimators.methods import without_lengths
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import arrange
-from sklearn_cvb.reading.validation import (
-    Seed,
-    check_choice,
-    check_counts,
-    check_level,
-    tell,
-    without_lengths,
-)
+from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
 from sklearn_cvb.scale.places import place_of
+from sklearn_cvb.settings import Symbols
 
 if TYPE_CHECKING:
-    from sklearn_cvb.certainty.confidence import ConfidenceIntervals
+    from sklearn_cvb.certainty.confidence import ConfidenceIntervals, RefitPlan
     from sklearn_cvb.certainty.draws import Draws
     from sklearn_cvb.certainty.intervals import CredibleIntervals
 
@@ -36,7 +34,26 @@ _UNNAMED = (
 )
 
 
-class Uncertainty(BaseHMM):
+class OfTraining(BaseHMM):
+    """What is said given the training sequences, once more."""
+
+    def _training(self, learned: Learned, X: Any, y: Any) -> Reading:
+        """What the model was fitted to, read once more; ValueError where it is something else."""
+        if X is None and learned.resume is not None:
+            return learned.resume[0]
+        if X is None or place_of(X) != "memory":
+            raise ValueError(
+                "calibrated intervals draw the states of the training sequences: give them as X, "
+                "in memory (and y as in fit), or fit with warm_start=True"
+            )
+        from sklearn_cvb.certainty.draws import check_training
+
+        read = self._read(self._to_fit_again(learned, X), y)
+        check_training(read, learned)
+        return read
+
+
+class Uncertainty(OfTraining):
     """Intervals of the parameters of a hidden Markov model with a posterior."""
 
     # How intervals are found; the second way needs no data, and is that without them.
@@ -147,18 +164,13 @@ class Uncertainty(BaseHMM):
             if method == "mean field":
                 tell([_NO_DATA])
         check_choice("method", method, methods)
-        from sklearn_cvb.certainty.draws import (
-            calibrated_draws,
-            draws_of_samples,
-            posterior_of,
-            training,
-        )
+        from sklearn_cvb.certainty.draws import calibrated_draws, draws_of_samples, posterior_of
         from sklearn_cvb.learning.generators import spawn_generators
 
         intervals = posterior_of(learned).intervals
         if method != "calibrated" and X is not None and place_of(X) == "memory":
             # Nothing is drawn given X, which may be of something else all the same.
-            training(self, learned, X, y)
+            self._training(learned, X, y)
         if method == "mean field":
             return intervals(self._posteriors(learned), level)
         check_level(level)
@@ -166,10 +178,11 @@ class Uncertainty(BaseHMM):
         generators = spawn_generators(check_random_state(random_state), 1 + n_draws)
         if method == "samples":
             found = intervals(self._posteriors(learned), level)
-            draws = draws_of_samples(self, learned, n_draws, generators[0])
+            draws = draws_of_samples(learned, self._posteriors(learned), n_draws, generators[0])
             return found._replace(draws=draws)
-        draws, named = calibrated_draws(self, learned, X, y, n_jobs, generators)
-        if not named and self._observed.has_vocabulary:
+        model = self._model(self._training(learned, X, y))
+        draws, named = calibrated_draws(model, learned, n_jobs, generators, self.verbose)
+        if not named and self._emits_symbols:
             tell([_UNNAMED])
         return intervals(draws.posteriors, level)._replace(draws=draws)
 
@@ -201,7 +214,9 @@ class Uncertainty(BaseHMM):
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
         learned = self._learned_with(draws)
-        reads, observed = self._observed.reads_under(self, learned, X, draws.posteriors)
+        reads, observed = self._observation().reads_under(
+            learned, self._taken(X, learned=learned), draws.posteriors
+        )
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
@@ -226,7 +241,11 @@ class Uncertainty(BaseHMM):
         if draws is None:
             return super().predict_proba(X)
         learned = self._learned_with(draws)
-        reads = list(self._observed.reads_under(self, learned, X, draws.posteriors)[0])
+        reads = list(
+            self._observation().reads_under(
+                learned, self._taken(X, learned=learned), draws.posteriors
+            )[0]
+        )
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
@@ -234,7 +253,9 @@ class Uncertainty(BaseHMM):
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
-        reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
+        reads, _ = self._observation().reads_at(
+            learned, self._taken(X, learned=learned), draws.weights
+        )
         return reads, draws.transmat, [one.point for one in draws.weights]
 
     def log_likelihoods(self, X: Any, draws: "Draws", per: str = "sequence") -> np.ndarray:
@@ -287,7 +308,9 @@ class Uncertainty(BaseHMM):
 
         check_choice("per", per, ("sequence", "step"))
         learned = self._learned_with(draws)
-        reads, _ = self._observed.reads_at(self, learned, X, draws.weights)
+        reads, _ = self._observation().reads_at(
+            learned, self._taken(X, learned=learned), draws.weights
+        )
         return of_sequences(reads) if per == "sequence" else of_steps(reads)
 
     def _learned_with(self, draws: Any) -> Learned:
@@ -351,19 +374,22 @@ class Residuals(BaseHMM):
         >>> found.shape, bool(abs(found.std() - 1) < 0.1)
         ((200, 1), True)
         """
-        if self._observed.has_vocabulary:
+        if self._emits_symbols:
             raise AttributeError("pseudo_residuals are for numbers: symbols have no order")
         check_choice("given", given, ("others", "past"))
         from sklearn_cvb.certainty.residuals import pseudo_residuals
+        from sklearn_cvb.chain.numbers.observed import NumberObservation
 
+        observation = NumberObservation(self._options(to_fit=False))
         learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
         rng, all_others = np.random.default_rng(seed), given == "others"
-        corpus, found = pseudo_residuals(self, learned, X, all_others, rng)
+        taken = self._taken(X, learned=learned)
+        corpus, found = pseudo_residuals(observation, learned, taken, all_others, rng)
         values = found[:, 0] if learned.more.numeric.is_table else found
         return arrange(corpus, values, np.nan)
 
 
-class Confidence(BaseHMM):
+class Confidence(OfTraining):
     """Intervals of estimates that have no posterior."""
 
     def confidence_intervals(
@@ -431,18 +457,48 @@ class Confidence(BaseHMM):
         >>> found.standard_errors["emission"].shape
         (2, 3)
         """
-        from sklearn_cvb.certainty.confidence import by_bootstrap, by_information
-        from sklearn_cvb.certainty.draws import training
+        from sklearn_cvb.certainty.confidence import by_bootstrap, by_information, refit_plan
 
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.
-        if not self._observed.has_vocabulary or learned_of(self).layout.is_stationary:
+        learned = learned_of(self)
+        if not self._emits_symbols or learned.layout.is_stationary:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)
         check_level(level)
         check_counts(n_bootstrap=n_bootstrap)
-        read = training(self, learned_of(self), X, y)
+        read = self._training(learned, X, y)
         if method == "louis":
-            return by_information(self, read, level, random_state)
-        return by_bootstrap(self, read, y, (level, n_bootstrap), n_jobs, random_state)
+            return by_information(self._model(read), learned, level, random_state)
+        plan = refit_plan(read, y if self.supervision == "y" else None)
+        refitted = partial(self._refitted, self._to_refit(), plan)
+        return by_bootstrap(refitted, (level, n_bootstrap), n_jobs, random_state)
+
+    def _to_refit(self) -> Self:
+        """Who is fitted to drawn data, from where this model is."""
+        again = clone(self).set_params(
+            init=self, n_init=1, warm_start=False, checkpoint=None, verbose=0, n_jobs=1
+        )
+        if self._emits_symbols:
+            known = self._options(to_fit=False).words
+            symbols = Symbols(self.vocabulary_.tolist(), handle_unknown=known.handle_unknown)
+            again.set_params(emission=symbols)
+        return again
+
+    def _refitted(self, again: Self, plan: "RefitPlan", seed: int) -> list[Any]:
+        """Tables of start, transitions and emissions, fitted to drawn data as long and as known."""
+        n_sequences = len(plan.lengths)
+        X, states = self.sample(
+            n_sequences, plan.lengths, random_state=seed, contexts=plan.contexts
+        )
+        again = clone(again).set_params(init=self, random_state=seed)
+        again.fit(plan.as_read(X), plan.states(states))
+        return [again.startprob_, again.transmat_, again._emitted()]
+
+    def _emitted(self) -> Any:
+        """What states emit: a table of symbols, or a dict of what numbers have."""
+        if self._emits_symbols:
+            return self.emissionprob_
+        numeric = learned_of(self).more.numeric
+        return numeric.family.attributes(numeric.point)

@@ -10,7 +10,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from sklearn_cvb.certainty.pointwise import states_without
-from sklearn_cvb.chain.numbers.observed import ReadNumbers, ReadVisits, given_again, read_at
+from sklearn_cvb.chain.numbers.observed import (
+    NumberObservation,
+    ReadNumbers,
+    ReadVisits,
+    read_at,
+)
 from sklearn_cvb.chain.parameters.rows import log_weights
 from sklearn_cvb.chain.predictions.prediction import mean_weights
 from sklearn_cvb.emissions.emission import Tails
@@ -47,13 +52,17 @@ def normal_values(tails: Tails, weights: np.ndarray, rng: np.random.Generator) -
 
 
 def pseudo_residuals(
-    hmm: Any, learned: Learned, X: Any, all_others: bool, rng: np.random.Generator
+    observation: NumberObservation,
+    learned: Learned,
+    X: Any,
+    all_others: bool,
+    rng: np.random.Generator,
 ) -> tuple[Corpus, np.ndarray]:
     """New sequences, and the residuals of all their steps, (n_steps, D); NaN where missing."""
-    problem, numeric = given_again(hmm, learned, X), learned.more.numeric
+    given, numeric = observation.given_again(learned, X), learned.more.numeric
     family, chain = numeric.family, mean_weights(learned)
     under = chain, log_weights(chain)
-    read = read_at(problem, under, family.at(numeric.point), learned.layout)
+    read = read_at(given, under, family.at(numeric.point), learned.layout)
     weights = weights_without(read, all_others)
-    found = normal_values(family.tails(numeric.point, problem[1]), weights, rng)
-    return problem[0], np.where(family.observed(problem[1]), found, np.nan)
+    found = normal_values(family.tails(numeric.point, given.observations), weights, rng)
+    return given.corpus, np.where(family.observed(given.observations), found, np.nan)

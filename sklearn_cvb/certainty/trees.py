@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.door import learned_of, taken
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import refuse_other_columns
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import Seed, check_level
 from sklearn_cvb.scale.places import place_of
 
@@ -81,8 +81,7 @@ class TreeUncertainty(BaseModel):
             raise ValueError(
                 "intervals draw the trees of the training sentences: give them as X, in memory"
             )
-        refuse_other_columns(self, X)
-        read = self._read(X, y)
+        read = self._read(taken(self, X), y)
         structures, counts = self._structures(self._model(read)), self._flat_counts(learned)
         n_before = len(vars(self)["labels_"])
         if not are_same(read.words, learned.words) or n_before != read.problem.corpus.n_sequences:

@@ -4,17 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from sklearn_cvb.reading.corpus import KnownWords
+from sklearn_cvb.reading.corpus import KnownWords, is_of_order
 from sklearn_cvb.settings import (
     HDP,
     HMMParameters,
     Samples,
-    StepSizes,
     Symbols,
     TagDictionary,
     Transitions,
+    Windows,
     gamma_prior_of,
 )
 
@@ -25,6 +23,7 @@ class Kind:
 
     by_em: bool = False  # estimates have no posterior
     usual_unknown: str = "smooth"  # what becomes of unknown words
+    usual_beta: float = 0.1  # which is for symbols alone
     why_no_weights: str = ""  # why rows of transitions cannot share weights of states
     why_all_steps: str = ""  # why a topology cannot be kept to a token at a time
     usual_samples: Samples | None = None  # of samplers
@@ -32,10 +31,19 @@ class Kind:
     usual_starts: tuple[str, str] | None = None
 
 
+class StartModel(NamedTuple):
+    """A fitted model that a fit begins from: what is asked of the estimator that `init` is."""
+
+    counts: Any  # None where it is not fitted
+    end_counts: Any
+    vocabulary: Any
+    predict_proba: Any
+
+
 class ChainOptions(NamedTuple):
     """Parameters of a hidden Markov model as objects, checked: below the door nobody asks more.
 
-    To read a fitted model takes the first three alone.
+    To read a fitted model takes the first three, and what names columns as it was given.
     """
 
     name: str  # of the estimator, for messages
@@ -54,47 +62,47 @@ class ChainOptions(NamedTuple):
     supervision: str = ""
     init: Any = None
     fixed: Any = None
+    means: HMMParameters | None = None  # of the model that `init` is, where some stay fixed
     fixed_start: str = ""  # what fixes where all restarts begin; empty where it is random
     update: Any = None  # what is left out, or drawn, at a time; None for what suits
     leaves_out: bool = False  # CVB, which leaves out what it infers
     samples: Samples | None = None  # of samplers
-    total_samples: int | None = None  # of batches
     n_restarts: int = 1
     n_jobs: int | None = None
 
 
 def emits_symbols(emission: Any) -> bool:
     """Whether the parameter `emission` says that states emit symbols."""
-    return isinstance(emission, Symbols) or np.array_equal(emission, "categorical")
+    return isinstance(emission, Symbols) or (
+        isinstance(emission, str) and emission == "categorical"
+    )
 
 
 def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
     """What it takes to read a fitted model: which words are known."""
-    known, init = Symbols.of(given["emission"]), given.get("init")
-    vocabulary, handle_unknown = known.vocabulary, known.handle_unknown
+    emission, init, vocabulary, handle_unknown = given["emission"], given.get("init"), None, None
+    if isinstance(emission, Symbols):
+        known = Symbols.of(emission)
+        vocabulary, handle_unknown = known.vocabulary, known.handle_unknown
     if vocabulary is None and isinstance(init, HMMParameters):
         vocabulary = init.symbols
     if handle_unknown is None:
         handle_unknown = kind.usual_unknown
-    transitions = given["transitions"]
-    # In a mixture nothing follows anything.
-    topology = getattr(transitions, "topology", transitions)
-    is_ordered = not np.array_equal(topology, "independent")
-    return ChainOptions(name, kind, KnownWords(vocabulary, handle_unknown, True, is_ordered))
+    words = KnownWords(vocabulary, handle_unknown, True, is_of_order(given["transitions"]))
+    return ChainOptions(name, kind, words, given["transitions"], emission=emission)
 
 
 def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
     """All that is asked for."""
     read, init = options_to_read(name, kind, given), given.get("init")
-    transitions, dictionary, total, samples = Transitions.of(given["transitions"]), None, None, None
+    transitions, dictionary, samples = Transitions.of(given["transitions"]), None, None
     weights, is_sampled = transitions.shared, kind.usual_samples is not None
     if "tag_dictionary" in given:
         dictionary = TagDictionary.of(given["tag_dictionary"])
-    if "step_sizes" in given:
-        total = StepSizes.of(given["step_sizes"]).total_samples
     if is_sampled:
         samples = given["samples"]
         samples = Samples.of(kind.usual_samples if samples is None else samples)
+    update = given.get("update")
     return read._replace(
         transitions=transitions,
         weights=weights,
@@ -103,17 +111,15 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
         alpha_prior=gamma_prior_of(given["alpha"]),
         beta_prior=gamma_prior_of(given["beta"]),
         gamma_prior=None if weights is None else gamma_prior_of(weights.gamma),
-        emission=given["emission"],
         n_components=given["n_components"],
         dictionary=dictionary,
         supervision=given["supervision"],
         init=init,
         fixed=given.get("fixed") or {},
         fixed_start=_fixed_start(init),
-        update=given.get("update"),
+        update=Windows.of(update) if isinstance(update, Windows) else update,
         leaves_out="update" in given and not is_sampled,
         samples=samples,
-        total_samples=total,
         n_restarts=given["n_init"] or (1 if weights is None else 3),
         n_jobs=given["n_jobs"],
     )

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from sklearn_cvb.demo.display import refusal
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings
 from sklearn_cvb.demo.text import FETCHERS, Text, load_text
-from sklearn_cvb.reading.validation import CallbackSupportMixin
+from sklearn_cvb.estimators.methods import CallbackSupportMixin
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,6 +1,6 @@
 """What all grammars share: groups of parameters, reading, what a fit leaves, parses."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Real
 from typing import Annotated, Any
 
@@ -9,64 +9,48 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.door import known_words, learned_of
 from sklearn_cvb.estimators.parameters import (
-    Batches,
     Count,
     GammaPrior,
-    KnownWords,
+    OptionalVocabulary,
     Parameters,
     Supervision,
     UnknownWords,
 )
 from sklearn_cvb.grammar.grammar import Grammar, written_out
-from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
-from sklearn_cvb.grammar.layout import GrammarLayout, laid_out_over, lay_out, problem_of, unseen
+from sklearn_cvb.grammar.inference import expectation
+from sklearn_cvb.grammar.layout import (
+    GrammarOptions,
+    unseen,
+)
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
-    GrammarModel,
-    PCFGCounts,
-    first_alpha,
-    rare_counts,
-    where_to_start,
 )
+from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.grammar.prediction import (
-    arranged_trees,
     best_derivations,
     best_trees,
     labelled_spans,
     mean_weights,
-    words_without_rule,
 )
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
-from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.model import Drawn, State
-from sklearn_cvb.learning.online import Batch, Running, Seen, seen_by_fit
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
-    Sequences,
-    Vocabulary,
     object_array,
-    refuse_lengths,
 )
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import (
     HasMethods,
     Interval,
-    InvalidParameterError,
     Seed,
     StrOptions,
-    as_numbers,
-    check_concentrations,
     check_counts,
-    columns_of,
     tell,
 )
-from sklearn_cvb.settings import MiniBatches
 
 
 class Rules(Parameters):
@@ -128,25 +112,6 @@ class Rules(Parameters):
     ] = 0.1
 
 
-class Steps(Batches):
-    """When EM changes weights.
-
-    Parameters
-    ----------
-    update : {"batch", "sequence"} or MiniBatches
-        When weights change. "batch": after each sweep, from the counts of all sentences.
-        "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
-        EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
-        ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
-        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those
-        of a batch E-step. Stops after two small changes in a row.
-    step_sizes : StepSizes or None
-        How fast steps get smaller, in stepwise EM and in `partial_fit`.
-    """
-
-    update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
-
-
 class StartOfGrammar(Parameters):
     """Where a fit starts, and what becomes of unknown words.
 
@@ -185,7 +150,7 @@ class Sentences(Parameters):
         is ignored: choosing `alpha` by bracket scores must not train on the gold trees.
     """
 
-    vocabulary: KnownWords = None
+    vocabulary: OptionalVocabulary = None
     supervision: Supervision = "y"
 
 
@@ -208,154 +173,37 @@ class BasePCFG(BaseModel):
     _in_place_of_leaving_out = ""
     # Whether a concentration may be 0.
     _zero_alpha = False
-    # What sentences, grammar and settings are bound to.
-    _model_type: type[GrammarModel] = GrammarModel
-    # Estimators that have `partial_fit` learn in batches whatever their parameters.
-    _why_no_batches = ""
+    # Whether probabilities are drawn before each sample of trees.
+    _draws_probabilities = False
 
-    # Reading X and y
+    # What is asked for becomes a value
 
-    def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
-        sequences, attributes, messages = reading.sequences_to_fit(self, X, y)
-        if self._in_place_of_leaving_out:
-            messages += reading.caution_of_giant(sequences, self._in_place_of_leaving_out)
-        read = self._reading(*lay_out(self, sequences), sequences, y)
-        return read._replace(attributes=read.attributes | attributes, messages=messages)
+    def _observation(self, to_fit: bool = False) -> GrammarObservation:
+        return GrammarObservation(self._options(to_fit))
 
-    def _reading(
-        self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
-    ) -> Reading:
-        """Sentences under a grammar, and what is shown of it."""
-        attributes = attributes_of(words, layout)
-        self._check_layout(layout)
-        corpus = reading.encode(sequences, words.index)
-        reading.refuse_missing(corpus)
-        corpus = reading.checked(self, corpus, sequences, len(words.index))
-        known = y if self.supervision == "y" else None
-        problem = problem_of(words, layout, corpus, sequences, known)
-        return Reading(problem, words, attributes)
-
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-        """A batch that is not the first: without a grammar new words get rules."""
-        sequences = reading.sequences_again(self, X)
-        refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-        words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
-        types = reading.types_of(sequences.tokens, sequences.starts)
-        new = [word for word in types if word not in words.index]
-        if new and not layout.is_given and self.vocabulary is None:
-            before, types = layout.grammar, [*words.types.tolist(), *new]
-            words, layout = laid_out_over(self, types)
-            places, n_rules = places_in(layout.grammar, before), len(layout.grammar.rules)
-            counts = carried(counts, places, n_rules, 0.0)
-            kept = None if kept is None else carried(kept, places, n_rules, 1.0 / len(types))
-        read = self._reading(words, layout, sequences, y)
-        read = read._replace(attributes=read.attributes | columns_of(self))
-        return read, Running(counts, kept)
-
-    def _check_layout(self, layout: GrammarLayout) -> None:
-        """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
-        self._check_parameters()
-        alpha, grammar = self.alpha, layout.grammar
-        if isinstance(alpha, str | GammaPrior):
-            if grammar.fixed.issuperset(grammar.symbols):
-                raise InvalidParameterError(
-                    "all rules of the grammar are fixed: no symbol is left to learn alpha from"
-                )
-            return
-        values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
-        if isinstance(alpha, dict):
-            symbols = layout.grammar.symbols
-            missing = [label for label in symbols if label not in alpha]
-            foreign = [label for label in alpha if label not in symbols]
-            if missing or foreign:
-                raise InvalidParameterError(
-                    f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
-                    f"{foreign[:5]} are no symbols"
-                )
-            if values.ndim != 1:
-                raise InvalidParameterError(
-                    f"alpha as a dict has one number for each symbol, got {alpha!r}"
-                )
-        elif values.ndim > 0 and values.shape != layout.lhs.shape:
-            raise InvalidParameterError(
-                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
-                f"shape {values.shape}"
-            )
-        check_concentrations("alpha", values, self._zero_alpha)
-
-    def _check_parameters(self) -> None:
-        """Those that need no grammar: nothing here."""
-
-    # What is learned from
-
-    def _model(self, read: Reading) -> GrammarModel:
-        layout = read.problem.layout
-        init = where_to_start(self.init, layout)
-        alpha = first_alpha(self.alpha, layout)
-        kind = getattr(read.problem, "model_type", self._model_type)
-        return kind(read.problem, alpha, init, self.handle_unknown)
-
-    def _fixed_start(self, read: Reading) -> str:
-        init = where_to_start(self.init, read.problem.layout)
-        if isinstance(init, str):
-            return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
-        return "init says where to start"
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        return read.problem.identity
-
-    def _algorithm_of_batches(self) -> Algorithm:
-        """How batches are inferred."""
-        return self._algorithm()
-
-    # What a fit leaves
-
-    def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model, counts = result
-        state, problem = best.state, read.problem
-        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
-        learned = Learned(
-            read.words,
-            problem.layout,
-            state.prior,
-            counts,
-            state.weights,
-            model.rare(counts),
-            algorithm.averages,
-            mean_means(state, model) if isinstance(state.shares, Trees) else None,
+    def _options(self, to_fit: bool = True) -> GrammarOptions:
+        options = GrammarOptions(known_words(self))
+        if not to_fit:
+            return options
+        init = self.init
+        if hasattr(init, "rule_probabilities_"):
+            known = init.rules_
+            init = Grammar(known.symbols, known.start, known.rules, init.rule_probabilities_)
+        return options._replace(
+            grammar=self.grammar,
+            n_components=self.n_components,
+            rules=self.rules,
+            alpha=self.alpha,
+            or_zero=self._zero_alpha,
+            init=init,
+            supervision=self.supervision,
+            draws_probabilities=self._draws_probabilities,
+            instead=self._in_place_of_leaving_out,
         )
-        attributes |= self._left_trees(result)
-        if hasattr(type(self), "partial_fit"):
-            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            attributes["n_batches_seen_"] = 0
-        return Left(learned, attributes)
-
-    def _left_trees(self, result: FitResult) -> dict[str, Any]:
-        """Trees of the training sentences."""
-        problem, averages = result.read.problem, result.algorithm.averages
-        trees = result.model.trees(result.best.state, averages=averages)
-        arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
-        return {"labels_": arranged}
-
-    def _batch_of(self, read: Reading, state: State) -> Batch:
-        """The sentences that have a tree, and all words."""
-        n_tokens, n_sentences = read.problem.sizes_without(state.unexplained)
-        return Batch(n_tokens, n_sentences, read.problem.word_uses)
-
-    def _rare_of_all(self, counts: np.ndarray, seen: Seen, read: Reading) -> np.ndarray | None:
-        """Mean count of words seen once in all batches."""
-        layout = read.problem.layout
-        if self.handle_unknown != "rare" or counts[layout.unknown_cells].any():
-            return None
-        return rare_counts(counts, layout, seen.uses)
-
-    def _with_running_counts(self, state: State, counts: np.ndarray, model: GrammarModel) -> State:
-        """The state of a batch with the counts of all, under the prior without them."""
-        return state._replace(counts=counts, prior=model.prior(state.hyper))
 
     def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
-        """The words that no rule has."""
-        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
+        why: str = read.observation.why_unexplained(read, unexplained)
+        return why
 
     # Predictions
 
@@ -393,7 +241,7 @@ class BasePCFG(BaseModel):
     def _trees(self, X: Any) -> np.ndarray:
         """What `predict` gives."""
         learned = learned_of(self)
-        return best_trees(learned, *self._corpus_and_words(learned, X))
+        return best_trees(learned, *self._encoded(learned, X))
 
     def parse(self, X: Any, n_best: int | None = None) -> np.ndarray:
         """The most probable trees of each sentence as nltk.Tree, whatever the form of X.
@@ -412,7 +260,7 @@ class BasePCFG(BaseModel):
             weight in nats), the heaviest first, empty for a sentence that cannot be derived.
         """
         learned = learned_of(self)
-        corpus, words = self._corpus_and_words(learned, X)
+        corpus, words = self._encoded(learned, X)
         corpus = corpus._replace(width=None)
         if n_best is None:
             return best_trees(learned, corpus, words)
@@ -440,7 +288,7 @@ class BasePCFG(BaseModel):
     def _probabilities(self, X: Any) -> np.ndarray:
         """What `predict_proba` gives."""
         learned = learned_of(self)
-        return labelled_spans(learned, *self._corpus_and_words(learned, X))
+        return labelled_spans(learned, *self._encoded(learned, X))
 
     def sample(
         self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
@@ -468,18 +316,11 @@ class BasePCFG(BaseModel):
         rng = check_random_state(random_state)
         return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
 
-    def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
-        """X in numbers of the words that a fit has seen, and as it is."""
-        sequences, index = reading.sequences_again(self, X), learned.words.index
-        corpus = reading.encode(sequences, index)
-        reading.refuse_missing(corpus)
-        corpus = reading.checked(self, corpus, sequences, len(index))
-        if len(learned.layout.unknown_cells):
-            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
-        return corpus, sequences.tokens
+    def _encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
+        return self._observation().encoded(learned, self._taken(X))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus, words = self._corpus_and_words(learned, X)
+        corpus, words = self._encoded(learned, X)
         if not len(learned.layout.unknown_cells):
             # Of trees it is told which sentences have none.
             index = learned.words.index
@@ -487,57 +328,3 @@ class BasePCFG(BaseModel):
         problem = unseen(learned.layout, corpus, words)
         _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
         return log_z, corpus.observed_lengths
-
-
-def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:
-    """The fitted attributes that tell the words and the grammar."""
-    symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
-    return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
-
-
-def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
-    """Where each rule of a grammar is in a larger one."""
-    numbers = {rule: i for i, rule in enumerate(grammar.rules)}
-    return np.array([numbers[rule] for rule in before.rules], np.int64)
-
-
-def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
-    """Values of rules in a larger grammar, and `fill` for its new rules."""
-    larger = np.full(n_rules, fill)
-    larger[places] = values
-    return larger
-
-
-@dataclass(frozen=True)
-class DrawnGrammar(GrammarModel):
-    """A grammar whose probabilities are drawn before each sample of trees."""
-
-    def resample(
-        self,
-        counts: np.ndarray,
-        prior: np.ndarray,
-        sample: Trees,
-        rng: np.random.Generator,
-        temperature: float,
-    ) -> Drawn:
-        """Probabilities given the trees, then all trees given the probabilities."""
-        layout = self.problem.layout
-        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
-        trees = draw_sweep(self.problem, tally, rng)[0]
-        return Drawn(used_rules(trees, layout), trees)
-
-
-def dirichlet_draw(
-    cells: np.ndarray, layout: GrammarLayout, rng: np.random.Generator
-) -> np.ndarray:
-    """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
-
-    log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.
-    """
-    # Cells of 0 are rules that are fixed at 0.
-    with np.errstate(divide="ignore"):
-        logs = np.log(rng.standard_gamma(cells + 1.0)) + np.log1p(-rng.random(len(cells))) / cells
-    largest = np.full(layout.n_lhs, -np.inf)
-    np.maximum.at(largest, layout.lhs, logs)
-    draws = np.exp(logs - largest[layout.lhs])
-    return draws / np.bincount(layout.lhs, draws, layout.n_lhs)[layout.lhs]

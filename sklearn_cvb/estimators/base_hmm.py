@@ -2,20 +2,29 @@
 
 from collections.abc import Iterable
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 
+from sklearn_cvb.chain.observation import Observation, log_likelihoods
+from sklearn_cvb.chain.options import (
+    ChainOptions,
+    Kind,
+    emits_symbols,
+    options_to_fit,
+    options_to_read,
+)
 from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
-from sklearn_cvb.chain.paths.transitions import check_transitions
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
-from sklearn_cvb.chain.symbols import observed as symbols
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.door import learned_of, means_of, rows_taken, start_of, taken
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
     OptionalPriorCells,
@@ -25,20 +34,11 @@ from sklearn_cvb.estimators.parameters import (
     Supervision,
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.online import Batch, Running, seen_by_fit
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    InvalidParameterError,
-    Seed,
-    StrOptions,
-    as_numbers,
-    check_choice,
-    without_lengths,
-)
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows, asked_of
+from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, as_numbers, check_choice
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.draws import Draws
@@ -200,7 +200,9 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
     alpha: PseudoCounts = 0.0
     beta: PseudoCounts = 0.0
 
-    _why_no_weights = "EM learns no prior that rows share"
+    _kind_of_chain: ClassVar[Kind] = Kind(
+        by_em=True, usual_beta=0.0, why_no_weights="EM learns no prior that rows share"
+    )
 
 
 class Posterior(States, Emissions, Paths, Concentrations):
@@ -291,27 +293,56 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Indices of training sequences that no path explains; they are left out of the counts.
     """
 
+    # What a class says for all its instances, and what it observes where that are symbols.
+    _kind_of_chain: ClassVar[Kind] = Kind()
+    _of_symbols: ClassVar[type[SymbolObservation]] = SymbolObservation
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
-    # Why rows of transitions cannot share weights of states, and what becomes of unknown words.
-    _why_no_weights = ""
-    _unknown_words = "smooth"
+
+    # The door: what is asked for becomes a value, and X is checked; below nobody knows an estimator
 
     @property
-    def _observed(self) -> Any:
-        """What is observed: a module of functions; that of numbers is loaded when asked for."""
-        if isinstance(self.emission, Symbols) or np.array_equal(self.emission, "categorical"):
-            return symbols
-        from sklearn_cvb.chain.numbers import observed as numbers
+    def _emits_symbols(self) -> bool:
+        return emits_symbols(self.emission)
 
-        return numbers
+    def _options(self, to_fit: bool = True) -> ChainOptions:
+        """What is asked for, checked; to read a fitted model takes less."""
+        made = options_to_fit if to_fit else options_to_read
+        given = {name: getattr(self, name) for name in self._every_name}
+        given["init"] = start_of(given.get("init"))
+        options = made(type(self).__name__, self._kind_of_chain, given)
+        if options.fixed and hasattr(self.init, "counts_"):
+            options = options._replace(means=means_of(self.init))
+        return options
+
+    def _observation(self, to_fit: bool = False) -> Observation:
+        """What is observed, under options; that of numbers is loaded when asked for."""
+        if self._emits_symbols:
+            return self._of_symbols(self._options(to_fit))
+        from sklearn_cvb.chain.numbers.observed import NumberObservation
+
+        return NumberObservation(self._options(to_fit))
+
+    def _observation_of(self, read: Reading) -> Observation:
+        """What has read it; what an earlier fit has read is seen under the parameters of now."""
+        return read.observation or self._observation(to_fit=True)
+
+    def _taken(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
+        """X as it is read: to be fitted to, or under what the last fit, or this one, has left."""
+        if self._emits_symbols:
+            return taken(self, X, to_fit=to_fit)
+        if not to_fit:
+            # Columns of a table are steps: those of other sequences are no features of its.
+            before = learned_of(self) if learned is None else learned
+            to_fit = not before.more.numeric.is_table
+        return rows_taken(self, X, to_fit=to_fit)
 
     # Reading
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
-        observed = self._observed
-        self._check_parameters()
-        read: Reading = observed.read_to_fit(self, X, y, streams)
+        observation = self._observation(to_fit=True)
+        observation.check()
+        read = observation.read(self._taken(X, to_fit=True), y, streams=streams)
         if self.supervision == "none" == self._fields["supervision"].default and (
             y is not None and _holds_states(y)
         ):
@@ -322,30 +353,15 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             read = read._replace(messages=(*read.messages, why))
         return read
 
-    def _check_parameters(self) -> None:
-        """Checks that the declared constraints cannot express."""
-        asked = asked_of(self)
-        transitions = asked.transitions
-        if asked.handle_unknown == "form" and asked.dictionary is None:
-            raise InvalidParameterError(
-                "handle_unknown='form' is for taggers: forms of words suggest tags"
-            )
-        check_transitions(self, transitions, isinstance(self, PointEstimates))
-
-    # What words tell, and how a chain begins: of symbols, where a tagger knows more
-
-    _words_read = symbols.words_read
-    _attributes_of_words = symbols.attributes_of_words
-    _training_lattice = symbols.training_lattice
-    _grown = symbols.grown
-    _chain_settings = symbols.chain_settings
-    _fixed_start = symbols.fixed_start
-    _lattice_of = symbols.lattice_of
-    _with_unknown = symbols.with_unknown
-    _arranged_states = symbols.arranged_states
+    def _to_fit_again(self, learned: Learned, X: Any) -> Any:
+        """The training sequences once more, as `_read` takes them."""
+        return self._observation().to_fit_again(learned, self._taken(X, learned=learned))
 
     def _model(self, read: Reading) -> Any:
-        return self._observed.model(self, read)
+        return self._observation_of(read).model(read)
+
+    def _fixed_start(self, read: Reading) -> str:
+        return self._observation_of(read).options.fixed_start
 
     def _why_one_restart(self, read: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
@@ -362,8 +378,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         best, _, read, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
         paths = self._left_paths(result)
-        attributes, kept, rare, numeric = self._observed.left_of(state, counts, model)
+        attributes, kept, rare, numeric = self._observation_of(read).left_of(state, counts, model)
         end = counts.transition[:n, n] if model.cells.has_end else None
+        # Of models of numbers a fit takes posteriors, which give all cells something.
+        is_model = self._emits_symbols and hasattr(self.init, "counts_")
+        init = means_of(self.init) if is_model else self.init
         learned = Learned(
             read.words,
             model.cells,
@@ -373,11 +392,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             rare=rare,
             averages=algorithm.averages,
             more=BesideCounts(end, numeric),
-            still=still_cells(self.init, model.cells, read.words, state.prior),
+            still=still_cells(init, model.cells, read.words, state.prior),
         )
-        if hasattr(type(self), "partial_fit"):
-            learned = learned._replace(seen=seen_by_fit(self, self._batch_of(read, state)))
-            attributes["n_batches_seen_"] = 0
         attributes = {
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
@@ -393,42 +409,20 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _left_paths(self, result: FitResult) -> Any:
         """The states of the training sequences, and what follows from them, as attributes."""
-        return self._observed.left_paths(self, result)
+        return self._observation_of(result.read).left_paths(result)
 
-    @property
-    def _n_restarts(self) -> int:
-        return asked_of(self).n_restarts
+    def _n_restarts(self, read: Reading) -> int:
+        return self._observation_of(read).options.n_restarts
 
     @property
     def _n_features_out(self) -> int:
         return learned_of(self).layout.n_emitting
 
-    # One batch after another, where an estimator has `partial_fit`
-
-    _why_no_batches = ""
-
-    def _algorithm_of_batches(self) -> Any:
-        return self._algorithm()
-
-    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-        if (learned.more.numeric is None) != self._observed.has_vocabulary:
-            before = "symbols" if learned.more.numeric is None else "numbers"
-            raise ValueError(
-                f"partial_fit cannot go on from {before} with emission={self.emission!r}: use a "
-                "new model"
-            )
-        return self._observed.read_batch(self, X, y, learned)
-
-    def _batch_of(self, read: Reading, state: Any) -> Batch:
-        return read.problem.batch_of(state.unexplained)
-
-    def _with_running_counts(self, state: Any, counts: HMMCounts, model: Any) -> Any:
-        """The state of a batch with the counts of all, under the prior without them."""
-        return state._replace(counts=counts, prior=model.prior(state.hyper))
-
-    _rare_of_all = symbols.rare_of_all
-
     # Reading a fitted model
+
+    def _read_again(self, learned: Learned, X: Any, means: bool = False) -> prediction.Read:
+        """X under what was learned."""
+        return self._observation().read_again(learned, self._taken(X, learned=learned), means)
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
         """Counts and priors of kept samples; None where an algorithm has none."""
@@ -436,8 +430,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        reads, observed = self._observed.reads_under(self, learned, X, samples)
-        return prediction.mean_likelihoods([read.log_z() for read in reads]), observed
+        X = self._taken(X, learned=learned)
+        return log_likelihoods(self._observation(), learned, X, samples)
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: low is good.
@@ -454,8 +448,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             have. What is `fixed`, a topology or a dictionary rules out, or only stands for unknown
             symbols is none.
         """
-        log_z, _ = self._log_likelihoods(learned_of(self), X)
-        return float(2 * n_free(learned_of(self)) - 2 * log_z.sum())
+        learned = learned_of(self)
+        log_z, _ = self._log_likelihoods(learned, X)
+        return float(2 * n_free(learned) - 2 * log_z.sum())
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion: low is good (Schwarz 1978).
@@ -476,20 +471,20 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         >>> round(EMHMM(1).fit(X).bic(X), 4)
         6.9315
         """
-        log_z, observed = self._log_likelihoods(learned_of(self), X)
-        free = n_free(learned_of(self))
-        return float(free * np.log(max(1, observed.sum())) - 2 * log_z.sum())
+        learned = learned_of(self)
+        log_z, observed = self._log_likelihoods(learned, X)
+        return float(n_free(learned) * np.log(max(1, observed.sum())) - 2 * log_z.sum())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = has_vocabulary = self._observed.has_vocabulary
+        tags.input_tags.categorical = has_vocabulary = self._emits_symbols
         tags.input_tags.three_d_array = not has_vocabulary
         return tags
 
     def _object_of(self, name: str, value: Any) -> Any:
         if name == "emission" and isinstance(value, str) and value != "categorical":
-            from sklearn_cvb.chain.numbers.observed import emission_of
+            from sklearn_cvb.chain.numbers.series import emission_of
 
             return emission_of(value)
         return super()._object_of(name, value)
@@ -531,7 +526,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Symbols are in the order of `vocabulary_`; the unknown item, where there is one, is last.
         Only for symbols: see `means_`, `rates_` or `probabilities_` of models of numbers.
         """
-        if not self._observed.has_vocabulary:
+        if not self._emits_symbols:
             raise AttributeError("emissionprob_ is for symbols; this model's emissions are numbers")
         return prediction.emission_table(learned_of(self))
 
@@ -557,10 +552,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _states(self, X: Any, decoding: str) -> np.ndarray:
         """What `predict` gives."""
         learned = learned_of(self)
-        read = self._observed.read_again(self, learned, X)
+        observation = self._observation()
+        read = observation.read_again(learned, self._taken(X, learned=learned))
         path, log_p = prediction.paths(read, decoding)
         prediction.tell_unexplained(log_p)
-        return self._arranged_states(learned.words, read.corpus, path)
+        return observation.arranged(learned.words, read.corpus, path)
 
     @without_lengths
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -582,7 +578,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """What `predict_proba` gives."""
-        read = self._observed.read_again(self, learned_of(self), X)
+        read = self._read_again(learned_of(self), X)
         return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
 
     def filter_proba(self, X: Any) -> np.ndarray:
@@ -597,7 +593,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         ndarray
             As `predict_proba`.
         """
-        read = self._observed.read_again(self, learned_of(self), X)
+        read = self._read_again(learned_of(self), X)
         table = prediction.posterior_table(read, kernels.filtered)
         return reading.arrange(read.corpus, table, np.nan)
 
@@ -621,7 +617,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         from sklearn_cvb.chain.predictions.filtering import Filter
 
-        return Filter(self, learned_of(self))
+        learned = learned_of(self)
+        return Filter(self._observation(), learned)
 
     def predict_next_proba(self, X: Any) -> np.ndarray:
         """Probability of each symbol to come next after each sequence; only for symbols.
@@ -636,10 +633,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             In the order of `vocabulary_`; the unknown item, where there is one, is last. Where
             ends are events a row sums to 1 minus the probability that its sequence has ended.
         """
-        if not self._observed.has_vocabulary:
+        if not self._emits_symbols:
             raise AttributeError("predict_next_proba is for symbols: use predict_next for numbers")
         learned = learned_of(self)
-        read = self._observed.read_again(self, learned, X, means=True)
+        read = self._read_again(learned, X, means=True)
         table = prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
         return table @ prediction.steps_of(learned) @ prediction.emission_table(learned)
 
@@ -698,7 +695,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         >>> model.predict_next([series], n_steps=3, random_state=0).mean.shape
         (1, 3, 1)
         """
-        if self._observed.has_vocabulary:
+        if self._emits_symbols:
             raise AttributeError("predict_next is for numbers: use predict_next_proba for symbols")
         from sklearn_cvb.chain.predictions.forecasting import (
             check_forecast,
@@ -717,13 +714,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             n_samples = read.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
-            before = self._observed.before_forecasts(self, learned, X)
+            before = self._observation().before_forecasts(learned, self._taken(X, learned=learned))
         known = known_steps(learned.more.numeric, before, n_steps, inputs)
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
     def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
-        read = self._observed.read_again(self, learned, X, means=True)
+        read = self._read_again(learned, X, means=True)
         return [read], [prediction.steps_of(learned)], [learned.more.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
@@ -737,7 +734,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        read = self._observed.read_again(self, learned_of(self), X)
+        read = self._read_again(learned_of(self), X)
         sums = np.add.reduceat(prediction.posterior_table(read), read.corpus.starts[:-1], axis=0)
         return sums / np.diff(read.corpus.starts)[:, None]
 
@@ -771,7 +768,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Z : ndarray
             States (taggers: tags), shape (n_samples, length) or an object array.
         """
-        learned, observed = learned_of(self), self._observed
+        learned, observed = learned_of(self), self._observation()
         if observed.draws_ahead and np.ndim(n_samples):
             raise TypeError(f"n_samples must be an integer, got a sequence: {observed.draws_ahead}")
         rng = check_random_state(random_state)
@@ -782,7 +779,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         is_even = length is not None and np.ndim(length) == 0 and len(set(lengths.tolist())) == 1
         width = int(lengths[0]) if is_even else None
         drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
-        shown = self._arranged_states(learned.words, drawn, states)
+        shown = observed.arranged(learned.words, drawn, states)
         return reading.arrange(drawn, values, nothing), shown
 
     def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
@@ -799,11 +796,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             States (taggers: tags), arranged as by `predict`.
         """
         learned = learned_of(self)
-        read = self._observed.read_again(self, learned, X)
+        observation = self._observation()
+        read = observation.read_again(learned, self._taken(X, learned=learned))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         path, log_z = read.drawn_path(rng)
         prediction.tell_unexplained(log_z)
-        return self._arranged_states(learned.words, read.corpus, path)
+        return observation.arranged(learned.words, read.corpus, path)
 
     def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.
@@ -830,7 +828,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _training_table(self, read: Reading, state: Any) -> Any:
         """The posteriors of all training tokens."""
-        return self._observed.posteriors(self, state, read)
+        averages = self._algorithm().averages
+        return self._observation_of(read).posteriors(state, read, averages)
 
 
 def _holds_states(y: Any) -> bool:

@@ -1,13 +1,14 @@
 """What all taggers share: what is known of tags, and what it adds to a hidden Markov model."""
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Annotated, Any
 
 import numpy as np
 
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth
+from sklearn_cvb.chain.options import Kind
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags import knowledge as tags
-from sklearn_cvb.chain.tags.knowledge import CorpusTags, TagKnowledge
+from sklearn_cvb.chain.tags.observed import TagObservation
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
     Emissions,
@@ -15,14 +16,10 @@ from sklearn_cvb.estimators.base_hmm import (
     Posterior,
     States,
 )
+from sklearn_cvb.estimators.door import learned_of
+from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
-from sklearn_cvb.learning.learned import Learned, learned_of
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Vocabulary,
-    encoded_again,
-)
-from sklearn_cvb.reading.validation import StrOptions, tell, without_lengths
+from sklearn_cvb.reading.validation import StrOptions, tell
 from sklearn_cvb.settings import Symbols, TagDictionary
 
 
@@ -65,6 +62,12 @@ class Tags(States):
     n_components: OptionalCount = None
 
 
+def of_tags(kind: Kind, **more: Any) -> Kind:
+    """What a class of taggers says, beside what that of its algorithm does."""
+    usual: dict[str, Any] = {"usual_starts": ("context", "unambiguous"), **more}
+    return replace(kind, usual_unknown="form", why_no_weights="tags are given", **usual)
+
+
 class BaseHMMTagger(Tags, BaseHMM):
     """What a dictionary and labels add to a hidden Markov model: tags, and legal ones per token.
 
@@ -82,15 +85,12 @@ class BaseHMMTagger(Tags, BaseHMM):
 
     emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
 
-    _unknown_words = "form"
+    _of_symbols = TagObservation
+    _kind_of_chain = of_tags(Kind())
     _still_changed = "tokens still changed tag"
     _if_unfinished = "; more sweeps rarely make tags better"
     # Numbers, and weights of states that rows share.
     _not_left = (Emissions, Posterior, PointEstimates)
-    _why_no_weights = "tags are given"
-
-    # With a cleaned dictionary: without labels, with some.
-    _starts_when_clean = ("context", "unambiguous")
 
     @without_lengths
     def score(self, X: Any, y: Any = None) -> float:
@@ -114,7 +114,7 @@ class BaseHMMTagger(Tags, BaseHMM):
     def _accuracy(self, X: Any, y: Any) -> float:
         """The share of labelled tokens whose predicted tag is right."""
         learned = learned_of(self)
-        read, knowledge = self._observed.read_again(self, learned, X), learned.words
+        read, knowledge = self._read_again(learned, X), learned.words
         given = tags.labels_of(y, read.corpus, knowledge.vocabulary)
         tell(tags.cautions_of_tags(knowledge, given))
         labels = tags.encode_labels(knowledge.legal.states, given)
@@ -164,21 +164,10 @@ class BaseHMMTagger(Tags, BaseHMM):
         >>> tagger.tag_sources([["the", "duck", "snores"]])[0].tolist()
         ['dictionary', 'ambiguous', 'form']
         """
-        words = learned_of(self).words
-        return tags.tag_sources(words, encoded_again(self, words.index, X, words.listed))
+        learned = learned_of(self)
+        corpus = self._of_words().encoded(learned, self._taken(X))
+        return tags.tag_sources(learned.words, corpus)
 
-    # What the template of a hidden Markov model asks
-
-    _words_read = tags.read_tags
-    _attributes_of_words = tags.attributes_of
-    _training_lattice = tags.training_lattice
-    _lattice_of = tags.lattice_of
-    _with_unknown = tags.with_unknown
-    _arranged_states = tags.tags_of_path
-
-    def _grown(
-        self, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
-    ) -> tuple[Growth, TagKnowledge, CorpusTags]:
-        from sklearn_cvb.chain.tags.online import grown
-
-        return grown(learned, vocabulary, corpus, y, tags.settings_of(self))
+    def _of_words(self) -> SymbolObservation:
+        """What is observed, which is words."""
+        return self._of_symbols(self._options(to_fit=False))

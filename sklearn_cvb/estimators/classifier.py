@@ -15,21 +15,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
+from sklearn_cvb.estimators.door import known_words
+from sklearn_cvb.estimators.door import taken as taken_at_the_door
+from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import Translations
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import OfOneKind, cautions_of_rows
-from sklearn_cvb.reading.validation import (
-    HasMethods,
-    InvalidParameterError,
-    as_numbers,
-    fit_context,
-    tell,
-    without_lengths,
-)
-from sklearn_cvb.settings import Symbols, known_words
+from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, tell
+from sklearn_cvb.settings import Symbols
 
 
 class _Classes(NamedTuple):
@@ -305,10 +301,13 @@ def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
     else:
         if isinstance(model, BaseHMM):
             tell(cautions_of_rows(X))
-            X = model._observed.of_one_kind(model, X)
+            X = model._observation(to_fit=True).of_one_kind(X)
         return model, X
-    if known_words(model)[0] is None:
-        sequences, _, messages = reading.sequences_to_fit(model, X, None)
+    of_states = name.startswith("emission")
+    known = model._options(to_fit=False).words if of_states else known_words(model)
+    if known.vocabulary is None:
+        given = taken_at_the_door(model, X, to_fit=True)
+        sequences, _, messages = reading.sequences_to_fit(known, given, None)
         tell(messages)
         types = reading.types_of(sequences.tokens, sequences.starts)
         model.set_params(**{name: types})

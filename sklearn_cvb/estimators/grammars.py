@@ -10,15 +10,12 @@ from sklearn_cvb.certainty.grammars import GrammarUncertainty
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_grammars import (
     BasePCFG,
-    DrawnGrammar,
     Rules,
     Sentences,
     StartOfGrammar,
-    Steps,
-    attributes_of,
 )
+from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
-    Batches,
     BoundedSweeps,
     Chain,
     LeaveOneOutSweeps,
@@ -26,22 +23,23 @@ from sklearn_cvb.estimators.parameters import (
     chain_of,
 )
 from sklearn_cvb.grammar.grammar import grammar_from
-from sklearn_cvb.grammar.layout import GrammarLayout, lay_out
+from sklearn_cvb.grammar.layout import GrammarOptions, lay_out
 from sklearn_cvb.grammar.model import PCFGCounts
+from sklearn_cvb.grammar.observation import attributes_of
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.learning.online import partial_fit
-from sklearn_cvb.learning.stepwise import Pace, Stepwise
-from sklearn_cvb.reading.validation import Interval, InvalidParameterError
+from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
-from sklearn_cvb.settings import setting_of
+from sklearn_cvb.streams.grammar_stream import GrammarStream
+from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdate
+from sklearn_cvb.streams.stepwise import Pace, Stepwise
 
 
 class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 
-class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, PCFG):
+class EMPCFG(Rules, StepwiseUpdate, GrammarInBatches, Sweeps, StartOfGrammar, Sentences, PCFG):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
     Not with many rules for few sentences: without a prior new sentences may have probability 0.
@@ -109,8 +107,6 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, PCFG):
 
     _zero_alpha = True
 
-    partial_fit = partial_fit
-
     @classmethod
     def from_parameters(cls, grammar: Any, *, handle_unknown: str = "error") -> Self:
         """A fitted model that has the probabilities of a grammar, without a fit.
@@ -147,7 +143,7 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, PCFG):
         known = grammar_from(grammar)
         known.with_fixed(known.symbols)  # where all probabilities are there and sum to 1
         model = cls(known, init="grammar", handle_unknown=handle_unknown)
-        words, layout = lay_out(model, None)
+        words, layout = lay_out(model._options(), None)
         kept, nothing = np.array(known.probabilities), np.zeros(len(layout.lhs))
         learned = Learned(words, layout, nothing, kept, kept=kept)
         attributes = {
@@ -163,16 +159,17 @@ class EMPCFG(Rules, Steps, Sweeps, StartOfGrammar, Sentences, PCFG):
         if isinstance(self.update, str) and self.update == "batch":
             return EM()
         decay = setting_of(self, "step_sizes").decay
-        return Stepwise(
-            Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
-        )
+        pace = Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
+        return Stepwise(pace, GrammarStream)
 
     def _algorithm_of_batches(self) -> EM:
         """Plain EM: a batch is inferred at once, whatever `update` says of a fit."""
         return EM()
 
 
-class VBPCFG(GrammarUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, Sentences, PCFG):
+class VBPCFG(
+    GrammarUncertainty, Rules, BoundedSweeps, StartOfGrammar, GrammarInBatches, Sentences, PCFG
+):
     """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
 
     Not for sparse priors, where `CVBPCFG` leaves more probability for new sentences. Where
@@ -201,12 +198,11 @@ class VBPCFG(GrammarUncertainty, Rules, BoundedSweeps, StartOfGrammar, Batches, 
     (S a (S a b) b)
     """
 
-    partial_fit = partial_fit
     _algorithm = VB
 
 
 class CVBPCFG(
-    GrammarUncertainty, Rules, LeaveOneOutSweeps, StartOfGrammar, Batches, Sentences, PCFG
+    GrammarUncertainty, Rules, LeaveOneOutSweeps, StartOfGrammar, GrammarInBatches, Sentences, PCFG
 ):
     """Context-free grammar learned by collapsed variational Bayes: where to begin.
 
@@ -249,7 +245,6 @@ class CVBPCFG(
     (Verb (Prefix n g i) (Stem b o n a))
     """
 
-    partial_fit = partial_fit
     _algorithm = CVB
 
     _in_place_of_leaving_out = "use VBPCFG"
@@ -300,15 +295,9 @@ class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
 
     _algorithm = chain_of
 
-    def _check_layout(self, layout: GrammarLayout) -> None:
-        super()._check_layout(layout)
-        has_cycles = len(layout.rules.member) > 0
-        temperatures = self._kept().temperatures
-        if temperatures is not None and max(temperatures) > 1 and has_cycles:
-            raise InvalidParameterError(
-                f"temperatures={temperatures!r} above 1 give the chains of a cycle of unary "
-                "rules infinite weight: stay at 1 or below, or leave such cycles out"
-            )
+    def _options(self, to_fit: bool = True) -> GrammarOptions:
+        options = super()._options(to_fit)
+        return options._replace(temperatures=self._kept().temperatures) if to_fit else options
 
 
 class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
@@ -347,4 +336,4 @@ class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
     _algorithm = chain_of
     _can_anneal = False
 
-    _model_type = DrawnGrammar
+    _draws_probabilities = True

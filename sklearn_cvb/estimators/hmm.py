@@ -7,6 +7,7 @@ import numpy as np
 
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
+from sklearn_cvb.chain.options import Kind
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.chain.predictions.traces import (
     Sampled,
@@ -22,8 +23,8 @@ from sklearn_cvb.estimators.base_hmm import (
     Posterior,
     Start,
 )
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import (
-    Batches,
     BoundedSweeps,
     Chain,
     LeaveOneOutSweeps,
@@ -32,10 +33,9 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
-from sklearn_cvb.learning.online import partial_fit
-from sklearn_cvb.reading.validation import as_numbers, check_concentrations
+from sklearn_cvb.learning.learned import FitResult, Learned, Left
 from sklearn_cvb.scale.hmm import BeyondMemory
+from sklearn_cvb.streams.hmm import HMMInBatches
 
 # Below this acceptance rate a chain can be said to stand still.
 _LOW_ACCEPTANCE = 0.01
@@ -45,7 +45,7 @@ class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 
-class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, Batches, HMM):
+class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and
@@ -92,16 +92,10 @@ class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, Batches,
         "confidence_intervals"
     )
 
-    partial_fit = partial_fit
     _algorithm = EM
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            check_concentrations(name, as_numbers(name, value), or_zero=True)
 
-
-class VBHMM(Posterior, BoundedSweeps, Start, Batches, HMM):
+class VBHMM(Posterior, BoundedSweeps, Start, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
 
     Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too
@@ -135,7 +129,6 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, HMM):
     # States that differ little are told apart late.
     max_iter = 1000
 
-    partial_fit = partial_fit
     _algorithm = VB
 
     def lower_bound_samples(self, X: Any) -> np.ndarray:
@@ -150,10 +143,10 @@ class VBHMM(Posterior, BoundedSweeps, Start, Batches, HMM):
         ndarray of shape (n_samples,)
             Nats per sequence; never above the log-likelihood averaged over the posterior.
         """
-        return self._observed.read_again(self, learned_of(self), X).log_z()
+        return self._read_again(learned_of(self), X).log_z()
 
 
-class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, HMM):
+class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by collapsed variational Bayes: where to begin.
 
     Not to compare models by their evidence: its scores are no bound on it, as that of `VBHMM` is.
@@ -191,12 +184,11 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, Batches, HMM):
     # States that differ little are told apart late.
     max_iter = 1000
 
-    partial_fit = partial_fit
     _algorithm = CVB
 
-    _why_all_steps = (
-        "update='token' infers tokens as if they were independent, which gives paths that "
-        "topology rules out a probability: use update='sequence'"
+    _kind_of_chain = Kind(
+        why_all_steps="update='token' infers tokens as if they were independent, which gives paths "
+        "that topology rules out a probability: use update='sequence'"
     )
 
 
@@ -265,9 +257,10 @@ class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
     # What is drawn at a time
     _algorithm = chain_of
 
-    _why_all_steps = (
-        "update='token' moves one token at a time, which cannot reach every path that "
-        "topology allows: use update='sequence'"
+    _kind_of_chain = Kind(
+        why_all_steps="update='token' moves one token at a time, which cannot reach every path "
+        "that topology allows: use update='sequence'",
+        usual_samples=Chain._usual_samples,
     )
 
     # What a chain leaves

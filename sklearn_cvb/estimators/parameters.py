@@ -20,7 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.gibbs import Gibbs
 from sklearn_cvb.reading.validation import Interval, InvalidParameterError, Seed, StrOptions
-from sklearn_cvb.settings import GammaPrior, Samples, Setting, StepSizes, settings_in
+from sklearn_cvb.settings import GammaPrior, Samples, Setting, settings_in
 
 # How groups are joined
 
@@ -46,6 +46,8 @@ class Parameters:
     _stated: ClassVar[Stated]
     # Those of the constructor that was made; a class that has written its own has none.
     _fields: ClassVar[dict[str, Field[Any]]]
+    # Those of all of them, also where a class fixes some for all its instances.
+    _every_name: ClassVar[tuple[str, ...]]
     # The kinds of object that words and other plain values of parameters are short for.
     _settings: ClassVar[dict[str, type[Setting]]]
     # Groups whose fitted attributes a class does not have.
@@ -138,7 +140,8 @@ def _complete(cls: type[Parameters]) -> None:
     fields: list[Any] = []
     constraints = {}
     by_place = set().union(*(base._stated.by_place for base in bases))
-    for name, annotation in _in_order(_joined(bases, "fields")).items():
+    stated = _in_order(_joined(bases, "fields"))
+    for name, annotation in stated.items():
         if not _is_fixed(annotation):
             checked = get_origin(annotation) is Annotated
             kind = annotation.__origin__ if checked else annotation
@@ -159,6 +162,7 @@ def _complete(cls: type[Parameters]) -> None:
     made.__init__.__module__ = cls.__module__
     cls.__init__ = cls._constructor(made.__init__)
     cls._fields = made.__dataclass_fields__
+    cls._every_name = tuple(stated)
     cls._parameter_constraints = constraints
     cls._settings = settings_in(constraints)
     if cls.__doc__:
@@ -223,7 +227,7 @@ PseudoCounts = Annotated[Any, Interval(Real, 0, None, closed="left"), "array-lik
 Flag = Annotated[bool, "boolean"]
 Supervision = Annotated[str, StrOptions({"y", "none"})]
 UnknownWords = Annotated[str, StrOptions({"error", "smooth", "rare"})]
-KnownWords = Annotated[Collection[Any] | None, "array-like", set, None]
+OptionalVocabulary = Annotated[Collection[Any] | None, "array-like", set, None]
 
 
 # Groups of several families
@@ -329,23 +333,6 @@ class Chain(Sweeps):
                 f"{type(self).__name__} does not anneal: leave out temperatures of its samples"
             )
         return found
-
-
-class Batches(Parameters):
-    """How `partial_fit` learns from one batch after another.
-
-    Parameters
-    ----------
-    step_sizes : StepSizes or None
-        How fast `partial_fit` forgets what is old; None for what suits the data.
-
-    Attributes
-    ----------
-    n_batches_seen_ : int
-        Batches of `partial_fit` since the last `fit`: of a store its pieces.
-    """
-
-    step_sizes: Annotated[Any, StepSizes, None] = None
 
 
 class Running(Parameters):

@@ -1,6 +1,6 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
-from sklearn_cvb.estimators.base_taggers import BaseHMMTagger
+from sklearn_cvb.estimators.base_taggers import BaseHMMTagger, of_tags
 from sklearn_cvb.estimators.hmm import (
     CVBHMM,
     EMHMM,
@@ -47,6 +47,7 @@ class EMHMMTagger(HMMTagger, EMHMM):
     ['DT', 'NN', 'VB']
     """
 
+    _kind_of_chain = of_tags(EMHMM._kind_of_chain)
     max_iter = 100
     tol = 0.01
 
@@ -81,6 +82,7 @@ class VBHMMTagger(HMMTagger, VBHMM):
     ['DT', 'NN', 'VB']
     """
 
+    _kind_of_chain = of_tags(VBHMM._kind_of_chain)
     max_iter = 100
     tol = 0.005
     alpha = 1.0
@@ -115,6 +117,7 @@ class CVBHMMTagger(HMMTagger, CVBHMM):
     ['DT', 'NN', 'VB']
     """
 
+    _kind_of_chain = of_tags(CVBHMM._kind_of_chain)
     max_iter = 100
     tol = 0.005
     alpha = 1.0
@@ -156,6 +159,7 @@ class GibbsHMMTagger(HMMTagger, GibbsHMM):
     alpha = 1.0
     beta = 0.03
     _usual_samples = Samples(temperatures=(2.0, 0.08))
-
     # Annealing forgets the start, and chains are to begin apart.
-    _starts_when_clean = ("token", "token")
+    _kind_of_chain = of_tags(
+        GibbsHMM._kind_of_chain, usual_samples=_usual_samples, usual_starts=("token", "token")
+    )

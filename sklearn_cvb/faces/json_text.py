@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.parameters.free_parameters import n_free
-from sklearn_cvb.chain.parameters.user_tables import means_of
 from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
-from sklearn_cvb.faces.known_parameters import Table
+from sklearn_cvb.estimators.door import means_of
+from sklearn_cvb.faces.known_parameters import TableShape
 from sklearn_cvb.reading.corpus import short_repr
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, setting_of
+from sklearn_cvb.settings import HMMParameters, Symbols, Transitions
 
 _FORMAT, _VERSION = "hidden Markov model", 1
 # What JSON has values of its own for.
@@ -19,7 +19,7 @@ _PLAIN = (str, bool, int, float, type(None))
 
 def text_of(hmm: Any) -> str:
     """The parameters of a fitted model, what they are parameters of, and all names."""
-    transitions = setting_of(hmm, "transitions")
+    transitions = Transitions.of(hmm.transitions)
     refuse_contexts(transitions.contexts is not None, "to_json: pickle the model")
     refuse_durations(transitions.durations is not None, "to_json: pickle the model")
     means = means_of(hmm)
@@ -53,7 +53,9 @@ def _columns_of(hmm: Any) -> dict[str, Any]:
     }
 
 
-def arguments_of(text: str) -> tuple[HMMParameters, Any, Transitions, Table | None, int | None]:
+def arguments_of(
+    text: str,
+) -> tuple[HMMParameters, Any, Transitions, TableShape | None, int | None]:
     """Parameters, emission, transitions, table and number of free parameters of a text."""
     try:
         content = json.loads(text)
@@ -75,7 +77,7 @@ def arguments_of(text: str) -> tuple[HMMParameters, Any, Transitions, Table | No
     if categories:
         told["categories"] = categories
     parameters = content["parameters"]
-    table = Table(n_columns, names) if content.get("rows_are_sequences") else None
+    table = TableShape(n_columns, names) if content.get("rows_are_sequences") else None
     if table is None and parameters["emissions"]:
         parameters["emissions"] |= told
     parameters["vocabulary"] = _with_hashes(parameters["vocabulary"])
@@ -86,10 +88,12 @@ def arguments_of(text: str) -> tuple[HMMParameters, Any, Transitions, Table | No
 
 def _emission_of(hmm: Any) -> Any:
     """What states emit: numbers, in columns by number, or symbols, unknown ones among them."""
-    if hmm._observed.has_vocabulary:
+    if hmm._emits_symbols:
         has_unknown = hmm.emissionprob_.shape[1] > len(hmm.vocabulary_)
         return Symbols(handle_unknown="smooth" if has_unknown else "error")
-    return hmm._observed.emission_of(hmm.emission)
+    from sklearn_cvb.chain.numbers.series import emission_of
+
+    return emission_of(hmm.emission)
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,7 @@ from sklearn_cvb.learning.learned import Learned, Left, Reading
 from sklearn_cvb.reading.corpus import vocabulary_of
 from sklearn_cvb.reading.series import FittedColumns, attributes_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import HMMParameters, known_words, setting_of
+from sklearn_cvb.settings import HMMParameters
 
 
 def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission: Any) -> Any:
@@ -31,28 +31,29 @@ def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission:
     return found, len(np.atleast_1d(np.asarray(found.startprob)))
 
 
-class Table(NamedTuple):
+class TableShape(NamedTuple):
     """What a model takes whose sequences are rows of a table."""
 
     n_columns: int
     names: list[Any] | None
 
 
-def left_of_parameters(hmm: Any, table: Table | None = None) -> tuple[Left, Reading]:
+def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Left, Reading]:
     """What a fit would leave that ended in `hmm.init`, of a table or not, and what it had read."""
-    given, words, types = hmm.init, None, None
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), hmm.n_components, 0)
-    if hmm._observed.has_vocabulary:
-        known, _ = known_words(hmm)
+    observation: Any = hmm._observation(to_fit=True)
+    asked, words, types = observation.options, None, None
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), asked.n_components, 0)
+    if observation.has_vocabulary:
+        known = asked.words.vocabulary
         words = vocabulary_of([] if known is None else list(known))
-        types, cells = words.types, hmm._words_read(words, None, None, False).cells
-    transitions = setting_of(hmm, "transitions")
+        types, cells = words.types, observation.words_read(words, None, None, False).cells
+    transitions = asked.transitions
     refuse_contexts(transitions.contexts is not None, "from_parameters")
     refuse_durations(transitions.durations is not None, "from_parameters")
-    cells = cells._replace(topology=topology_of(transitions.topology, hmm.n_components))
+    cells = cells._replace(topology=topology_of(transitions.topology, asked.n_components))
     if transitions.end_state:
         cells = cells_with_end(cells)
-    start, transition, emission = chain_tables(given, cells, types)
+    start, transition, emission = chain_tables(asked.init, cells, types)
     n, n_states = cells.n_emitting, cells.n_states
     if emission is None:
         emission = np.empty(0)
@@ -66,7 +67,7 @@ def left_of_parameters(hmm: Any, table: Table | None = None) -> tuple[Left, Read
     if types is None:
         from sklearn_cvb.chain.numbers.observed import emitting
 
-        numeric = emitting(hmm)._replace(is_table=table is not None)
+        numeric = emitting(asked)._replace(is_table=table is not None)
         family = numeric.family
         statistics = np.zeros((n, family.n_statistics))
         counts = HMMCounts(start[:n], transition[:n, :n], statistics)
@@ -74,7 +75,7 @@ def left_of_parameters(hmm: Any, table: Table | None = None) -> tuple[Left, Read
         attributes |= attributes_of_columns(family.n_columns, numeric.columns)
     else:
         counts = public_counts(HMMCounts(start, transition, emission), cells)
-        attributes |= hmm._attributes_of_words(words)
+        attributes |= observation.attributes_of(words)
     if table is not None:
         attributes |= attributes_of_columns(table.n_columns, FittedColumns(table.names))
     end = transition[:n, n] if cells.has_end else None

@@ -24,7 +24,7 @@ from sklearn_cvb.kernels.tree.forests import (
     expected_forest_counts,
     forest_workspace_for,
 )
-from sklearn_cvb.kernels.tree.leave_out import leave_out, steps_for, sweep_steps
+from sklearn_cvb.kernels.tree.leave_out import leave_out
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
 from sklearn_cvb.kernels.tree.tables import expected_counts_by_tables, tables_for
 from sklearn_cvb.kernels.tree.tallies import Shares, Tally, empty_shares
@@ -148,7 +148,7 @@ def leave_out_sweep(
     else:
         tables = None
     forest = engine.forest
-    room = len(shares.cell) + _most_rules(engine) if forest is None else len(forest.cell)
+    room = len(shares.cell) + most_rules(engine) if forest is None else len(forest.cell)
     new, log_z = empty_shares(n, room, tables), np.zeros(n)
     i, inferred = 0, False
     while True:
@@ -161,7 +161,7 @@ def leave_out_sweep(
         if inferred:
             log_z[i] = count_in_logs(engine, i)
         else:
-            new = _enlarged(new, engine)
+            new = enlarged(new, engine)
 
 
 def _with_tables(shares: Shares, n: int, frozen: bool) -> tuple[Shares, np.ndarray]:
@@ -176,7 +176,7 @@ def _with_tables(shares: Shares, n: int, frozen: bool) -> tuple[Shares, np.ndarr
     return shares, np.empty((1, 2 * n, n)) if frozen else shares.tables
 
 
-def _most_rules(engine: Engine) -> int:
+def most_rules(engine: Engine) -> int:
     """How many rules a sentence may have."""
     listed = engine.listed
     assert listed is not None, "without a forest there are lists"
@@ -184,10 +184,10 @@ def _most_rules(engine: Engine) -> int:
     return len(listed.binary.cell) + n_unary + int(np.diff(listed.terminals.starts).max())
 
 
-def _enlarged(shares: Shares, engine: Engine) -> Shares:
+def enlarged(shares: Shares, engine: Engine) -> Shares:
     """The same shares with twice the room, and for one more sentence at least."""
     size = len(shares.cell)
-    more = 2 * size if engine.listed is None else 2 * size + _most_rules(engine)
+    more = 2 * size if engine.listed is None else 2 * size + most_rules(engine)
     larger = Shares(shares.starts, np.empty(more, np.int64), np.empty(more), shares.tables)
     larger.cell[:size], larger.count[:size] = shares.cell, shares.count
     return larger
@@ -220,29 +220,6 @@ def draw_sweep(
         else:
             n_nodes = draws.new.starts[i] + old.starts[i + 1] - old.starts[i]
             draws = draws._replace(new=with_room(draws.new, int(n_nodes)))
-
-
-def stepwise_sweep(
-    problem: GrammarProblem, tally: Tally, order: np.ndarray, batches: tuple[int, float, int]
-) -> tuple[np.ndarray, int]:
-    """log p(words) in batches under the weights that all before have left, and steps so far.
-
-    `batches` holds their size, the power of a step, and the steps before; the tally is changed in
-    place.
-    """
-    engine, log_z = engine_for(problem), np.full(problem.corpus.n_sequences, -np.inf)
-    steps, inferred = steps_for(order, *batches), False
-    room = 4096 if engine.listed is None else _most_rules(engine)
-    shares = empty_shares(0, room)
-    while True:
-        at = sweep_steps(engine, tally, steps, shares, inferred, log_z)
-        if at == len(order):
-            return log_z, int(steps.n_steps[0])
-        inferred = bool(np.isnan(log_z[order[at]]))
-        if inferred:
-            log_z[order[at]] = count_in_logs(engine, int(order[at]))
-        else:
-            shares = _enlarged(shares, engine)
 
 
 # What each sentence adds to the counts of collapsed variational Bayes

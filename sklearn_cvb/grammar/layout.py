@@ -30,6 +30,7 @@ from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.reading.corpus import (
     Corpus,
+    KnownWords,
     Sequences,
     Vocabulary,
     as_list,
@@ -97,34 +98,50 @@ class GrammarLayout(NamedTuple):
         return cells[cells >= 0]
 
 
-def lay_out(settings: Any, sequences: Sequences | None) -> tuple[Vocabulary, GrammarLayout]:
-    """The words and the grammar of a model with these settings; where it is given, of no others."""
-    given = settings.grammar
+class GrammarOptions(NamedTuple):
+    """Parameters of a grammar, checked; to read for a fitted one takes the words alone."""
+
+    words: KnownWords = KnownWords(None, "smooth")
+    grammar: Any = None  # None: all rules over so many symbols
+    n_components: int = 2
+    rules: str = "full"
+    alpha: Any = 0.1
+    or_zero: bool = False  # whether a concentration may be 0
+    init: Any = None  # a word, weights of rules, or a grammar with probabilities
+    supervision: str = "y"
+    draws_probabilities: bool = False  # before each sample of trees
+    temperatures: tuple[float, float] | None = None  # of samplers that anneal
+    instead: str = ""  # what to use where leaving out one giant sentence leaves little
+
+
+def lay_out(asked: GrammarOptions, sequences: Sequences | None) -> tuple[Vocabulary, GrammarLayout]:
+    """The words and the grammar of a model; where it is given, of no other words."""
+    given = asked.grammar
     if given is None:
         assert sequences is not None, "they have the words"
-        return laid_out_over(settings, types_to_learn(settings, sequences))
-    if settings.rules == "independent":
+        return laid_out_over(asked, types_to_learn(asked.words, sequences))
+    if asked.rules == "independent":
         raise ValueError(
             "rules='independent' is for a model without grammar: a grammar has its rules"
         )
-    if settings.vocabulary is not None:
+    if asked.words.vocabulary is not None:
         raise ValueError("vocabulary is for a model without grammar: a grammar has its words")
     grammar = grammar_from(given).check()
     types = words_of(grammar)
-    if settings.handle_unknown != "error":
+    if asked.words.handle_unknown != "error":
         types -= {UNKNOWN}
     words = vocabulary_of(sorted_types(types))
     return words, layout_of(grammar, words.index)
 
 
-def laid_out_over(settings: Any, types: list[Any]) -> tuple[Vocabulary, GrammarLayout]:
+def laid_out_over(asked: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, GrammarLayout]:
     """These words, and all rules of so many symbols over them."""
-    terminals = types if settings.handle_unknown == "error" else [*types, UNKNOWN]
-    is_independent = settings.rules == "independent"
+    terminals = types if asked.words.handle_unknown == "error" else [*types, UNKNOWN]
+    is_independent = asked.rules == "independent"
     build = Grammar.independent if is_independent else Grammar.full
-    grammar = build(settings.n_components, dict.fromkeys(terminals))
+    grammar = build(asked.n_components, dict.fromkeys(terminals))
     words = vocabulary_of(types)
-    n_shown = settings.n_components if is_independent else None
+    n_shown = asked.n_components if is_independent else None
     return words, layout_of(grammar, words.index, n_shown, is_given=False)
 
 

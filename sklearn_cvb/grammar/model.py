@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.grammar.grammar import Grammar
 from sklearn_cvb.grammar.inference import (
     counts_of,
     draw_sweep,
@@ -16,7 +17,6 @@ from sklearn_cvb.grammar.inference import (
     leave_out_sweep,
     left_out_trees,
     presence_one_by_one,
-    stepwise_sweep,
     tally_of,
     trees_of,
     used_rules,
@@ -99,10 +99,11 @@ def where_to_start(init: Any, layout: GrammarLayout) -> Any:
 def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) -> np.ndarray:
     """Weights of the first E-step, as `init` says."""
     if not isinstance(init, str):
-        if hasattr(init, "rule_probabilities_"):
-            if init.rules_.rules != layout.grammar.rules:
+        if isinstance(init, Grammar):
+            if init.rules != layout.grammar.rules:
                 raise ValueError("init has other rules: start from a model of the same grammar")
-            return init.rule_probabilities_
+            assert init.probabilities is not None, "it is of a fitted model"
+            return init.probabilities
         draws = _of_array(init, layout)
     elif init == "grammar":
         if layout.grammar.probabilities is None:
@@ -318,20 +319,6 @@ class GrammarModel(RowModel):
         ]
         return with_sample(memory, nodes)
 
-    # Stepwise EM
-
-    def units(self) -> np.ndarray:
-        """Numbers of all sentences."""
-        return self.problem.sentences
-
-    def step_through(
-        self, state: State, order: np.ndarray, pace: tuple[int, float], n_steps: int
-    ) -> Inferred:
-        """Counts that move after every few sentences."""
-        tally = tally_of(self.problem.layout, state.counts, state.prior, state.weights)
-        log_z, n_steps = stepwise_sweep(self.problem, tally, order, (*pace, n_steps))
-        return inferred(tally.cells * tally.unit[0], log_z, work=n_steps)
-
     # Going on
 
     def rebase(self, state: State) -> State | None:
@@ -344,31 +331,6 @@ class GrammarModel(RowModel):
             # Counts are summed again: a sweep broken off half-way has changed shares in tables.
             counts = counts_of(state.shares, self.problem)
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
-
-    def with_unseen(self, counts: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """A little for rules without any count, where the prior is 0.
-
-        Without it a batch could use no rule that those before had not used. Such rules share one
-        count among those of their symbol, and a word that no rule has derived yet is as likely from
-        each of its symbols, in proportion to their other uses.
-        """
-        layout = self.problem.layout
-        none = (counts == 0) & (prior == 0) & ~layout.fixed
-        if not none.any():
-            return counts
-        little = 1.0 / np.bincount(layout.lhs, minlength=layout.n_lhs)[layout.lhs]
-        text = np.repeat(np.arange(len(layout.first) - 1), np.diff(layout.first))
-        here = layout.cell >= 0
-        cell, text = layout.cell[here], text[here]
-        is_new = np.bincount(text, counts[cell], len(layout.first) - 1) == 0
-        cell = cell[is_new[text]]
-        little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
-        return np.where(none, little, counts)
-
-    def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The sum, and its means as first weights."""
-        prior = prior + counts
-        return prior, self.problem.layout.rows(prior).mean()
 
     # What a fit leaves
 
@@ -389,3 +351,38 @@ class GrammarModel(RowModel):
             return trees_of(most_frequent(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
         return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
+
+
+@dataclass(frozen=True)
+class DrawnGrammar(GrammarModel):
+    """A grammar whose probabilities are drawn before each sample of trees."""
+
+    def resample(
+        self,
+        counts: np.ndarray,
+        prior: np.ndarray,
+        sample: Trees,
+        rng: np.random.Generator,
+        temperature: float,
+    ) -> Drawn:
+        """Probabilities given the trees, then all trees given the probabilities."""
+        layout = self.problem.layout
+        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
+        trees = draw_sweep(self.problem, tally, rng)[0]
+        return Drawn(used_rules(trees, layout), trees)
+
+
+def dirichlet_draw(
+    cells: np.ndarray, layout: GrammarLayout, rng: np.random.Generator
+) -> np.ndarray:
+    """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
+
+    log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.
+    """
+    # Cells of 0 are rules that are fixed at 0.
+    with np.errstate(divide="ignore"):
+        logs = np.log(rng.standard_gamma(cells + 1.0)) + np.log1p(-rng.random(len(cells))) / cells
+    largest = np.full(layout.n_lhs, -np.inf)
+    np.maximum.at(largest, layout.lhs, logs)
+    draws = np.exp(logs - largest[layout.lhs])
+    return draws / np.bincount(layout.lhs, draws, layout.n_lhs)[layout.lhs]

@@ -21,8 +21,8 @@ from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.emissions.emission import StandardUnits, shaped
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.hmm import EMHMM
-from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.reading.corpus import names_of_columns, split_by_lengths
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -239,7 +239,7 @@ class Face(BaseEstimator):
 
     def _read(self, X: Any, lengths: Any) -> Read:
         hmm, sequences = self._hmm(), self._split(self._checked(X), lengths)
-        return hmm._observed.read_again(hmm, learned_of(hmm), sequences)
+        return hmm._read_again(learned_of(hmm), sequences)
 
     def score(self, X: Any, lengths: Any = None) -> float:
         """Log-likelihood of all sequences (nats); X and lengths as of `fit`."""

@@ -10,7 +10,7 @@ from sklearn_cvb.chain.parameters.rows import Prior
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import PathCounts, Sampled
 from sklearn_cvb.chain.tags.knowledge import Legal, TagKnowledge, attributes_of
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 from sklearn_cvb.reading.corpus import as_array
 from sklearn_cvb.reading.dictionary import Coverage, is_weighted, tags_of
@@ -112,7 +112,7 @@ def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
     given = names.values() if isinstance(names, dict) else names
     if set(given) <= set(states):
         return _renumbered(model, _complete(names, states, fill=True))
-    if not model._observed.has_vocabulary:
+    if not model._emits_symbols:
         raise TypeError(
             f"{type(model).__name__} has learned from numbers, and there are no taggers of these: "
             f"its states can be renumbered, as by {states[::-1]}, but not named; give names to "
@@ -189,7 +189,7 @@ def _renumbered(model: Any, new: list[Any]) -> Any:
     """A copy whose state new[k] is state k of before."""
     by, learned = _Order(np.argsort(new)), model._learned
     changed = _copied(model, dict(enumerate(new)))
-    tables, attributes = model._observed.reordered(learned, by)
+    tables, attributes = model._observation().reordered(learned, by)
     layout, more = by.layout(learned.layout), tables.pop("more", learned.more)
     more = more._replace(
         end=None if more.end is None else more.end[by.order],
@@ -249,7 +249,7 @@ def _named(model: Any, names: list[Any]) -> Any:
     knowledge = TagKnowledge(
         vocabulary, classes, legal, None, {}, nothing, labelled, is_clean=False, is_told=False
     )
-    names_set = copied._learned.names | (attributes_of(model, knowledge).keys() - {"coverage_"})
+    names_set = copied._learned.names | (attributes_of(knowledge).keys() - {"coverage_"})
     vars(tagger).update(vars(copied))
     return _knowing(tagger, knowledge, names_set)
 
@@ -257,7 +257,7 @@ def _named(model: Any, names: list[Any]) -> Any:
 def _knowing(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any:
     """A tagger that is given what it knows, and those of the attributes that tell of it."""
     learned = tagger._learned._replace(words=knowledge, names=names)
-    told = attributes_of(tagger, knowledge)
+    told = attributes_of(knowledge)
     vars(tagger).update({name: told[name] for name in told if name in names}, _learned=learned)
     return tagger
 

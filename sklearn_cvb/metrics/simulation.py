@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.validation import Seed, check_counts
-from sklearn_cvb.settings import setting_of
+from sklearn_cvb.settings import Transitions
 
 _IS_MISSING = np.frompyfunc(is_missing, 1, 1)
 
@@ -95,12 +95,12 @@ def simulated_check(
     """
     check_counts(n_simulations=n_simulations)
     rng = check_random_state(random_state)
-    model._observed.to_fit_again(model, learned_of(model), X)
+    model._to_fit_again(learned_of(model), X)
     # Contexts may stand elsewhere.
     names = list(getattr(model, "feature_names_in_", ()))
     given = [_as_array(own[names] if hasattr(own, "columns") and names else own) for own in X]
     asked: dict[str, Any] = {"length": [len(sequence) for sequence in given]}
-    if setting_of(model, "transitions").contexts is not None:
+    if Transitions.of(model.transitions).contexts is not None:
         asked = {"contexts": _contexts_of(model, given)}
     observed = np.asarray(statistic(given), dtype=float)
     found = np.empty((n_simulations, *observed.shape))
@@ -132,7 +132,7 @@ def _as_array(sequence: Any) -> np.ndarray:
 
 def _contexts_of(model: Any, given: list[np.ndarray]) -> list[np.ndarray]:
     """The contexts of all steps; a first step needs none."""
-    column = setting_of(model, "transitions").contexts
+    column: Any = Transitions.of(model.transitions).contexts
     names = list(getattr(model, "feature_names_in_", ()))
     if isinstance(column, str):
         column = names.index(column)

@@ -21,8 +21,7 @@ from sklearn_cvb.reading.unknown_tokens import (
     Unknown,
     caution_of_unknown,
 )
-from sklearn_cvb.reading.validation import LENGTHS, check_table, check_table_to_fit, tell
-from sklearn_cvb.settings import known_words
+from sklearn_cvb.reading.validation import LENGTHS, tell
 
 _TOKENISE = (
     "a sample must be a sequence of tokens, not a string: split it into words with str.split "
@@ -112,9 +111,15 @@ def read_table(table: np.ndarray) -> Sequences:
         observed = ~np.frompyfunc(is_missing, 1, 1)(table).astype(bool)
     else:
         observed = np.ones(table.shape, bool)
-    lengths = np.where(observed, np.arange(1, width + 1), 0).max(axis=1)
-    inside = np.arange(width) < lengths[:, None]
+    lengths, inside = without_padding(observed)
     return _sequences(table[inside].tolist(), lengths, width)
+
+
+def without_padding(observed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths of rows up to the last step that is observed, and which steps these have."""
+    steps = np.arange(1, observed.shape[1] + 1)
+    lengths = np.where(observed, steps, 0).max(axis=1)
+    return lengths, steps <= lengths[:, None]
 
 
 # So many numbers tell measurements from symbols, and so large a share of them differs.
@@ -335,6 +340,7 @@ class Table(NamedTuple):
     # ``n_features_in_`` and ``feature_names_in_``; empty where it is not fitted to.
     attributes: dict[str, Any]
     is_first: bool  # whether the model has not been fitted to a table
+    given: Any  # X itself
 
 
 class Taken(NamedTuple):
@@ -346,11 +352,11 @@ class Taken(NamedTuple):
     messages: tuple[str, ...] = ()
 
 
-def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
-    """The words of a model: those of its parameter `vocabulary`, or of the sequences."""
-    vocabulary, _ = known_words(estimator)
+def types_to_learn(known: KnownWords, sequences: Sequences) -> list[Any]:
+    """The words of a model: those that are known, or those of the sequences."""
+    vocabulary = known.vocabulary
     if vocabulary is None:
-        return some_types(estimator, types_of(sequences.tokens, sequences.starts))
+        return some_types(known, types_of(sequences.tokens, sequences.starts))
     given = list(vocabulary) if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
     if given is None:
         raise TypeError(f"vocabulary is {short_repr(vocabulary)}: pass a list of symbols")
@@ -362,50 +368,50 @@ def types_to_learn(estimator: Any, sequences: Sequences) -> list[Any]:
     return list(dict.fromkeys(given))
 
 
-def some_types(estimator: Any, types: list[Any]) -> list[Any]:
+def some_types(known: KnownWords, types: list[Any]) -> list[Any]:
     """The same types; raises where there are none, and none are added."""
-    if not types and known_words(estimator)[1] == "error":
+    if not types and known.handle_unknown == "error":
         raise ValueError("X holds no observed token: give a vocabulary")
     return types
 
 
-def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
+def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> Taken:
     """X as taken to be fitted to; lengths in `y` are refused, also where `y` is ignored."""
     attributes: dict[str, Any] = {}
     messages: list[str] = []
-    if is_table(X):
-        table, attributes = check_table_to_fit(estimator, X)
-        messages += _cautions_of_column(estimator, X, table)
-        sequences = read_table(table)
-        values = table
+    if isinstance(X, Table):
+        attributes, values = X.attributes, X.values
+        messages += _cautions_of_column(known, X)
+        sequences = read_table(values)
     else:
         sequences = read_ragged(X)
         # Most tokens are words: the first one tells.
         are_numbers = all(token is None or isinstance(token, float) for token in sequences.tokens)
         values = np.array(sequences.tokens if are_numbers else [], dtype=float)
-    if are_measurements(values) and known_words(estimator)[0] is None:
+    if are_measurements(values) and known.vocabulary is None:
         of_numbers = 'set emission="gaussian" if they are measurements, or '
         messages.append(
             "nearly all numbers in X differ: each value is a symbol of its own here, so that "
-            f"nothing will be recognised again; {of_numbers * hasattr(estimator, 'emission')}sort "
+            f"nothing will be recognised again; {of_numbers * known.in_emission}sort "
             "numbers into bins, as sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
         )
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
     return Taken(sequences, attributes, tuple(messages))
 
 
-def _cautions_of_column(estimator: Any, X: Any, table: np.ndarray) -> list[str]:
+def _cautions_of_column(known: KnownWords, X: Table) -> list[str]:
     """What is to be said of a column of symbols, hmmlearn's shape of one series."""
-    if len(table) == 1 or table.shape[1] > 1 or not is_of_order(estimator):
+    n_rows, width = X.values.shape
+    if n_rows == 1 or width > 1 or not known.is_ordered:
         return []
-    one = "[X.ravel()]" if isinstance(X, np.ndarray) else "[numpy.ravel(X)]"
-    return [caution_of_single_steps(len(table), one)]
+    one = "[X.ravel()]" if isinstance(X.given, np.ndarray) else "[numpy.ravel(X)]"
+    return [caution_of_single_steps(n_rows, one)]
 
 
-def is_of_order(estimator: Any) -> bool:
-    """Whether a model is of what follows what: in a mixture nothing follows anything."""
-    transitions = getattr(estimator, "transitions", "independent")
-    return not np.array_equal(getattr(transitions, "topology", transitions), "independent")
+def is_of_order(transitions: Any) -> bool:
+    """Whether transitions are of what follows what: in a mixture nothing follows anything."""
+    topology = getattr(transitions, "topology", transitions)
+    return not (isinstance(topology, str) and topology == "independent")
 
 
 def caution_of_single_steps(n_steps: int, one: str) -> str:
@@ -417,31 +423,26 @@ def caution_of_single_steps(n_steps: int, one: str) -> str:
     )
 
 
-def refuse_other_columns(estimator: Any, X: Any) -> None:
-    """Raise where X is a table with other columns than the one that was fitted."""
-    if is_table(X):
-        check_table(estimator, X, reset=False)
-
-
-def sequences_again(estimator: Any, X: Any) -> Sequences:
-    """X as a fitted model reads it: a table must have as many columns."""
-    if not is_table(X):
+def sequences_again(known: KnownWords, X: Any) -> Sequences:
+    """X as a fitted model reads it."""
+    if not isinstance(X, Table):
         return read_ragged(X)
-    table = check_table(estimator, X, reset=False)
-    if not hasattr(estimator, "n_features_in_"):
-        tell(_cautions_of_column(estimator, X, table))
-    return read_table(table)
+    if X.is_first:
+        tell(_cautions_of_column(known, X))
+    return read_table(X.values)
 
 
-def encoded_by(estimator: Any, types: list[Any], sequences: Sequences) -> tuple[Vocabulary, Corpus]:
+def encoded_by(
+    known: KnownWords, types: list[Any], sequences: Sequences
+) -> tuple[Vocabulary, Corpus]:
     """A vocabulary of these words, and sequences in its numbers."""
     vocabulary = vocabulary_of(types)
     corpus = encode(sequences, vocabulary.index)
-    return vocabulary, checked(estimator, corpus, sequences, len(types))
+    return vocabulary, checked(known, corpus, sequences, len(types))
 
 
 def encoded_again(
-    estimator: Any,
+    known: KnownWords,
     index: Mapping[Any, Any],
     X: Any,
     listed: Mapping[Any, Any] = MappingProxyType({}),
@@ -450,10 +451,10 @@ def encoded_again(
     if isinstance(X, Corpus):
         # A piece of a store, in codes of this vocabulary.
         return X
-    sequences = sequences_again(estimator, X)
+    sequences = sequences_again(known, X)
     corpus = encode(sequences, index)
     unknown = unknown_in(corpus, index, listed)
-    checked(estimator, corpus, sequences, len(index))
+    checked(known, corpus, sequences, len(index))
     if unknown.tokens:
         tell(caution_of_unknown(unknown, index))
     return corpus
@@ -472,12 +473,12 @@ def unknown_in(
     return Unknown([], np.empty(0, np.int64), n_tokens)
 
 
-def checked(estimator: Any, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
+def checked(known: KnownWords, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
     """Encoded sequences; raises on words outside the vocabulary where they are not handled."""
-    if corpus.unknown and known_words(estimator)[1] == "error":
+    if corpus.unknown and known.handle_unknown == "error":
         # Unknown words are numbered behind all others.
         position = int(np.flatnonzero(corpus.tokens >= n_known)[0])
-        within = "" if hasattr(estimator, "vocabulary") else " in emission=Symbols(...)"
+        within = " in emission=Symbols(...)" if known.in_emission else ""
         raise ValueError(
             f"unknown word {sequences.tokens[position]!r} "
             f"({place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "

@@ -14,16 +14,17 @@ import numpy as np
 from sklearn_cvb.messages import nearest
 from sklearn_cvb.reading.corpus import (
     Corpus,
+    Table,
     as_array,
     as_list,
     caution_of_single_steps,
     is_missing,
-    is_of_order,
     is_table,
     names_of_columns,
     place,
     samples_of,
     short_repr,
+    without_padding,
 )
 from sklearn_cvb.reading.validation import LENGTHS
 
@@ -141,15 +142,16 @@ def _no_categories(samples: list[Any], names: list[Any] | None) -> Categories:
 
 def read_series(
     X: Any,
-    checked: Callable[[Any], np.ndarray],
     columns: FittedColumns | Callable[[list[Any], list[Any] | None], Categories] = _no_categories,
     asked: Callable[[], list[Any] | None] | None = None,
 ) -> Series:
-    """Read sequences of numbers; `checked` validates a 2-D array.
+    """Read sequences of numbers; rows of single numbers may have been checked, a `Table`.
 
     Columns are known, or categories are to be found in samples whose columns have these names.
     Frames may have others beside those that are asked for, where settings name each.
     """
+    if isinstance(X, Table):
+        return _rows(X.values)
     if len(getattr(X, "shape", ())) == 3:
         # Sequences, steps, columns; steps without any value at the end are padding.
         cube = _numbers(np.asarray(X), "X")
@@ -160,7 +162,8 @@ def read_series(
         lengths, inside = _without_padding(~np.isnan(cube).all(axis=2))
         return _series(cube[inside], lengths, width=cube.shape[1])
     if is_table(X) and not _are_words(X, columns):
-        return _read_rows(X, checked)
+        _refuse_other_rows(X)
+        return _rows(np.asarray(X))
     if isinstance(X, str | bytes):
         raise TypeError(f"X is the string {X!r}: {_FORM}, read from a file beforehand")
     samples: Any = samples_of(X, _ARRAYS)
@@ -210,8 +213,13 @@ def cautions_of_columns(missing: np.ndarray, names: list[Any] | None) -> list[st
     ]
 
 
-def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
-    """What is to be said where X may have been meant to be read in another way."""
+def cautions_of_shape(X: Any, series: Series, is_ordered: bool) -> list[str]:
+    """What is to be said where X may have been meant to be read in another way.
+
+    Unless nothing `is_ordered`: then single steps are as good as sequences.
+    """
+    if isinstance(X, Table):
+        X = X.given
     shape: tuple[int, ...] = getattr(X, "shape", ())
     n_steps = len(series.table)
     if len(shape) == 3 and shape[1] < shape[2]:
@@ -222,7 +230,7 @@ def cautions_of_shape(hmm: Any, X: Any, series: Series) -> list[str]:
         ]
     if n_steps > 1 and len(series.corpus.starts) == n_steps + 1:
         one = "[X]" if series.is_table else f"[{_joined(X, series.names)}]"
-        return [caution_of_single_steps(n_steps, one)] if is_of_order(hmm) else []
+        return [caution_of_single_steps(n_steps, one)] if is_ordered else []
     return cautions_of_rows(X)
 
 
@@ -281,8 +289,20 @@ def _holds_text(values: Any, name: str) -> bool:
     return array.dtype.kind in "OU" and any(isinstance(own, str) for own in array.ravel().tolist())
 
 
-def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
-    """A 2-D array; missing values at a row's end are padding."""
+def are_rows(X: Any) -> bool:
+    """Whether X is a table whose rows are sequences of single numbers, which may not be infinite.
+
+    Else it is no table, or has a dimension for columns, or text, which may be categories.
+    """
+    is_cube = len(getattr(X, "shape", ())) == 3
+    if is_cube or not is_table(X) or (isinstance(X, np.ndarray) and _holds_text(X, "X")):
+        return False
+    _refuse_other_rows(X)
+    return True
+
+
+def _refuse_other_rows(X: Any) -> None:
+    """Raise where a table has more dimensions than rows of numbers have, or an infinity."""
     shape = getattr(X, "shape", ())
     if len(shape) > 3:
         raise ValueError(
@@ -291,7 +311,11 @@ def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
         )
     if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
         _refuse_infinite(np.isinf(X), lambda row, position: f"sequence {row}, position {position}")
-    table = _numbers(checked(X), "X")
+
+
+def _rows(values: np.ndarray) -> Series:
+    """A 2-D array; missing values at a row's end are padding."""
+    table = _numbers(values, "X")
     hint = (
         f"; rows are sequences here: if X is one series of {len(table)} steps, pass [X], where "
         "missing steps may stand; else leave such rows out"
@@ -302,13 +326,12 @@ def _read_rows(X: Any, checked: Callable[[Any], np.ndarray]) -> Series:
 
 def _without_padding(observed: np.ndarray, hint: str = "") -> tuple[np.ndarray, np.ndarray]:
     """Lengths of rows up to the last step that is observed, and which steps these have."""
-    steps = np.arange(1, observed.shape[1] + 1)
-    lengths = np.where(observed, steps, 0).max(axis=1)
+    lengths, inside = without_padding(observed)
     if not lengths.all():
         raise ValueError(
             f"sequence {int(lengths.argmin())} is empty: all its values are missing{hint}"
         )
-    return lengths, steps <= lengths[:, None]
+    return lengths, inside
 
 
 def _series(table: np.ndarray, lengths: np.ndarray, width: int | None = None) -> Series:

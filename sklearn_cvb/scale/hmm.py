@@ -5,7 +5,8 @@ from typing import Any
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger
-from sklearn_cvb.learning.learned import FitResult, Learned, Reading, learned_of
+from sklearn_cvb.estimators.door import learned_of
+from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.on_workers import OnWorkers
 from sklearn_cvb.scale.places import is_dask, is_store, place_of
@@ -21,7 +22,10 @@ class BeyondMemory(OnWorkers, BaseHMM):
     @property
     def _kind(self) -> str:
         """What is observed."""
-        return "symbols" if self._observed.has_vocabulary else "numbers"
+        return "symbols" if self._emits_symbols else "numbers"
+
+    def _asked_in_parts(self) -> Any:
+        return self._observation(to_fit=True)
 
     def _on_disk(self, X: Any) -> Any:
         """What learns from X, a store, and reads it: a module that is loaded when asked for."""
@@ -36,13 +40,13 @@ class BeyondMemory(OnWorkers, BaseHMM):
         if place_of(X) == "disk":
             on_disk = self._on_disk(X)
             if not streams:
-                return on_disk.read_in_bulk(self, X, y)
+                return on_disk.read_in_bulk(self._observation(to_fit=True), X, y)
         return super()._read(X, y, streams)
 
     def _left_paths(self, result: FitResult) -> Any:
         read = result.read
         if _is_elsewhere(read):
-            return read.problem.left_paths(self, result.best.state, read)
+            return read.problem.left_paths(result)
         return super()._left_paths(result)
 
     def _training_table(self, read: Reading, state: Any) -> Any:
@@ -54,14 +58,15 @@ class BeyondMemory(OnWorkers, BaseHMM):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> Any:
         if is_store(X) and self._samples(learned) is None:
-            return self._on_disk(X).log_likelihoods_of_store(self, learned, X)
+            return self._on_disk(X).log_likelihoods_of_store(self._observation(), learned, X)
         return super()._log_likelihoods(learned, X)
 
     def _states(self, X: Any, decoding: str) -> Any:
         if is_dask(X):
             return self._over_partitions("predict", X, decoding=decoding)
         if is_store(X):
-            return self._on_disk(X).states_of_store(self, learned_of(self), X, decoding)
+            learned, on_disk = learned_of(self), self._on_disk(X)
+            return on_disk.states_of_store(self._observation(), learned, X, decoding)
         return super()._states(X, decoding)
 
     def _probabilities(self, X: Any) -> Any:
@@ -85,4 +90,4 @@ class TaggerBeyondMemory(BaseHMMTagger):
             return super()._accuracy(X, y)
         from sklearn_cvb.scale.symbols.stored_sequences import accuracy_on_store
 
-        return accuracy_on_store(self, learned_of(self), X, y)
+        return accuracy_on_store(self._of_words(), learned_of(self), X, y)

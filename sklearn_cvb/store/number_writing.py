@@ -117,7 +117,7 @@ def _read(source: Any, reader: Callable[[Path], Any] | None) -> Iterator[Series]
             yield from _of_file(Path(item), reader)
             continue
         try:
-            yield read_series(item, np.asarray)
+            yield read_series(item)
         except (TypeError, ValueError) as error:
             raise type(error)(f"batch {i}: {error}") from None
 
@@ -130,7 +130,7 @@ def _of_file(path: Path, reader: Callable[[Path], Any] | None) -> Iterator[Serie
         yield from _read([reader(path)] if _is_sequence(found := reader(path)) else found, None)
     elif path.suffix == ".npy":
         values = np.load(path)
-        yield read_series(values if values.ndim == 3 else [values], np.asarray)
+        yield read_series(values if values.ndim == 3 else [values])
     else:
         raise ValueError(f"{str(path)!r} is no .npy file: give a reader that returns its series")
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from estimators import asked_in_parts
 from sklearn.base import clone
 
 from sklearn_cvb import (
@@ -69,7 +70,7 @@ def labels():
 
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
-    read = read_here(model, parts)
+    read = read_here(*asked_in_parts(model), parts)
     tell(read.messages)
     model._fit_reading(read, None, None)
     return read
@@ -297,10 +298,10 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, end
 @pytest.mark.parametrize("with_labels", [False, True])
 def test_a_digest_tells_of_words_what_the_corpus_tells(with_labels):
     X, y = sentences(), labels() if with_labels else None
-    model = EMHMMTagger(partial())
+    asked = EMHMMTagger(partial())._asked_in_parts()
     parts = [read_part(*part) for part in parts_of(X, y, 3)]
     survey = merged(
-        merged(*(word_counts_of(model, p) for p in parts[:2])), word_counts_of(model, parts[2])
+        merged(*(word_counts_of(asked, p) for p in parts[:2])), word_counts_of(asked, parts[2])
     )
     sequences, told = type_corpus_of(survey)
     seen = dict.fromkeys(sequences.tokens, 0)

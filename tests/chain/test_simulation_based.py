@@ -9,7 +9,6 @@ from sklearn_cvb.chain.parameters.rows import prior_of, prior_settings
 from sklearn_cvb.chain.paths.lattice import lattice_for, problem_of
 from sklearn_cvb.chain.predictions.traces import log_joint
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
-from sklearn_cvb.settings import asked_of
 
 UPDATES = ("token", "sequence", "parameter")
 ALPHA, BETA = 0.7, 0.5
@@ -69,7 +68,7 @@ def _ranks(update, n_replications, n_draws, **keywords):
         model = _model(update, **settings | keywords).fit(X)
         problem = model._learned.more.sampled.kept.problem
         counts = counts_of_path(problem, slots_of(problem.lattice, states))
-        prior = prior_of(problem.cells, prior_settings(asked, asked_of(asked), None))
+        prior = prior_of(problem.cells, prior_settings(asked._options(), None))
         value = log_joint(counts, prior, problem.cells)
         truth = _statistics(np.array([value]), states[None])
         drawn = _statistics(model.history_[23::4], model.samples_)

@@ -7,8 +7,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_cvb import EMPCFG, Grammar, MiniBatches, StepSizes
-from sklearn_cvb.grammar.inference import stepwise_sweep, tally_of
+from sklearn_cvb.grammar.inference import tally_of
 from sklearn_cvb.learning.generators import spawn_generators
+from sklearn_cvb.streams.grammar_stream import stepwise_sweep
 
 TEXT = """
 S -> NP VP | VP

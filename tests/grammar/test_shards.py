@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from estimators import asked_in_parts
 from sklearn.base import clone
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, HastingsPCFG
@@ -52,7 +53,7 @@ COLLAPSED = {
 
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
-    read = read_here(model, parts)
+    read = read_here(*asked_in_parts(model), parts)
     model._fit_reading(read, None, None)
     return read
 
@@ -112,7 +113,7 @@ def test_a_lost_shard_infers_once_and_the_start_symbol_counts_every_sentence():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         read = fit_here(model, parts_of(3))
-        whole = read.problem
+        whole, observation = read.problem, model._observation(to_fit=True)
         ask, starts = whole.source.ask, []
 
         def losing(name, *arguments):
@@ -120,7 +121,7 @@ def test_a_lost_shard_infers_once_and_the_start_symbol_counts_every_sentence():
                 place = whole.source.shards[1].index
                 part = read_part(*parts_of(3)[1])
                 whole.source.shards[1] = shard_of(
-                    ForParts(model, read.words, whole.layout), part, place
+                    ForParts(observation, read.words, whole.layout), part, place
                 )
             found = ask(name, *arguments)
             if name != "n_tokens_of":

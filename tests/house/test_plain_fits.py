@@ -10,10 +10,12 @@ from house_rules import ROOT, wing_of
 import sklearn_cvb
 from sklearn_cvb.compilation.cases import SITUATIONS
 
-# Streams await their cut.
-_NOT_YET = {"core", "public", "streams"}
-# What public classes are put together from: hooks, which hand on what is in memory.
-_HOOKS = {"scale.hmm", "scale.on_workers", "scale.pcfg", "scale.places"}
+# What public classes are put together from: hooks, which hand on what is in memory, and note how
+# much a fit has seen.
+_HOOKS = {
+    *("scale.hmm", "scale.on_workers", "scale.pcfg", "scale.places", "scale.saving"),
+    *("streams.in_batches", "streams.seen"),
+}
 
 
 def _modules_run_by(call):
@@ -50,5 +52,7 @@ def test_nothing_above_the_line_runs(name):
             model.predict(situation.new)
             model.score(situation.new)
 
-        above = {module for module in _modules_run_by(plain) if wing_of(module) not in _NOT_YET}
+        above = {
+            module for module in _modules_run_by(plain) if wing_of(module) not in ("core", "public")
+        }
         assert above - _HOOKS == set()

@@ -12,10 +12,10 @@ import sklearn_cvb
 from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
-from sklearn_cvb.learning.model import Fixed, Inferred, Model, mixed
+from sklearn_cvb.learning.model import Fixed, Inferred, Learnable, Model, mixed
+from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge
-from sklearn_cvb.learning.stepwise import Pace, Stepwise
-from sklearn_cvb.learning.sweeps import check_requirements
+from sklearn_cvb.streams.stepwise import Pace, Stepwise
 
 
 def learned(algorithm, model, n_sweeps, seed=0):
@@ -35,7 +35,8 @@ def learned(algorithm, model, n_sweeps, seed=0):
 class DampedEM(Algorithm):
     """EM whose counts move half of the way: all that a new algorithm has to say."""
 
-    requires = ("maximise", "infer")
+    requires = Learnable
+    never_asks = ("average", "leave_out")
 
     def start(self, model, rng, seed=None):
         return begun(model, rng, seed, keep=False)._replace(shares=None)
@@ -229,10 +230,15 @@ def test_a_chain_of_a_new_family_samples_its_posterior(model):
     assert np.mean(history[50:]) == pytest.approx(np.sum(joint * logs), abs=0.1)
 
 
+def itself(model):
+    """This family's model has what stepwise EM asks for; others have a value that holds them."""
+    return model
+
+
 def test_stepwise_em_of_a_new_family_counts_its_steps(model):
     """With all units in a step each sweep makes one, from whatever order they are in."""
     power, counts = 0.6, model.infer(first_weights(model)).counts
-    state, history = learned(Stepwise(Pace(len(SEQUENCES), power)), model, 6)
+    state, history = learned(Stepwise(Pace(len(SEQUENCES), power), itself), model, 6)
     for k in range(6):
         found = model.infer(model.mean(counts + ALPHA))
         eta = (k + 2) ** -power
@@ -242,12 +248,12 @@ def test_stepwise_em_of_a_new_family_counts_its_steps(model):
     np.testing.assert_allclose(state.counts, counts, atol=1e-12)
     weights = model.mean(counts + ALPHA)
     objective = model.infer(weights).total + ALPHA * np.log(weights).sum()
-    last = Stepwise(Pace(len(SEQUENCES), power)).objective(state, model, history)
+    last = Stepwise(Pace(len(SEQUENCES), power), itself).objective(state, model, history)
     assert last == pytest.approx(objective, abs=1e-12)
 
 
 def test_stepwise_em_of_a_new_family_gets_to_where_em_gets(model):
-    algorithm = Stepwise(Pace(1, 0.51))
+    algorithm = Stepwise(Pace(1, 0.51), itself)
     state, history = learned(algorithm, model, 1000)
     _, of_em = learned(EM(), model, 600)
     assert state.work.n_steps == 1000 * len(SEQUENCES)
@@ -256,7 +262,7 @@ def test_stepwise_em_of_a_new_family_gets_to_where_em_gets(model):
 
 def test_stepwise_em_of_a_new_family_goes_on_in_the_orders_that_it_began_with(model):
     """The generator has moved on, or is another, and what is ruled out stays out of the orders."""
-    algorithm = Stepwise(Pace(1, 0.7))
+    algorithm = Stepwise(Pace(1, 0.7), itself)
     half, first = learned(algorithm, model, 4)
     _, whole = learned(algorithm, model, 8)
     half = model.finished(half, goes_on=True)._replace(unexplained=np.array([2]))
@@ -287,20 +293,23 @@ def test_what_a_family_lacks_is_said(model):
     class Half(Model):
         """It knows nothing."""
 
-    with pytest.raises(NotImplementedError, match="CVB needs leave_out of a model, which Half"):
+    says = (
+        "CVB needs n_observed, prior, seed, start, leave_out of a model, which Half does not have"
+    )
+    with pytest.raises(NotImplementedError, match=says):
         check_requirements(CVB(), Half())
     changing = SplitMerge(EM(), Plan(splits=(1,)))
-    says = "SplitMerge needs laid_out, split, merged of a model, which EnumeratedHMM does not have"
+    says = "SplitMerge needs layout, laid_out, split, merged of a model, which EnumeratedHMM does"
     with pytest.raises(NotImplementedError, match=says):
         check_requirements(changing, model)
 
 
 def test_a_fit_by_what_its_family_lacks_is_refused():
-    class StepwiseAlignment(sklearn_cvb.EMAlignmentHMM):
+    class SplitAlignment(sklearn_cvb.EMAlignmentHMM):
         def _algorithm(self):
-            return Stepwise(Pace(1, 0.7))
+            return SplitMerge(EM(), Plan(splits=(1,)))
 
     X = SITUATIONS["EMAlignmentHMM"]["raw"].X
-    says = "Stepwise needs units, step_through of a model, which AlignmentModel does not have"
+    says = "SplitMerge needs layout, laid_out, split, merged of a model, which AlignmentModel does"
     with pytest.raises(NotImplementedError, match=says):
-        StepwiseAlignment().fit(X)
+        SplitAlignment().fit(X)

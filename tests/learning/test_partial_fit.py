@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import sklearn_cvb
 from sklearn_cvb import GammaPrior, StepSizes, Transitions
-from sklearn_cvb.learning.online import Batch, Seen, seen_after, step_for, step_size
+from sklearn_cvb.streams.seen import BatchSize, Seen, seen_after, step_for, step_size
 
 NAMES = [
     f"{algorithm}{family}"
@@ -64,16 +64,15 @@ def test_steps():
     assert step_size(600, 300, 0.7, 0.0) == 2.0**-0.7
     # No batch counts for less than its own tokens.
     assert step_size(600, 300, 0.7, 10.0) == step_size(600, 300, 1.0, 0.0) == 0.5
-    nothing, plain = np.zeros(2), sklearn_cvb.EMPCFG()
-    before = seen_after(None, Batch(8, 2, nothing), plain)
-    after = seen_after(before, Batch(4, 1, nothing), plain)
+    nothing = np.zeros(2)
+    before = seen_after(None, BatchSize(8, 2, nothing), None)
+    after = seen_after(before, BatchSize(4, 1, nothing), None)
     assert (before.mass, after.mass, after.n_batches) == (8, 12, 2)
     # All alike: what was counted stays.
     step = step_for(before, after, 1.0, 0.0)
     assert (step.running, step.batch) == pytest.approx((1.0, 1.0))
     assert step_for(before, before, 0.7, 1.0) == (1.0, 0.0, 1.0)
-    many = sklearn_cvb.EMPCFG(step_sizes=StepSizes(total_samples=300))
-    assert seen_after(before, Batch(4, 1, nothing), many).mass == 1200
+    assert seen_after(before, BatchSize(4, 1, nothing), 300).mass == 1200
     assert Seen(8, 2, 8.0, 1, nothing, {})[:4] == before[:4]
 
 

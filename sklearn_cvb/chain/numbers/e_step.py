@@ -20,7 +20,6 @@ from sklearn_cvb.kernels.chain.log_space import (
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.learning.model import Drawn, Inferred
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.series import FittedColumns
 
@@ -63,10 +62,10 @@ class NumericProblem(NamedTuple):
             *(self.cells.n_states, self.cells.n_tables, self.cells.topology, self.contexts),
         )
 
-    def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is to learn from."""
+    def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
+        """How many steps and sequences there are beside some."""
         lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
-        return Batch(int(lengths.sum()), len(lengths), np.empty(0, np.int64))
+        return int(lengths.sum()), len(lengths)
 
     def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
         """Indices of given sequences from those of `corpus`."""

@@ -1,12 +1,9 @@
-"""What hidden Markov models of numbers do; `chain.symbols.observed` has those of symbols.
-
-`BaseHMM` asks one of the two, as its parameter `emission` says; both have the same functions.
-"""
+"""What hidden Markov models of numbers observe: series of steps (see `chain.observation`)."""
 
 import pickle
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +33,7 @@ from sklearn_cvb.chain.numbers.series import (
     apart,
     columns_again,
     columns_asked,
+    emission_of,
     observations_of,
     refuse_other_sizes,
     series_again,
@@ -43,6 +41,8 @@ from sklearn_cvb.chain.numbers.series import (
     with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
+from sklearn_cvb.chain.observation import EmissionOutcome, Observation
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
@@ -60,85 +60,68 @@ from sklearn_cvb.chain.parameters.user_tables import (
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
-from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import (
     Read,
     by_context,
     chain_counts,
     mean_and_log,
-    predicting_weights,
 )
 from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.emissions import NAMED
-from sklearn_cvb.emissions.emission import Emission, Family, Scores, given_point
+from sklearn_cvb.emissions.emission import Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.online import Running
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
     Corpus,
+    Table,
     arrange,
     as_array,
-    refuse_lengths,
 )
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
-from sklearn_cvb.reading.series import FittedColumns, Series, as_series, by_name, cautions_of_shape
+from sklearn_cvb.reading.series import (
+    FittedColumns,
+    Series,
+    as_series,
+    by_name,
+    cautions_of_shape,
+)
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     tell,
 )
-from sklearn_cvb.settings import Durations, asked_of, setting_of
-
-# What a fit tells of its columns.
-_OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
+from sklearn_cvb.settings import Durations
 
 # What is set
 
 
-def emission_of(value: Any) -> Emission:
-    """The emission that the parameter `emission` says."""
-    if isinstance(value, Emission):
-        return value
-    if isinstance(value, str) and value in NAMED:
-        return NAMED[value]()
-    hint = ""
-    if isinstance(value, type) and issubclass(value, Emission):
-        hint = f", a class: call it, {value.__name__}()"
-    raise InvalidParameterError(
-        f"emission must be 'categorical', {', '.join(map(repr, NAMED))} or an object of "
-        f"sklearn_cvb.emissions, got {value!r}{hint}"
-    )
-
-
-def refuse_settings_of_symbols(model: Any) -> None:
+def refuse_settings_of_symbols(asked: ChainOptions) -> None:
     """Raise where a model is set to what only chains of symbols can do."""
     # Samplers draw parameters, too; CVB, which has windows, leaves out sequences.
-    is_sampler, update = hasattr(model, "samples"), getattr(model, "update", None)
-    emission = emission_of(model.emission)
+    is_sampler, emission = asked.samples is not None, emission_of(asked.emission)
     own = [name for name in emission.get_params(deep=False) if name.endswith("prior")]
-    asked = {
+    of_symbols = {
         "beta": (
-            not np.array_equal(model.beta, model._fields["beta"].default),
+            not np.array_equal(asked.beta, asked.kind.usual_beta),
             f"emissions have priors of their own, {', '.join(own) or 'those of its parts'} of "
             f"{type(emission).__name__}",
         ),
         "update": (
-            update not in (None, "parameter") if is_sampler else update == "token",
+            asked.update not in (None, "parameter") if is_sampler else asked.update == "token",
             "take update='parameter'" if is_sampler else "Windows(1) leaves out one step at a time",
         ),
         "samples": (
-            is_sampler and model._kept().temperatures is not None,
+            asked.samples is not None and asked.samples.temperatures is not None,
             "chains are not annealed: leave temperatures out, and take more restarts (n_init)",
         ),
     }
-    for name, (is_asked, instead) in asked.items():
+    for name, (is_asked, instead) in of_symbols.items():
         if is_asked:
             raise InvalidParameterError(
-                f"{name}={getattr(model, name)!r} is for symbols alone: with numbers {instead}"
+                f"{name}={getattr(asked, name)!r} is for symbols alone: with numbers {instead}"
             )
 
 
@@ -265,14 +248,23 @@ class ReadVisits(ReadNumbers):
         return visits.drawn(*self._to_visits(), rng)
 
 
+class Given(NamedTuple):
+    """Sequences, and what was observed of them."""
+
+    corpus: Corpus
+    observations: Any  # what a family reads
+    known: np.ndarray | None = None  # states of steps, where some are known
+    contexts: np.ndarray | None = None
+
+
 def read_at(
-    problem: tuple[Corpus, Any, np.ndarray | None, np.ndarray | None],
+    given: Given,
     chain: tuple[Weights, Weights],
     scores: Scores,
     cells: Cells,
 ) -> ReadNumbers:
-    """A corpus, what was observed, states that are known and contexts, under weights and scores."""
-    corpus, observations, known, contexts = problem
+    """Sequences under weights and scores."""
+    corpus, observations, known, contexts = given
     shape = len(corpus.tokens), cells.n_emitting
     emission, whole = np.empty(shape), np.array([0, shape[0]])
     Scored(scores, observations, shape, whole, known).fill(emission)
@@ -289,62 +281,255 @@ def read_at(
     return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
 
 
-# Corpora come in one piece, and there are no taggers.
-has_vocabulary = False
-# What samplers draw at a time.
-default_update = "parameter"
-# What draws several continuations, where `sample` is asked to.
-draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
+# What is observed
 
 
-# Reading
+@dataclass(frozen=True)
+class NumberObservation(Observation):
+    """Series of numbers: columns of floats, and of categories as their codes."""
+
+    has_vocabulary = False
+    kind = "numbers"
+    draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
+
+    def check(self) -> None:
+        """Checks that the declared constraints cannot express."""
+        super().check()
+        refuse_settings_of_symbols(self.options)
+
+    # Fitting
+
+    def read(self, X: Any, y: Any, *, streams: bool = False) -> Reading:
+        """X and y, to be fitted to."""
+        asked, start = self.options, None
+        series, attributes, messages = series_to_fit(asked, X, y)
+        given = series.corpus
+        if hasattr(asked.init, "predict_proba"):
+            own = X.given if isinstance(X, Table) else X
+            start = model_posterior(asked.init, own, given, asked.n_components)
+        laid_out = layout_of(asked, series.emitted_names, moments_with_labels(series))
+        cells, family, settings = laid_out
+        corpus = apart(given, cells)
+        if series.contexts is not None:
+            n_tables, has_new = 1 + int(series.contexts.max()), asked.transitions.prior == "pooled"
+            tables = {"n_tables": n_tables + has_new, "has_new": has_new}
+            cells = cells._replace(**tables, has_contexts=True)
+        problem = NumericProblem(
+            corpus,
+            given,
+            observations_of(series, family),
+            family,
+            cells,
+            series.columns,
+            series.is_table,
+            start,
+            settings,
+            states_told(asked, y, given, cells),
+            contexts=series.contexts,
+        )
+        return Reading(problem, None, attributes, messages, self)
+
+    def of_one_kind(self, X: Any) -> Any:
+        """Sequences, some of which are to be fitted to at a time, with the columns of all."""
+        return with_common_columns(self.options, X)
+
+    def model(self, read: Reading) -> NumberChain:
+        """What is learned from a problem."""
+        asked, left_out, problem = self.options, left_out_by(self.options), read.problem
+        chooses = asked.weights is not None and problem.known is None
+        return getattr(problem, "chain", NumberChain)(
+            problem,
+            with_given(prior_settings(asked, None), asked, problem.cells, None),
+            MERGED if asked.init is None and chooses else asked.init,
+            None if left_out is None else left_out.block_length,
+            threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
+        )
+
+    # What a fit leaves
+
+    def left_of(self, state: Any, counts: HMMCounts, chain: NumberChain) -> EmissionOutcome:
+        """Public counts and emissions, and weights that rows keep."""
+        n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
+        transition = counts.transition[:n, :n]
+        if chain.cells.has_contexts:
+            transition = by_context(counts.transition, chain.cells)
+        public = HMMCounts(counts.start[:n], transition, counts.emission.T)
+        attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
+        attributes |= numeric.family.attributes(numeric.point)
+        kept = None if state.weights is None else state.weights.chain
+        return EmissionOutcome(attributes, kept, numeric=numeric)
+
+    def left_paths(self, result: FitResult) -> dict[str, Any]:
+        """States of all given steps: by the last posterior, or Viterbi by the final weights."""
+        state, problem, chain = result.best.state, result.read.problem, result.model
+        posterior = chain.posterior(state)
+        if posterior is None:
+            training = under_final_weights(chain, state, result.algorithm.averages)
+            path = training.best_path()[0]
+        else:
+            path = posterior.argmax(axis=1)
+        labels = arrange(problem.given, path.astype(np.int64), -1)
+        return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
+
+    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+        """Posteriors of all given steps: the last ones, or under the final weights."""
+        chain = self.model(read)
+        posterior = chain.posterior(state)
+        if posterior is None:
+            again = under_final_weights(chain, state, averages)
+            posterior = again.table(again.entries()[0])
+        return posterior
+
+    # Reading a fitted model
+
+    def to_fit_again(self, learned: Learned, X: Any) -> Series:
+        """The training sequences once more, in the columns of the fit."""
+        return columns_again(self.options, learned, X)
+
+    def given_again(self, learned: Learned, X: Any) -> Given:
+        """New sequences with the columns that were fitted; no state is known."""
+        X, numeric = as_series(X), learned.more.numeric
+        series = series_again(self.options, learned, X)
+        # What is read already needs no second look.
+        if not (numeric.is_table or isinstance(X, Series)):
+            tell(cautions_of_shape(X, series, self.options.words.is_ordered))
+        return Given(
+            series.corpus, observations_of(series, numeric.family), contexts=series.contexts
+        )
+
+    def read_under(
+        self, learned: Learned, X: Any, chain: tuple[Weights, Weights], means: bool = False
+    ) -> ReadNumbers:
+        """Sequences under weights and their logs, and densities for states or for likelihoods."""
+        numeric, new = learned.more.numeric, self.given_again(learned, X)
+        scores = numeric.scoring if means else numeric.predicting
+        return read_at(new, chain, scores, learned.layout)
+
+    def reads_under(
+        self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
+    ) -> tuple[Iterable[ReadNumbers], np.ndarray]:
+        """Under the mean weights, or those of each sample; how many steps have a likelihood."""
+        new, numeric, cells = self.given_again(learned, X), learned.more.numeric, learned.layout
+        if samples is None:
+            each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
+        else:
+            each = (_predictive(numeric.family, *sample, cells) for sample in samples)
+        found = (read_at(new, chain, scores, cells) for chain, scores in each)
+        # Steps that lack inputs, or the steps before, have none.
+        counted = np.append(0, np.cumsum(numeric.family.observed(new.observations).any(axis=1)))
+        return found, np.diff(counted[new.corpus.starts])
+
+    def reads_at(
+        self, learned: Learned, X: Any, weights: Iterable[NumberWeights]
+    ) -> tuple[Iterable[ReadNumbers], np.ndarray]:
+        """Sequences under each of some parameters; and how many steps were observed."""
+        new, cells, family = (
+            self.given_again(learned, X),
+            learned.layout,
+            learned.more.numeric.family,
+        )
+        at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
+        found = (read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at)
+        return found, new.corpus.observed_lengths
+
+    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+        """The step of an observation as X, after those that tell what it is, where such are told.
+
+        `before` is what was made of the observation before, None for none. One that is missing
+        lacks all columns.
+        """
+        family, columns = learned.more.numeric.family, learned.more.numeric.columns
+        step = columns.step(observation, family.n_columns, columns_asked(self.options))
+        past = [] if before is None else before[0]
+        return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
+
+    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+        """States in the shape of the input."""
+        return arrange(corpus, path.astype(np.int64), -1)
+
+    def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
+        """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
+        series, order = series_again(self.options, learned, X), learned.more.numeric.family.order
+        ends = series.corpus.starts[1:]
+        short = np.flatnonzero(np.diff(series.corpus.starts) < order)
+        if len(short):
+            raise ValueError(
+                f"sequence {short[0]} has less than the {order} steps that forecasts need"
+            )
+        table = series.table[ends[:, None] + np.arange(-order, 0)]
+        lost = np.flatnonzero(np.isnan(table).any(axis=(1, 2)))
+        if len(lost):
+            raise ValueError(
+                f"sequence {lost[0]} has missing values among its last {order} steps, which "
+                "forecasts go on from"
+            )
+        return table
+
+    def drawn(
+        self,
+        learned: Learned,
+        states: np.ndarray,
+        starts: np.ndarray,
+        rng: np.random.RandomState,
+        contexts: np.ndarray | None,
+    ) -> tuple[np.ndarray, Any]:
+        """What each state emits, in sequences that begin at `starts`, and what stands for nothing.
+
+        With contexts in their column, and labels of categories.
+        """
+        fitted: Fitted = learned.more.numeric
+        numbers = np.random.default_rng(rng.randint(2**31 - 1))
+        family, point = fitted.family, fitted.point
+        if family.order:
+            # What was before a sequence tells of its first steps, and not what was in another one.
+            each = np.split(states, starts[1:-1])
+            values = np.concatenate([family.sample(point, own, numbers) for own in each])
+        else:
+            values = family.sample(point, states, numbers)
+        if contexts is not None and fitted.columns.context is not None:
+            values = np.insert(values, fitted.columns.context, contexts, axis=1)
+        return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
+
+    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is learned of emissions, and attributes that tell it, in another order of states."""
+        before: Fitted = learned.more.numeric
+        family, counts = before.family, learned.counts
+        start, transition = by.chain(counts.start, counts.transition)
+        counts = HMMCounts(start, transition, counts.emission[by.order])
+        point, statistics = family.reordered(before.point, by.order), counts.emission.T
+        family = family.in_order(by.order)
+        scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
+        numeric = before._replace(family=family, point=point, predicting=scores[0])
+        numeric = numeric._replace(scoring=scores[1])
+        fields = {"counts": counts, "more": learned.more._replace(numeric=numeric)}
+        return fields, family.attributes(point)
 
 
-def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
-    """X and y, to be fitted to."""
-    refuse_settings_of_symbols(hmm)
-    emission, n_states = emission_of(hmm.emission), hmm.n_components
-    series, attributes, messages = series_to_fit(X, y, hmm, emission)
-    given, start, known = series.corpus, None, None
-    if hasattr(hmm.init, "predict_proba"):
-        start = model_posterior(hmm.init, X, given, n_states)
-    cells, family, settings = laid_out(hmm, series.emitted_names, moments_with_labels(series))
-    corpus = apart(given, cells)
-    topology, transitions = cells.topology, setting_of(hmm, "transitions")
-    if series.contexts is not None:
-        n_tables, has_new = 1 + int(series.contexts.max()), transitions.prior == "pooled"
-        tables = {"n_tables": n_tables + has_new, "has_new": has_new}
-        cells = cells._replace(**tables, has_contexts=True)
-    if y is not None and hmm.supervision == "y":
-        known = known_states(y, given, n_states)
-    if known is not None and topology is not None:
-        refuse_impossible(known, given, topology)
-    problem = NumericProblem(
-        corpus,
-        given,
-        observations_of(series, family),
-        family,
-        cells,
-        series.columns,
-        series.is_table,
-        start,
-        settings,
-        known,
-        contexts=series.contexts,
-    )
-    return Reading(problem, None, attributes, messages)
+# What options tell
 
 
-def settings_of(hmm: Any) -> bytes:
+def states_told(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.ndarray | None:
+    """The states of all steps that `y` tells, -1 where it does not; None where nothing does."""
+    if y is None or asked.supervision != "y":
+        return None
+    known = known_states(y, given, cells.n_emitting)
+    if cells.topology is not None:
+        refuse_impossible(known, given, cells.topology)
+    return known
+
+
+def settings_of(asked: ChainOptions) -> bytes:
     """What says what statistics mean, pickled: the emission, and laws of durations."""
-    emission, durations = emission_of(hmm.emission), setting_of(hmm, "transitions").durations
+    emission, durations = emission_of(asked.emission), asked.transitions.durations
     return pickle.dumps(emission if durations is None else (emission, durations))
 
 
-def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells, Family, bytes]:
+def layout_of(
+    asked: ChainOptions, names: list[Any] | None, moments: Moments
+) -> tuple[Cells, Family, bytes]:
     """The cells of the chain, the family of columns with these names and moments, and settings."""
-    settings, transitions = settings_of(hmm), setting_of(hmm, "transitions")
-    n_states = hmm.n_components
+    emission, transitions = emission_of(asked.emission), asked.transitions
+    n_states = asked.n_components
     topology = topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
@@ -352,11 +537,11 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
     if transitions.end_state:
         cells = cells_with_end(cells)
     if names is not None:
-        columns_told(hmm, emission_of(hmm.emission)).places_in(names, "X")
-    family = emission_of(hmm.emission).numbered(names).bind(moments, n_states)
-    rows = fixed_rows(hmm, n_states).get("emissions")
+        columns_told(asked, emission).places_in(names, "X")
+    family = emission.numbered(names).bind(moments, n_states)
+    rows = fixed_rows(asked, n_states).get("emissions")
     if rows is not None:
-        known = given_point(family, known_parameters(hmm).emitted)
+        known = given_point(family, known_parameters(asked).emitted)
         family = FixedFamily(family, known, rows)
     if transitions.durations is not None:
         lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
@@ -364,180 +549,36 @@ def laid_out(hmm: Any, names: list[Any] | None, moments: Moments) -> tuple[Cells
         cells = cells._replace(topology=topology, longest=int(lasting.longest))
         law = law_of_durations(lasting.law, cells.longest, n_states)
         family = SemiMarkovFamily(family, law, cells.longest)
-    return cells, family, settings
+    return cells, family, settings_of(asked)
 
 
-def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-    """A batch with the columns of the first, under its family, and the statistics so far."""
-    hmm._check_parameters()
-    has_contexts = setting_of(hmm, "transitions").contexts is not None
-    refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
-    refuse_settings_of_symbols(hmm)
-    before = learned.more.numeric
-    if settings_of(hmm) != before.settings:
-        raise InvalidParameterError(
-            "emission or durations have changed since the first call or fit, and with them what "
-            "the statistics mean: set them back, or begin anew with fit"
-        )
-    given, observations, known, _ = given_again(hmm, learned, X)
-    n_steps, cells = int(given.starts[-1]), learned.layout
-    refuse_lengths(y, given.n_sequences, given.n_sequences if before.is_table else n_steps)
-    if y is not None and hmm.supervision == "y":
-        known = known_states(y, given, cells.n_emitting)
-        if cells.topology is not None:
-            refuse_impossible(known, given, cells.topology)
-    told = before.columns, before.is_table, None, before.settings
-    problem = NumericProblem(
-        apart(given, cells), given, observations, before.family, cells, *told, known
-    )._replace(longest=before.longest)
-    # Of the first batch.
-    attributes = {name: vars(hmm)[name] for name in _OF_COLUMNS if name in vars(hmm)}
-    kept = NumberWeights(learned.kept, None, before.point)
-    return Reading(problem, None, attributes), Running(counts_of_fit(learned), kept)
-
-
-def emitting(hmm: Any) -> Fitted:
+def emitting(asked: ChainOptions) -> Fitted:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
-    emission, given = emission_of(hmm.emission), hmm.init.emitted
-    names, categories, _ = columns_told(hmm, emission)
+    emission, given = emission_of(asked.emission), asked.init.emitted
+    names, categories, _ = columns_told(asked, emission)
     names = names or emission.named()
     emission = emission.numbered(names)
     moments = moments_of(emission.example(given))
     columns = FittedColumns(names, by_name(categories, names))
     refuse_other_sizes(columns, moments)
-    family = emission.bind(moments, hmm.n_components)
+    family = emission.bind(moments, asked.n_components)
     point = given_point(family, given)
     return Fitted(family, point, *(family.at(point),) * 2, columns, False, "point")
 
 
-def model(hmm: Any, read: Reading) -> NumberChain:
-    """What is learned from a problem."""
-    asked, left_out, problem = asked_of(hmm), left_out_by(hmm), read.problem
-    chooses = asked.transitions.shared is not None and problem.known is None
-    return getattr(problem, "chain", NumberChain)(
-        problem,
-        with_given(prior_settings(hmm, asked, None), hmm, problem.cells, None),
-        MERGED if hmm.init is None and chooses else hmm.init,
-        None if left_out is None else left_out.block_length,
-        threads_for_each(1 if hmm._fixed_start(read) else asked.n_restarts, hmm.n_jobs),
-    )
+# Under weights
 
 
-# What a fit leaves
-
-
-def left_of(
-    state: Any, counts: HMMCounts, chain: NumberChain
-) -> tuple[dict[str, Any], Weights | None, None, Fitted]:
-    """Public counts and emissions, weights that rows keep; no words seen once."""
-    n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
-    transition = counts.transition[:n, :n]
-    if chain.cells.has_contexts:
-        transition = by_context(counts.transition, chain.cells)
-    public = HMMCounts(counts.start[:n], transition, counts.emission.T)
-    attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
-    attributes |= numeric.family.attributes(numeric.point)
-    return attributes, None if state.weights is None else state.weights.chain, None, numeric
-
-
-def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
-    """States of all given steps: by the last posterior, or Viterbi by the final weights."""
-    state, read = result.best.state, result.read
-    posterior = result.model.posterior(state)
-    path = None if posterior is None else posterior.argmax(axis=1)
-    path = _training(hmm, state, read).best_path()[0] if path is None else path
-    labels = arrange(read.problem.given, path.astype(np.int64), -1)
-    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
-
-
-def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
-    """Posteriors of all given steps: the last ones, or under the final weights."""
-    posterior = model(hmm, read).posterior(state)
-    if posterior is None:
-        again = _training(hmm, state, read)
-        posterior = again.table(again.entries()[0])
-    return posterior
-
-
-def _training(hmm: Any, state: Any, read: Reading) -> ReadNumbers:
-    """The training sequences under the final weights."""
-    problem = read.problem
-    training = problem.given, problem.observations, problem.known, problem.contexts
-    return under_final_weights(hmm, state, read, training)
-
-
-def under_final_weights(hmm: Any, state: Any, read: Reading, training: Any) -> ReadNumbers:
-    """Training sequences, what was observed and what states are known, under final weights."""
-    algorithm, cells = hmm._algorithm(), read.problem.cells
-    counts = algorithm.final_counts(state)
-    final, kept = without_emission(counts), state.weights.chain
-    weights = weights_under(final, state.prior, cells, kept, averages=algorithm.averages)
-    scores = model(hmm, read).emissions(state, counts).predicting
-    return read_at(training, weights, scores, cells)
-
-
-# Reading a fitted model
-
-
-def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> ReadNumbers:
-    """Sequences under a model's weights."""
-    new, numeric = given_again(hmm, learned, X), learned.more.numeric
-    if means:
-        return read_at(new, mean_and_log(learned), numeric.scoring, learned.layout)
-    return read_at(new, predicting_weights(learned), numeric.predicting, learned.layout)
-
-
-def read_under(hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights]) -> ReadNumbers:
-    """Sequences under weights, which predictions are made under, and their logs."""
-    new = given_again(hmm, learned, X)
-    return read_at(new, chain, learned.more.numeric.predicting, learned.layout)
-
-
-def of_one_kind(hmm: Any, X: Any) -> Any:
-    """Sequences, some of which are to be fitted to at a time, with the columns of all."""
-    return with_common_columns(X, hmm, emission_of(hmm.emission))
-
-
-# The training sequences once more, as `read_to_fit` takes them.
-to_fit_again = columns_again
-
-
-def steps_after(hmm: Any, learned: Learned, before: Any, observation: Any) -> list[Any]:
-    """The step of an observation as X, after those that tell what it is, where such are told.
-
-    `before` is what was made of the observation before, None for none. One that is missing lacks
-    all columns.
-    """
-    family = learned.more.numeric.family
-    columns = learned.more.numeric.columns
-    step = columns.step(observation, family.n_columns, columns_asked(hmm))
-    past = [] if before is None else before[0]
-    return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
-
-
-def reads_under(
-    hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-) -> tuple[Iterable[ReadNumbers], np.ndarray]:
-    """Under the mean weights, or those of each sample; and how many steps have a likelihood."""
-    new, numeric, cells = given_again(hmm, learned, X), learned.more.numeric, learned.layout
-    if samples is None:
-        each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
-    else:
-        each = (_predictive(numeric.family, *sample, cells) for sample in samples)
-    found = (read_at(new, chain, scores, cells) for chain, scores in each)
-    # Steps that lack inputs, or the steps before, have none.
-    counted = np.append(0, np.cumsum(numeric.family.observed(new[1]).any(axis=1)))
-    return found, np.diff(counted[new[0].starts])
-
-
-def reads_at(
-    hmm: Any, learned: Learned, X: Any, weights: Iterable[NumberWeights]
-) -> tuple[Iterable[ReadNumbers], np.ndarray]:
-    """Sequences under each of some parameters; and how many steps were observed."""
-    new, cells, family = given_again(hmm, learned, X), learned.layout, learned.more.numeric.family
-    at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
-    found = (read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at)
-    return found, new[0].observed_lengths
+def under_final_weights(
+    chain: NumberChain, state: Any, averages: bool, training: Given | None = None
+) -> ReadNumbers:
+    """Training sequences under the final weights: all, or some of them."""
+    problem, cells = chain.problem, chain.cells
+    if training is None:
+        training = Given(problem.given, problem.observations, problem.known, problem.contexts)
+    final, kept = without_emission(state.counts), state.weights.chain
+    weights = weights_under(final, state.prior, cells, kept, averages=averages)
+    return read_at(training, weights, chain.emissions(state, state.counts).predicting, cells)
 
 
 def _predictive(
@@ -553,31 +594,6 @@ def counts_of_fit(learned: Learned) -> HMMCounts:
     return chain_counts(learned)._replace(emission=learned.counts.emission.T)
 
 
-def drawn(
-    learned: Learned,
-    states: np.ndarray,
-    starts: np.ndarray,
-    rng: np.random.RandomState,
-    contexts: np.ndarray | None,
-) -> tuple[np.ndarray, Any]:
-    """What each state emits, in sequences that begin at `starts`, and what stands for nothing.
-
-    With contexts in their column, and labels of categories.
-    """
-    fitted: Fitted = learned.more.numeric
-    numbers = np.random.default_rng(rng.randint(2**31 - 1))
-    family, point = fitted.family, fitted.point
-    if family.order:
-        # What was before a sequence tells of its first steps, and not what was in another one.
-        each = np.split(states, starts[1:-1])
-        values = np.concatenate([family.sample(point, own, numbers) for own in each])
-    else:
-        values = family.sample(point, states, numbers)
-    if contexts is not None and fitted.columns.context is not None:
-        values = np.insert(values, fitted.columns.context, contexts, axis=1)
-    return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
-
-
 def _labelled(fitted: Fitted, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
     names, categories, _ = fitted.columns
@@ -588,44 +604,3 @@ def _labelled(fitted: Fitted, values: np.ndarray) -> np.ndarray:
         column = name if names is None else names.index(name)
         shown[:, column] = as_array(labels)[values[:, column].astype(int)]
     return shown
-
-
-def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is learned of emissions, and attributes that tell it, if states had another order."""
-    before: Fitted = learned.more.numeric
-    family, counts = before.family, learned.counts
-    start, transition = by.chain(counts.start, counts.transition)
-    counts = HMMCounts(start, transition, counts.emission[by.order])
-    point, statistics = family.reordered(before.point, by.order), counts.emission.T
-    family = family.in_order(by.order)
-    scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
-    numeric = before._replace(family=family, point=point, predicting=scores[0], scoring=scores[1])
-    fields = {"counts": counts, "more": learned.more._replace(numeric=numeric)}
-    return fields, family.attributes(point)
-
-
-def before_forecasts(hmm: Any, learned: Learned, X: Any) -> np.ndarray:
-    """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
-    series, order = series_again(hmm, learned, X), learned.more.numeric.family.order
-    ends = series.corpus.starts[1:]
-    short = np.flatnonzero(np.diff(series.corpus.starts) < order)
-    if len(short):
-        raise ValueError(f"sequence {short[0]} has less than the {order} steps that forecasts need")
-    table = series.table[ends[:, None] + np.arange(-order, 0)]
-    lost = np.flatnonzero(np.isnan(table).any(axis=(1, 2)))
-    if len(lost):
-        raise ValueError(
-            f"sequence {lost[0]} has missing values among its last {order} steps, which forecasts "
-            "go on from"
-        )
-    return table
-
-
-def given_again(hmm: Any, learned: Learned, X: Any) -> tuple[Corpus, Any, None, np.ndarray | None]:
-    """New sequences with the columns that were fitted, and contexts; no state is known."""
-    X, numeric = as_series(X), learned.more.numeric
-    series = series_again(hmm, learned, X)
-    # What is read already needs no second look.
-    if not (numeric.is_table or isinstance(X, Series)):
-        tell(cautions_of_shape(hmm, X, series))
-    return series.corpus, observations_of(series, numeric.family), None, series.contexts

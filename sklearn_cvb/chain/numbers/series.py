@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.user_tables import columns_told
 from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.messages import nearest
 from sklearn_cvb.reading.corpus import (
+    Table,
     is_missing,
     is_table,
     names_of_columns,
@@ -38,44 +41,47 @@ from sklearn_cvb.reading.series import (
     of_asked,
     read_series,
 )
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    check_table,
-    check_table_to_fit,
-)
-from sklearn_cvb.settings import setting_of
+from sklearn_cvb.reading.validation import InvalidParameterError
 
 # More contexts than this are no contexts, but times or names.
 _MOST_CONTEXTS = 10_000
 _OTHER_NAMES = " (number them anew, or make them a column of text in frames)"
 
 
+def emission_of(value: Any) -> Emission:
+    """The emission that the parameter `emission` says."""
+    if isinstance(value, Emission):
+        return value
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]()
+    hint = ""
+    if isinstance(value, type) and issubclass(value, Emission):
+        hint = f", a class: call it, {value.__name__}()"
+    raise InvalidParameterError(
+        f"emission must be 'categorical', {', '.join(map(repr, NAMED))} or an object of "
+        f"sklearn_cvb.emissions, got {value!r}{hint}"
+    )
+
+
 def series_to_fit(
-    X: Any, y: Any, estimator: Any, emission: Emission
+    asked: ChainOptions, X: Any, y: Any
 ) -> tuple[Series, dict[str, Any], tuple[str, ...]]:
     """Training sequences, what scikit-learn knows of their columns, and messages.
 
     `y` is not used, but who gives lengths there is told what to do.
     """
-    attributes: dict[str, Any] = {}
-    contexts = setting_of(estimator, "transitions").contexts
-
-    def checked(table: Any) -> np.ndarray:
-        table, found = check_table_to_fit(estimator, table)
-        attributes.update(found)
-        return table
-
+    contexts, emission = asked.transitions.contexts, emission_of(asked.emission)
     series = as_series(X)
     if not isinstance(series, Series):
-        categories = partial(_categories, estimator, emission)
-        series = read_series(X, checked, categories, partial(columns_asked, estimator))
+        series = read_series(X, partial(_categories, asked), partial(columns_asked, asked))
+    attributes = X.attributes if isinstance(X, Table) else {}
     if not series.is_table:
-        attributes |= attributes_of_columns(series.table.shape[1], series.columns)
+        attributes = attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
         column = column_of_contexts(contexts, series)
         series = with_contexts(without_contexts(series, column))
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.emitted_names)
-    messages += cautions_of_shape(estimator, X, series)
+    messages += cautions_of_shape(X, series, asked.words.is_ordered)
     # What is no order is told when it is bound.
     if isinstance(emission.order, Integral) and emission.order > 0:
         messages += cautions_of_order(
@@ -104,31 +110,24 @@ def cautions_of_order(order: int, lengths: np.ndarray, of_rows: bool = False) ->
     ][:n_short]
 
 
-def columns_asked(hmm: Any) -> list[Any] | None:
+def columns_asked(asked: ChainOptions) -> list[Any] | None:
     """The names of all columns that are read, where settings name each of them."""
-    names: list[Any] | None = hmm._observed.emission_of(hmm.emission).named()
-    contexts = setting_of(hmm, "transitions").contexts
+    names: list[Any] | None = emission_of(asked.emission).named()
+    contexts = getattr(asked.transitions, "contexts", None)
     if names is None or isinstance(contexts, int):
         return None
     return names if contexts is None else [*names, contexts]
 
 
-def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
+def columns_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns and the codes of the fit, contexts among them."""
     numeric = learned.more.numeric
     columns: FittedColumns = numeric.columns
-
-    def checked(table: Any) -> np.ndarray:
-        # Columns of a table are steps: those of other sequences are no features of its.
-        if numeric.is_table:
-            return check_table(hmm, table, reset=False)
-        return check_table_to_fit(hmm, table)[0]
-
     X = as_series(X)
     if isinstance(X, Series):
         series = columns.in_order(X)
     else:
-        series = read_series(X, checked, columns, partial(columns_asked, hmm))
+        series = read_series(X, columns, partial(columns_asked, asked))
     n_columns = series.table.shape[1]
     n_fitted = numeric.family.n_columns + (columns.context is not None)
     if n_columns != n_fitted:
@@ -136,15 +135,15 @@ def columns_again(hmm: Any, learned: Learned, X: Any) -> Series:
         if series.is_table:
             hint = "; rows of a 2-D array are sequences of single numbers: pass [X] if X is one"
         raise ValueError(
-            f"X has {n_columns} columns a step, but {type(hmm).__name__} is expecting "
+            f"X has {n_columns} columns a step, but {asked.name} is expecting "
             f"{n_fitted} as in fit{hint}"
         )
     return series
 
 
-def series_again(hmm: Any, learned: Learned, X: Any) -> Series:
+def series_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns of the fit, whose contexts are apart."""
-    series = columns_again(hmm, learned, X)
+    series = columns_again(asked, learned, X)
     column = learned.more.numeric.columns.context
     if column is None:
         return series
@@ -237,24 +236,22 @@ def named(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
     return ValueError(f"{error.why} ({place(step, starts)}, column {error.column})")
 
 
-def with_common_columns(X: Any, estimator: Any, emission: Emission) -> Any:
+def with_common_columns(asked: ChainOptions, X: Any) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    samples = of_asked(samples_of(X), partial(columns_asked, estimator))
-    categories = partial(_categories, estimator, emission)
-    return OfOneKind(samples, columns_to_fit(samples, categories))
+    samples = of_asked(samples_of(X), partial(columns_asked, asked))
+    return OfOneKind(samples, columns_to_fit(samples, partial(_categories, asked)))
 
 
-def _categories(
-    estimator: Any, emission: Emission, samples: list[Any], names: list[Any] | None
-) -> Categories:
+def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None) -> Categories:
     """The labels of all columns that are text and may be categories, or are contexts.
 
     First those that were told, then others in order, also where a column says that it may hold
     them. Contexts may have others later on, where these are pooled.
     """
-    told, transitions = columns_told(estimator, emission), setting_of(estimator, "transitions")
+    emission, transitions = emission_of(asked.emission), asked.transitions
+    told = columns_told(asked, emission)
     contexts, kind = transitions.contexts, OpenLabels if transitions.prior == "pooled" else list
     tables, found = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
     keys = list(range(tables[0].shape[1])) if names is None else names

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import gammaln, xlogy
 
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
@@ -19,7 +20,7 @@ from sklearn_cvb.learning.dirichlet import (
     first_value,
     log_density,
 )
-from sklearn_cvb.settings import VAGUE, Asked
+from sklearn_cvb.settings import VAGUE
 
 # A state that holds so large a share of the tokens counts as one that the data ask for.
 LEAST_SHARE = 0.01
@@ -161,14 +162,14 @@ class Concentrations(NamedTuple):
 # Priors
 
 
-def prior_settings(hmm: Any, asked: Asked, dictionary_weight: float | None) -> Concentrations:
-    """Those of the first sweep, as an estimator's parameters say."""
-    weights, n = asked.weights, hmm.n_components
+def prior_settings(asked: ChainOptions, dictionary_weight: float | None) -> Concentrations:
+    """Those of the first sweep, as is asked for."""
+    weights, n = asked.weights, asked.n_components
     is_pooled = asked.transitions.prior == "pooled"
     usual = FIRST_VALUE if weights is None else 1.0
     first = Concentrations(
-        first_value(usual if hmm.alpha is None else hmm.alpha),
-        first_value(hmm.beta),
+        first_value(usual if asked.alpha is None else asked.alpha),
+        first_value(asked.beta),
         asked.alpha_prior is not None,
         asked.beta_prior is not None,
         asked.alpha_prior or VAGUE,
@@ -179,7 +180,7 @@ def prior_settings(hmm: Any, asked: Asked, dictionary_weight: float | None) -> C
     )
     if is_pooled:
         # How alike contexts are is for the data to tell, if it is not said.
-        learned = first.learn_alpha or hmm.alpha is None
+        learned = first.learn_alpha or asked.alpha is None
         start = first.start_alpha
         return first._replace(
             alpha=n * first.alpha if learned else first.alpha,

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import Concentrations, Prior, with_dictionary
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
@@ -121,42 +122,23 @@ def _of_cells(table: np.ndarray, cells: Cells) -> np.ndarray:
 _NAMES = {"start": "startprob", "transitions": "transmat", "emissions": "emissionprob"}
 
 
-def known_parameters(hmm: Any) -> HMMParameters:
+def known_parameters(asked: ChainOptions) -> HMMParameters:
     """What `fixed` keeps: what `init` says, or the posterior means of the model that it is."""
-    init = hmm.init
-    if isinstance(init, HMMParameters):
-        return init
-    if not hasattr(init, "counts_"):
+    given = asked.init if isinstance(asked.init, HMMParameters) else asked.means
+    if given is None:
         raise InvalidParameterError(
             "fixed needs what is to stay: init=HMMParameters(...), or a fitted model"
         )
-    return means_of(init)
-
-
-def means_of(model: Any) -> HMMParameters:
-    """The posterior means of a fitted model."""
-    found: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
-    if hasattr(model, "vocabulary_"):
-        words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
-        return HMMParameters(**found, **words)
-    emitted = model._learned.more.numeric
-    tables = emitted.family.attributes(emitted.point).items()
-    own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
-    names, categories, context = emitted.columns
-    if names is not None:
-        own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]
-    if categories:
-        own["categories"] = dict(categories)
-    return HMMParameters(**found, emissions=own)
+    return given
 
 
 # What a frame that is given has a column for.
 _BY_COLUMN = ("means", "covariances", "rates", "probabilities", "locations", "scales", "shapes")
 
 
-def columns_told(hmm: Any, emission: Any) -> FittedColumns:
+def columns_told(asked: ChainOptions, emission: Any) -> FittedColumns:
     """Names and labels of columns that come with what `init` gives, or `fixed` keeps."""
-    given = known_parameters(hmm) if hmm.fixed else hmm.init
+    given = known_parameters(asked) if asked.fixed else asked.init
     told = given.emissions if isinstance(given, HMMParameters) else None
     if told is None:
         return FittedColumns()
@@ -187,10 +169,10 @@ def _refuse_other_order(given: HMMParameters) -> None:
                 )
 
 
-def fixed_rows(hmm: Any, n_states: int) -> dict[str, np.ndarray]:
+def fixed_rows(asked: ChainOptions, n_states: int) -> dict[str, np.ndarray]:
     """Which rows of which tables are fixed; a table of which none is has no entry."""
     found = {}
-    for name, value in (hmm.fixed or {}).items():
+    for name, value in asked.fixed.items():
         rows = np.asarray(value)
         shapes = [()] if name == "start" else [(), (n_states,)]
         if name not in _NAMES or rows.dtype != bool or rows.shape not in shapes:
@@ -204,10 +186,10 @@ def fixed_rows(hmm: Any, n_states: int) -> dict[str, np.ndarray]:
 
 
 def with_given(
-    first: Concentrations, hmm: Any, cells: Cells, vocabulary: np.ndarray | None
+    first: Concentrations, asked: ChainOptions, cells: Cells, vocabulary: np.ndarray | None
 ) -> Concentrations:
     """Concentrations that know what is said of single cells and rows, and not made from them."""
-    n, rows = cells.n_states, fixed_rows(hmm, cells.n_emitting)
+    n, rows = cells.n_states, fixed_rows(asked, cells.n_emitting)
     if vocabulary is None:
         # What states emit is the family's (see `sklearn_cvb.emissions.fixed`).
         rows.pop("emissions", None)
@@ -215,15 +197,15 @@ def with_given(
     none, emit = np.full((2, n), np.nan)
     out, steps = np.full(n_rows, np.nan), np.full((n_rows, n), np.nan)
     given = Prior(none, np.nan, steps, out, emission, emit)
-    if _is_table(hmm.alpha):
-        first, given = _with_steps(first, given, hmm, cells)
-    if _is_table(hmm.beta):
-        given = _with_words(first, given, hmm, cells, vocabulary)
+    if _is_table(asked.alpha):
+        first, given = _with_steps(first, given, asked, cells)
+    if _is_table(asked.beta):
+        given = _with_words(first, given, asked, cells, vocabulary)
     if rows:
-        _refuse(first, hmm, rows)
-        tables = chain_tables(known_parameters(hmm), cells, vocabulary)
+        _refuse(first, asked, rows)
+        tables = chain_tables(known_parameters(asked), cells, vocabulary)
         given = _with_fixed(given, tables, rows, cells)
-    is_said = rows or _is_table(hmm.alpha) or _is_table(hmm.beta)
+    is_said = rows or _is_table(asked.alpha) or _is_table(asked.beta)
     return first._replace(given=given) if is_said else first
 
 
@@ -232,43 +214,47 @@ def _is_table(concentration: Any) -> bool:
     return isinstance(concentration, list | tuple) or bool(np.ndim(concentration))
 
 
-def _table(name: str, hmm: Any, *shapes: tuple[int, int]) -> np.ndarray:
+def _table(name: str, asked: ChainOptions, *shapes: tuple[int, int]) -> np.ndarray:
     """Prior cells of one of these shapes."""
-    table = as_numbers(name, getattr(hmm, name))
+    table = as_numbers(name, getattr(asked, name))
     if table.shape not in shapes:
         needs = " or ".join(map(str, shapes))
         raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {needs}")
-    check_concentrations(name, table, or_zero=bool(hmm._no_posterior))
+    check_concentrations(name, table, or_zero=asked.kind.by_em)
     return table
 
 
 def _with_steps(
-    first: Concentrations, given: Prior, hmm: Any, cells: Cells
+    first: Concentrations, given: Prior, asked: ChainOptions, cells: Cells
 ) -> tuple[Concentrations, Prior]:
     """With prior cells of transitions; the start row has the usual concentration."""
     n = cells.n_emitting
     if first.shared is not None:
         raise InvalidParameterError("under an HDP alpha is a number: the total of a row")
-    table = _table("alpha", hmm, (n, cells.n_states)) + first.sticky * np.eye(n, cells.n_states)
+    table = _table("alpha", asked, (n, cells.n_states)) + first.sticky * np.eye(n, cells.n_states)
     if cells.topology is not None:
         table = np.where(cells.topology.transition[:n], table, 0.0)
     given.transition[:n], given.transition_total[:n] = table, table.sum(axis=1)
-    return first._replace(alpha=0.0 if hmm._no_posterior else first.alpha), given
+    return first._replace(alpha=0.0 if asked.kind.by_em else first.alpha), given
 
 
 def _with_words(
-    first: Concentrations, given: Prior, hmm: Any, cells: Cells, vocabulary: np.ndarray | None
+    first: Concentrations,
+    given: Prior,
+    asked: ChainOptions,
+    cells: Cells,
+    vocabulary: np.ndarray | None,
 ) -> Prior:
     """With prior cells of emissions; unknown words have the usual concentration, or their own."""
     if vocabulary is None:
         raise InvalidParameterError("beta is for symbols: emissions of numbers have priors")
     n, n_words = cells.n_emitting, cells.n_words
-    names = names_of_columns(hmm.beta) if hasattr(hmm.beta, "columns") else []
+    names = names_of_columns(asked.beta) if hasattr(asked.beta, "columns") else []
     known = vocabulary.tolist()
     if set(names) & set(known) and names[:n_words] != known:
         raise InvalidParameterError(f"beta has columns {names!r}, but the symbols are {known!r}")
-    table = _table("beta", hmm, *((n, size) for size in sorted({n_words, cells.n_rows})))
-    usual = 0.0 if hmm._no_posterior else first.beta
+    table = _table("beta", asked, *((n, size) for size in sorted({n_words, cells.n_rows})))
+    usual = 0.0 if asked.kind.by_em else first.beta
     table = np.pad(table, ((0, 0), (0, cells.n_rows - table.shape[1])), constant_values=usual)
     plain = _of_cells(table, cells)
     emission, total = with_dictionary(plain, cells, first), given.emission_total
@@ -295,7 +281,7 @@ def _with_fixed(given: Prior, tables: Tables, rows: dict[str, np.ndarray], cells
     return given
 
 
-def _refuse(first: Concentrations, hmm: Any, rows: dict[str, np.ndarray]) -> None:
+def _refuse(first: Concentrations, asked: ChainOptions, rows: dict[str, np.ndarray]) -> None:
     """Raise where rows cannot be fixed, or leave nothing to learn a concentration from."""
     every = {name: bool(own.all()) for name, own in rows.items()}
     begins = "start" in rows or first.start_alpha is not None
@@ -306,7 +292,7 @@ def _refuse(first: Concentrations, hmm: Any, rows: dict[str, np.ndarray]) -> Non
             and bool(rows.keys() & {"start", "transitions"})
         ),
         "update='token' takes steps from the mean of several rows: use update='sequence'": (
-            "transitions" in rows and "update" in hmm._settings and hmm.update == "token"
+            "transitions" in rows and asked.leaves_out and asked.update == "token"
         ),
         "no row is left to learn alpha from: give it a number": (
             first.learn_alpha and begins and every.get("transitions", False)
@@ -317,4 +303,4 @@ def _refuse(first: Concentrations, hmm: Any, rows: dict[str, np.ndarray]) -> Non
     }
     for message, is_so in why.items():
         if is_so:
-            raise InvalidParameterError(f"fixed={hmm.fixed!r}: {message}")
+            raise InvalidParameterError(f"fixed={asked.fixed!r}: {message}")

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from sklearn_cvb.kernels.chain.decoding import viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -184,12 +183,16 @@ class Problem(NamedTuple):
             unexplained = np.sort(np.concatenate([unexplained, self.left_out.sequences]))
         return unexplained
 
-    def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is to learn from."""
-        given, n_words = self.given, self.cells.n_words
-        lengths = np.delete(np.diff(given.starts), self.of_given(unexplained))
-        tokens = given.tokens[(given.tokens >= 0) & (given.tokens < n_words)]
-        return Batch(int(lengths.sum()), len(lengths), np.bincount(tokens, minlength=n_words))
+    def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
+        """How many tokens and sequences there are beside some."""
+        lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
+        return int(lengths.sum()), len(lengths)
+
+    @property
+    def word_uses(self) -> np.ndarray:
+        """How often each word of the vocabulary is observed."""
+        tokens, n_words = self.given.tokens, self.cells.n_words
+        return np.bincount(tokens[(tokens >= 0) & (tokens < n_words)], minlength=n_words)
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -4,29 +4,31 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.chain.options import ChainOptions, emits_symbols
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
 from sklearn_cvb.settings import HMMParameters, Transitions
 
 
-def check_transitions(hmm: Any, transitions: Transitions, by_em: bool) -> None:
+def check_transitions(asked: ChainOptions) -> None:
     """Raise where fields of transitions do not go together, or not with the rest of a model."""
+    transitions, kind = asked.transitions, asked.kind
     if transitions.start_alpha is not None:
-        check_concentrations("start_alpha", np.array(transitions.start_alpha), by_em)
+        check_concentrations("start_alpha", np.array(transitions.start_alpha), kind.by_em)
     if transitions.start == "stationary":
         from sklearn_cvb.chain.parameters.stationary import check_stationary
 
-        check_stationary(transitions, by_em, vars(hmm).get("fixed"))
+        check_stationary(transitions, kind.by_em, asked.fixed)
     if transitions.contexts is not None:
-        _check_contexts(hmm, transitions)
+        _check_contexts(asked)
     if transitions.durations is not None:
-        _check_durations(hmm, transitions)
+        _check_durations(asked)
     is_pooled = transitions.prior == "pooled"
     if transitions.shared is None and not is_pooled:
         return
-    if hmm._why_no_weights:
+    if kind.why_no_weights:
         prior = "prior='pooled'" if is_pooled else "HDP as prior of transitions"
-        raise InvalidParameterError(f"{type(hmm).__name__} takes no {prior}: {hmm._why_no_weights}")
+        raise InvalidParameterError(f"{asked.name} takes no {prior}: {kind.why_no_weights}")
     if is_pooled:
         if transitions.contexts is None:
             raise InvalidParameterError(
@@ -45,27 +47,27 @@ def _is_full(transitions: Transitions) -> bool:
     return isinstance(transitions.topology, str) and transitions.topology == "full"
 
 
-def _check_contexts(hmm: Any, transitions: Transitions) -> None:
+def _check_contexts(asked: ChainOptions) -> None:
     """Raise where a model is set to what transitions by context do not have."""
-    init, fixed = vars(hmm).get("init"), vars(hmm).get("fixed") or {}
+    transitions, init = asked.transitions, asked.init
     reasons = {
         "a topology other than 'full'": not _is_full(transitions),
         "end_state=True: an end has no context": transitions.end_state,
         "start='stationary': no distribution stays as it is": transitions.start != "free",
         "prior='hdp'": transitions.shared is not None,
-        _as_columns(hmm): hmm._observed.has_vocabulary,
-        "an array as alpha": bool(np.ndim(hmm.alpha)),
-        "fixed transitions": "transitions" in fixed,
+        _as_columns(asked): emits_symbols(asked.emission),
+        "an array as alpha": bool(np.ndim(asked.alpha)),
+        "fixed transitions": "transitions" in asked.fixed,
         "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
     }
     for what, is_so in reasons.items():
         refuse_contexts(is_so, what)
 
 
-def _as_columns(hmm: Any) -> str:
+def _as_columns(asked: ChainOptions) -> str:
     """Symbols, and what to write where they are to be columns."""
     return (
-        f"symbols as such: write {type(hmm).__name__}({hmm.n_components}, emission=Categorical(), "
+        f"symbols as such: write {asked.name}({asked.n_components}, emission=Categorical(), "
         "transitions=...), after `from sklearn_cvb.emissions import Categorical`; text is read, too"
     )
 
@@ -76,23 +78,23 @@ def refuse_contexts(is_so: bool, what: str) -> None:
         raise InvalidParameterError(f"Transitions(contexts=...) does not go with {what}")
 
 
-def _check_durations(hmm: Any, transitions: Transitions) -> None:
+def _check_durations(asked: ChainOptions) -> None:
     """Raise where a model is set to what visits with durations of their own do not have."""
-    init, parameters = vars(hmm).get("init"), vars(hmm)
+    transitions, init = asked.transitions, asked.init
     reasons = {
-        "taggers": "tag_dictionary" in parameters,
-        "a single state, which no other follows": hmm.n_components == 1,
+        "taggers": asked.dictionary is not None,
+        "a single state, which no other follows": asked.n_components == 1,
         "a topology other than 'full'": not _is_full(transitions),
         "end_state=True: a visit may go on beyond the end": transitions.end_state,
         "start='stationary'": transitions.start != "free",
         "sticky: no state follows itself": transitions.sticky > 0,
         "prior='hdp'": transitions.shared is not None,
         "contexts": transitions.contexts is not None,
-        _as_columns(hmm): hmm._observed.has_vocabulary,
-        "an array as alpha": bool(np.ndim(hmm.alpha)),
-        "fixed transitions": "transitions" in (parameters.get("fixed") or {}),
+        _as_columns(asked): emits_symbols(asked.emission),
+        "an array as alpha": bool(np.ndim(asked.alpha)),
+        "fixed transitions": "transitions" in asked.fixed,
         "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
-        "supervision='y'": parameters.get("supervision") == "y",
+        "supervision='y'": asked.supervision == "y",
     }
     for what, is_so in reasons.items():
         refuse_durations(is_so, what)

@@ -1,7 +1,6 @@
 """Filtering of one sequence whose observations arrive one after the other."""
 
-import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
@@ -10,6 +9,9 @@ from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import predicting_weights
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.learned import Learned
+
+if TYPE_CHECKING:
+    from sklearn_cvb.chain.observation import Observation
 
 
 class Filter:
@@ -38,12 +40,9 @@ class Filter:
         How many observations there were, t.
     """
 
-    def __init__(self, model: Any, learned: Learned) -> None:
+    def __init__(self, observation: "Observation", learned: Learned) -> None:
         refuse_contexts(learned.layout.has_contexts, "start_filter: use filter_proba")
-        # What reading asks of a model are its parameters; a start may hold training data.
-        self._model = copy.copy(model)
-        parameters = {name: vars(model)[name] for name in model.get_params(deep=False)}
-        self._model.__dict__ = parameters | {"init": None}
+        self._observation = observation.without_start()
         self._learned = learned._replace(resume=None, seen=None)
         self._chain, self._log_durations = _chain_of(learned)
         # Logs of p(z_t, steps that its visit goes on | x_1..t), (L, K).
@@ -53,7 +52,7 @@ class Filter:
         self.log_likelihood, self.total_log_likelihood, self.n_observations = 0.0, 0.0, 0
 
     def __repr__(self) -> str:
-        return f"Filter({type(self._model).__name__}, n_observations={self.n_observations})"
+        return f"Filter({self._observation.options.name}, n_observations={self.n_observations})"
 
     def __getstate__(self) -> dict[str, Any]:
         # Weights are as large as the counts that they are soon made of again.
@@ -108,9 +107,9 @@ class Filter:
         ((2,), 2)
         """
         learned, (_, logs) = self._learned, self._chain
-        observed, n = self._model._observed, learned.layout.n_emitting
-        steps = observed.steps_after(self._model, learned, self._steps, observation)
-        read = observed.read_under(self._model, learned, steps, self._chain)
+        observed, n = self._observation, learned.layout.n_emitting
+        steps = observed.steps_after(learned, self._steps, observation)
+        read = observed.read_under(learned, steps, self._chain)
         emission = read.log_emissions()[-1]
         if self._visits is None:
             ahead = logs.start[:n] + self._log_durations
@@ -131,7 +130,7 @@ class Filter:
         self._steps = steps
         proba = np.exp(logsumexp(self._visits, axis=0))
         best = np.full(len(read.corpus.tokens), proba.argmax(), np.int32)
-        self.state = self._model._arranged_states(learned.words, read.corpus, best)[0][-1]
+        self.state = observed.arranged(learned.words, read.corpus, best)[0][-1]
         return proba
 
 

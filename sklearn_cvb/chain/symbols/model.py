@@ -43,16 +43,12 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     sweep_by_token,
 )
-from sklearn_cvb.chain.symbols.vocabulary_growth import added_to, with_unseen
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, Pieces, State
+from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
-# How fast steps of `partial_fit` get smaller for windows of long sequences and for short sequences.
-# Maximum likelihood keeps nothing of a rare word that is forgotten, and VB little.
-DECAYS = {"EM": (0.7, 1.0), "VB": (0.6, 1.0), "CVB": (0.6, 0.8)}
 _RESAMPLE = {
     "token": sampling.sweep_by_token,
     "sequence": sampling.sweep_by_sequence,
@@ -80,14 +76,6 @@ class Logged(NamedTuple):
         return expected_log(self.counts, self.prior, cells)
 
 
-class InSteps(NamedTuple):
-    """How batches of `partial_fit` are gone through (see `chain.symbols.steps`)."""
-
-    length: int = 100  # tokens of a window, at most
-    decays: tuple[float, float] = DECAYS["VB"]
-    is_named: bool = False  # whether labels may name states, in this batch or another
-
-
 class ChainSettings(NamedTuple):
     """How a chain begins, and what is inferred at a time."""
 
@@ -101,7 +89,6 @@ class ChainSettings(NamedTuple):
     # Whether unknown words take the mean count of words seen once in what samples tell.
     counts_rare: bool = False
     n_threads: int = 1  # of one restart
-    in_steps: InSteps = InSteps()  # how batches are gone through
 
 
 @dataclass(frozen=True)
@@ -163,13 +150,13 @@ class SymbolChain(Model):
         """Counts of a fitted model, of token posteriors, or of one E-step."""
         problem, init = self.problem, self.settings.init
         if keep:
-            start = self._beginning(prior, seed)
+            start = self.beginning(prior, seed)
             units = first_units(problem, start, self.settings.left_out, self.learns)
             return Inferred(units.own, 0.0, shares=units), None
         if not isinstance(seed, Start) and hasattr(init, "predict_proba"):
             counts = starting.model_counts(problem, init, self.settings.vocabulary)
             return Inferred(counts, 0.0), uniform_weights(self.cells)
-        first = self._beginning(prior, seed)()
+        first = self.beginning(prior, seed)()
         if first.weights is not None:
             found = self.infer(first.weights)
             # Which sequences have no path is told after the first sweep.
@@ -178,7 +165,7 @@ class SymbolChain(Model):
         counts = starting.counts_from_marginals(problem, first.posterior)
         return Inferred(counts, 0.0), uniform_weights(self.cells)
 
-    def _beginning(self, prior: Prior, seed: Any) -> Callable[[], Start]:
+    def beginning(self, prior: Prior, seed: Any) -> Callable[[], Start]:
         """What makes posteriors or weights to start from: of a seed, or as `init` says."""
         if isinstance(seed, Weights):
             return partial(Start, None, seed)
@@ -242,7 +229,7 @@ class SymbolChain(Model):
         problem, settings = self.problem, self.settings
         if settings.resampled == "sequence" and settings.coldest is not None:
             sampling.check_powers(settings.coldest, prior, len(problem.corpus.tokens))
-        slots = sampling.first_slots(problem, prior, self._beginning(prior, rng)(), rng)
+        slots = sampling.first_slots(problem, prior, self.beginning(prior, rng)(), rng)
         return Drawn(sampling.counts_of_path(problem, slots), sampling.Walk(slots, self._scan()))
 
     def _scan(self) -> Any:
@@ -365,37 +352,6 @@ class SymbolChain(Model):
             state = state._replace(shares=state.shares._replace(pairs=np.empty(0)))
         return state
 
-    # One batch after another
-
-    def with_unseen(self, counts: HMMCounts, prior: Prior) -> HMMCounts:
-        """A little for words and steps that no batch has used, where the prior is 0."""
-        return with_unseen(HMMCounts(*counts), prior, self.cells)
-
-    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, Start]:
-        """The counts so far in the prior, and its means to start from."""
-        prior = added_to(prior, HMMCounts(*counts), self.cells)
-        nothing = HMMCounts(*map(np.zeros_like, counts))
-        return prior, Start(None, posterior_mean(nothing, prior, self.cells))
-
-    def pieces(self) -> Pieces:
-        """Windows of long sequences and short ones, or all where states are named."""
-        from sklearn_cvb.chain.symbols import steps
-
-        return steps.pieces_of(self.problem, self.settings.in_steps)
-
-    def first_counts(self, prior: Prior, rng: np.random.Generator, mass: float) -> HMMCounts:
-        """Those that the start is worth."""
-        from sklearn_cvb.chain.symbols import steps
-
-        return steps.first_counts(self._beginning(prior, rng)(), self.problem, mass)
-
-    def step_on(self, counts: HMMCounts, prior: Prior, given: Any, *, averages: bool) -> Inferred:
-        """Window by window."""
-        from sklearn_cvb.chain.symbols import steps
-
-        length = self.settings.in_steps.length
-        return steps.stepped(self.problem, counts, prior, given, length, averages)
-
 
 def merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
     """Weights of the states that are left of those of random weights."""
@@ -406,10 +362,6 @@ def merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
 
 class TokenChain(SymbolChain):
     """The same problem with a token left out at a time (Algorithm 1): tokens are independent."""
-
-    def pieces(self) -> Pieces:
-        """A batch is one step."""
-        return Pieces(None, 1.0)
 
     def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""

@@ -1,13 +1,13 @@
-"""What hidden Markov models of symbols do; `chain.numbers.observed` has those of numbers.
-
-`BaseHMM` asks one of the two, as its parameter `emission` says; both have the same functions.
-"""
+"""What hidden Markov models of symbols observe: sequences of words (see `chain.observation`)."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.observation import EmissionOutcome, Observation
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
@@ -15,7 +15,6 @@ from sklearn_cvb.chain.parameters.rows import (
     posterior_mean,
     prior_settings,
     public_counts,
-    rare_counts,
     rare_in,
     shared_weights,
     weights_under,
@@ -37,34 +36,21 @@ from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
 from sklearn_cvb.chain.starts.state_merging import MERGED, pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
-from sklearn_cvb.chain.symbols.model import DECAYS, ChainSettings, InSteps, SymbolChain, TokenChain
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_words
+from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.online import Running, Seen
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, refuse_lengths
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import HMMParameters, Windows, asked_of, known_words, window_for
+from sklearn_cvb.settings import Windows, window_for
 
 # A sequence of so many tokens that holds most of all is left out in windows.
 _LONG = 100
 
-# Corpora may come in shards, stores and batches, and states may be named by tags.
-has_vocabulary = True
-# What samplers draw at a time.
-default_update = "token"
-# What draws several continuations, where `sample` is asked to.
-draws_ahead = ""
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
-# What scikit-learn knows of the columns of a table.
-_OF_TABLES = ("n_features_in_", "feature_names_in_")
-
-
-# Reading
 
 
 class WordsRead(NamedTuple):
@@ -76,184 +62,269 @@ class WordsRead(NamedTuple):
     messages: tuple[str, ...] = ()
 
 
-def read_to_fit(hmm: Any, X: Any, y: Any, streams: bool) -> Reading:
-    """X and y, to be fitted to."""
-    sequences, attributes, messages = reading.sequences_to_fit(hmm, X, y)
-    types = reading.types_to_learn(hmm, sequences)
-    vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
-    words, cells, told, of_words = words_and_cells(hmm, vocabulary, corpus, y, streams=streams)
-    attributes = {**attributes, **hmm._attributes_of_words(words)}
-    lattice, words, of_labels = hmm._training_lattice(words, told, cells, corpus, sequences, y)
-    problem = problem_of(corpus, lattice, cells)
-    messages = (*messages, *of_words, *of_labels)
-    read = Reading(problem, words, attributes, messages)
-    longest, n_tokens = problem.longest
-    is_whole = 2 * longest > n_tokens and left_out_by(hmm, longest, n_tokens) == WHOLE
-    # What is gone through in steps leaves nothing out.
-    if is_whole and not (streams and model(hmm, read).pieces().sizes is not None):
-        giant = int(np.diff(problem.corpus.starts).argmax())
-        read = read._replace(messages=(*messages, HALF_OF_ALL.format(giant)))
-    return read
+@dataclass(frozen=True)
+class SymbolObservation(Observation):
+    """Symbols: words of a vocabulary, each of which any state may emit."""
 
+    has_vocabulary = True
+    kind = "symbols"
 
-def words_and_cells(
-    hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
-) -> WordsRead:
-    """What words tell, and the whole layout of parameters, with topology and ends."""
-    read: WordsRead = hmm._words_read(vocabulary, corpus, y, streams)
-    transitions = asked_of(hmm).transitions
-    topology = topology_of(transitions.topology, read.cells.n_states)
-    if topology is not None and not topology.tied:
-        refuse_token_updates(hmm)
-    is_stationary = transitions.start == "stationary"
-    cells = read.cells._replace(topology=topology, is_stationary=is_stationary)
-    return read._replace(cells=cells_with_end(cells) if transitions.end_state else cells)
+    # Reading
 
+    def read(self, X: Any, y: Any, *, streams: bool = False) -> Reading:
+        """X and y, to be fitted to."""
+        known = self.options.words
+        sequences, attributes, messages = reading.sequences_to_fit(known, X, y)
+        types = reading.types_to_learn(known, sequences)
+        vocabulary, corpus = reading.encoded_by(known, types, sequences)
+        words, cells, told, of_words = self.words_and_cells(vocabulary, corpus, y, streams=streams)
+        attributes = {**attributes, **self.attributes_of(words)}
+        lattice, words, of_labels = self.training_lattice(words, told, cells, corpus, sequences, y)
+        problem = problem_of(corpus, lattice, cells)
+        messages = (*messages, *of_words, *of_labels)
+        if not streams:
+            messages += self.caution_of_giant(problem)
+        return Reading(problem, words, attributes, messages, self)
 
-def refuse_token_updates(hmm: Any) -> None:
-    """Raise where a token moves at a time, which cannot keep to a topology."""
-    left_out, update = left_out_by(hmm), "sequence"
-    if left_out is not None:
-        update = left_out.update
-    elif hasattr(hmm, "samples"):
-        update = hmm._observed.default_update if hmm.update is None else hmm.update
-    if update == "token":
-        raise InvalidParameterError(hmm._why_all_steps)
+    def caution_of_giant(self, problem: Problem) -> tuple[str, ...]:
+        """What to say where leaving out one sequence leaves little."""
+        longest, n_tokens = problem.longest
+        if 2 * longest <= n_tokens or left_out_by(self.options, longest, n_tokens) != WHOLE:
+            return ()
+        return (HALF_OF_ALL.format(int(np.diff(problem.corpus.starts).argmax())),)
 
+    def words_and_cells(
+        self, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
+    ) -> WordsRead:
+        """What words tell, and the whole layout of parameters, with topology and ends."""
+        read = self.words_read(vocabulary, corpus, y, streams)
+        transitions = self.options.transitions
+        topology = topology_of(transitions.topology, read.cells.n_states)
+        if topology is not None and not topology.tied:
+            self._refuse_token_updates()
+        is_stationary = transitions.start == "stationary"
+        cells = read.cells._replace(topology=topology, is_stationary=is_stationary)
+        return read._replace(cells=cells_with_end(cells) if transitions.end_state else cells)
 
-def words_read(
-    hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool
-) -> WordsRead:
-    """What words tell: that any state may emit them."""
-    with_unknown, n_words = known_words(hmm)[1] != "error", len(vocabulary.types)
-    return WordsRead(vocabulary, cells_for(None, hmm.n_components, n_words, with_unknown))
+    def _refuse_token_updates(self) -> None:
+        """Raise where a token moves at a time, which cannot keep to a topology."""
+        asked, left_out = self.options, left_out_by(self.options)
+        update = "sequence" if left_out is None else left_out.update
+        if asked.samples is not None:
+            update = resampled_by(asked)
+        if update == "token":
+            raise InvalidParameterError(asked.kind.why_all_steps)
 
+    def words_read(
+        self, vocabulary: Vocabulary, corpus: Corpus | None, y: Any, streams: bool
+    ) -> WordsRead:
+        """What words tell: that any state may emit them."""
+        asked, n_words = self.options, len(vocabulary.types)
+        with_unknown = asked.words.handle_unknown != "error"
+        return WordsRead(vocabulary, cells_for(None, asked.n_components, n_words, with_unknown))
 
-def attributes_of_words(hmm: Any, words: Any) -> dict[str, Any]:
-    """The fitted attributes that tell them."""
-    return {"vocabulary_": words.types}
+    def attributes_of(self, words: Any) -> dict[str, Any]:
+        """The fitted attributes that tell them."""
+        return {"vocabulary_": words.types}
 
+    def training_lattice(
+        self, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
+    ) -> tuple[Lattice, Any, tuple[str, ...]]:
+        """Allowed states of each token, the words with what `y` tells, and messages."""
+        lattice = lattice_for(corpus, cells)
+        if y is None or self.options.supervision != "y":
+            return lattice, words, ()
+        from sklearn_cvb.chain.paths.known_states import known_states
 
-def training_lattice(
-    hmm: Any, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
-) -> tuple[Lattice, Any, tuple[str, ...]]:
-    """Allowed states of each token, the words with what `y` tells, and messages."""
-    lattice = lattice_for(corpus, cells)
-    if y is None or hmm.supervision != "y":
-        return lattice, words, ()
-    from sklearn_cvb.chain.paths.known_states import known_states
+        known = known_states(y, corpus, self.options.n_components)
+        return restrict(lattice, known)[0], words, ()
 
-    return restrict(lattice, known_states(y, corpus, hmm.n_components))[0], words, ()
+    # How a chain begins
 
+    def model(self, read: Reading) -> SymbolChain:
+        """What is learned from a problem."""
+        settings = self.settings(read)
+        kind = TokenChain if settings.left_out.update == "token" else SymbolChain
+        return getattr(read.problem, "chain", kind)(read.problem, settings)
 
-# How a chain begins
-
-
-def model(hmm: Any, read: Reading) -> SymbolChain:
-    """What is learned from a problem."""
-    settings: ChainSettings = hmm._chain_settings(read)
-    kind = TokenChain if settings.left_out.update == "token" else SymbolChain
-    return getattr(read.problem, "chain", kind)(read.problem, settings)
-
-
-def chain_settings(hmm: Any, read: Reading) -> ChainSettings:
-    """How a chain begins, and what is inferred at a time: all that parameters say of it."""
-    asked, weight = asked_of(hmm), None
-    if asked.dictionary is not None:
-        # One concentration for all emissions can be learned only where all are equal.
-        is_equal = getattr(read.words, "is_clean", False) and asked.beta_prior is not None
-        weight = 0.0 if is_equal else asked.dictionary.weight
-    left_out = left_out_by(hmm, *read.problem.longest)
-    resampled, coldest = "token", None
-    if hasattr(hmm, "samples"):
-        resampled = default_update if hmm.update is None else hmm.update
-        temperatures = hmm._kept().temperatures
-        coldest = None if temperatures is None else min(temperatures)
-    n_restarts = 1 if hmm._fixed_start(read) else asked.n_restarts
-    update = getattr(hmm, "update", None)
-    algorithm = "EM" if hmm._no_posterior else "CVB" if left_out else "VB"
-    init = usual_start(hmm, read) if hmm.init is None else hmm.init
-    if hmm.init is None and init == "parameter" and left_out and left_out.update == "token":
-        init = "word"
-    if isinstance(init, str) and init == "kmeans":
-        raise InvalidParameterError(
-            f"The 'init' parameter of {type(hmm).__name__} must be a str among 'context', "
-            "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
-            "(see `emission`)"
+    def settings(self, read: Reading) -> ChainSettings:
+        """How a chain begins, and what is inferred at a time: all that parameters say of it."""
+        asked, weight, words = self.options, None, read.words
+        if asked.dictionary is not None:
+            # One concentration for all emissions can be learned only where all are equal.
+            is_equal = getattr(words, "is_clean", False) and asked.beta_prior is not None
+            weight = 0.0 if is_equal else asked.dictionary.weight
+        left_out = left_out_by(asked, *read.problem.longest)
+        temperatures = None if asked.samples is None else asked.samples.temperatures
+        init = self.usual_start(read) if asked.init is None else asked.init
+        if asked.init is None and init == "parameter" and left_out and left_out.update == "token":
+            init = "word"
+        if isinstance(init, str) and init == "kmeans":
+            raise InvalidParameterError(
+                f"The 'init' parameter of {asked.name} must be a str among 'context', "
+                "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
+                "(see `emission`)"
+            )
+        return ChainSettings(
+            with_given(prior_settings(asked, weight), asked, read.problem.cells, words.types),
+            init,
+            words.types,
+            left_out or WHOLE,
+            resampled_by(asked),
+            None if temperatures is None else min(temperatures),
+            counts_rare=asked.words.handle_unknown in ("rare", "form"),
+            n_threads=threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
         )
-    return ChainSettings(
-        with_given(prior_settings(hmm, asked, weight), hmm, read.problem.cells, read.words.types),
-        init,
-        read.words.types,
-        left_out or WHOLE,
-        resampled,
-        coldest,
-        counts_rare=asked.handle_unknown in ("rare", "form"),
-        n_threads=threads_for_each(n_restarts, hmm.n_jobs),
-        in_steps=InSteps(
-            getattr(update, "length", Windows.length), DECAYS[algorithm], hmm.supervision == "y"
-        ),
-    )
+
+    def usual_start(self, read: Reading) -> str:
+        """Where to start if `init` does not say; token updates take "word" for "parameter"."""
+        words, problem, asked = read.words, read.problem, self.options
+        cells = problem.cells
+        chooses = asked.weights is not None and not problem.any_told
+        # States may be joined before a fit that chooses their number, where it pays.
+        if chooses and pays(problem.n_learned, cells.n_emitting, cells.n_rows):
+            return MERGED
+        if getattr(words, "is_clean", False) and cells.topology is None:
+            assert asked.kind.usual_starts is not None, "of taggers"
+            return asked.kind.usual_starts[words.is_told]
+        if cells.is_full and cells.topology is not None and cells.topology.is_ordered:
+            return SEGMENTS
+        return "parameter" if cells.is_full and not problem.any_told else "token"
+
+    # What a fit leaves
+
+    def left_of(self, state: Any, counts: HMMCounts, chain: SymbolChain) -> EmissionOutcome:
+        """Public counts and beta, weights that rows keep, what unknown words get beside."""
+        attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
+        rare = rare_in(chain.problem, counts) if chain.settings.counts_rare else None
+        return EmissionOutcome(attributes, state.weights, rare)
+
+    def left_paths(self, result: FitResult) -> dict[str, Any]:
+        """The states of the training tokens, and what follows from them."""
+        state, read = result.best.state, result.read
+        averages, n_jobs = result.algorithm.averages, self.options.n_jobs
+        found = path_of_chain(result.model, state, n_jobs, averages=averages)
+        labels = self.arranged(read.words, read.problem.given, found)
+        return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
+
+    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+        """Posteriors of all given tokens: the last ones, or under the final weights."""
+        problem = read.problem
+        entries, lattice = self.model(read).posterior(state), problem.lattice
+        if entries is None:
+            weights = _final_weights(averages, state, problem.cells)
+            entries, _ = prediction.smoothed_entries(*weights, lattice, problem.corpus.starts)
+        table = dense_posterior(lattice, entries, problem.cells.n_states)
+        table = problem.among_given(table, _of_left_out(averages, state, problem))
+        return table[:, : problem.cells.n_emitting]
+
+    # Reading a fitted model
+
+    def lattice_of(self, learned: Learned, corpus: Corpus) -> Lattice:
+        """Allowed states of a new corpus."""
+        return lattice_for(corpus, learned.layout)
+
+    def with_unknown(
+        self, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
+    ) -> tuple[Lattice, Weights, Weights]:
+        """Weights with what else is known of unknown words, and the lattice that reads them."""
+        return self.lattice_of(learned, corpus), weights, logs
+
+    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+        """States in the shape of the input."""
+        return reading.arrange(corpus, path.astype(np.int64), -1)
+
+    def encoded(self, learned: Learned, X: Any) -> Corpus:
+        """X in numbers of the words that a fit has seen."""
+        words = learned.words
+        return reading.encoded_again(self.options.words, words.index, X, words.listed)
+
+    def read_under(
+        self, learned: Learned, X: Any, chain: tuple[Weights, Weights], means: bool = False
+    ) -> prediction.Read:
+        """Sequences under weights and their logs; unknown words nobody emits are unobserved."""
+        corpus = self.encoded(learned, X)
+        lattice, weights, logs = self.with_unknown(learned, corpus, *chain)
+        lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
+        return prediction.Read(corpus, lattice, weights, logs, learned.layout)
+
+    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+        """A single observation as X."""
+        return [[observation]]
+
+    def reads_under(
+        self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
+    ) -> tuple[Iterable[prediction.Read], np.ndarray]:
+        """Under the mean weights, or those of each sample; and how many tokens were observed."""
+        cells = learned.layout
+        if samples is None:
+            return self.reads_at(learned, X, [prediction.mean_weights(learned)])
+        means = (posterior_mean(counts, prior, cells) for counts, prior in samples)
+        return self.reads_at(learned, X, means)
+
+    def reads_at(
+        self, learned: Learned, X: Any, weights: Iterable[Weights]
+    ) -> tuple[Iterable[prediction.Read], np.ndarray]:
+        """Sequences under each of some weights; and how many tokens were observed."""
+        corpus = self.encoded(learned, X)
+        lattice, cells = self.lattice_of(learned, corpus), learned.layout
+        found = (prediction.Read(corpus, lattice, own, log_weights(own), cells) for own in weights)
+        return found, corpus.observed_lengths
+
+    def drawn(
+        self,
+        learned: Learned,
+        states: np.ndarray,
+        starts: np.ndarray,
+        rng: np.random.RandomState,
+        contexts: None,
+    ) -> tuple[np.ndarray, Any]:
+        """What each state emits, and what stands for nothing: None, also for no known symbol."""
+        vocabulary = learned.words.types
+        emission = np.cumsum(prediction.emission_table(learned)[:, : len(vocabulary)], axis=1)
+        symbols = np.full(len(states), -1, np.int32)
+        for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
+            here, row = states == state, emission[state]
+            levels = rng.random_sample(np.count_nonzero(here)) * row[-1]
+            # A product with a tiny total may round up to it.
+            last = np.searchsorted(row, row[-1])
+            symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
+        known = symbols >= 0
+        if known.all():
+            return vocabulary[symbols], None
+        words = np.full(len(symbols), None, dtype=object)
+        words[known] = vocabulary[symbols[known]]
+        return words, None
+
+    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What is learned of emissions, and attributes that tell it, in another order."""
+        rare = None if learned.rare is None else learned.rare[by.order]
+        return {"counts": by.tables(learned.counts), "rare": rare}, {}
 
 
-def left_out_by(hmm: Any, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
+# What is left out or drawn at a time, and where a fit ends
+
+
+def left_out_by(asked: ChainOptions, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
     """What is left out at a time, given the longest sequence; None where nothing is left out."""
-    if "update" not in hmm._settings:
+    if not asked.leaves_out:
         return None
-    if isinstance(hmm.update, Windows):
-        return LeftOut("sequence", Windows.of(hmm.update).length)
-    if hmm.update is None:
+    if isinstance(asked.update, Windows):
+        return LeftOut("sequence", asked.update.length)
+    if asked.update is None:
         window = window_for(longest, n_tokens) if longest >= _LONG else None
         return LeftOut("sequence", window)
-    return LeftOut(hmm.update, None)
+    return LeftOut(asked.update, None)
 
 
-def usual_start(hmm: Any, read: Reading) -> str:
-    """Where to start if `init` does not say; token updates take "word" for "parameter"."""
-    words, problem = read.words, read.problem
-    cells = problem.cells
-    chooses = asked_of(hmm).transitions.shared is not None and not problem.any_told
-    # States may be joined before a fit that chooses their number, where it pays.
-    if chooses and pays(problem.n_learned, cells.n_emitting, cells.n_rows):
-        return MERGED
-    if getattr(words, "is_clean", False) and cells.topology is None:
-        return hmm._starts_when_clean[words.is_told]
-    if cells.is_full and cells.topology is not None and cells.topology.is_ordered:
-        return SEGMENTS
-    return "parameter" if cells.is_full and not problem.any_told else "token"
+def resampled_by(asked: ChainOptions) -> str:
+    """What a sampler draws at a time."""
+    return "token" if asked.samples is None or asked.update is None else asked.update
 
 
-def fixed_start(hmm: Any, read: Reading) -> str:
-    """What fixes where all restarts begin; empty where it is random."""
-    if isinstance(hmm.init, str):
-        is_fixed = hmm.init in ("unambiguous", "context")
-        return f"init={hmm.init!r} is always the same" if is_fixed else ""
-    if isinstance(hmm.init, HMMParameters) and not hmm.init.is_whole:
-        return ""
-    return "" if hmm.init is None else "init says where to start"
-
-
-# What a fit leaves
-
-
-def left_of(
-    state: Any, counts: HMMCounts, chain: SymbolChain
-) -> tuple[dict[str, Any], Weights | None, np.ndarray | None, None]:
-    """Public counts and beta, weights that rows keep, what unknown words get beside; no numbers."""
-    attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
-    rare = rare_in(chain.problem, counts) if chain.settings.counts_rare else None
-    return attributes, state.weights, rare, None
-
-
-def left_paths(hmm: Any, result: FitResult) -> dict[str, Any]:
-    """The states of the training tokens, and what follows from them."""
-    state, read = result.best.state, result.read
-    found = path(result.model, state, hmm.n_jobs, averages=result.algorithm.averages)
-    labels = hmm._arranged_states(read.words, read.problem.given, found)
-    return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
-
-
-def path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool) -> np.ndarray:
+def path_of_chain(
+    chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool
+) -> np.ndarray:
     """States of all given tokens, also of sequences left out."""
     problem = chain.problem
     table = _of_left_out(averages, state, problem)
@@ -273,18 +344,6 @@ def path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool) 
     return problem.among_given(found, rest)
 
 
-def posteriors(hmm: Any, state: Any, read: Reading) -> np.ndarray:
-    """Posteriors of all given tokens: the last ones, or under the final weights."""
-    problem, averages = read.problem, hmm._algorithm().averages
-    entries, lattice = model(hmm, read).posterior(state), problem.lattice
-    if entries is None:
-        weights = _final_weights(averages, state, problem.cells)
-        entries, _ = prediction.smoothed_entries(*weights, lattice, problem.corpus.starts)
-    table = dense_posterior(lattice, entries, problem.cells.n_states)
-    table = problem.among_given(table, _of_left_out(averages, state, problem))
-    return table[:, : problem.cells.n_emitting]
-
-
 def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[Weights, Weights]:
     """Weights of the final counts, and their logs."""
     return weights_under(state.counts, state.prior, cells, state.weights, averages=averages)
@@ -298,150 +357,3 @@ def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | N
     weights = _final_weights(averages, state, rest.cells)
     entries, _ = prediction.smoothed_entries(*weights, rest.lattice, rest.corpus.starts)
     return dense_posterior(rest.lattice, entries, rest.cells.n_states)
-
-
-# One batch after another
-
-
-def read_batch(hmm: Any, X: Any, y: Any, learned: Learned) -> tuple[Reading, Running]:
-    """A batch, whose new words enter the vocabulary and the layout, and the counts so far."""
-    hmm._check_parameters()
-    sequences = reading.sequences_again(hmm, X)
-    refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-    vocabulary = learned.words.index
-    if known_words(hmm)[0] is None:
-        types = reading.types_of(sequences.tokens, sequences.starts)
-        vocabulary = [*vocabulary, *(word for word in types if word not in vocabulary)]
-    words = reading.vocabulary_of(list(vocabulary))
-    corpus = reading.encode(sequences, words.index)
-    corpus = reading.checked(hmm, corpus, sequences, len(words.index))
-    growth, words, told = hmm._grown(learned, words, corpus, y)
-    running, kept, cells = prediction.running_counts(learned), learned.kept, growth.cells
-    counts = running._replace(emission=growth.carried(running.emission))
-    if kept is not None:
-        kept = kept._replace(emission=growth.shares(kept.emission, learned.layout.n_rows))
-    lattice, words, messages = hmm._training_lattice(words, told, cells, corpus, sequences, y)
-    # Of a first batch that was a table.
-    attributes = {name: vars(hmm)[name] for name in _OF_TABLES if name in vars(hmm)}
-    attributes |= hmm._attributes_of_words(words)
-    read = Reading(problem_of(corpus, lattice, cells), words, attributes, messages)
-    return read, Running(counts, kept)
-
-
-def grown(
-    hmm: Any, learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any
-) -> tuple[Growth, Any, Any]:
-    """The layout, words and what is told, with the new words of a batch."""
-    cells = learned.layout
-    every = np.arange(cells.n_emitting, dtype=np.int32)
-    rows = [every] * (len(vocabulary.types) - cells.n_words)
-    return with_words(cells, rows), vocabulary, None
-
-
-def rare_of_all(hmm: Any, counts: HMMCounts, seen: Seen, read: Reading) -> np.ndarray | None:
-    """Mean count of the words that batches have seen once, if unknown words have none."""
-    cells = read.problem.cells
-    if known_words(hmm)[1] not in ("rare", "form") or counts.emission[cells.unknown].any():
-        return None
-    return rare_counts(counts.emission, cells, seen.uses)
-
-
-# Reading a fitted model
-
-
-def lattice_of(hmm: Any, learned: Learned, corpus: Corpus) -> Lattice:
-    """Allowed states of a new corpus."""
-    return lattice_for(corpus, learned.layout)
-
-
-def with_unknown(
-    hmm: Any, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
-) -> tuple[Lattice, Weights, Weights]:
-    """Weights with what else is known of unknown words, and the lattice that reads them."""
-    return hmm._lattice_of(learned, corpus), weights, logs
-
-
-def arranged_states(hmm: Any, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
-    """States in the shape of the input."""
-    return reading.arrange(corpus, path.astype(np.int64), -1)
-
-
-def read_again(hmm: Any, learned: Learned, X: Any, means: bool = False) -> prediction.Read:
-    """Sequences under a model's weights."""
-    chain = prediction.mean_and_log if means else prediction.predicting_weights
-    return read_under(hmm, learned, X, chain(learned))
-
-
-def read_under(
-    hmm: Any, learned: Learned, X: Any, chain: tuple[Weights, Weights]
-) -> prediction.Read:
-    """Sequences under weights and their logs; unknown words nobody emits are unobserved."""
-    words = learned.words
-    corpus = reading.encoded_again(hmm, words.index, X, words.listed)
-    lattice, weights, logs = hmm._with_unknown(learned, corpus, *chain)
-    lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
-    return prediction.Read(corpus, lattice, weights, logs, learned.layout)
-
-
-def to_fit_again(hmm: Any, learned: Learned, X: Any) -> Any:
-    """The training sequences once more, as `read_to_fit` takes them."""
-    reading.refuse_other_columns(hmm, X)
-    return X
-
-
-def steps_after(hmm: Any, learned: Learned, before: Any, observation: Any) -> list[Any]:
-    """A single observation as X."""
-    return [[observation]]
-
-
-def reads_under(
-    hmm: Any, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-) -> tuple[Iterable[prediction.Read], np.ndarray]:
-    """Under the mean weights, or those of each sample; and how many tokens were observed."""
-    cells = learned.layout
-    if samples is None:
-        return reads_at(hmm, learned, X, [prediction.mean_weights(learned)])
-    means = (posterior_mean(counts, prior, cells) for counts, prior in samples)
-    return reads_at(hmm, learned, X, means)
-
-
-def reads_at(
-    hmm: Any, learned: Learned, X: Any, weights: Iterable[Weights]
-) -> tuple[Iterable[prediction.Read], np.ndarray]:
-    """Sequences under each of some weights; and how many tokens were observed."""
-    words = learned.words
-    corpus = reading.encoded_again(hmm, words.index, X, words.listed)
-    lattice, cells = hmm._lattice_of(learned, corpus), learned.layout
-    found = (prediction.Read(corpus, lattice, own, log_weights(own), cells) for own in weights)
-    return found, corpus.observed_lengths
-
-
-def drawn(
-    learned: Learned,
-    states: np.ndarray,
-    starts: np.ndarray,
-    rng: np.random.RandomState,
-    contexts: None,
-) -> tuple[np.ndarray, Any]:
-    """What each state emits, and what stands for nothing: None, also for no known symbol."""
-    vocabulary = learned.words.types
-    emission = np.cumsum(prediction.emission_table(learned)[:, : len(vocabulary)], axis=1)
-    symbols = np.full(len(states), -1, np.int32)
-    for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
-        here, row = states == state, emission[state]
-        levels = rng.random_sample(np.count_nonzero(here)) * row[-1]
-        # A product with a tiny total may round up to it.
-        last = np.searchsorted(row, row[-1])
-        symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
-    known = symbols >= 0
-    if known.all():
-        return vocabulary[symbols], None
-    words = np.full(len(symbols), None, dtype=object)
-    words[known] = vocabulary[symbols[known]]
-    return words, None
-
-
-def reordered(learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is learned of emissions, and attributes that tell it, if states had another order."""
-    rare = None if learned.rare is None else learned.rare[by.order]
-    return {"counts": by.tables(learned.counts), "rare": rare}, {}

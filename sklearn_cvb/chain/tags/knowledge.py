@@ -1,7 +1,7 @@
 """What a tagger knows besides counts: one value, made from dictionary, corpus, labels and settings.
 
-`read_tags` makes it, with the layout of emissions; `training_lattice` says what follows for a
-corpus, and prediction reads it. `sklearn_cvb.chain.tags.online` makes the next from the last for
+`read_tags` makes it, with the layout of emissions; `TagObservation` says what follows for a corpus,
+and prediction reads it. `sklearn_cvb.streams.tag_growth` makes the next from the last for
 `partial_fit`.
 """
 
@@ -12,23 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.paths.lattice import (
-    Cells,
-    cells_for,
-    expect,
-    lattice_for,
-    overrule,
-    restrict,
-)
-from sklearn_cvb.chain.predictions.prediction import chain_counts
+from sklearn_cvb.chain.options import ChainOptions
+from sklearn_cvb.chain.paths.lattice import Cells, cells_for, expect
 from sklearn_cvb.chain.tags import word_forms
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
-from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary, as_list, known_of, short_repr
+from sklearn_cvb.reading.corpus import Corpus, Vocabulary, as_list, known_of, short_repr
 from sklearn_cvb.reading.dictionary import (
     Coverage,
-    Overruled,
     check_dictionary,
     check_unknown_tags,
     entries_with_blanks,
@@ -39,7 +29,6 @@ from sklearn_cvb.reading.dictionary import (
 )
 from sklearn_cvb.reading.unknown_tokens import Unknown, caution_of_unknown
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import asked_of, setting_of
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
 
@@ -49,10 +38,6 @@ _SMALLEST_SHARE = 1e-6
 FORM_USES = 5.0
 # What a form tells of a tag counts so much less than how often it was seen.
 FORM_WEIGHT = 0.5
-# States, and the share of each; None where nothing is known of them.
-_MaybeShares = tuple[np.ndarray, np.ndarray | None]
-# The shares of a word with one tag.
-_ALL = np.ones(1)
 
 
 class TagSettings(NamedTuple):
@@ -65,7 +50,6 @@ class TagSettings(NamedTuple):
     n_components: int | None
     handle_unknown: str
     beta_is_learned: bool  # one concentration for all emissions
-    total_samples: int | None = None
     streams: bool = False  # a first batch of `partial_fit`: not all words are known
 
 
@@ -182,20 +166,18 @@ class TagsRead(NamedTuple):
 # Reading
 
 
-def settings_of(hmm: Any, streams: bool = False) -> TagSettings:
+def settings_of(asked: ChainOptions, streams: bool = False) -> TagSettings:
     """The parameters of a tagger that say how dictionary and labels are read."""
-    asked = asked_of(hmm)
     dictionary = asked.dictionary
     assert dictionary is not None, "taggers have one"
     return TagSettings(
         dictionary.entries or {},
         dictionary.denoise,
         dictionary.unknown_tags,
-        hmm.supervision,
-        hmm.n_components,
-        asked.handle_unknown,
+        asked.supervision,
+        asked.n_components,
+        asked.words.handle_unknown,
         asked.beta_prior is not None,
-        asked.total_samples,
         streams,
     )
 
@@ -233,9 +215,8 @@ def labels_of(y: Any, corpus: Corpus, vocabulary: Vocabulary) -> list[Any]:
     return read_labels(y, corpus, numeric=vocabulary.types.dtype.kind in "iuf")
 
 
-def read_tags(hmm: Any, vocabulary: Vocabulary, corpus: Corpus, y: Any, streams: bool) -> TagsRead:
+def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any) -> TagsRead:
     """What is known before anything is counted, and the layout of emissions."""
-    settings = settings_of(hmm, streams)
     dictionary, given = settings.tag_dictionary, settings.unknown_tags
     types = vocabulary.types.tolist()
     every = [*types, *corpus.unknown]
@@ -330,7 +311,7 @@ def are_labelled(corpus: Corpus, states: np.ndarray, n_words: int) -> np.ndarray
     return (states >= 0) & (corpus.tokens >= 0) & (corpus.tokens < n_words)
 
 
-def attributes_of(hmm: Any, knowledge: TagKnowledge) -> dict[str, Any]:
+def attributes_of(knowledge: TagKnowledge) -> dict[str, Any]:
     """The fitted attributes that tell what is known."""
     return {
         "vocabulary_": knowledge.types,
@@ -395,146 +376,6 @@ def _laid_out(
     of_labels = encode_labels(legal.states, told.labels)
     those = are_labelled(corpus, of_labels, cells.n_words)
     return cells.with_labels(corpus.tokens[those], of_labels[those])
-
-
-def training_lattice(
-    hmm: Any,
-    knowledge: TagKnowledge,
-    told: CorpusTags,
-    cells: Cells,
-    corpus: Corpus,
-    sequences: Sequences,
-    y: Any,
-) -> tuple[Lattice, TagKnowledge, tuple[str, ...]]:
-    """The states that the tokens of a fit may take, the words with labels, what is to be said."""
-    rows = knowledge.legal.rows(corpus.unknown)
-    for i, word in enumerate(corpus.unknown):
-        if word in told.outside:
-            rows[i] = told.outside[word][0]
-    lattice = lattice_for(corpus, cells, rows)
-    if not told.labels:
-        return lattice, knowledge, ()
-    states = encode_labels(knowledge.legal.states, told.labels)
-    here = corpus.tokens[are_labelled(corpus, states, cells.n_words)]
-    knowledge = knowledge._replace(labelled=np.union1d(knowledge.labelled, here))
-    lattice, forbidden = restrict(lattice, states)
-    if not len(forbidden):
-        return lattice, knowledge, ()
-    dictionary = setting_of(hmm, "tag_dictionary")
-    unknown_tags = () if dictionary.unknown_tags is None else dictionary.unknown_tags
-    known = set(tags_in(dictionary.entries or {}, (), unknown_tags))
-    overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels, known)
-    lattice = overrule(lattice, forbidden, corpus, states, cells)
-    return lattice, knowledge, (str(overruled),)
-
-
-# Prediction
-
-
-def lattice_of(hmm: Any, learned: Learned, corpus: Corpus) -> Lattice:
-    """The states that the tokens of a new corpus may take."""
-    return _lattice_and_unknown(learned.words, learned.layout, corpus)[0]
-
-
-def _lattice_and_unknown(
-    knowledge: TagKnowledge, cells: Cells, corpus: Corpus
-) -> tuple[Lattice, list[_MaybeShares]]:
-    """Allowed states of a corpus; states and shares of its unknown words, none without shares."""
-    if knowledge.shares is None:
-        return lattice_for(corpus, cells, knowledge.legal.rows(corpus.unknown)), []
-    rows: list[_MaybeShares] = []
-    if corpus.unknown:
-        corpus, begins = _apart(corpus, list(knowledge.index))
-        rows = _unknown_rows(knowledge.shares, corpus.unknown, knowledge.legal, begins)
-    any_shares = any(shares is not None for _, shares in rows)
-    lattice = lattice_for(corpus, cells, [states for states, _ in rows])
-    return lattice, rows if any_shares else []
-
-
-def with_unknown(
-    hmm: Any, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
-) -> tuple[Lattice, Weights, Weights]:
-    """Weights and their logs with emissions of unknown words, and the lattice that reads them."""
-    lattice, rows = _lattice_and_unknown(learned.words, learned.layout, corpus)
-    if not rows:
-        return lattice, weights, logs
-    counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
-    totals = cells.row_totals(counts.emission) + prior.emission_total
-    here = counts.emission[cells.unknown] + prior.emission[cells.unknown]
-    # As many uses as an unknown word is taken to have; any number where that is none.
-    uses = here.sum() or 1.0
-    scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
-    return _with_unknown_words(lattice, (weights, logs), rows, scale)
-
-
-def _apart(corpus: Corpus, words: Sequence[Any]) -> tuple[Corpus, list[bool]]:
-    """Unknown words as types of their own where they begin a sentence, and which these are."""
-    # What is predicted of a sentence does not depend on the others, so here each token counts.
-    unknown = np.flatnonzero(corpus.tokens >= len(words))
-    begins = np.zeros(len(corpus.tokens), bool)
-    begins[word_forms.beginnings(corpus, [*words, *corpus.unknown])] = True
-    codes = 2 * (corpus.tokens[unknown].astype(np.int64) - len(words)) + begins[unknown]
-    codes, places = np.unique(codes, return_inverse=True)
-    tokens = corpus.tokens.copy()
-    tokens[unknown] = len(words) + places
-    types = [corpus.unknown[i] for i in (codes // 2).tolist()]
-    return corpus._replace(tokens=tokens, unknown=types), (codes % 2 > 0).tolist()
-
-
-def _unknown_rows(
-    shares: word_forms.TagShares, words: Sequence[Any], legal: Legal, begins: Sequence[bool]
-) -> list[_MaybeShares]:
-    """States and shares of words outside the vocabulary, by their entry or their form."""
-    rows: list[_MaybeShares] = []
-    listed = legal.tag_dictionary
-    for word, states, is_first in zip(words, legal.rows(words), begins, strict=True):
-        if word not in listed:
-            is_formed = isinstance(word, str)
-            rows.append(shares.row(word, is_first) if is_formed else (states, None))
-        elif len(states) == 1:
-            rows.append((states, _ALL))
-        elif is_weighted(listed[word]):
-            rows.append((states, legal.shares([word])[0]))
-        elif isinstance(word, str):
-            # An entry without counts says half of the shares, the form of the word the rest.
-            some, theirs = shares.row(word, is_first)
-            dense = np.zeros(max(states[-1], some[-1]) + 1)
-            dense[some] = theirs
-            equal, formed = np.full(len(states), 1 / len(states)), dense[states]
-            mixed = 0.5 * (equal + formed / formed.sum()) if formed.any() else equal
-            rows.append((states, mixed))
-        else:
-            rows.append((states, None))
-    return rows
-
-
-def _with_unknown_words(
-    lattice: Lattice, weights: tuple[Weights, Weights], rows: list[_MaybeShares], scale: np.ndarray
-) -> tuple[Lattice, Weights, Weights]:
-    """Give unknown words, whose slots are the last, emissions of their own behind all others."""
-    # p(word | tag) is p(tag | word) / p(tag) times what is the same for all tags.
-    lengths = [len(states) for states, _ in rows]
-    slots = np.arange(len(lattice.cell) - sum(lengths), len(lattice.cell))
-    known = np.repeat([some is not None for _, some in rows], lengths)
-    slots = slots[known]
-    emission = np.concatenate([some for _, some in rows if some is not None])
-    emission = emission * scale[lattice.state[slots]]
-    cell = lattice.cell.copy()
-    cell[slots] = len(weights[0].emission) + np.arange(len(slots))
-    plain, logs = weights
-    with np.errstate(divide="ignore"):
-        in_logs = np.log(emission)
-    return (
-        lattice._replace(cell=cell),
-        plain._replace(emission=np.append(plain.emission, emission)),
-        logs._replace(emission=np.append(logs.emission, in_logs)),
-    )
-
-
-def tags_of_path(hmm: Any, knowledge: TagKnowledge, corpus: Corpus, path: np.ndarray) -> np.ndarray:
-    """The tags of all tokens, arranged as the corpus was given."""
-    tags = knowledge.classes[path]
-    return reading.arrange(corpus, tags, -1 if tags.dtype.kind in "iu" else None)
 
 
 # Questions

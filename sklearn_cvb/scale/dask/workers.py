@@ -8,7 +8,7 @@ it was lost as well; without posteriors it then infers them once (see `sklearn_c
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from distributed import get_worker
 
 from sklearn_cvb.learning.fingerprints import digest_of
 from sklearn_cvb.scale.parts import NeedsMore, PartIndex, added
-from sklearn_cvb.scale.symbols.vocabulary_pass import family_of, sums_by_key
+from sklearn_cvb.scale.symbols.vocabulary_pass import sums_by_key
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
@@ -75,12 +75,12 @@ def imported() -> None:
     import_module("sklearn_cvb.emissions")
 
 
-def survey(number: int, model: Any, part: Any) -> Any:
+def survey(number: int, family: str, asked: Any, part: Any) -> Any:
     """What a partition tells beforehand of its words, or columns; None if it is empty."""
     if part is None:
         return None
     with in_partition(number):
-        return family_of(model).survey_of(model, part)
+        return import_module(family).survey_of(asked, part)
 
 
 def merged(family: str, one: Any, other: Any) -> Any:
@@ -98,7 +98,12 @@ def origin(number: int, part: Any) -> Origin:
 
 
 def ask(
-    layout: Any, part: Any, place: tuple[PartIndex, Origin], fit: str, question: tuple[Any, ...]
+    family: str,
+    layout: Any,
+    part: Any,
+    place: tuple[PartIndex, Origin],
+    fit: str,
+    question: tuple[Any, ...],
 ) -> Answer:
     """Call a method of the shard of a part in the fit of this name, with its arguments."""
     index, known = place
@@ -114,7 +119,7 @@ def ask(
                     "as a worker was lost: a fit needs partitions that read the same each time"
                 )
             with in_partition(known.number):
-                _shards[key] = family_of(layout.estimator).shard_of(layout, part, index)
+                _shards[key] = import_module(family).shard_of(layout, part, index)
         shard = _shards[key]
         name, *arguments = question
         try:
@@ -146,7 +151,7 @@ def forget(fit: str) -> None:
             _locks.pop(key, None)
 
 
-def predicted(model: Any, method: str, X: Any, settings: dict[str, Any]) -> np.ndarray:
-    """What a fitted model predicts of a partition."""
+def predicted(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> np.ndarray:
+    """What is predicted of a partition."""
     X = _collected(X)
-    return getattr(model, method)(X, **settings) if len(X) else np.empty(0, object)
+    return predict(X, **settings) if len(X) else np.empty(0, object)

@@ -13,6 +13,7 @@ from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.clusters import values_at
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
 from sklearn_cvb.chain.numbers.model import NumberChain
+from sklearn_cvb.chain.numbers.observed import NumberObservation
 from sklearn_cvb.chain.numbers.series import apart, cautions_of_order, observations_of
 from sklearn_cvb.chain.numbers.starts import (
     model_posterior,
@@ -26,14 +27,12 @@ from sklearn_cvb.chain.parameters.rows import (
     shared_weights,
     uniform_weights,
 )
-from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.generators import generator_at
-from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import Inferred
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.moments import merged as merged_moments
@@ -54,8 +53,7 @@ from sklearn_cvb.scale.parts import (
     Sharded,
     Source,
 )
-from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
-from sklearn_cvb.settings import HMMParameters, setting_of, window_for
+from sklearn_cvb.settings import HMMParameters, window_for
 
 # Numbers drawn at a time to get to where the steps of a shard begin.
 _BLOCK = 2**20
@@ -90,7 +88,7 @@ class Survey(NamedTuple):
 class PartLayout(NamedTuple):
     """How parts are laid out: what is sent to where they are."""
 
-    estimator: Any  # its parameters alone
+    observation: NumberObservation
     cells: Cells
     family: Family
     names: list[Any] | None
@@ -107,7 +105,7 @@ class LaidOut(NamedTuple):
 
 def read_part(X: Any, y: Any = None) -> NumberPart:
     """Read a part; messages name sequences by their place in it."""
-    return NumberPart(read_series(X, np.asarray), y)
+    return NumberPart(read_series(X), y)
 
 
 def survey_of(model: Any, part: NumberPart) -> Survey:
@@ -282,28 +280,24 @@ class NumbersInParts(InParts):
         """The same: shards say themselves which series they leave out."""
         return unexplained
 
-    def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is, beside series that are left out."""
-        return Batch(*self.sizes_without(unexplained), np.empty(0, np.int64))
-
-    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+    def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""
-        return shared_weights(state.hyper, None)
+        return shared_weights(result.best.state.hyper, None)
 
 
 # What is asked of a family in parts
 
 
-def refuse_in_shards(hmm: Any) -> None:
+def refuse_in_shards(observation: NumberObservation) -> None:
     """Raise on settings that series in shards do not have."""
-    name, init = type(hmm).__name__, hmm.init
-    if not hasattr(type(hmm), "partial_fit"):
-        raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
-    numbers.refuse_settings_of_symbols(hmm)
-    transitions = setting_of(hmm, "transitions")
+    asked = observation.options
+    init, transitions = asked.init, asked.transitions
+    if asked.samples is not None:
+        raise InvalidParameterError(f"{asked.name} does not learn in shards: use EM, VB or CVB")
+    numbers.refuse_settings_of_symbols(asked)
     refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
     refuse_durations(transitions.durations is not None, "shards: fit in memory, or a store")
-    if setting_of(hmm, "transitions").shared is not None:
+    if asked.weights is not None:
         raise InvalidParameterError(
             "in shards series do not learn an HDP: leave the prior of transitions as it is, or fit "
             "a store"
@@ -316,29 +310,24 @@ def refuse_in_shards(hmm: Any) -> None:
         )
 
 
-def lay_out(hmm: Any, survey: Survey) -> LaidOut:
+def lay_out(observation: NumberObservation, survey: Survey) -> LaidOut:
     """Lay out a model by what parts tell."""
-    hmm._check_parameters()
-    numbers.refuse_settings_of_symbols(hmm)
-    cells, family, settings = numbers.laid_out(hmm, survey.names, survey.moments)
+    observation.check()
+    options = observation.options
+    cells, family, settings = numbers.layout_of(options, survey.names, survey.moments)
     if family.order:
         cautions_of_order(family.order, np.array([survey.longest]))
     window = window_for(survey.longest, survey.n_steps)
-    sent = PartLayout(parameters_of(hmm), cells, family, survey.names, window, settings)
+    sent = PartLayout(observation, cells, family, survey.names, window, settings)
     return LaidOut(sent, survey)
 
 
 def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShard:
     """The shard of a part, under a layout."""
-    hmm, cells, family, names, window, settings = sent
-    series, given = part.series, part.corpus
-    start, known = None, None
-    if hasattr(hmm.init, "predict_proba"):
-        start = model_posterior(hmm.init, series, given, cells.n_emitting)
-    if part.y is not None and hmm.supervision == "y":
-        known = known_states(part.y, given, cells.n_emitting)
-        if cells.topology is not None:
-            refuse_impossible(known, given, cells.topology)
+    observation, cells, family, names, window, settings = sent
+    asked, series, given, start = observation.options, part.series, part.corpus, None
+    if hasattr(asked.init, "predict_proba"):
+        start = model_posterior(asked.init, series, given, cells.n_emitting)
     problem = NumericProblem(
         apart(given, cells),
         given,
@@ -349,10 +338,10 @@ def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShar
         False,
         start,
         settings,
-        known,
+        numbers.states_told(asked, part.y, given, cells),
         is_part=True,
     )
-    chain = numbers.model(hmm, Reading(problem, None, {}))
+    chain = observation.model(Reading(problem, None, {}))
     # Windows are those that whoever knows all series has chosen; threads are for shards.
     window = window if chain.block_length is None else chain.block_length
     return NumberShard(replace(chain, block_length=window, n_threads=1), index)
@@ -367,4 +356,5 @@ def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) 
         None,
         attributes_of_columns(len(n_observed), FittedColumns(sent.names)),
         tuple(cautions_of_columns(n_observed == 0, sent.names)),
+        sent.observation,
     )

@@ -15,6 +15,7 @@ from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import Units, inferred_units
 from sklearn_cvb.chain.numbers.model import NumberChain
+from sklearn_cvb.chain.numbers.observed import Given, NumberObservation
 from sklearn_cvb.chain.numbers.series import (
     apart,
     cautions_of_order,
@@ -22,11 +23,13 @@ from sklearn_cvb.chain.numbers.series import (
     observations_of,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
+from sklearn_cvb.chain.observation import log_likelihoods
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
 from sklearn_cvb.emissions.emission import Family, OutsideSupport
-from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.series import (
@@ -35,7 +38,7 @@ from sklearn_cvb.reading.series import (
     cautions_of_columns,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import HMMParameters, setting_of
+from sklearn_cvb.settings import HMMParameters
 from sklearn_cvb.store import NumberStore, StoredStates, write_numbers
 from sklearn_cvb.store.files import STARTS
 from sklearn_cvb.store.scratch import Rows, Scratch
@@ -162,8 +165,9 @@ class StoredProblem(NumericProblem):
         """Place on the disk for what units keep between sweeps: a file, gone with the table."""
         return Scratch(self.observations.store.scratch).rows(shape)
 
-    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+    def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The states of all steps, on the disk."""
+        state, averages = result.best.state, result.algorithm.averages
         store, n = self.observations.store, self.cells.n_emitting
         held = np.zeros(n, np.int64)
 
@@ -175,8 +179,8 @@ class StoredProblem(NumericProblem):
                     found.append(state.shares.posterior[steps].argmax(axis=1))
                     continue
                 series = store.series(first, last)
-                training = series.corpus, observations_of(series, self.family), None, None
-                again = numbers.under_final_weights(hmm, state, read, training)
+                training = Given(series.corpus, observations_of(series, self.family))
+                again = numbers.under_final_weights(result.model, state, averages, training)
                 found.append(again.best_path()[0])
             path = np.concatenate(found)
             held[:] += np.bincount(path, minlength=n)
@@ -192,23 +196,22 @@ def _smaller(store: NumberStore, begin: int, end: int) -> Iterator[tuple[int, in
         yield begin + first, begin + last
 
 
-def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
+def read_in_bulk(observation: NumberObservation, X: Any, y: Any) -> Reading:
     """A store, or what is first written into a temporary one, to be fitted to."""
-    hmm._check_parameters()
-    transitions = setting_of(hmm, "transitions")
-    refuse_contexts(transitions.contexts is not None, "stores: fit in memory")
-    _refuse(hmm, y)
-    numbers.refuse_settings_of_symbols(hmm)
+    observation.check()
+    asked = observation.options
+    refuse_contexts(asked.transitions.contexts is not None, "stores: fit in memory")
+    _refuse(asked, y)
     store = X if isinstance(X, NumberStore) else temporary_store(partial(write_numbers, X))
     # Before the first of many passes: a bit that was flipped would change the fit silently.
     store.check(store.numbers_file, STARTS)
     moments, n_observed = store.survey
     given = Steps(store.offsets, max(1, n_observed))
-    cells, family, settings = numbers.laid_out(hmm, store.names, moments)
+    cells, family, settings = numbers.layout_of(asked, store.names, moments)
     of_order = cautions_of_order(family.order, np.diff(store.offsets)) if family.order else []
     start = None
-    if hasattr(hmm.init, "predict_proba"):
-        start = PosteriorsOf(hmm.init, store, hmm.n_components)
+    if hasattr(asked.init, "predict_proba"):
+        start = PosteriorsOf(asked.init, store, asked.n_components)
     problem = StoredProblem(
         apart(given, cells),
         given,
@@ -222,22 +225,22 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
     )
     attributes = attributes_of_columns(store.n_columns, FittedColumns(store.names))
     messages = cautions_of_columns(moments.n_observed == 0, store.names) + of_order
-    return Reading(problem, None, attributes, tuple(messages))
+    return Reading(problem, None, attributes, tuple(messages), observation)
 
 
-def _refuse(hmm: Any, y: Any) -> None:
+def _refuse(asked: ChainOptions, y: Any) -> None:
     """Raise on what a fit of numbers on the disk cannot do."""
-    name = type(hmm).__name__
-    if not hasattr(type(hmm), "partial_fit"):
+    name, init = asked.name, asked.init
+    if asked.samples is not None:
         raise InvalidParameterError(
             f"{name} keeps samples of all steps in memory: pass list(store), or use EM, VB or CVB"
         )
-    if y is not None and hmm.supervision == "y":
+    if y is not None and asked.supervision == "y":
         raise InvalidParameterError(
             f"on a store {name} does not learn from states in y: pass list(store)"
         )
-    is_model = hasattr(hmm.init, "predict_proba")
-    if not (hmm.init is None or is_model or isinstance(hmm.init, str | HMMParameters)):
+    is_model = hasattr(init, "predict_proba")
+    if not (init is None or is_model or isinstance(init, str | HMMParameters)):
         raise InvalidParameterError(
             "arrays as `init` are for series in memory: on a store give the name of a start, "
             "HMMParameters, or a fitted model"
@@ -247,14 +250,16 @@ def _refuse(hmm: Any, y: Any) -> None:
 # Predictions and scores
 
 
-def states_of_store(hmm: Any, learned: Learned, store: NumberStore, decoding: str) -> StoredStates:
+def states_of_store(
+    observation: NumberObservation, learned: Learned, store: NumberStore, decoding: str
+) -> StoredStates:
     """What `predict` gives for a store."""
     log_p = []
 
     def path_of(begin: int, end: int) -> np.ndarray:
         found = []
         for piece in _smaller(store, begin, end):
-            read = numbers.read_again(hmm, learned, store.series(*piece))
+            read = observation.read_again(learned, store.series(*piece))
             path, own = paths(read, decoding)
             found.append(path)
             log_p.append(own)
@@ -266,10 +271,10 @@ def states_of_store(hmm: Any, learned: Learned, store: NumberStore, decoding: st
 
 
 def log_likelihoods_of_store(
-    hmm: Any, learned: Learned, store: NumberStore
+    observation: NumberObservation, learned: Learned, store: NumberStore
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood and observed steps of every sequence of a store."""
     pieces = _smaller(store, 0, len(store))
-    found = [hmm._log_likelihoods(learned, store.series(*piece)) for piece in pieces]
+    found = [log_likelihoods(observation, learned, store.series(*piece)) for piece in pieces]
     log_z, observed = zip(*found, strict=True)
     return np.concatenate(log_z), np.concatenate(observed)

@@ -17,11 +17,11 @@ from sklearn_cvb.chain.starts import starting_points as starting
 from sklearn_cvb.chain.starts.starting_points import Start
 from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.model import Logged, SymbolChain, merged_start
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.generators import generator_at
-from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import Inferred
-from sklearn_cvb.learning.online import Batch
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import (
@@ -47,7 +47,7 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
 from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.settings import HMMParameters
 
-# What is asked of a family in parts (see `vocabulary_pass.family_of`).
+# What is asked of a family in parts (see `vocabulary_pass.read_here`).
 __all__ = [
     "lay_out",
     "merged",
@@ -260,10 +260,6 @@ class CorpusInParts(InParts):
         """How often each word of the vocabulary is observed."""
         return self.corpus.uses_given(self.n_words)[: self.n_words]
 
-    def batch_of(self, unexplained: np.ndarray) -> Batch:
-        """How much there is, beside sequences that are left out."""
-        return Batch(*self.sizes_without(unexplained), self.word_uses)
-
 
 class ChainInParts(CorpusInParts):
     """A problem of chains in shards."""
@@ -300,20 +296,20 @@ class ChainInParts(CorpusInParts):
         """The same: shards say themselves which of the given sequences they leave out."""
         return unexplained
 
-    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+    def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
-        return parameters.shared_weights(state.hyper, None)
+        return parameters.shared_weights(result.best.state.hyper, None)
 
 
 # Reading
 
 
-def refuse_in_shards(hmm: Any) -> None:
+def refuse_in_shards(observation: SymbolObservation) -> None:
     """Raise on settings that a corpus in shards does not have."""
-    name = type(hmm).__name__
-    if not hasattr(type(hmm), "partial_fit"):
-        raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
-    if getattr(hmm, "update", "") == "token":
+    asked = observation.options
+    if asked.samples is not None:
+        raise InvalidParameterError(f"{asked.name} does not learn in shards: use EM, VB or CVB")
+    if asked.update == "token":
         raise InvalidParameterError(
             "in shards CVB leaves out a sequence or a window at a time: use update='sequence', got "
             "update='token'"
@@ -329,7 +325,7 @@ def shard_of(layout: PartLayout, part: Part, index: PartIndex) -> ChainShard:
 
 def chain_of(layout: PartLayout, problem: Problem) -> SymbolChain:
     """The chain of a part; whoever asks parts has the threads."""
-    settings = layout.estimator._chain_settings(Reading(problem, layout.words, {}))
+    settings = layout.observation.settings(Reading(problem, layout.words, {}))
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 
@@ -340,6 +336,7 @@ def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) 
     return Reading(
         ChainInParts(cells, laid_out.corpus, facts, source),
         words,
-        laid_out.layout.estimator._attributes_of_words(words),
+        laid_out.layout.observation.attributes_of(words),
         (*laid_out.messages, *of_shards),
+        laid_out.layout.observation,
     )

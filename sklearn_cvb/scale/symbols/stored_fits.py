@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import effective_n_jobs
 
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters import rows as parameters
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
 from sklearn_cvb.chain.starts.starting_points import Start
-from sklearn_cvb.chain.symbols import observed as symbols
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of
 from sklearn_cvb.chain.symbols.leave_out import (
     HALF_OF_ALL,
@@ -39,7 +39,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     total_of,
 )
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
-from sklearn_cvb.chain.symbols.observed import left_out_by
+from sklearn_cvb.chain.symbols.observed import SymbolObservation, left_out_by, path_of_chain
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.kernels.chain.leave_out import (
@@ -51,7 +51,7 @@ from sklearn_cvb.kernels.chain.leave_out import (
     Shared,
     Stored,
 )
-from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import Inferred, State
 from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -66,7 +66,6 @@ from sklearn_cvb.scale.symbols.stored_sequences import (
     word_counts_of_store,
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import PartLayout, finished, lay_out, problem_of_part
-from sklearn_cvb.settings import known_words
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.files import STARTS, TAGS, TOKENS
 from sklearn_cvb.store.scratch import Kept, Scratch
@@ -370,11 +369,12 @@ def _with_lattice(layout: Layout, lattice: Any) -> Layout:
     return layout._replace(sequences=layout.sequences._replace(lattice=lattice))
 
 
-def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
+def read_in_bulk(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     """A store, or what is first encoded into a temporary one, to be fitted to."""
-    if getattr(hmm, "supervision", None) == "none":
+    asked = observation.options
+    if asked.supervision == "none":
         y = None
-    _refuse(hmm, y)
+    _refuse(asked, y)
     store = X
     if not isinstance(X, CorpusStore):
         store = temporary_store(partial(write_store, X))
@@ -385,23 +385,22 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
         )
     if y is not None and (len(y) != len(store) or y.store.n_tokens != store.n_tokens):
         raise ValueError(f"X holds {len(store)} sequences but y {len(y)}: pass the tags of X")
-    tags = y if hasattr(hmm, "tag_dictionary") else None
+    tags = y if asked.dictionary is not None else None
     # Before the first of many passes: a bit that was flipped would change the fit silently.
     store.check(TOKENS, STARTS)
     if tags is not None:
         tags.store.check(TAGS, STARTS)
     # The parameters are laid out from a survey of the words, then all pieces.
-    vocabulary, handle_unknown = known_words(hmm)
-    counts = word_counts_of_store(store, tags, handle_unknown == "form")
-    laid_out = lay_out(hmm, counts, store.vocabulary.tolist() if vocabulary is None else None)
-    leaves_out = "leave_out" in hmm._algorithm().requires
-    pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not leaves_out)
+    counts = word_counts_of_store(store, tags, asked.words.handle_unknown == "form")
+    types = store.vocabulary.tolist() if asked.words.vocabulary is None else None
+    laid_out = lay_out(observation, counts, types)
+    pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not asked.leaves_out)
     words, cells = finished(laid_out)
     messages = [*laid_out.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
-    if leaves_out:
+    if asked.leaves_out:
         longest, length = store.longest()
-        left_out = left_out_by(hmm, length, store.n_tokens) or WHOLE
+        left_out = left_out_by(asked, length, store.n_tokens) or WHOLE
         pieces.settings = pieces.settings._replace(left_out=left_out)
         whole = ChainInPieces(cells, laid_out.corpus, InTurn(pieces), tags)
         whole.chain, whole.longest = ChainInTurn, (length, store.n_tokens)
@@ -409,23 +408,24 @@ def read_in_bulk(hmm: Any, X: Any, y: Any) -> Reading:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
     else:
-        whole = ChainInPieces(cells, laid_out.corpus, StoredParts(pieces, hmm.n_jobs), tags)
-    return Reading(whole, words, hmm._attributes_of_words(words), tuple(messages))
+        whole = ChainInPieces(cells, laid_out.corpus, StoredParts(pieces, asked.n_jobs), tags)
+    attributes = observation.attributes_of(words)
+    return Reading(whole, words, attributes, tuple(messages), observation)
 
 
-def _refuse(hmm: Any, y: Any) -> None:
+def _refuse(asked: ChainOptions, y: Any) -> None:
     """Raise on what a fit in pieces cannot do."""
-    name = type(hmm).__name__
-    if not hasattr(type(hmm), "partial_fit"):
+    name = asked.name
+    if asked.samples is not None:
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
-    if left_out_by(hmm) == LeftOut("token", None):
+    if left_out_by(asked) == LeftOut("token", None):
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
-            f"update='sequence', got update={hmm.update!r}; or pass list(store)"
+            f"update='sequence', got update={asked.update!r}; or pass list(store)"
         )
-    if y is not None and not hasattr(hmm, "tag_dictionary") and hmm.supervision == "y":
+    if y is not None and asked.dictionary is None and asked.supervision == "y":
         raise InvalidParameterError(
             f"on a store {name} does not learn from states in y: use a tagger, or pass list(store)"
         )
@@ -448,10 +448,11 @@ class ChainInPieces(parts.ChainInParts):
         steps = cells.indptr, cells.state, cells.n_states, cells.topology
         return (self.pieces.store.identity, None if tags is None else tags.store.identity, *steps)
 
-    def left_paths(self, hmm: Any, state: Any, read: Reading) -> dict[str, Any]:
+    def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
+        state, read, averages = result.best.state, result.read, result.algorithm.averages
         pieces, classes = self.pieces, classes_of(read.words, self.cells)
-        held, averages = np.zeros(len(classes), np.int64), hmm._algorithm().averages
+        held, observation = np.zeros(len(classes), np.int64), read.observation
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
 
         def path_of(begin: int, end: int) -> np.ndarray:
@@ -459,8 +460,8 @@ class ChainInPieces(parts.ChainInParts):
             own = state
             if isinstance(self.source, InTurn):
                 own = self.source.state_of(state, index[begin])
-            chain = symbols.model(hmm, read._replace(problem=one))
-            path = symbols.path(chain, own, hmm.n_jobs, averages=averages)
+            chain = observation.model(read._replace(problem=one))
+            path = path_of_chain(chain, own, observation.options.n_jobs, averages=averages)
             held[:] += np.bincount(path, minlength=len(held))
             return path
 

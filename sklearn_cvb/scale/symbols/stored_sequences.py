@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
-from sklearn_cvb.chain.symbols import observed as symbols
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags.knowledge import cautions_of_tags, encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
@@ -91,8 +92,10 @@ def part_of_store(
 class Encoder:
     """Pieces of a store under the vocabulary of a fitted model."""
 
-    def __init__(self, hmm: Any, learned: Learned, store: CorpusStore) -> None:
-        self._hmm, self._store = hmm, store
+    def __init__(
+        self, observation: SymbolObservation, learned: Learned, store: CorpusStore
+    ) -> None:
+        self._known, self._store = observation.options.words, store
         self._types = types_of_store(store)
         index = learned.words.index
         self._n_known = len(index)
@@ -114,7 +117,7 @@ class Encoder:
         corpus = Corpus(tokens, given.starts, None, unknown)
         words: Any = WordsOfTokens(self._types, given.tokens)
         sequences = Sequences(words, corpus.starts, None)
-        return checked(self._hmm, corpus, sequences, self._n_known)
+        return checked(self._known, corpus, sequences, self._n_known)
 
 
 def classes_of(words: Any, cells: Cells) -> np.ndarray:
@@ -122,12 +125,14 @@ def classes_of(words: Any, cells: Cells) -> np.ndarray:
     return getattr(words, "classes", np.arange(cells.n_emitting))
 
 
-def states_of_store(hmm: Any, learned: Learned, store: CorpusStore, decoding: str) -> StoredStates:
+def states_of_store(
+    observation: SymbolObservation, learned: Learned, store: CorpusStore, decoding: str
+) -> StoredStates:
     """What `predict` gives for a store."""
-    encoder, log_p = Encoder(hmm, learned, store), []
+    encoder, log_p = Encoder(observation, learned, store), []
 
     def path_of(begin: int, end: int) -> np.ndarray:
-        read = symbols.read_again(hmm, learned, encoder.corpus(begin, end))
+        read = observation.read_again(learned, encoder.corpus(begin, end))
         path, found = paths(read, decoding)
         log_p.append(found)
         return path
@@ -138,25 +143,27 @@ def states_of_store(hmm: Any, learned: Learned, store: CorpusStore, decoding: st
 
 
 def log_likelihoods_of_store(
-    hmm: Any, learned: Learned, store: CorpusStore
+    observation: SymbolObservation, learned: Learned, store: CorpusStore
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood and observed tokens of every sequence of a store."""
-    encoder = Encoder(hmm, learned, store)
+    encoder = Encoder(observation, learned, store)
     pieces = (encoder.corpus(*piece) for piece in store.pieces())
-    found = [hmm._log_likelihoods(learned, corpus) for corpus in pieces]
+    found = [log_likelihoods(observation, learned, corpus) for corpus in pieces]
     log_z, observed = zip(*found, strict=True)
     return np.concatenate(log_z), np.concatenate(observed)
 
 
-def accuracy_on_store(hmm: Any, learned: Learned, store: CorpusStore, y: Any) -> float:
+def accuracy_on_store(
+    observation: SymbolObservation, learned: Learned, store: CorpusStore, y: Any
+) -> float:
     """The share of the tagged tokens of a store whose predicted tag is right."""
     if not isinstance(y, StoredTags):
         raise TypeError(f"y is {short_repr(y)}: pass the tags of the store, store.tags")
     tell(cautions_of_tags(learned.words, y.store.classes))
-    encoder, types = Encoder(hmm, learned, store), types_of_store(store)
+    encoder, types = Encoder(observation, learned, store), types_of_store(store)
     right, known = 0, 0
     for span in store.pieces():
-        read = symbols.read_again(hmm, learned, encoder.corpus(*span))
+        read = observation.read_again(learned, encoder.corpus(*span))
         path, _ = paths(read, "viterbi")
         tags = part_of_store(store, types, span, y).y
         labels = encode_labels(learned.words.legal.states, read_labels(tags, read.corpus))

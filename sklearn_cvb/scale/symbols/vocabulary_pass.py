@@ -9,20 +9,19 @@ parameters from it as it would from all sequences. It has no sequences to learn 
 from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, problem_of_some
-from sklearn_cvb.chain.symbols.observed import words_and_cells
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags.knowledge import read_labels
 from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences
 from sklearn_cvb.scale.parts import LocalParts, part_indices, summed
-from sklearn_cvb.settings import known_words
 
 
 class Part(NamedTuple):
@@ -81,17 +80,23 @@ def read_part(X: Any, y: Any = None) -> Part:
     return Part(types, reading.encode(sequences, index), y)
 
 
-def _labels_of(model: Any, part: Part) -> list[Any]:
+def _labels_of(asked: ChainOptions, part: Part) -> list[Any]:
     """The labels that a tagger learns from, one for each token; empty for none."""
-    if part.y is None or not hasattr(model, "tag_dictionary") or model.supervision != "y":
+    if part.y is None or asked.dictionary is None or asked.supervision != "y":
         return []
     return read_labels(part.y, part.corpus)
 
 
-def word_counts_of(model: Any, part: Part) -> WordCounts:
+def word_counts_of(observation: SymbolObservation, part: Part) -> WordCounts:
     """What a part tells of its words."""
+    asked = observation.options
+    return counts_of_words(part, _labels_of(asked, part), asked.words.handle_unknown == "form")
+
+
+def counts_of_words(part: Part, labels: list[Any], by_form: bool) -> WordCounts:
+    """What the words of a part tell, some of which have labels; and which may be judged by form."""
     types, corpus = part.types, part.corpus
-    tokens, labels = corpus.tokens, _labels_of(model, part)
+    tokens = corpus.tokens
     labelled: dict[tuple[Hashable, Hashable], int] = {}
     is_told = np.zeros(len(tokens), bool)
     for place, label in enumerate(labels):
@@ -101,7 +106,7 @@ def word_counts_of(model: Any, part: Part) -> WordCounts:
             is_told[place] = True
     seen = np.bincount(tokens[~is_told & (tokens >= 0)], minlength=len(types))
     inside = set()
-    if known_words(model)[1] == "form":
+    if by_form:
         first = only_beginning(corpus, types)
         inside = {types[i] for i in np.flatnonzero(~first).tolist()}
     return WordCounts(
@@ -154,7 +159,7 @@ def type_corpus_of(words: WordCounts) -> tuple[Sequences, list[Any] | None]:
 class PartLayout(NamedTuple):
     """How parts are laid out: what is sent to where they are."""
 
-    estimator: Any  # its parameters alone
+    observation: SymbolObservation
     words: Any  # as `told`, see `sklearn_cvb.chain.symbols.observed.WordsRead`
     told: Any
     cells: Cells  # without ends
@@ -178,59 +183,57 @@ class LaidOut(NamedTuple):
         return self.layout._replace(told=told._replace(labels=[], formed={}))
 
 
-def lay_out(hmm: Any, counts: WordCounts, types: list[Any] | None = None) -> LaidOut:
+def lay_out(
+    observation: SymbolObservation, counts: WordCounts, types: list[Any] | None = None
+) -> LaidOut:
     """Lay out the parameters of a model over given words, or over those that its parts hold."""
-    hmm._check_parameters()
+    observation.check()
+    known = observation.options.words
     sequences, y = type_corpus_of(counts)
     if types is None:
-        types = reading.types_to_learn(hmm, sequences)
+        types = reading.types_to_learn(known, sequences)
     else:
-        reading.some_types(hmm, types)
-    vocabulary, corpus = reading.encoded_by(hmm, types, sequences)
-    words, cells, told, messages = words_and_cells(hmm, vocabulary, corpus, y)
-    layout = PartLayout(parameters_of(hmm), words, told, cells)
+        reading.some_types(known, types)
+    vocabulary, corpus = reading.encoded_by(known, types, sequences)
+    words, cells, told, messages = observation.words_and_cells(vocabulary, corpus, y)
+    layout = PartLayout(observation, words, told, cells)
     return LaidOut(layout, corpus, sequences, y, messages)
-
-
-def parameters_of(estimator: Any) -> Any:
-    """The same estimator without a fit."""
-    return type(estimator)(**estimator.get_params(deep=False))
 
 
 def finished(laid_out: LaidOut) -> tuple[Any, Cells]:
     """Words with what labels tell, of which parts have told before; the layout."""
-    (hmm, words, told, cells), corpus, sequences, y, _ = laid_out
-    _, words, _ = hmm._training_lattice(words, told, cells, corpus, sequences, y)
+    (observation, words, told, cells), corpus, sequences, y, _ = laid_out
+    _, words, _ = observation.training_lattice(words, told, cells, corpus, sequences, y)
     return words, cells
 
 
 def problem_of_part(layout: PartLayout, part: Part) -> tuple[Problem, tuple[str, ...]]:
     """The problem of a part under a layout that was sent here, and what it warns of."""
-    hmm, words, told, cells = layout
+    observation, words, told, cells = layout
     corpus = part.by(words.index)
     sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), corpus.starts, None)
-    reading.checked(hmm, corpus, sequences, len(words.index))
+    reading.checked(observation.options.words, corpus, sequences, len(words.index))
     if told is not None:
-        told = told._replace(labels=_labels_of(hmm, part), formed={})
-    lattice, _, messages = hmm._training_lattice(words, told, cells, corpus, sequences, part.y)
+        told = told._replace(labels=_labels_of(observation.options, part), formed={})
+    lattice, _, messages = observation.training_lattice(
+        words, told, cells, corpus, sequences, part.y
+    )
     return problem_of_some(corpus, lattice, cells), messages
 
 
 # A corpus in parts, whatever is learned from it
 
 
-def family_of(model: Any) -> ModuleType:
-    """The module that lays out models of this family, and learns them, in shards."""
-    return import_module(model._module_of_parts)
+def read_here(module: str, asked: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
+    """Parts ``(X, y)`` of a corpus, each a shard of this process.
 
-
-def read_here(model: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
-    """Parts ``(X, y)`` of a corpus, each a shard of this process."""
-    family = family_of(model)
-    family.refuse_in_shards(model)
+    The module is that which lays out models of a family, and learns them, in shards.
+    """
+    family: Any = import_module(module)
+    family.refuse_in_shards(asked)
     read = [family.read_part(X, y) for X, y in parts]
-    told = [family.survey_of(model, part) for part in read]
-    laid_out = family.lay_out(model, summed(told, family.merged))
+    told = [family.survey_of(asked, part) for part in read]
+    laid_out = family.lay_out(asked, summed(told, family.merged))
     indices = part_indices([part.corpus.n_sequences for part in read])
     shards = [
         family.shard_of(laid_out.as_sent, *given) for given in zip(read, indices, strict=True)

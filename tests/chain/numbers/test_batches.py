@@ -20,9 +20,9 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.numbers import leave_out
 from sklearn_cvb.emissions import Categorical, Columns, Gaussian, Poisson
-from sklearn_cvb.learning import online
-from sklearn_cvb.learning.online import step_size
 from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.streams import seen
+from sklearn_cvb.streams.seen import step_size
 
 KINDS = (EMHMM, VBHMM, CVBHMM)
 EMISSIONS = {
@@ -87,7 +87,7 @@ def _nothing_known(monkeypatch):
 
 
 def _all_of_the_last(monkeypatch):
-    monkeypatch.setattr(online, "step_size", lambda *given: 1.0)
+    monkeypatch.setattr(seen, "step_size", lambda *given: 1.0)
 
 
 @pytest.mark.many(usual=1)

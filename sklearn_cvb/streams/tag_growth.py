@@ -4,14 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.symbols.vocabulary_growth import Growth, with_labels, with_words
 from sklearn_cvb.chain.tags.knowledge import (
     FORM_USES,
     FORM_WEIGHT,
     CorpusTags,
     TagKnowledge,
-    TagSettings,
     WordShares,
     are_labelled,
     encode_labels,
@@ -21,19 +20,23 @@ from sklearn_cvb.chain.tags.word_forms import Row, ShapeShares, by_form, only_be
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place
 from sklearn_cvb.reading.dictionary import Coverage
+from sklearn_cvb.streams.vocabulary_growth import Growth, with_labels, with_words
 
 
 def grown(
-    learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any, settings: TagSettings
+    asked: ChainOptions,
+    learned: Learned,
+    batch: tuple[Vocabulary, Corpus, Any],
+    total_samples: int | None,
 ) -> tuple[Growth, TagKnowledge, CorpusTags]:
     """The layout and what is known with the new words of a batch, which end the vocabulary."""
-    knowledge: TagKnowledge = learned.words
+    (vocabulary, corpus, y), knowledge = batch, learned.words
     cells, seen, known = learned.layout, learned.seen, knowledge.word_shares
     assert seen is not None, "a fit or a batch came before"
     if known is None:
         known = _shares_of_fit(knowledge, cells, seen.uses)
     labels: list[Any] = []
-    if y is not None and settings.supervision == "y":
+    if y is not None and asked.supervision == "y":
         labels = labels_of(y, corpus, vocabulary)
     states = encode_labels(knowledge.legal.states, labels)
     other = np.flatnonzero(states == -2).tolist()
@@ -66,8 +69,8 @@ def grown(
     )
     knowledge = knowledge._replace(vocabulary=vocabulary, word_shares=known, coverage=coverage)
     scale = 1.0
-    if settings.total_samples is not None:
-        scale = settings.total_samples / (seen.n_sequences + corpus.n_sequences)
+    if total_samples is not None:
+        scale = total_samples / (seen.n_sequences + corpus.n_sequences)
     growth = growth._replace(cells=_expecting(growth.cells, known, scale))
     return growth, knowledge, CorpusTags(labels, {}, {})
 

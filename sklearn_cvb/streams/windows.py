@@ -5,7 +5,7 @@ Laird and Fox 2014, "Stochastic variational inference for hidden Markov models")
 window of its own. EM and CVB infer under the means of the running counts, VB under exp E[log].
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,8 @@ from sklearn_cvb.kernels.chain.log_space import (
     forward_pass_log,
 )
 from sklearn_cvb.kernels.chain.windows import Below, Moving, Room, Spans, step_through_windows
-from sklearn_cvb.learning.model import Inferred, Pieces, mixed
-
-if TYPE_CHECKING:
-    from sklearn_cvb.chain.symbols.model import InSteps
+from sklearn_cvb.learning.model import Inferred, mixed
+from sklearn_cvb.streams.seen import Step
 
 # Tokens of a border.
 BORDER = 10
@@ -42,20 +40,10 @@ class Cut(NamedTuple):
     sequence: np.ndarray  # which sequence each is of
 
 
-def pieces_of(problem: Problem, in_steps: "InSteps") -> Pieces:
-    """In how many steps a batch is gone through, and how fast these get smaller.
-
-    Where a dictionary or labels name states a batch is one step, and nothing is to be forgotten:
-    from the few counts of a first window states would drift away from their names.
-    """
-    starts, cells = problem.corpus.starts, problem.cells
-    is_tied = cells.topology is not None and cells.topology.tied
-    if in_steps.is_named or problem.any_told or not cells.is_full or is_tied:
-        return Pieces(None, 1.0)
-    begin, end, _ = cut_of(problem, in_steps.length)
-    sizes = _given_before(problem, end) - _given_before(problem, begin)
-    is_long = starts[-1] >= in_steps.length * problem.corpus.n_sequences
-    return Pieces(sizes, in_steps.decays[0 if is_long else 1])
+def sizes_of(problem: Problem, length: int) -> np.ndarray:
+    """Tokens of each window that are no ends of sequences."""
+    begin, end, _ = cut_of(problem, length)
+    return _given_before(problem, end) - _given_before(problem, begin)
 
 
 def cut_of(problem: Problem, length: int) -> Cut:
@@ -121,7 +109,7 @@ class Walk(NamedTuple):
 
 
 def stepped(
-    problem: Problem, counts: HMMCounts, prior: Prior, steps: Any, length: int, averages: bool
+    problem: Problem, counts: HMMCounts, prior: Prior, steps: Step, length: int, averages: bool
 ) -> Inferred:
     """Counts after all windows, each mixed in by its step; the sum of their log p(x) (nats).
 
@@ -146,7 +134,7 @@ def stepped(
     return Inferred(_counts_of(moving), total, np.unique(np.array(lost, np.intp)))
 
 
-def _laid_out(problem: Problem, cut: Cut, steps: Any) -> tuple[Spans, Room]:
+def _laid_out(problem: Problem, cut: Cut, steps: Step) -> tuple[Spans, Room]:
     """Windows with their borders and steps, and buffers for any of them."""
     starts, n, lattice = problem.corpus.starts, problem.cells.n_states, problem.lattice
     before, after = starts[cut.sequence], starts[cut.sequence + 1]

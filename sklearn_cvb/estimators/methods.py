@@ -1,0 +1,117 @@
+"""What methods of estimators are wrapped in: checks of parameters, callbacks, lengths refused.
+
+This file and `reading.validation` alone import scikit-learn's private modules.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from numbers import Real
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import sklearn
+from sklearn.base import _fit_context
+from sklearn.utils.metaestimators import available_if as _available_if
+
+from sklearn_cvb.reading.validation import LENGTHS, check_sizes
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback._callback_support import callback_management_context
+except ImportError:  # scikit-learn before 1.9, or a later one that has moved them: fit without
+    from contextlib import nullcontext as callback_management_context
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in where scikit-learn has no callbacks."""
+
+        @property
+        def set_callbacks(self) -> Any:
+            """What asks whether it is there finds nothing; who calls it is told why."""
+            raise AttributeError(
+                f"{type(self).__name__} has no callbacks with scikit-learn {sklearn.__version__}: "
+                "they came with 1.9"
+            )
+
+
+# A method keeps its signature under a decorator, so that editors know it.
+_Estimator = TypeVar("_Estimator")
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def fit_context(
+    *, prefer_skip_nested_validation: bool
+) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
+    """scikit-learn's decorator that checks parameters before a fit, with its types."""
+    return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+def available_if(
+    check: Callable[[Any], bool],
+) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
+    """scikit-learn's decorator of methods that some settings do not have, with its types."""
+    return _available_if(check)
+
+
+def with_callbacks(
+    method: Callable[Concatenate[_Estimator, _Parameters], _Result],
+) -> Callable[Concatenate[_Estimator, _Parameters], _Result]:
+    """Tear down callbacks after `fit`, as scikit-learn's decorator of this name; no lengths."""
+
+    @functools.wraps(method)
+    def managed(
+        estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
+    ) -> _Result:
+        _refuse_lengths(method, kwargs)
+        check_sizes_of(estimator)
+        with callback_management_context(estimator), _of_class(estimator, method, args, kwargs):
+            return method(estimator, *args, **kwargs)
+
+    return managed
+
+
+def check_sizes_of(estimator: Any) -> None:
+    """Raise InvalidParameterError where a parameter that is a number is too large."""
+    given = estimator.get_params().items()
+    check_sizes({name: value for name, value in given if isinstance(value, Real | tuple)})
+
+
+def without_lengths(
+    method: Callable[Concatenate[_Estimator, _Parameters], _Result],
+) -> Callable[Concatenate[_Estimator, _Parameters], _Result]:
+    """Say whose method takes what, and what to do instead of ``lengths=...``."""
+
+    @functools.wraps(method)
+    def checked(
+        estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
+    ) -> _Result:
+        _refuse_lengths(method, kwargs)
+        with _of_class(estimator, method, args, kwargs):
+            return method(estimator, *args, **kwargs)
+
+    return checked
+
+
+def _refuse_lengths(method: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
+    if "lengths" in keywords:
+        raise TypeError(f"{method.__name__}() takes no argument 'lengths': {LENGTHS}")
+
+
+@contextmanager
+def _of_class(
+    estimator: Any, method: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]
+) -> Iterator[None]:
+    """Name the user's class where a method does not take these arguments, not a base of it."""
+    try:
+        yield
+    except TypeError:
+        taken = inspect.signature(method)
+        try:
+            taken.bind(estimator, *args, **keywords)
+        except TypeError as error:
+            names = ", ".join(list(taken.parameters)[1:])
+            raise TypeError(
+                f"{type(estimator).__name__}.{method.__name__}() {error}; it takes {names}"
+            ) from None
+        raise

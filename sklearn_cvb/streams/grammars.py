@@ -1,0 +1,43 @@
+"""Grammars that learn batch after batch, or a few sentences at a time."""
+
+from typing import Annotated, Any
+
+from sklearn_cvb.estimators.base_grammars import BasePCFG
+from sklearn_cvb.estimators.door import columns_of, taken
+from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.reading.validation import StrOptions
+from sklearn_cvb.settings import MiniBatches
+from sklearn_cvb.streams.grammar_stream import GrammarStream, sentences_again
+from sklearn_cvb.streams.in_batches import Batches, InBatches
+from sklearn_cvb.streams.one_batch import RunningCounts
+
+
+class StepwiseUpdate(Batches):
+    """When EM changes weights.
+
+    Parameters
+    ----------
+    update : {"batch", "sequence"} or MiniBatches
+        When weights change. "batch": after each sweep, from the counts of all sentences.
+        "sequence" or ``MiniBatches(size)``: after every sentence or every few (stepwise or online
+        EM, Liang and Klein 2009), which come in an order drawn anew for each sweep. Step k = 0, 1,
+        ... keeps 1 - eta of the running counts and adds eta times the batch's, scaled up to the
+        corpus, with eta = (k + 2) ** -decay (see `step_sizes`); the first running counts are those
+        of a batch E-step. Stops after two small changes in a row.
+    step_sizes : StepSizes or None
+        How fast steps get smaller, in stepwise EM and in `partial_fit`.
+    """
+
+    update: Annotated[Any, StrOptions({"batch", "sequence"}), MiniBatches] = "batch"
+
+
+class GrammarInBatches(InBatches, BasePCFG):
+    """A grammar that learns from one batch of sentences after another."""
+
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
+        observation = self._observation(to_fit=True)
+        read, running = sentences_again(observation, learned, taken(self, X), y)
+        return read._replace(attributes=read.attributes | columns_of(self)), running
+
+    def _stream(self, model: Any) -> GrammarStream:
+        return GrammarStream(model)

@@ -1,0 +1,216 @@
+"""What all models that have `partial_fit` share: batches in order, checks, what a batch leaves."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Annotated, Any, Self
+
+from sklearn.utils import check_random_state
+
+from sklearn_cvb.compilation.announcement import announced_fit
+from sklearn_cvb.estimators.base import BaseModel
+from sklearn_cvb.estimators.methods import check_sizes_of, fit_context, without_lengths
+from sklearn_cvb.estimators.parameters import Parameters
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.fingerprints import are_same
+from sklearn_cvb.learning.generators import spawn_generators
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, result_of
+from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.requirements import check_requirements
+from sklearn_cvb.reading.validation import InvalidParameterError, tell
+from sklearn_cvb.settings import StepSizes, gamma_prior_of
+from sklearn_cvb.streams.one_batch import Course, RunningCounts, Stream, learned_from
+from sklearn_cvb.streams.seen import Seen, seen_after, size_of
+
+# What may not change between batches: the layout of all counts depends on it.
+_LAYOUT = {
+    *("n_components", "grammar", "rules", "transitions__topology", "transitions__end_state"),
+    *("tag_dictionary__entries", "tag_dictionary__unknown_tags", "tag_dictionary__denoise"),
+    *("emission__vocabulary", "emission__handle_unknown", "handle_unknown", "vocabulary"),
+}
+_NESTED = {name.partition("__")[0] for name in _LAYOUT if "__" in name}
+
+
+class Batches(Parameters):
+    """How `partial_fit` learns from one batch after another.
+
+    Parameters
+    ----------
+    step_sizes : StepSizes or None
+        How fast `partial_fit` forgets what is old; None for what suits the data.
+
+    Attributes
+    ----------
+    n_batches_seen_ : int
+        Batches of `partial_fit` since the last `fit`: of a store its pieces.
+    """
+
+    step_sizes: Annotated[Any, StepSizes, None] = None
+
+
+class InBatches(Batches, BaseModel):
+    """A model that learns from one batch of sequences after another.
+
+    Hooks: `_read_first` and `_read_batch` read a first batch and a later one, `_stream` holds the
+    model of a batch.
+    """
+
+    @without_lengths
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from one more batch of sequences.
+
+        The first call starts a model as `fit` does, from this batch alone and once (`n_init` is not
+        used); after `fit` it goes on from there. A batch is inferred from the counts so far, which
+        then move towards its own (see `StepSizes`). They always sum to the tokens of all
+        calls, or to those of `total_samples` sequences. New words enter the vocabulary unless it is
+        given; tags and symbols are those of the first call, and so is what the forms of words say.
+
+        Hidden Markov models that find their states without a dictionary or labels go through a
+        batch in steps: a sequence, or a window of 100 tokens of a long one between borders of 10,
+        is inferred from the counts of all before it. Of numbers a batch is one step, and standard
+        units, priors and categories are those of the first batch.
+
+        `labels_`, `unexplained_` and `loo_score_` are of this batch. `history_` gets one value
+        more: with EM and VB the new `objective_`, as if all tokens were like those of the batch.
+
+        Parameters
+        ----------
+        X : list, object array or Series of sequences, or array of shape (n_samples, length)
+            Or a `CorpusStore` or `NumberStore`, each of whose pieces is a batch.
+        y : list of sequences, default=None
+            As in `fit`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If what fixes the layout of the counts (such as `n_components` or `tag_dictionary`) has
+            changed, a label is none of the tags, or a concentration is to be learned ("auto",
+            "hdp").
+        """
+        for batch, labels in _batches_of(X, y):
+            self._learn_batch(batch, labels)
+        return self
+
+    def _learn_batch(self, X: Any, y: Any) -> None:
+        """Read a batch, and learn from it."""
+        check_sizes_of(self)
+        learned: Learned | None = vars(self).get("_learned")
+        if learned is not None and "history_" not in learned.names:
+            # Made of parameters: a first batch starts from these.
+            learned = None
+        self._check_streaming(learned)
+        running: RunningCounts | None = None
+        with announced_fit(self, self.verbose):
+            if learned is None:
+                read = self._read_first(X, y)
+            else:
+                read, running = self._read_batch(X, y, learned)
+            tell(read.messages)
+            left = self._after_batch(read, running)
+        self._leave(left, read)
+
+    # What a family says
+
+    def _read_first(self, X: Any, y: Any) -> Reading:
+        """A first batch."""
+        return self._read(X, y)
+
+    def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
+        """A batch that is not the first, and the counts so far."""
+        raise NotImplementedError
+
+    def _stream(self, model: Any) -> Stream:
+        """What holds the model of a batch."""
+        raise NotImplementedError
+
+    def _algorithm_of_batches(self) -> Algorithm[Any]:
+        """How batches are inferred."""
+        return self._algorithm()
+
+    # What a fit, and a batch, leaves
+
+    def _left(self, result: FitResult) -> Left:
+        size = size_of(result.read.problem, result.best.state.unexplained)
+        seen = seen_after(None, size, None, n_batches=0)
+        return self._left_after(super()._left(result), seen)
+
+    def _left_after(self, left: Left, seen: Seen, **others: Any) -> Left:
+        """What is left once so much was seen, from which `partial_fit` may go on."""
+        seen = seen._replace(parameters=self._layout_parameters())
+        return left._replace(
+            learned=left.learned._replace(seen=seen, **others),
+            attributes={**left.attributes, "n_batches_seen_": seen.n_batches},
+        )
+
+    def _after_batch(self, read: Reading, running: RunningCounts | None) -> Left:
+        """What is left after one more batch."""
+        algorithm, model = self._algorithm_of_batches(), self._model(read)
+        check_requirements(algorithm, model)
+        rng = spawn_generators(check_random_state(self.random_state), 1)[0]
+        seen = None if running is None else self._learned.seen
+        steps, stream = StepSizes.of(self.step_sizes), self._stream(model)
+        sizes, decay = stream.pieces()
+        decay = decay if steps.decay is None else steps.decay
+        course = Course(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
+        after = learned_from(algorithm, stream, course)
+        finished = model.finished(after.state, goes_on=False)
+        if not algorithm.keeps_work:
+            finished = finished._replace(work=None)
+        # With the counts of all, under the prior without them.
+        finished = finished._replace(counts=after.counts, prior=model.prior(finished.hyper))
+        history = [] if running is None else self.history_.tolist()
+        fits = [Fit(finished, [*history, after.value], False, after.objective)]
+        left = self._outcome(result_of(fits, read, algorithm, model))
+        rare = stream.rare(after.counts, after.seen.uses)
+        return self._left_after(left, after.seen, rare=rare)
+
+    # What batches must keep to
+
+    def _check_streaming(self, learned: Learned | None) -> None:
+        """Raise where `partial_fit` cannot go on, or cannot begin."""
+        names = self._learned_priors()
+        if names:
+            raise InvalidParameterError(
+                f"partial_fit keeps to its prior, but {' and '.join(names)} learns it: give "
+                "numbers, or use fit"
+            )
+        if learned is None:
+            return
+        assert learned.seen is not None, "who has partial_fit leaves it"
+        now = self._layout_parameters()
+        for key, value in learned.seen.parameters.items():
+            if not are_same(value, now[key]):
+                raise InvalidParameterError(
+                    f"{key} has changed since the first call or fit, and with it what the counts "
+                    "mean: set it back, or begin anew with fit"
+                )
+
+    def _learned_priors(self) -> list[str]:
+        """What is to be learned of the prior, in the user's words."""
+        values = {name: getattr(self, name, None) for name in ("alpha", "beta")}
+        return [f"{k}={v!r}" for k, v in values.items() if gamma_prior_of(v) is not None]
+
+    def _layout_parameters(self) -> dict[str, Any]:
+        """Parameters that fix the layout of counts, those of nested ones by their own names."""
+        found = self.get_params(deep=False)
+        for name in _NESTED & found.keys():
+            kind, value = self._settings[name], found[name]
+            own = kind.meant_by(value)
+            found |= {f"{name}__{field}": part for field, part in vars(own).items()}
+        return {name: found[name] for name in _LAYOUT & found.keys()}
+
+
+def _batches_of(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
+    """A batch, or those that a store is read in, and what is known of each."""
+    if not hasattr(X, "pieces"):
+        yield X, y
+        return
+    if y is not None and len(y) != len(X):
+        raise ValueError(f"X holds {len(X)} sequences, and y is of {len(y)}")
+    known = None if y is None else iter(y)
+    for first, last in X.pieces():
+        yield X[first:last], None if known is None else list(islice(known, last - first))

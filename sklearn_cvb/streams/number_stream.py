@@ -1,0 +1,60 @@
+"""Chains of states that emit numbers, batch by batch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
+from sklearn_cvb.chain.numbers.model import NumberChain, without_emission
+from sklearn_cvb.chain.numbers.observed import (
+    NumberObservation,
+    counts_of_fit,
+    settings_of,
+    states_told,
+)
+from sklearn_cvb.chain.numbers.series import apart
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.paths.transitions import refuse_contexts
+from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.reading.corpus import refuse_lengths
+from sklearn_cvb.reading.validation import InvalidParameterError
+from sklearn_cvb.streams.one_batch import RunningCounts, Stream
+from sklearn_cvb.streams.vocabulary_growth import added_to
+
+
+@dataclass(frozen=True)
+class NumberStream(Stream):
+    """Batches of numbers: each is one step."""
+
+    model: NumberChain
+
+    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, HMMCounts]:
+        """The counts and statistics so far in the prior, and none beside it to start from."""
+        nothing = HMMCounts(*map(np.zeros_like, counts))
+        known = added_to(prior, without_emission(counts), self.model.cells)
+        return known._replace(emission=counts.emission), nothing
+
+
+def numbers_again(
+    observation: NumberObservation, learned: Learned, X: Any, y: Any
+) -> tuple[Reading, RunningCounts]:
+    """A batch with the columns of the first, under its family, and the statistics so far."""
+    asked, before, cells = observation.options, learned.more.numeric, learned.layout
+    has_contexts = asked.transitions.contexts is not None
+    refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
+    if settings_of(asked) != before.settings:
+        raise InvalidParameterError(
+            "emission or durations have changed since the first call or fit, and with them what "
+            "the statistics mean: set them back, or begin anew with fit"
+        )
+    given, observations, _, _ = observation.given_again(learned, X)
+    n_units = given.n_sequences if before.is_table else int(given.starts[-1])
+    refuse_lengths(y, given.n_sequences, n_units)
+    known = states_told(asked, y, given, cells)
+    problem = NumericProblem(
+        *(apart(given, cells), given, observations, before.family, cells),
+        *(before.columns, before.is_table, None, before.settings, known),
+    )._replace(longest=before.longest)
+    running = RunningCounts(counts_of_fit(learned), NumberWeights(learned.kept, None, before.point))
+    return Reading(problem, None, {}, observation=observation), running

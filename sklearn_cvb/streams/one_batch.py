@@ -1,0 +1,236 @@
+"""One more batch: what an algorithm makes of it, given the counts of all before.
+
+Stepwise EM (Cappé and Moulines 2009; Liang and Klein 2009), stochastic variational Bayes (Hoffman
+et al. 2013) and stochastic collapsed variational Bayes (Foulds et al. 2013) are one scheme: the
+running counts are mixed with those of a batch, scaled up to all tokens, and the next batch is
+inferred from the mixture. Running counts sum to the tokens seen so far, or to those that
+`total_samples` sequences would have. A family says in how many steps a batch is gone through.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.learning.algorithms import CVB, Algorithm, Batch
+from sklearn_cvb.learning.model import Inferred, Learnable, State, mapped, mixed
+from sklearn_cvb.streams.seen import Seen, Step, seen_after, size_of, step_for, step_size
+
+# A family
+
+
+class BatchPieces(NamedTuple):
+    """How a batch is gone through.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_steps,) or None
+        Tokens of each step; None where the batch is one step.
+    decay : float
+        How fast steps get smaller where nobody says it.
+    """
+
+    sizes: np.ndarray | None = None
+    decay: float = 1.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What batches are asked for beside what all algorithms ask: it holds the model of a batch."""
+
+    model: Any
+
+    def with_unseen(self, counts: Any, prior: Any) -> Any:
+        """Running counts with a little for cells that no batch has used, where the prior is 0."""
+        return counts
+
+    def given(self, prior: Any, counts: Any) -> tuple[Any, Any]:
+        """The prior with running counts in it, and a seed: weights that are its means."""
+        raise NotImplementedError
+
+    def rare(self, counts: Any, uses: np.ndarray) -> np.ndarray | None:
+        """Mean count of the words that all batches used once; None where none is to add."""
+        return None
+
+    # A batch that is gone through in steps
+
+    def pieces(self) -> BatchPieces:
+        """In how many steps a batch is gone through."""
+        return BatchPieces()
+
+    def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
+        """Counts, for so many tokens, that the first step ever is inferred from."""
+        raise NotImplementedError
+
+    def step_on(self, counts: Any, prior: Any, steps: Step, *, averages: bool) -> Inferred:
+        """Running counts after all steps, of which `steps` holds arrays, from these."""
+        raise NotImplementedError
+
+
+# An algorithm
+
+
+class RunningCounts(NamedTuple):
+    """What a batch is inferred from: counts of all before, laid out for the words of now.
+
+    Attributes
+    ----------
+    counts : ndarray or tuple of ndarray
+    kept : object
+        Weights that rows without count and prior keep.
+    """
+
+    counts: Any
+    kept: Any
+
+
+@dataclass(frozen=True)
+class EMOfBatches:
+    """What EM and VB make of a batch."""
+
+    algorithm: Batch
+
+    def before(self, stream: Stream, running: RunningCounts) -> State:
+        """Running counts, and the weights that cells without count and prior keep."""
+        hyper = stream.model.hyper()
+        prior = stream.model.prior(hyper)
+        return State(stream.with_unseen(running.counts, prior), prior, hyper, running.kept)
+
+    def values(
+        self, before: State, after: State, value: float, model: Learnable, scale: float
+    ) -> tuple[float, float]:
+        """The objective as if all tokens were like those of the batch, twice."""
+        cost = 0.0
+        if scale != 1.0:
+            cost = self.algorithm.parameters(model, before.counts, after.prior, before.weights)[1]
+        objective = scale * (value + cost) - cost
+        return objective, objective
+
+    def after_steps(
+        self, model: Learnable, state: State, total: float, scale: float
+    ) -> tuple[State, float]:
+        """With the weights of the last counts; the value subtracts what these cost."""
+        known = model, state.counts, state.prior, state.weights
+        weights, cost = self.algorithm.parameters(*known)
+        return state._replace(weights=weights), float(scale * total - cost)
+
+
+@dataclass(frozen=True)
+class CVBOfBatches:
+    """What CVB makes of a batch."""
+
+    algorithm: CVB
+
+    def before(self, stream: Stream, running: RunningCounts) -> State:
+        """The counts so far are part of the prior; posteriors begin as inferred from it alone."""
+        hyper = stream.model.hyper()
+        prior, seed = stream.given(stream.model.prior(hyper), running.counts)
+        found, _ = stream.model.start(prior, seed, keep=True)
+        return State(found.counts, prior, hyper, None, found.shares, found.unexplained)
+
+    def values(
+        self, before: State, after: State, value: float, model: Learnable, scale: float
+    ) -> tuple[float, float]:
+        """The monitor, and the score of the batch."""
+        return value, self.algorithm.objective(after, model, [value])
+
+    def after_steps(
+        self, model: Learnable, state: State, total: float, scale: float
+    ) -> tuple[State, float]:
+        """The mean over tokens of what was met."""
+        return state, float(total / model.n_observed)
+
+
+def of_batches(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
+    """What an algorithm makes of a batch."""
+    if isinstance(algorithm, CVB):
+        return CVBOfBatches(algorithm)
+    assert isinstance(algorithm, Batch), "samplers learn from all sequences at once"
+    return EMOfBatches(algorithm)
+
+
+# A batch
+
+
+class Course(NamedTuple):
+    """What a batch goes on from, and how.
+
+    Attributes
+    ----------
+    running : RunningCounts or None
+        Counts so far; None: there are none.
+    seen : Seen or None
+    sizes : ndarray of int or None
+        Tokens of each step; None: all are one.
+    decay, offset : float
+    total_samples : int or None
+        How many sequences there will be in all.
+    rng : numpy.random.Generator
+    """
+
+    running: RunningCounts | None
+    seen: Seen | None
+    sizes: np.ndarray | None
+    decay: float
+    offset: float
+    total_samples: int | None
+    rng: np.random.Generator
+
+
+class BatchOutcome(NamedTuple):
+    """What one more batch leaves: the state with its own counts, those of all, and values."""
+
+    state: State
+    counts: Any
+    seen: Seen
+    value: float
+    objective: float
+
+
+def learned_from(algorithm: Algorithm[Any], stream: Stream, course: Course) -> BatchOutcome:
+    """What is left after one more batch."""
+    one_batch = _in_one_step if course.sizes is None else _in_steps
+    return one_batch(of_batches(algorithm), stream, course)
+
+
+def _in_one_step(own: EMOfBatches | CVBOfBatches, stream: Stream, course: Course) -> BatchOutcome:
+    """One sweep over a batch, from the counts so far or a start, which are then mixed."""
+    running, seen, _, decay, offset, total_samples, rng = course
+    algorithm, model = own.algorithm, stream.model
+    before = algorithm.start(model, rng) if running is None else own.before(stream, running)
+    state, value = algorithm.sweep(before, model, rng)
+    now = seen_after(seen, size_of(model.problem, state.unexplained), total_samples)
+    step = step_for(seen, now, decay, offset)
+    counts = mapped(lambda one: step.batch * one, state.counts)
+    if running is not None:
+        counts = mixed(running.counts, step.running, state.counts, step.batch)
+    return BatchOutcome(state, counts, now, *own.values(before, state, value, model, step.scale))
+
+
+def _in_steps(own: EMOfBatches | CVBOfBatches, stream: Stream, course: Course) -> BatchOutcome:
+    """The pieces of a batch one after the other, each mixed in before the next is inferred.
+
+    From the beginning on counts stand for all tokens, those of the batch among them.
+    """
+    running, seen, sizes, decay, offset, total_samples, rng = course
+    algorithm, model = own.algorithm, stream.model
+    hyper = model.hyper()
+    state = State(None, prior := model.prior(hyper), hyper)
+    whole = seen_after(seen, size_of(model.problem, state.unexplained), total_samples)
+    if running is None or seen is None:
+        counts, n_before = stream.first_counts(prior, rng, whole.mass), 0
+    else:
+        counts = mapped(lambda one: one * (whole.mass / seen.mass), running.counts)
+        n_before = seen.n_tokens
+        state = state._replace(weights=running.kept)
+    assert sizes is not None, "else it is one step"
+    rho = step_size(n_before + np.cumsum(sizes), sizes, decay, offset)
+    steps = Step(1.0 - rho, rho * whole.mass / sizes, whole.mass / sizes)
+    found = stream.step_on(counts, prior, steps, averages=algorithm.averages)
+    state = state._replace(unexplained=found.unexplained, n_sweeps=1)
+    # Sequences that nothing explains turn out on the way.
+    now = seen_after(seen, size_of(model.problem, state.unexplained), total_samples)
+    counts = mapped(lambda one: one * (now.mass / whole.mass), found.counts)
+    scale = now.mass / max(1, now.n_tokens - n_before)
+    state, value = own.after_steps(model, state._replace(counts=counts), found.total, scale)
+    return BatchOutcome(state, counts, now, value, value)

@@ -1,0 +1,125 @@
+"""How much was seen, and how far one more batch moves running counts."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Seen(NamedTuple):
+    """How much a model has learned from.
+
+    Attributes
+    ----------
+    n_tokens, n_sequences : int
+        Of all sequences that had a path or a tree.
+    mass : float
+        The tokens that the running counts stand for.
+    n_batches : int
+        Calls of `partial_fit` since the last `fit`.
+    uses : ndarray of shape (n_words,)
+        How often each word of the vocabulary was seen.
+    parameters : dict
+        Those that fix the layout of the counts.
+    """
+
+    n_tokens: int
+    n_sequences: int
+    mass: float
+    n_batches: int
+    uses: np.ndarray
+    parameters: dict[str, Any]
+
+
+class BatchSize(NamedTuple):
+    """How much there is in a batch: tokens and sequences with a path or a tree, uses of words."""
+
+    n_tokens: int
+    n_sequences: int
+    uses: np.ndarray
+
+
+def size_of(problem: Any, unexplained: np.ndarray) -> BatchSize:
+    """How much there is to learn from, beside sequences that nothing explains."""
+    # Numbers are no words.
+    uses = getattr(problem, "word_uses", np.empty(0, np.int64))
+    n_tokens, n_sequences = problem.sizes_without(unexplained)
+    return BatchSize(n_tokens, n_sequences, uses)
+
+
+def seen_after(
+    before: Seen | None, size: BatchSize, total_samples: int | None, n_batches: int = 1
+) -> Seen:
+    """What was seen with one more batch (None before it: that one alone)."""
+    n_tokens, n_sequences, uses = size
+    parameters: dict[str, Any] = {}
+    if before is not None:
+        n_tokens, n_sequences = n_tokens + before.n_tokens, n_sequences + before.n_sequences
+        uses = uses.copy()
+        uses[: len(before.uses)] += before.uses
+        n_batches, parameters = n_batches + before.n_batches, before.parameters
+    scale = 1.0 if total_samples is None else total_samples / max(1, n_sequences)
+    return Seen(n_tokens, n_sequences, scale * n_tokens, n_batches, uses, parameters)
+
+
+class Step(NamedTuple):
+    """How counts are mixed: factors of the running counts and of those of the batch.
+
+    `scale` is how many tokens stand for each of the batch where it is taken for all. Of several
+    steps one after the other arrays.
+    """
+
+    running: Any
+    batch: Any
+    scale: Any
+
+
+def step_size(n_seen: Any, n_batch: Any, decay: float, offset: float) -> Any:
+    """The share rho of the last batch in the counts.
+
+    Parameters
+    ----------
+    n_seen : int or ndarray of int
+        Tokens seen so far, those of the batch among them.
+    n_batch : int or ndarray of int
+        Tokens of the batch.
+    decay, offset : float
+
+    Returns
+    -------
+    float or ndarray of float
+        (offset + t) ** -decay, where t batches of this size were seen, but no less than 1 / t: what
+        is new never counts for less than what is old. 1 for the first batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_cvb.streams.seen import step_size
+    >>> step_size(100 * np.array([1, 2, 4, 100]), 100, 0.7, 10.0).round(3).tolist()
+    [1.0, 0.5, 0.25, 0.037]
+    """
+    t = n_seen / n_batch
+    return np.maximum(1.0 / t, (offset + t) ** -decay)
+
+
+def step_for(before: Seen | None, after: Seen, decay: float, offset: float) -> Step:
+    """The factors that mix running counts with those of a batch.
+
+    Parameters
+    ----------
+    before : Seen or None
+        None: there are no running counts.
+    after : Seen
+        With the batch.
+    decay, offset : float
+
+    Returns
+    -------
+    Step
+    """
+    n_batch = after.n_tokens - (0 if before is None else before.n_tokens)
+    if not n_batch:
+        return Step(1.0, 0.0, 1.0)
+    rho = step_size(after.n_tokens, n_batch, decay, offset)
+    kept = 0.0 if before is None else (1.0 - rho) * after.mass / before.mass
+    scale = after.mass / n_batch
+    return Step(kept, rho * scale, scale)

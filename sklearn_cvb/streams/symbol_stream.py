@@ -1,0 +1,85 @@
+"""Chains of states that emit symbols, batch by batch: windows of long sequences, and short ones."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, posterior_mean, rare_counts
+from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.symbols.model import SymbolChain
+from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
+from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.streams import vocabulary_growth, windows
+from sklearn_cvb.streams.one_batch import BatchPieces, Stream
+from sklearn_cvb.streams.seen import Step
+
+# How fast steps get smaller for windows of long sequences and for short sequences.
+# Maximum likelihood keeps nothing of a rare word that is forgotten, and VB little.
+_DECAYS: tuple[tuple[type[Algorithm[Any]], tuple[float, float]], ...] = (
+    (EM, (0.7, 1.0)),
+    (VB, (0.6, 1.0)),
+    (CVB, (0.6, 0.8)),
+)
+
+
+def decays_of(algorithm: Algorithm[Any]) -> tuple[float, float]:
+    """How fast its steps get smaller, for windows and for short sequences."""
+    return next(decays for kind, decays in _DECAYS if isinstance(algorithm, kind))
+
+
+class InSteps(NamedTuple):
+    """How batches are gone through."""
+
+    length: int  # tokens of a window, at most
+    decays: tuple[float, float]
+    is_named: bool  # whether labels may name states, in this batch or another
+
+
+@dataclass(frozen=True)
+class SymbolStream(Stream):
+    """Batches of symbols, where nothing names states in steps (see `windows`)."""
+
+    model: SymbolChain
+    in_steps: InSteps
+
+    def with_unseen(self, counts: HMMCounts, prior: Prior) -> HMMCounts:
+        """A little for words and steps that no batch has used, where the prior is 0."""
+        return vocabulary_growth.with_unseen(HMMCounts(*counts), prior, self.model.cells)
+
+    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, Start]:
+        """The counts so far in the prior, and its means to start from."""
+        prior = vocabulary_growth.added_to(prior, HMMCounts(*counts), self.model.cells)
+        nothing = HMMCounts(*map(np.zeros_like, counts))
+        return prior, Start(None, posterior_mean(nothing, prior, self.model.cells))
+
+    def rare(self, counts: HMMCounts, uses: np.ndarray) -> np.ndarray | None:
+        """Mean count of the words used once, by state, if unknown words have none."""
+        cells = self.model.cells
+        if not self.model.settings.counts_rare or counts.emission[cells.unknown].any():
+            return None
+        return rare_counts(counts.emission, cells, uses)
+
+    def pieces(self) -> BatchPieces:
+        """Windows of long sequences and short ones, or all where states are named.
+
+        Where a dictionary or labels name states a batch is one step, and nothing is to be
+        forgotten: from the few counts of a first window states would drift away from their names.
+        """
+        problem, (length, decays, is_named) = self.model.problem, self.in_steps
+        cells, starts = problem.cells, problem.corpus.starts
+        is_tied = cells.topology is not None and cells.topology.tied
+        by_token = self.model.settings.left_out.update == "token"
+        if by_token or is_named or problem.any_told or not cells.is_full or is_tied:
+            return BatchPieces()
+        is_long = starts[-1] >= length * problem.corpus.n_sequences
+        return BatchPieces(windows.sizes_of(problem, length), decays[0 if is_long else 1])
+
+    def first_counts(self, prior: Prior, rng: np.random.Generator, mass: float) -> HMMCounts:
+        """Those that the start is worth."""
+        return windows.first_counts(self.model.beginning(prior, rng)(), self.model.problem, mass)
+
+    def step_on(self, counts: HMMCounts, prior: Prior, steps: Step, *, averages: bool) -> Inferred:
+        """Window by window."""
+        asked = self.model.problem, counts, prior, steps, self.in_steps.length, averages
+        return windows.stepped(*asked)
