@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sklearn_cvb.reading.corpus import KnownWords, is_of_order
 from sklearn_cvb.settings import (
     HDP,
@@ -64,21 +62,27 @@ class ChainOptions(NamedTuple):
     n_jobs: int | None = None
 
 
+# What is known where the emission says nothing of it: there is nothing to check.
+_ANY_SYMBOLS = Symbols()
+
+
 def emits_symbols(emission: Any) -> bool:
     """Whether the parameter `emission` says that states emit symbols."""
-    return isinstance(emission, Symbols) or np.array_equal(emission, "categorical")
+    is_word = isinstance(emission, str) and emission == "categorical"
+    return is_word or isinstance(emission, Symbols)
 
 
 def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
     """What it takes to read a fitted model: which words are known."""
-    symbols, init = Symbols.of(given["emission"]), given.get("init")
+    emission, init = given["emission"], given.get("init")
+    symbols = Symbols.of(emission) if isinstance(emission, Symbols) else _ANY_SYMBOLS
     vocabulary, handle_unknown = symbols.vocabulary, symbols.handle_unknown
     if vocabulary is None and isinstance(init, HMMParameters):
         vocabulary = init.symbols
     if handle_unknown is None:
         handle_unknown = kind.usual_unknown
     words = KnownWords(vocabulary, handle_unknown, True, is_of_order(given["transitions"]))
-    return ChainOptions(name, kind, words, given["transitions"], emission=given["emission"])
+    return ChainOptions(name, kind, words, given["transitions"], emission=emission)
 
 
 def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
