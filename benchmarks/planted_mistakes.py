@@ -25,7 +25,7 @@ from typing import NamedTuple
 from benchmarks.timing import ROOT
 
 sys.path.insert(0, str(ROOT / "tests"))
-from house_rules import wing_of
+from house_rules import imports_of, modules, wing_of
 
 LAYERS = {
     "kernels": ("kernels",),
@@ -223,9 +223,24 @@ def _found_by(copy: Path, cache: Path, file: str, limit: float) -> tuple[str, st
     return "none", ""
 
 
+def _of_others(folder: Path, file: str) -> Path:
+    """Compiled code without that of a kernel's module and of all that call it: these hold it."""
+    stale = {".".join(Path(file).with_suffix("").parts)}
+    kernels = [name for name in modules() if name.startswith("kernels.")]
+    while more := {
+        name for name in kernels if name not in stale and stale & {m for m, _ in imports_of(name)}
+    }:
+        stale |= more
+    names = {f"{name.rpartition('.')[2]}.*" for name in stale}
+    cache = folder / "cache_of_kernels"
+    shutil.copytree(folder / "cache", cache, ignore=shutil.ignore_patterns(*names))
+    return cache
+
+
 def run(folder: Path, mistakes: list[tuple[str, Mistake]], limit: float) -> None:
     """Plant each, and print who finds it; what is known from a run before is not run again."""
     copy, known_file = folder / "copy", folder / "found.json"
+    (folder / "cache").mkdir(exist_ok=True)
     if not copy.exists():
         ignored = shutil.ignore_patterns(".git", "__pycache__", ".*_cache")
         shutil.copytree(ROOT, copy, ignore=ignored)
@@ -235,9 +250,8 @@ def run(folder: Path, mistakes: list[tuple[str, Mistake]], limit: float) -> None
             file, original = (root / "sklearn_cvb" / one.file for root in (copy, ROOT))
             right, times = original.read_bytes(), file.stat()
             file.write_bytes(right[: one.begin] + one.wrong.encode() + right[one.end :])
-            # What calls a kernel has its code compiled in: all are compiled anew.
             is_kernel = one.file.startswith("kernels/")
-            cache = folder / ("cache_of_kernels" if is_kernel else "cache")
+            cache = _of_others(folder, one.file) if is_kernel else folder / "cache"
             known[name] = _found_by(copy, cache, one.file, limit)
             file.write_bytes(right)
             # Compiled code goes by the time of its file.

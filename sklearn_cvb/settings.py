@@ -97,12 +97,18 @@ class Setting(Plain, Nested):
     _plain: ClassVar[str] = ""
 
     @classmethod
+    def meant_by(cls, value: Any) -> Self:
+        """The object that the value of a parameter stands for."""
+        if isinstance(value, cls):
+            return value
+        return cls(**{cls._plain: value} if cls._plain and value is not None else {})
+
+    @classmethod
     def of(cls, value: Any) -> Self:
-        """The object, checked, that the value of a parameter stands for."""
-        if not isinstance(value, cls):
-            value = cls(**{cls._plain: value} if cls._plain and value is not None else {})
-        value._validate_params()
-        return value
+        """The same, checked."""
+        found = cls.meant_by(value)
+        found._validate_params()
+        return found
 
 
 @dataclass(eq=False, repr=False)

@@ -355,7 +355,7 @@ def _proper(prior: Prior, problem: AlignmentProblem) -> Prior:
 
 
 def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
-    """Link posteriors that a user gives, or that a fitted model has, of shape (m, n + 1) each."""
+    """Link posteriors that are given, of shape (m, n + 1) each."""
     pairs = problem.pairs
     shapes = list(
         zip(
@@ -364,8 +364,6 @@ def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
             strict=True,
         )
     )
-    if hasattr(init, "predict_proba"):
-        init = init.predict_proba(_words_of(problem))
     tables: Sequence[Any] | None = as_list(init)
     if tables is None or len(tables) != len(shapes):
         n = "no list" if tables is None else f"{len(tables)} arrays"
@@ -385,20 +383,3 @@ def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
             raise ValueError(f"init[{i}] holds negative or infinite numbers, or NaN")
         found.append(table)
     return found
-
-
-def _words_of(problem: AlignmentProblem) -> list[tuple[list[Any], list[Any]]]:
-    """The sentence pairs in words."""
-    pairs, corpus = problem.pairs, problem.corpus
-    source, target = problem.types
-    # Words beyond the vocabulary are all alike.
-    unknown = object()
-    rows = [source[row] if row < len(source) else unknown for row in pairs.source.tolist()]
-    words = [target[token] if token < len(target) else unknown for token in corpus.tokens.tolist()]
-    starts = pairs.source_starts.tolist(), pairs.target_starts.tolist()
-    return [
-        (rows[a:b], words[c:d])
-        for a, b, c, d in zip(
-            starts[0][:-1], starts[0][1:], starts[1][:-1], starts[1][1:], strict=True
-        )
-    ]

@@ -1,6 +1,6 @@
 """Sentence pairs as users have them, read as a problem: words, known links and translations."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -11,29 +11,22 @@ from sklearn_cvb.alignment.parameters import (
     AlignmentLayout,
     Encoded,
     Prior,
-    layout_of,
-    pairs_of,
-    prior_of,
-    tables_of,
-    words_beside,
 )
-from sklearn_cvb.kernels.alignment import FREE, Pairs
-from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.messages import alike, tell
+from sklearn_cvb.kernels.alignment import Pairs
+from sklearn_cvb.messages import alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Sequences,
+    Table,
     Vocabulary,
     as_list,
-    is_table,
     known_of,
     refuse_lengths,
     samples_of,
     short_repr,
     tokens_of,
 )
-from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 
 _PAIR = (
     "each sample is a pair (source tokens, target tokens), as list(zip(source, target)) makes of "
@@ -47,12 +40,8 @@ _DICTIONARY = (
     "a dictionary maps a source word to a list of its translations, or to their weights: "
     "{'house': {'casa': 2.0}}"
 )
-# Jumps so far have probabilities of their own where they are asked for, though sentences be short:
-# later ones may be longer. Those that lead out of all sentences tell nothing of the others, and a
-# sampler would draw them again and again until one stays.
-_FEWEST_JUMPS = 10
 
-_SIDES = "source", "target"
+SIDES = "source", "target"
 
 
 class Sides(NamedTuple):
@@ -85,11 +74,35 @@ class AlignmentProblem(NamedTuple):
     layout: AlignmentLayout
     prior: Prior
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a fit that goes on must find again: sentences, words and known links."""
+        layout = self.layout
+        return self.types, layout[:3], layout.keys, self.corpus.tokens, self.pairs
+
+    def sentences(self) -> list[tuple[list[Any], list[Any]]]:
+        """The pairs in words."""
+        pairs, corpus = self.pairs, self.corpus
+        source, target = self.types
+        # Words beyond the vocabulary are all alike.
+        unknown = object()
+        rows = [source[row] if row < len(source) else unknown for row in pairs.source.tolist()]
+        words = [
+            target[token] if token < len(target) else unknown for token in corpus.tokens.tolist()
+        ]
+        starts = pairs.source_starts.tolist(), pairs.target_starts.tolist()
+        return [
+            (rows[a:b], words[c:d])
+            for a, b, c, d in zip(
+                starts[0][:-1], starts[0][1:], starts[1][:-1], starts[1][1:], strict=True
+            )
+        ]
+
 
 # Sentences
 
 
-def _two_columns(X: Any) -> list[Any] | None:
+def rows_of_pairs(X: Any) -> list[Any] | None:
     """The rows of a frame or an array that holds a source and a target sequence in each."""
     shape: tuple[Any, ...] = getattr(X, "shape", ())
     if len(shape) != 2 or shape[1] != 2 or shape[0] == 0:
@@ -101,21 +114,19 @@ def _two_columns(X: Any) -> list[Any] | None:
 
 def is_of_pairs(X: Any) -> bool:
     """Whether X is a frame with a column of source and a column of target sequences."""
-    return hasattr(X, "columns") and _two_columns(X) is not None
+    return hasattr(X, "columns") and rows_of_pairs(X) is not None
 
 
-def read_pairs(
-    X: Any, y: Any = None, validated: Callable[[Any], np.ndarray] | None = None
-) -> Sides:
-    """The sentences of X; a table is `validated`, and its rows halved, if it may be one.
+def read_pairs(X: Any, y: Any = None) -> Sides:
+    """The sentences of X; rows of a table are halved.
 
     Raises on what is no pair of sentences, and on lengths in `y`.
     """
-    columns = _two_columns(X)
-    if validated is not None and columns is None and is_table(X):
-        sides = _read_halves(validated(X))
+    if isinstance(X, Table):
+        sides = _read_halves(X.values)
         refuse_lengths(y, len(sides.target.starts) - 1, len(sides.target.tokens))
         return sides
+    columns = rows_of_pairs(X)
     samples = samples_of(X) if columns is None else columns
     if not samples:
         raise ValueError("Found array with 0 sample(s): X holds no sentence pair")
@@ -132,7 +143,7 @@ def read_pairs(
             )
         if len(pair) != 2:
             raise ValueError(f"X[{i}] has {len(pair)} parts: {_PAIR}")
-        for k, (side, sentences) in enumerate(zip(_SIDES, (source, target), strict=True)):
+        for k, (side, sentences) in enumerate(zip(SIDES, (source, target), strict=True)):
             name = f"X[{i}][{k}], the {side} sentence,"
             if isinstance(pair[k], str | bytes):
                 raise TypeError(f"{name} is the string {short_repr(pair[k])}: split it; {_PAIR}")
@@ -179,9 +190,16 @@ def words_of(sides: Sides, translations: Mapping[tuple[Hashable, Hashable], floa
     return Words(*found)
 
 
-def _refuse_words(corpora: Corpora, sides: Sides, words: Words, handle_unknown: str) -> None:
-    """Raise ValueError if a word is missing, or is new where such words are not handled."""
-    for k, (name, corpus) in enumerate(zip(_SIDES, corpora, strict=True)):
+def corpora_of(sides: Sides, words: Words, handle_unknown: str) -> Corpora:
+    """Sentences in numbers of words.
+
+    Raises ValueError if a word is missing, or is new where such words are not handled.
+    """
+    corpora = Corpora(
+        reading.encode(sides.source, words.source.index),
+        reading.encode(sides.target, words.target.index),
+    )
+    for k, (name, corpus) in enumerate(zip(SIDES, corpora, strict=True)):
         missing = np.flatnonzero(corpus.tokens == -1)
         if len(missing):
             at = int(missing[0])
@@ -191,8 +209,8 @@ def _refuse_words(corpora: Corpora, sides: Sides, words: Words, handle_unknown: 
                 f"{at - int(corpus.starts[i])}): alignment needs every word"
             )
     if handle_unknown != "error":
-        return
-    for name, corpus, side, known in zip(_SIDES, corpora, sides, words, strict=True):
+        return corpora
+    for name, corpus, side, known in zip(SIDES, corpora, sides, words, strict=True):
         if corpus.unknown:
             at = int(np.flatnonzero(corpus.tokens >= len(known.index))[0])
             raise ValueError(
@@ -200,9 +218,10 @@ def _refuse_words(corpora: Corpora, sides: Sides, words: Words, handle_unknown: 
                 f"({reading.place(at, corpus.starts)}; {len(corpus.unknown)} unknown types): "
                 "put it into dictionary, or handle_unknown='smooth'"
             )
+    return corpora
 
 
-def _numbers(corpora: Corpora, words: Words) -> Encoded:
+def numbers_of(corpora: Corpora, words: Words) -> Encoded:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
     return Encoded(
@@ -259,69 +278,3 @@ def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
         if links is not None
     }
     return {i: links for i, links in found.items() if links}
-
-
-# Readings
-
-
-def reading_of(sides: Sides, y: Any, settings: Any, instead: str) -> Reading:
-    """What a model is fitted to, under an estimator's parameters.
-
-    It warns of a giant pair where there is another algorithm to use `instead`.
-    """
-    translations = translations_in(settings.dictionary)
-    words = words_of(sides, translations)
-    source, target = words.source.index, words.target.index
-    corpora = Corpora(reading.encode(sides.source, source), reading.encode(sides.target, target))
-    messages = reading.caution_of_giant(corpora.target, instead) if instead else ()
-    _refuse_words(corpora, sides, words, settings.handle_unknown)
-    known = known_links(y if settings.supervision == "y" else None, corpora)
-    n_unknown = int(settings.handle_unknown != "error")
-    sizes = len(source) + n_unknown, len(target) + n_unknown
-    more = {}
-    for (word, other), weight in translations.items():
-        more[source[word] * sizes[1] + target[other]] = weight
-    encoded, others = _numbers(corpora, words), np.array(list(more), np.int64)
-    beside = words_beside(encoded, sizes)
-    longest = max(_FEWEST_JUMPS, int(np.diff(corpora.source.starts).max()))
-    layout = layout_of(beside, sizes, min(settings.longest_jump, longest), others)
-    prior = prior_of(layout, float(settings.alpha), float(settings.beta), settings.p_null, more)
-    pairs = pairs_of(encoded, beside, layout, known)
-    problem = AlignmentProblem(corpora.target, (list(source), list(target)), pairs, layout, prior)
-    known_words = {"source_vocabulary_": words.source.types, "vocabulary_": words.target.types}
-    return Reading(problem, words, known_words, messages)
-
-
-def pairs_read(
-    sides: Sides, learned: Learned, handle_unknown: str, *, free: bool
-) -> tuple[Corpus, Pairs]:
-    """Target sentences, and pairs as kernels read them, in words of a fit.
-
-    With `free` unknown target words that have no probability may come from any word alike.
-    """
-    words, layout = learned.words, learned.layout
-    corpora = Corpora(
-        reading.encode(sides.source, words.source.index),
-        reading.encode(sides.target, words.target.index),
-    )
-    _refuse_words(corpora, sides, words, handle_unknown)
-    messages = [
-        message
-        for name, corpus, own in zip(_SIDES, corpora, words, strict=True)
-        for message in caution_of_unknown(
-            reading.unknown_in(corpus, own.index), own.index, f"{name} words"
-        )
-    ]
-    # What is wrong with one side usually is with the other.
-    tell(messages[:1])
-    encoded = _numbers(corpora, words)
-    pairs = pairs_of(encoded, words_beside(encoded, layout[:2]), layout)
-    if free and not learned.prior.rest[:-2].any():
-        unknown = encoded.target == len(words.target.index)
-        for table, rows in zip(
-            tables_of(pairs.cell, pairs),
-            np.split(unknown, encoded.target_starts[1:-1]),
-            strict=True,
-        ):
-            table[rows] = FREE
-    return corpora.target, pairs

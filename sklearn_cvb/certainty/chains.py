@@ -1,22 +1,25 @@
 """How sure a hidden Markov model is: intervals of its parameters, draws, and residuals."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.methods import without_lengths
-from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.learning.learned import Learned, Reading, learned_of
 from sklearn_cvb.reading.corpus import arrange
 from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
 from sklearn_cvb.scale.places import place_of
+from sklearn_cvb.settings import Symbols
 
 if TYPE_CHECKING:
-    from sklearn_cvb.certainty.confidence import ConfidenceIntervals
+    from sklearn_cvb.certainty.confidence import ConfidenceIntervals, RefitPlan
     from sklearn_cvb.certainty.draws import Draws
     from sklearn_cvb.certainty.intervals import CredibleIntervals
 
@@ -30,7 +33,26 @@ _UNNAMED = (
 )
 
 
-class Uncertainty(BaseHMM):
+class OfTraining(BaseHMM):
+    """What is said given the training sequences, once more."""
+
+    def _training(self, learned: Learned, X: Any, y: Any) -> Reading:
+        """What the model was fitted to, read once more; ValueError where it is something else."""
+        if X is None and learned.resume is not None:
+            return learned.resume[0]
+        if X is None or place_of(X) != "memory":
+            raise ValueError(
+                "calibrated intervals draw the states of the training sequences: give them as X, "
+                "in memory (and y as in fit), or fit with warm_start=True"
+            )
+        from sklearn_cvb.certainty.draws import check_training
+
+        read = self._read(self._to_fit_again(learned, X), y)
+        check_training(read, learned)
+        return read
+
+
+class Uncertainty(OfTraining):
     """Intervals of the parameters of a hidden Markov model with a posterior."""
 
     # How intervals are found; the second way needs no data, and is that without them.
@@ -141,18 +163,13 @@ class Uncertainty(BaseHMM):
             if method == "mean field":
                 tell([_NO_DATA])
         check_choice("method", method, methods)
-        from sklearn_cvb.certainty.draws import (
-            calibrated_draws,
-            draws_of_samples,
-            posterior_of,
-            training,
-        )
+        from sklearn_cvb.certainty.draws import calibrated_draws, draws_of_samples, posterior_of
         from sklearn_cvb.learning.generators import spawn_generators
 
         intervals = posterior_of(learned).intervals
         if method != "calibrated" and X is not None and place_of(X) == "memory":
             # Nothing is drawn given X, which may be of something else all the same.
-            training(self, learned, X, y)
+            self._training(learned, X, y)
         if method == "mean field":
             return intervals(self._posteriors(learned), level)
         check_level(level)
@@ -160,9 +177,10 @@ class Uncertainty(BaseHMM):
         generators = spawn_generators(check_random_state(random_state), 1 + n_draws)
         if method == "samples":
             found = intervals(self._posteriors(learned), level)
-            draws = draws_of_samples(self, learned, n_draws, generators[0])
+            draws = draws_of_samples(learned, self._posteriors(learned), n_draws, generators[0])
             return found._replace(draws=draws)
-        draws, named = calibrated_draws(self, learned, X, y, n_jobs, generators)
+        model = self._model(self._training(learned, X, y))
+        draws, named = calibrated_draws(model, learned, n_jobs, generators, self.verbose)
         if not named and self._emits_symbols:
             tell([_UNNAMED])
         return intervals(draws.posteriors, level)._replace(draws=draws)
@@ -369,7 +387,7 @@ class Residuals(BaseHMM):
         return arrange(corpus, values, np.nan)
 
 
-class Confidence(BaseHMM):
+class Confidence(OfTraining):
     """Intervals of estimates that have no posterior."""
 
     def confidence_intervals(
@@ -437,18 +455,48 @@ class Confidence(BaseHMM):
         >>> found.standard_errors["emission"].shape
         (2, 3)
         """
-        from sklearn_cvb.certainty.confidence import by_bootstrap, by_information
-        from sklearn_cvb.certainty.draws import training
+        from sklearn_cvb.certainty.confidence import by_bootstrap, by_information, refit_plan
 
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.
-        if not self._emits_symbols or learned_of(self).layout.is_stationary:
+        learned = learned_of(self)
+        if not self._emits_symbols or learned.layout.is_stationary:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)
         check_level(level)
         check_counts(n_bootstrap=n_bootstrap)
-        read = training(self, learned_of(self), X, y)
+        read = self._training(learned, X, y)
         if method == "louis":
-            return by_information(self, read, level, random_state)
-        return by_bootstrap(self, read, y, (level, n_bootstrap), n_jobs, random_state)
+            return by_information(self._model(read), learned, level, random_state)
+        plan = refit_plan(read, y if self.supervision == "y" else None)
+        refitted = partial(self._refitted, self._to_refit(), plan)
+        return by_bootstrap(refitted, (level, n_bootstrap), n_jobs, random_state)
+
+    def _to_refit(self) -> Self:
+        """Who is fitted to drawn data, from where this model is."""
+        again = clone(self).set_params(
+            init=self, n_init=1, warm_start=False, checkpoint=None, verbose=0, n_jobs=1
+        )
+        if self._emits_symbols:
+            known = self._options(to_fit=False).words
+            symbols = Symbols(self.vocabulary_.tolist(), handle_unknown=known.handle_unknown)
+            again.set_params(emission=symbols)
+        return again
+
+    def _refitted(self, again: Self, plan: "RefitPlan", seed: int) -> list[Any]:
+        """Tables of start, transitions and emissions, fitted to drawn data as long and as known."""
+        n_sequences = len(plan.lengths)
+        X, states = self.sample(
+            n_sequences, plan.lengths, random_state=seed, contexts=plan.contexts
+        )
+        again = clone(again).set_params(init=self, random_state=seed)
+        again.fit(plan.as_read(X), plan.states(states))
+        return [again.startprob_, again.transmat_, again._emitted()]
+
+    def _emitted(self) -> Any:
+        """What states emit: a table of symbols, or a dict of what numbers have."""
+        if self._emits_symbols:
+            return self.emissionprob_
+        numeric = learned_of(self).more.numeric
+        return numeric.family.attributes(numeric.point)

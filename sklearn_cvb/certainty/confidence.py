@@ -6,18 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import expit, logit, ndtri
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.certainty.calibrated import observed_errors
 from sklearn_cvb.certainty.symbols import SymbolPosterior, SymbolStructures
 from sklearn_cvb.chain.parameters.rows import word_major
+from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.learning.generators import spawn_generators
-from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.series import OfOneKind
 from sklearn_cvb.reading.validation import Seed
-from sklearn_cvb.settings import Symbols
 
 _NAMES = ("start", "transition", "emission")
 
@@ -41,10 +40,9 @@ class ConfidenceIntervals(NamedTuple):
 
 
 def by_information(
-    hmm: Any, read: Reading, level: float, random_state: Seed
+    model: SymbolChain, learned: Learned, level: float, random_state: Seed
 ) -> ConfidenceIntervals:
     """Normal intervals of log odds by the observed information (Louis 1982)."""
-    model, learned = hmm._model(read), hmm._learned
     rng = spawn_generators(check_random_state(random_state), 1)[0]
     posterior, structures = SymbolPosterior(learned), SymbolStructures(model)
     mean, errors = observed_errors(structures, posterior.counts(), learned.prior, rng)
@@ -69,42 +67,64 @@ def _public(structures: SymbolStructures, values: np.ndarray) -> list[np.ndarray
     return [table.start[:n], table.transition[:n, :n], dense.T]
 
 
+class RefitPlan(NamedTuple):
+    """Data to draw from a model, as it has learned from some.
+
+    Attributes
+    ----------
+    lengths : ndarray of int
+        Of all sequences.
+    contexts : list of ndarray or None
+        Of each.
+    columns : object
+        Those of numbers; None for symbols.
+    known : list or None
+        What is known of the states of the true data: drawn states are as well where these are.
+    """
+
+    lengths: np.ndarray
+    contexts: Any
+    columns: Any
+    known: Any
+
+    def as_read(self, drawn: np.ndarray) -> list[Any]:
+        """Drawn sequences, of numbers with the columns of the true ones."""
+        return list(drawn) if self.columns is None else OfOneKind(drawn, self.columns)
+
+    def states(self, drawn: Any) -> list[list[Any]] | None:
+        """Drawn states where the true ones are known."""
+        if self.known is None:
+            return None
+        return [
+            [
+                None if is_missing(label) or label == -1 else state
+                for state, label in zip(*row, strict=True)
+            ]
+            for row in zip(drawn, self.known, strict=True)
+        ]
+
+
+def refit_plan(read: Reading, known: Any) -> RefitPlan:
+    """Data like those that were read."""
+    starts, contexts = read.problem.given.starts, getattr(read.problem, "contexts", None)
+    if contexts is not None:
+        contexts = np.split(contexts, starts[1:-1])
+    return RefitPlan(np.diff(starts), contexts, getattr(read.problem, "columns", None), known)
+
+
 def by_bootstrap(
-    hmm: Any,
-    read: Reading,
-    y: Any,
+    refitted: Callable[[int], list[Any]],
     asked: tuple[float, int],
     n_jobs: int | None,
     random_state: Seed,
 ) -> ConfidenceIntervals:
-    """Quantiles of fits to data drawn from the model, as long and labelled as the true ones.
+    """Quantiles of fits to data drawn from the model.
 
-    `asked` are the level and the number of fits.
+    ``refitted(seed)`` gives tables of start, transitions and emissions of one more; `asked` are the
+    level and the number of fits.
     """
     level, n_bootstrap = asked
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_bootstrap)
-    starts, contexts = read.problem.given.starts, getattr(read.problem, "contexts", None)
-    lengths = np.diff(starts)
-    if contexts is not None:
-        contexts = np.split(contexts, starts[1:-1])
-    again = clone(hmm).set_params(
-        init=hmm, n_init=1, warm_start=False, checkpoint=None, verbose=0, n_jobs=1
-    )
-    if hmm._emits_symbols:
-        known = hmm._options(to_fit=False).words
-        symbols = Symbols(hmm.vocabulary_.tolist(), handle_unknown=known.handle_unknown)
-        again.set_params(emission=symbols)
-
-    def as_read(drawn: np.ndarray) -> list[Any]:
-        columns = getattr(read.problem, "columns", None)
-        return list(drawn) if columns is None else OfOneKind(drawn, columns)
-
-    def refitted(seed: int) -> list[Any]:
-        X, states = hmm.sample(len(lengths), lengths, random_state=seed, contexts=contexts)
-        known = None if y is None or hmm.supervision != "y" else _masked(states, y)
-        fit = clone(again).set_params(init=hmm, random_state=seed).fit(as_read(X), known)
-        return [fit.startprob_, fit.transmat_, _emissions(fit)]
-
     found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(refitted)(seed) for seed in seeds)
     tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
     ends = [_over(found, i, lambda table: np.quantile(table, tails, axis=0)) for i in range(3)]
@@ -121,22 +141,3 @@ def _over(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) ->
     if isinstance(tables[0], list):
         return [_over(tables, i, summary) for i in range(len(tables[0]))]
     return summary(np.array(tables))
-
-
-def _emissions(fit: Any) -> Any:
-    """What states emit: a table of symbols, or a dict of what numbers have."""
-    if fit._emits_symbols:
-        return fit.emissionprob_
-    numeric = fit._learned.more.numeric
-    return numeric.family.attributes(numeric.point)
-
-
-def _masked(states: Any, y: Any) -> list[list[Any]]:
-    """Drawn states where the true ones are known."""
-    return [
-        [
-            None if is_missing(label) or label == -1 else state
-            for state, label in zip(*row, strict=True)
-        ]
-        for row in zip(states, y, strict=True)
-    ]

@@ -13,7 +13,6 @@ from sklearn_cvb.chain.parameters.rows import HMMCounts, rare_in, with_rare, wor
 from sklearn_cvb.chain.predictions.prediction import by_context
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import short_repr
-from sklearn_cvb.scale.places import place_of
 
 
 class Draws(NamedTuple):
@@ -148,39 +147,41 @@ def check_draws(draws: Any, learned: Learned) -> None:
         raise ValueError("draws are of another model: it has other states or symbols")
 
 
-def draws_of_samples(hmm: Any, learned: Learned, n_draws: int, rng: np.random.Generator) -> Draws:
+def draws_of_samples(
+    learned: Learned,
+    samples: Iterable[tuple[HMMCounts, Any]],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Draws:
     """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
     n_kept, family = learned.more.sampled.n_kept, getattr(learned.more.numeric, "family", None)
     every = -(-n_kept // n_draws)
-    posteriors = tuple(islice(hmm._posteriors(learned), every - 1, None, every))
+    posteriors = tuple(islice(samples, every - 1, None, every))
     posterior = posterior_of(learned)
     weights = tuple(posterior.drawn(counts, prior, rng) for counts, prior in posteriors)
     return Draws(posteriors, weights, learned.layout, family)
 
 
 def calibrated_draws(
-    hmm: Any,
+    model: Any,
     learned: Learned,
-    X: Any,
-    y: Any,
     n_jobs: int | None,
     generators: list[np.random.Generator],
+    verbose: int,
 ) -> tuple[Draws, bool]:
     """Draws that know of the missing information, and whether anything names the states.
 
-    Raises ValueError where X is not what the model has learned from.
+    `model` is that of the training sequences.
     """
-    read = training(hmm, learned, X, y)
-    model: Any = hmm._model(read)
 
     def tell(number: int) -> None:
-        if hmm.verbose:
+        if verbose:
             print(f"short run {number + 1} of {len(generators) - 1}")
 
     posterior = posterior_of(learned)
     structures = posterior.structures(model)
     kept = short_runs(structures, posterior.counts(), learned.prior, generators, n_jobs, tell)
-    family = getattr(read.problem, "family", None)
+    family = getattr(model.problem, "family", None)
     posteriors = tuple((_with_rare(one, model), learned.prior) for one in kept)
     weights = [one.weights for one in kept]
     if family is not None:
@@ -198,16 +199,8 @@ def _with_rare(kept: Kept, model: Any) -> HMMCounts:
     return with_rare(counts, rare_in(model.problem, counts), model.cells)
 
 
-def training(hmm: Any, learned: Learned, X: Any, y: Any) -> Reading:
-    """What the model was fitted to, read once more."""
-    if X is None and learned.resume is not None:
-        return learned.resume[0]
-    if X is None or place_of(X) != "memory":
-        raise ValueError(
-            "calibrated intervals draw the states of the training sequences: give them as X, in "
-            "memory (and y as in fit), or fit with warm_start=True"
-        )
-    read: Reading = hmm._read(hmm._to_fit_again(learned, X), y)
+def check_training(read: Reading, learned: Learned) -> None:
+    """Raise unless this is what the model has learned from, all of which it explains."""
     cells, before = read.problem.cells, learned.layout
     given = read.problem.corpus
     counted = float(np.sum(posterior_of(learned).counts().start))
@@ -222,4 +215,3 @@ def training(hmm: Any, learned: Learned, X: Any, y: Any) -> Reading:
             f"it explains; {given.n_sequences} sequences with "
             f"{'the same' if same else 'other'} symbols were given"
         )
-    return read

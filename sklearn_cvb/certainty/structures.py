@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.learning.dirichlet import draw_rows
-from sklearn_cvb.learning.model import Drawn, Model
+from sklearn_cvb.learning.model import Drawn, Learnable
 
 # A rest of a row's mass below this share of it is rounding.
 _ROUNDING = 1e-12
@@ -46,7 +46,7 @@ class Structures(Protocol):
     """
 
     @property
-    def model(self) -> Model:
+    def model(self) -> Learnable:
         """What infers expected counts."""
 
     def free_rows(self, counts: Any, prior: Any) -> FreeRows:

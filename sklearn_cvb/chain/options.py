@@ -9,7 +9,6 @@ from sklearn_cvb.settings import (
     HDP,
     HMMParameters,
     Samples,
-    StepSizes,
     Symbols,
     TagDictionary,
     Transitions,
@@ -57,13 +56,8 @@ class ChainOptions(NamedTuple):
     update: Any = None  # what is left out, or drawn, at a time; None for what suits
     leaves_out: bool = False  # CVB, which leaves out what it infers
     samples: Samples | None = None  # of samplers
-    total_samples: int | None = None  # of batches
     n_restarts: int = 1
     n_jobs: int | None = None
-
-
-# What is known where the emission says nothing of it: there is nothing to check.
-_ANY_SYMBOLS = Symbols()
 
 
 def emits_symbols(emission: Any) -> bool:
@@ -74,9 +68,10 @@ def emits_symbols(emission: Any) -> bool:
 
 def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
     """What it takes to read a fitted model: which words are known."""
-    emission, init = given["emission"], given.get("init")
-    symbols = Symbols.of(emission) if isinstance(emission, Symbols) else _ANY_SYMBOLS
-    vocabulary, handle_unknown = symbols.vocabulary, symbols.handle_unknown
+    emission, init, vocabulary, handle_unknown = given["emission"], given.get("init"), None, None
+    if isinstance(emission, Symbols):
+        known = Symbols.of(emission)
+        vocabulary, handle_unknown = known.vocabulary, known.handle_unknown
     if vocabulary is None and isinstance(init, HMMParameters):
         vocabulary = init.symbols
     if handle_unknown is None:
@@ -88,12 +83,10 @@ def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpt
 def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
     """All that is asked for."""
     read, init = options_to_read(name, kind, given), given.get("init")
-    transitions, dictionary, total, samples = Transitions.of(given["transitions"]), None, None, None
+    transitions, dictionary, samples = Transitions.of(given["transitions"]), None, None
     weights, is_sampled = transitions.shared, kind.usual_samples is not None
     if "tag_dictionary" in given:
         dictionary = TagDictionary.of(given["tag_dictionary"])
-    if "step_sizes" in given:
-        total = StepSizes.of(given["step_sizes"]).total_samples
     if is_sampled:
         samples = given["samples"]
         samples = Samples.of(kind.usual_samples if samples is None else samples)
@@ -115,7 +108,6 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
         update=given.get("update"),
         leaves_out="update" in given and not is_sampled,
         samples=samples,
-        total_samples=total,
         n_restarts=given["n_init"] or (1 if weights is None else 3),
         n_jobs=given["n_jobs"],
     )

@@ -52,6 +52,11 @@ class DependencyProblem(NamedTuple):
     layout: DependencyLayout  # the parameters
     alpha_backoff: float  # concentration of mixtures
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a fit that goes on must find again: tags, sentences, and what is known of arcs."""
+        return self.types, self.layout, self.sentences
+
 
 def sentences_of(
     corpus: Corpus,

@@ -25,7 +25,6 @@ from sklearn_cvb.dependency.parameters import (
     DependencyLayout,
     DMVCounts,
     cells_from,
-    layout_of,
     mixed_weights,
     rare_counts,
     tables_of,
@@ -36,6 +35,7 @@ from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_s
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import SymmetricRows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
 from sklearn_cvb.settings import VAGUE, Valence, gamma_prior_of
 
@@ -71,9 +71,9 @@ class Concentrations(NamedTuple):
         return self._replace(values=(first, second))
 
 
-def first_concentrations(alpha: Any, valence: Valence | None) -> Concentrations:
+def first_concentrations(alpha: Any, valence: Valence) -> Concentrations:
     """Those of the first sweep, of attachments and stops; None is as the other."""
-    alpha_stop = None if valence is None else valence.alpha_stop
+    alpha_stop = valence.alpha_stop
     first = gamma_prior_of(alpha)
     second = first if alpha_stop is None else gamma_prior_of(alpha_stop)
     values = first_value(alpha), first_value(alpha if alpha_stop is None else alpha_stop)
@@ -145,11 +145,13 @@ def cells_by_length(sentences: Sentences) -> Iterator[tuple[np.ndarray, np.ndarr
 # Where a fit begins: harmonic, uniform or random weights, or those of a fitted model
 
 
-def first_weights(init: Any, problem: DependencyProblem, rng: np.random.Generator) -> np.ndarray:
+def first_weights(
+    init: str | Learned, problem: DependencyProblem, rng: np.random.Generator
+) -> np.ndarray:
     """Weights of the first E-step."""
     layout = problem.layout
     if not isinstance(init, str):
-        return weights_of_model(init, problem)
+        return weights_of_fit(init, problem)
     if init == "harmonic":
         return backed_off(harmonic_counts(problem.sentences, layout), layout)
     if init == "random":
@@ -174,23 +176,22 @@ def backed_off(counts: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     return layout.rows(cells).mean()
 
 
-def weights_of_model(model: Any, problem: DependencyProblem) -> np.ndarray:
-    """Posterior means of a fitted model for other tags; those it lacks are its unknown one."""
-    layout = problem.layout
-    places = _places_in(model, problem.types, layout.n_types)
-    theirs = layout_of(model.counts_)
+def weights_of_fit(learned: Learned, problem: DependencyProblem) -> np.ndarray:
+    """Posterior means of an earlier fit for other tags; those it lacks are its unknown one."""
+    layout, theirs = problem.layout, learned.layout
+    places = _places_in(learned, problem.types, layout.n_types)
     if (theirs.n_valences, theirs.backoff) == (layout.n_valences, layout.backoff):
-        parts = _of_tags(probabilities_of(model._learned, mixed=False), places)
+        parts = _of_tags(probabilities_of(learned, mixed=False), places)
         return layout.rows(cells_from(parts)).mean()
-    mixed = _of_tags(probabilities_of(model._learned, mixed=True), places)
-    n_arcs = model.counts_.stop[places][..., GO]
+    mixed = _of_tags(probabilities_of(learned, mixed=True), places)
+    n_arcs = learned.counts.stop[places][..., GO]
     return backed_off(_as_counts(mixed, n_arcs, layout), layout)
 
 
-def _places_in(model: Any, types: list[Any], n_types: int) -> list[int]:
-    """Where tags stand in a fitted model."""
-    known = {tag: i for i, tag in enumerate(model.vocabulary_.tolist())}
-    unknown = len(known) if len(model.rootprob_) > len(known) else None
+def _places_in(learned: Learned, types: list[Any], n_types: int) -> list[int]:
+    """Where tags stand in an earlier fit."""
+    known = learned.words.index
+    unknown = len(known) if learned.layout.n_types > len(known) else None
     found = [known.get(tag, unknown) for tag in types]
     if n_types > len(types):
         found.append(unknown)
@@ -298,7 +299,7 @@ class DependencyModel(RowModel):
 
     problem: DependencyProblem
     first: Concentrations
-    init: Any
+    init: str | Learned
     rare: np.ndarray
     temperature: float = 1.0
 

@@ -108,13 +108,6 @@ class DMVCounts(NamedTuple):
     coarse: np.ndarray | None = None
 
 
-def layout_of(counts: DMVCounts) -> DependencyLayout:
-    """The layout of fitted counts."""
-    kinds = {0: None, 3: "head", 2: "direction"}
-    backoff = kinds[0 if counts.coarse is None else counts.coarse.ndim]
-    return DependencyLayout(len(counts.root), counts.attach.ndim - 2, backoff)
-
-
 def counts_from(cells: np.ndarray, layout: DependencyLayout) -> DMVCounts:
     """Flat cells as tables, which are views."""
     attach, choice, *others = tables_of(cells, layout)

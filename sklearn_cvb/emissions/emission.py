@@ -8,7 +8,7 @@ Statistics are arrays of shape (..., S, K): S numbers for each of K states, whic
 so that those of a part can be subtracted. Leading axes are units that are left out at a time.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -235,6 +235,13 @@ class Family:
         if isinstance(point, np.ndarray):
             return np.take(point, order, axis=self.states_axis)
         return type(point)(*(np.take(table, order, axis=self.states_axis) for table in point))
+
+
+def with_parts(family: Family) -> Iterator[Family]:
+    """A family, and those that it is made of, if it is of some."""
+    yield family
+    for part in getattr(family, "families", ()):
+        yield from with_parts(part)
 
 
 class Emission(BaseEstimator):

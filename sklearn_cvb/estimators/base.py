@@ -1,11 +1,12 @@
 """What all models share: the template of a fit, reading X, and scores."""
 
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Self
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_cvb.estimators.door import taken
 from sklearn_cvb.estimators.methods import (
     CallbackSupportMixin,
     fit_context,
@@ -15,15 +16,18 @@ from sklearn_cvb.estimators.methods import (
 from sklearn_cvb.estimators.parameters import Running
 from sklearn_cvb.estimators.saving import Saved
 from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import (
     FitResult,
+    FitSettings,
     Job,
     Learned,
     Left,
     Reading,
     best_fit,
     learned_of,
-    left_of,
+    record_of,
+    result_of,
 )
 from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.learning.resuming import FitSaver
@@ -31,6 +35,9 @@ from sklearn_cvb.learning.sweeps import run_all
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import check_choice, tell
 from sklearn_cvb.settings import Nested
+
+if TYPE_CHECKING:
+    from sklearn_cvb.estimators.callbacks import FitTask
 
 
 class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
@@ -81,18 +88,19 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         """Read X and y, and fit to them."""
         self._fit_reading(self._read(X, y), X, y)
 
-    def _saving(self, job: Job) -> AbstractContextManager[FitSaver]:
-        """What saves the fit while it runs, where `checkpoint` says so."""
-        raise NotImplementedError
+    def _saving(self, job: Job[Any]) -> AbstractContextManager[FitSaver]:
+        """What saves the fit while it runs: nothing."""
+        return nullcontext(FitSaver())
 
     def _fit_reading(self, read: Reading, X: Any, y: Any) -> Self:
         """`fit` once X and y are read; callbacks are given these, too."""
         if read.messages:
             tell(read.messages)
-        n_restarts, algorithm, model = self._n_restarts(read), self._algorithm(), self._model(read)
-        job = Job(self, algorithm, model, read, (X, y), n_restarts)
-        fits, interrupted, context = run_all(job)
-        left = left_of(job, fits)
+        algorithm, model = self._algorithm(), self._model(read)
+        job = Job(algorithm, model, read, self._fit_settings(read), self._to_go_on_from(read))
+        watched = self._callbacks(read, X, y)
+        fits, interrupted = run_all(job, self._saving(job), watched)
+        left = self._outcome(result_of(fits, read, algorithm, model))
         if self.warm_start:
             resume = read._replace(attributes={}, messages=(), observation=None), best_fit(fits)
             left = left._replace(learned=left.learned._replace(resume=resume))
@@ -106,11 +114,43 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
                 raise KeyboardInterrupt
         if unfinished:
             tell(unfinished, ConvergenceWarning)
-        if context is not None:
-            context.call_on_fit_task_end(
-                estimator=self, X=X, y=y, reconstruction_attributes=lambda: vars(self)
-            )
+        if watched is not None:
+            watched.end()
         return self
+
+    def _fit_settings(self, read: Reading) -> FitSettings:
+        """What is asked of the sweeps."""
+        n_restarts = self._n_restarts(read)
+        why_one = self._why_one_restart(read) if n_restarts > 1 else ""
+        sweeps = self.max_iter, self.tol, n_restarts, why_one, self.warm_start
+        return FitSettings(*sweeps, self.n_jobs, self.random_state, self.verbose)
+
+    def _to_go_on_from(self, read: Reading) -> Fit | None:
+        """The fit before, with `warm_start` and the same sequences."""
+        learned: Learned | None = vars(self).get("_learned")
+        if not self.warm_start or learned is None or learned.resume is None:
+            return None
+        before, best = learned.resume
+        is_same_kind = type(before.problem) is type(read.problem)
+        is_same = is_same_kind and are_same(self._identity(before), self._identity(read))
+        return best if is_same else None
+
+    def _callbacks(self, read: Reading, X: Any, y: Any) -> "FitTask | None":
+        """Whom a fit calls back; None for nobody."""
+        if not getattr(self, "_skl_callbacks", None):
+            return None
+        from sklearn_cvb.estimators.callbacks import FitTask
+
+        def leaves(result: FitResult) -> dict[str, Any]:
+            left = self._outcome(result)
+            return {**read.attributes, **left.attributes, "_learned": left.learned}
+
+        return FitTask(self, X, y, leaves)
+
+    def _outcome(self, result: FitResult) -> Left:
+        """What a fit leaves, and how it went."""
+        left = self._left(result)
+        return left._replace(attributes=record_of(result) | left.attributes)
 
     def _why_unfinished(self, fit: Fit) -> list[str]:
         """What is to be said of a fit that has not converged; nothing where a callback ended it."""
@@ -161,23 +201,31 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _read(self, X: Any, y: Any) -> Reading:
         """X and y, to be fitted to."""
+        read: Reading = self._observation(to_fit=True).read(taken(self, X, to_fit=True), y)
+        return read
+
+    def _observation(self, to_fit: bool = False) -> Any:
+        """What is observed, under options: what a fit asks for, or what it takes to read again."""
         raise NotImplementedError
 
     def _model(self, read: Reading) -> Model:
         """What is learned from: what was read, bound to the settings."""
-        raise NotImplementedError
+        model: Model = read.observation.model(read)
+        return model
 
-    def _algorithm(self) -> Algorithm:
+    def _algorithm(self) -> Algorithm[Any]:
         """How the model is learned."""
         raise NotImplementedError
 
     def _left(self, result: FitResult) -> Left:
         """What a fit leaves, beside how it went: of the best restart."""
-        raise NotImplementedError
+        left: Left = result.read.observation.left(result)
+        return left
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:
         """What of a reading a fit that goes on must find again."""
-        raise NotImplementedError
+        identity: tuple[Any, ...] = read.problem.identity
+        return identity
 
     def _why_one_restart(self, read: Reading) -> str:
         """Why all restarts would be the same; empty where they differ."""
@@ -185,7 +233,8 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _fixed_start(self, read: Reading) -> str:
         """What fixes where all restarts begin; empty where it is random."""
-        return ""
+        why: str = read.observation.fixed_start(read)
+        return why
 
     def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
         """What a message can add about sequences that were left out."""

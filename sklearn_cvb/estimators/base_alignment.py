@@ -7,14 +7,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.alignment.links import NO_SOURCE
-from sklearn_cvb.alignment.model import (
-    AlignmentModel,
-    best_of,
-    expectation,
-    log_likelihoods,
-    normalised_links,
-)
-from sklearn_cvb.alignment.model import Alignments as SampledAlignments
+from sklearn_cvb.alignment.model import best_of, expectation, log_likelihoods
+from sklearn_cvb.alignment.observation import AlignmentObservation, AlignmentOptions
 from sklearn_cvb.alignment.parameters import (
     Lexicon,
     counts_from,
@@ -23,15 +17,13 @@ from sklearn_cvb.alignment.parameters import (
     predicting_weights,
     tables_of,
 )
-from sklearn_cvb.alignment.reading import is_of_pairs, pairs_read, read_pairs, reading_of
+from sklearn_cvb.alignment.reading import is_of_pairs, rows_of_pairs
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import check_table, check_table_to_fit
+from sklearn_cvb.estimators.door import taken
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, Supervision
-from sklearn_cvb.kernels.alignment import Pairs
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.reading.corpus import Corpus, arrange, names_of_columns, object_array
+from sklearn_cvb.learning.learned import Learned, Reading, learned_of
+from sklearn_cvb.reading.corpus import arrange, names_of_columns, object_array
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import (
     HasMethods,
@@ -139,20 +131,44 @@ class BaseAlignmentHMM(BaseModel):
     # What to use where leaving out one giant pair leaves little; empty for what leaves none out.
     _in_place_of_leaving_out = ""
 
+    # What is asked for becomes a value
+
     def _read(self, X: Any, y: Any) -> Reading:
+        observation = self._observation(to_fit=True)
+        read = observation.read(self._taken(X, to_fit=True), y)
+        if not hasattr(self.init, "predict_proba"):
+            return read
+        links = self.init.predict_proba(read.problem.sentences())
+        started = AlignmentObservation(observation.options._replace(init=links))
+        return read._replace(observation=started)
+
+    def _observation(self, to_fit: bool = False) -> AlignmentObservation:
+        return AlignmentObservation(self._options(to_fit))
+
+    def _options(self, to_fit: bool) -> AlignmentOptions:
+        if not to_fit:
+            return AlignmentOptions(self.handle_unknown)
         self._check_parameters()
-        attributes: dict[str, Any] = {}
+        return AlignmentOptions(
+            handle_unknown=self.handle_unknown,
+            alpha=float(self.alpha),
+            beta=float(self.beta),
+            p_null=self.p_null,
+            longest_jump=self.longest_jump,
+            dictionary=self.dictionary,
+            init=self.init,
+            supervision=self.supervision,
+            instead=self._in_place_of_leaving_out,
+        )
 
-        def validated(table: Any) -> np.ndarray:
-            values, found = check_table_to_fit(self, table)
-            attributes.update(found)
-            return values
-
-        sides = read_pairs(X, y, validated)
-        if not attributes and is_of_pairs(X):
-            attributes["feature_names_in_"] = np.array(names_of_columns(X), dtype=object)
-        read = reading_of(sides, y, self, self._in_place_of_leaving_out)
-        return read._replace(attributes=attributes | read.attributes)
+    def _taken(self, X: Any, to_fit: bool = False) -> Any:
+        """X as it is read; pairs in the columns of a table are no table."""
+        if rows_of_pairs(X) is None:
+            return taken(self, X, to_fit=to_fit)
+        if is_of_pairs(X) and not to_fit:
+            names = list(getattr(self, "feature_names_in_", ()))
+            FittedColumns(names if len(names) == 2 else None).places_in(names_of_columns(X), "X")
+        return X
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -166,47 +182,6 @@ class BaseAlignmentHMM(BaseModel):
                 "p_null must be a probability below 1, or a tuple (without, with) of two numbers "
                 f"above 0, got {self.p_null!r}"
             )
-
-    def _model(self, read: Reading) -> AlignmentModel:
-        init = IBM1() if isinstance(self.init, str) and self.init == "ibm1" else self.init
-        return AlignmentModel(read.problem, IBM1.of(init) if isinstance(init, IBM1) else init)
-
-    def _fixed_start(self, read: Reading) -> str:
-        if not isinstance(self.init, str | IBM1):
-            return "init says where to start"
-        return "" if self.init == "random" else f"init={self.init!r} leaves nothing to chance"
-
-    def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model, found = result
-        state, problem, pairs = best.state, read.problem, read.problem.pairs
-        link = model.links(state)
-        if len(state.unexplained):
-            link = normalised_links(link, pairs)
-        counts, positions = counts_from(found, problem.layout), positions_of(link, pairs)
-        tables, is_ragged = tables_of(link.astype(np.float32), pairs), problem.corpus.width is None
-        attributes = {
-            "counts_": counts,
-            "labels_": arrange(problem.corpus, positions, NO_SOURCE),
-            "link_proba_": object_array(tables) if is_ragged else np.stack(tables),
-            "alpha_": float(self.alpha),
-            "beta_": float(self.beta),
-        }
-        averages, sampled = algorithm.averages, isinstance(state.shares, SampledAlignments)
-        learned = Learned(
-            words=read.words,
-            layout=problem.layout,
-            prior=problem.prior,
-            counts=counts,
-            averages=averages,
-            more=mean_means(state, model)[0] if sampled else None,
-        )
-        return Left(learned, attributes)
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        """Sentences, words and known links."""
-        problem = read.problem
-        layout = problem.layout
-        return problem.types, layout[:3], layout.keys, problem.corpus.tokens, problem.pairs
 
     # What a fit has learned, whichever algorithm left it
 
@@ -254,7 +229,7 @@ class BaseAlignmentHMM(BaseModel):
         """
         check_choice("decoding", decoding, ("viterbi", "marginal"))
         learned = learned_of(self)
-        corpus, pairs = self._pairs(learned, X, free=True)
+        corpus, pairs = self._observation().encoded(learned, self._taken(X))
         weights = predicting_weights(learned)
         if decoding == "viterbi":
             positions, logs = best_of(weights, pairs)
@@ -282,7 +257,7 @@ class BaseAlignmentHMM(BaseModel):
             the pair has any weight.
         """
         learned = learned_of(self)
-        corpus, pairs = self._pairs(learned, X, free=True)
+        corpus, pairs = self._observation().encoded(learned, self._taken(X))
         _, logs, shares = expectation(predicting_weights(learned), pairs, learned.layout, True)
         _tell_of_unexplained(logs)
         lost = np.repeat(np.isneginf(logs), np.diff(pairs.first))
@@ -290,16 +265,8 @@ class BaseAlignmentHMM(BaseModel):
         return object_array(tables) if corpus.width is None else np.stack(tables)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus, pairs = self._pairs(learned, X, free=False)
+        corpus, pairs = self._observation().encoded(learned, self._taken(X), free=False)
         return log_likelihoods(mean_weights(learned), pairs), corpus.observed_lengths
-
-    def _pairs(self, learned: Learned, X: Any, *, free: bool) -> tuple[Corpus, Pairs]:
-        """Target sentences of X, and pairs as kernels read them."""
-        if is_of_pairs(X):
-            names = list(getattr(self, "feature_names_in_", ()))
-            FittedColumns(names if len(names) == 2 else None).places_in(names_of_columns(X), "X")
-        sides = read_pairs(X, None, lambda table: check_table(self, table, reset=False))
-        return pairs_read(sides, learned, self.handle_unknown, free=free)
 
 
 def _tell_of_unexplained(logs: np.ndarray) -> None:

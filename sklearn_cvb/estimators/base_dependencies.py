@@ -6,25 +6,14 @@ from typing import Annotated, Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.dependency.arc_weights import advice_on, arc_weights_from
-from sklearn_cvb.dependency.inference import (
-    DependencyProblem,
-    Trees,
-    log_likelihoods,
-    refuse_impossible,
-    sentences_of,
+from sklearn_cvb.dependency.inference import log_likelihoods, sentences_of
+from sklearn_cvb.dependency.observation import (
+    RANDOM_STARTS,
+    DependencyObservation,
+    DependencyOptions,
 )
-from sklearn_cvb.dependency.known import heads_from
-from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
-from sklearn_cvb.dependency.parameters import (
-    DependencyLayout,
-    DMVCounts,
-    counts_from,
-    rare_counts,
-    seen_once,
-)
+from sklearn_cvb.dependency.parameters import DMVCounts
 from sklearn_cvb.dependency.prediction import (
-    Beside,
     best_heads,
     mean_weights,
     posteriors_of_heads,
@@ -32,7 +21,7 @@ from sklearn_cvb.dependency.prediction import (
     sample_sentences,
 )
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import known_words, sequences_to_fit, setting_of, taken
+from sklearn_cvb.estimators.door import known_words, taken
 from sklearn_cvb.estimators.parameters import (
     LearnedConcentration,
     OptionalVocabulary,
@@ -41,18 +30,11 @@ from sklearn_cvb.estimators.parameters import (
     UnknownWords,
 )
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
-from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.model import NOBODY
+from sklearn_cvb.learning.learned import Learned, learned_of
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import HasMethods, Interval, Seed, StrOptions
 from sklearn_cvb.settings import ArcWeights, Valence
-
-# A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
-_TABLES, _MANY_GIGABYTES = 10, 1.0
-# Starts that the seed decides.
-_RANDOM_STARTS = ("uniform", "random")
 
 
 class Dependencies(Parameters):
@@ -137,7 +119,7 @@ class TaggedSentences(Parameters):
         choosing `alpha` by accuracy must not train on the gold heads.
     """
 
-    init: Annotated[Any, StrOptions({"harmonic", *_RANDOM_STARTS}), HasMethods("score_samples")] = (
+    init: Annotated[Any, StrOptions({"harmonic", *RANDOM_STARTS}), HasMethods("score_samples")] = (
         "harmonic"
     )
     handle_unknown: UnknownWords = "smooth"
@@ -166,78 +148,28 @@ class BaseDMV(BaseModel):
     _unexplained_words = "sentences have no tree with any weight"
     _still_changed = "words still changed head"
 
-    # Reading X and y
+    # What is asked for becomes a value
 
-    def _read(self, X: Any, y: Any) -> Reading:
+    def _observation(self, to_fit: bool = False) -> DependencyObservation:
+        return DependencyObservation(self._options(to_fit))
+
+    def _options(self, to_fit: bool) -> DependencyOptions:
+        options = DependencyOptions(known_words(self))
+        if not to_fit:
+            return options
         self._check_parameters()
-        valence, known = setting_of(self, "valence"), setting_of(self, "arc_weights")
-        sequences, attributes, messages = sequences_to_fit(self, X, y)
-        remedy = self._in_place_of_leaving_out
-        of_giant = reading.caution_of_giant(sequences, remedy) if remedy else ()
-        words = reading.vocabulary_of(reading.types_to_learn(known_words(self), sequences))
-        corpus, n_types = reading.encode(sequences, words.index), len(words.index)
-        reading.refuse_missing(corpus)
-        corpus = reading.checked(known_words(self), corpus, sequences, n_types)
-        heads = heads_from(y if self.supervision == "y" else None, corpus)
-        n_types += self.handle_unknown != "error"
-        layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
-        arc_weights = arc_weights_from(known, words.index, n_types)
-        is_raw = bool((heads == UNKNOWN_HEAD).all())
-        if is_raw and arc_weights is None:
-            messages += advice_on(words.index)
-        sentences = sentences_of(corpus, layout, heads, arc_weights)
-        if not is_raw:
-            refuse_impossible(sentences, layout)
-        alpha_backoff = float(valence.alpha_backoff)
-        problem = DependencyProblem(corpus, list(words.index), sentences, layout, alpha_backoff)
-        gigabytes = _TABLES * 8 * layout.n_cells / 1e9
-        if gigabytes > _MANY_GIGABYTES:
-            messages += (
-                f"{layout.n_types} tags have {layout.n_cells:,} parameters, two for each pair: a "
-                f"fit needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
-                "part-of-speech tags",
-            )
-        attributes = attributes | {"vocabulary_": words.types}
-        return Reading(problem, words, attributes, messages + of_giant)
+        return options._replace(
+            alpha=self.alpha,
+            valence=Valence.of(self.valence),
+            arc_weights=ArcWeights.of(self.arc_weights),
+            init=self.init if isinstance(self.init, str) else learned_of(self.init),
+            supervision=self.supervision,
+            temperature=self.temperature,
+            instead=self._in_place_of_leaving_out,
+        )
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express: none but those of algorithms."""
-
-    # What is learned from, and what a fit leaves
-
-    def _model(self, read: Reading) -> DependencyModel:
-        problem = read.problem
-        asked = first_concentrations(self.alpha, self.valence)
-        rare = seen_once(problem.corpus) if self.handle_unknown == "rare" else NOBODY
-        return DependencyModel(problem, asked, self.init, rare, self.temperature)
-
-    def _fixed_start(self, read: Reading) -> str:
-        if isinstance(self.init, str):
-            return (
-                "" if self.init in _RANDOM_STARTS else "the harmonic start leaves nothing to chance"
-            )
-        return "init says where to start"
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        """Sentences, tags, and what is known of heads and arcs."""
-        return read.problem.types, read.problem.layout, read.problem.sentences
-
-    def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model, cells = result
-        state, layout = best.state, read.problem.layout
-        counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare, layout)
-        heads = model.heads(state, averages=algorithm.averages)
-        means = mean_means(state, model) if isinstance(state.shares, Trees) else None
-        averages, kept = algorithm.averages, state.weights
-        more = Beside(read.problem.sentences.arc_weights, means)
-        learned = Learned(read.words, layout, state.prior, counts, kept, rare, averages, more)
-        attributes = {
-            "counts_": counts,
-            "labels_": reading.arrange(read.problem.corpus, heads, UNKNOWN_HEAD),
-            "alpha_": float(state.hyper.values[0]),
-            "alpha_stop_": float(state.hyper.values[1]),
-        }
-        return Left(learned, attributes)
 
     # Predictions
 
@@ -340,9 +272,7 @@ class BaseDMV(BaseModel):
         return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
 
     def _encoded(self, learned: Learned, X: Any) -> Corpus:
-        corpus = reading.encoded_again(known_words(self), learned.words.index, taken(self, X))
-        reading.refuse_missing(corpus)
-        return corpus
+        return self._observation().encoded(learned, taken(self, X))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = self._encoded(learned, X)

@@ -1,6 +1,6 @@
 """What all grammars share: groups of parameters, reading, what a fit leaves, parses."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Real
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import known_words, sequences_again, sequences_to_fit
+from sklearn_cvb.estimators.door import known_words, taken
 from sklearn_cvb.estimators.parameters import (
     Batches,
     Count,
@@ -20,51 +20,35 @@ from sklearn_cvb.estimators.parameters import (
     UnknownWords,
 )
 from sklearn_cvb.grammar.grammar import Grammar, written_out
-from sklearn_cvb.grammar.inference import draw_sweep, expectation, frozen_tally, used_rules
+from sklearn_cvb.grammar.inference import expectation
 from sklearn_cvb.grammar.layout import (
-    GrammarLayout,
     GrammarOptions,
-    lay_out,
-    problem_of,
     unseen,
 )
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
-    GrammarModel,
-    PCFGCounts,
-    first_alpha,
-    where_to_start,
 )
+from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.grammar.prediction import (
-    arranged_trees,
     best_derivations,
     best_trees,
     labelled_spans,
     mean_weights,
-    words_without_rule,
 )
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
-from sklearn_cvb.kernels.tree.arrays import Trees
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
-from sklearn_cvb.learning.model import Drawn
+from sklearn_cvb.learning.learned import Learned, Reading, learned_of
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
-    Sequences,
-    Vocabulary,
     object_array,
 )
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import (
     HasMethods,
     Interval,
-    InvalidParameterError,
     Seed,
     StrOptions,
-    as_numbers,
-    check_concentrations,
     check_counts,
     tell,
 )
@@ -210,116 +194,37 @@ class BasePCFG(BaseModel):
     _in_place_of_leaving_out = ""
     # Whether a concentration may be 0.
     _zero_alpha = False
-    # What sentences, grammar and settings are bound to.
-    _model_type: type[GrammarModel] = GrammarModel
+    # Whether probabilities are drawn before each sample of trees.
+    _draws_probabilities = False
 
-    # Reading X and y
+    # What is asked for becomes a value
 
-    def _options(self) -> GrammarOptions:
-        """What is asked of the grammar."""
-        return GrammarOptions(self.grammar, self.n_components, self.rules, known_words(self))
+    def _observation(self, to_fit: bool = False) -> GrammarObservation:
+        return GrammarObservation(self._options(to_fit))
 
-    def _read(self, X: Any, y: Any) -> Reading:
-        sequences, attributes, messages = sequences_to_fit(self, X, y)
-        if self._in_place_of_leaving_out:
-            messages += reading.caution_of_giant(sequences, self._in_place_of_leaving_out)
-        read = self._reading(*lay_out(self._options(), sequences), sequences, y)
-        return read._replace(attributes=read.attributes | attributes, messages=messages)
-
-    def _reading(
-        self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
-    ) -> Reading:
-        """Sentences under a grammar, and what is shown of it."""
-        attributes = attributes_of(words, layout)
-        self._check_layout(layout)
-        corpus = reading.encode(sequences, words.index)
-        reading.refuse_missing(corpus)
-        corpus = reading.checked(known_words(self), corpus, sequences, len(words.index))
-        known = y if self.supervision == "y" else None
-        problem = problem_of(words, layout, corpus, sequences, known)
-        return Reading(problem, words, attributes)
-
-    def _check_layout(self, layout: GrammarLayout) -> None:
-        """Raise where `alpha` holds numbers out of range, or does not fit the grammar."""
-        self._check_parameters()
-        alpha, grammar = self.alpha, layout.grammar
-        if isinstance(alpha, str | GammaPrior):
-            if grammar.fixed.issuperset(grammar.symbols):
-                raise InvalidParameterError(
-                    "all rules of the grammar are fixed: no symbol is left to learn alpha from"
-                )
-            return
-        values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
-        if isinstance(alpha, dict):
-            symbols = layout.grammar.symbols
-            missing = [label for label in symbols if label not in alpha]
-            foreign = [label for label in alpha if label not in symbols]
-            if missing or foreign:
-                raise InvalidParameterError(
-                    f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
-                    f"{foreign[:5]} are no symbols"
-                )
-            if values.ndim != 1:
-                raise InvalidParameterError(
-                    f"alpha as a dict has one number for each symbol, got {alpha!r}"
-                )
-        elif values.ndim > 0 and values.shape != layout.lhs.shape:
-            raise InvalidParameterError(
-                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
-                f"shape {values.shape}"
-            )
-        check_concentrations("alpha", values, self._zero_alpha)
-
-    def _check_parameters(self) -> None:
-        """Those that need no grammar: nothing here."""
-
-    # What is learned from
-
-    def _model(self, read: Reading) -> GrammarModel:
-        layout = read.problem.layout
-        init = where_to_start(self.init, layout)
-        alpha = first_alpha(self.alpha, layout)
-        kind = getattr(read.problem, "model_type", self._model_type)
-        return kind(read.problem, alpha, init, self.handle_unknown)
-
-    def _fixed_start(self, read: Reading) -> str:
-        init = where_to_start(self.init, read.problem.layout)
-        if isinstance(init, str):
-            return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
-        return "init says where to start"
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        return read.problem.identity
-
-    # What a fit leaves
-
-    def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model, counts = result
-        state, problem = best.state, read.problem
-        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
-        learned = Learned(
-            read.words,
-            problem.layout,
-            state.prior,
-            counts,
-            state.weights,
-            model.rare(counts),
-            algorithm.averages,
-            mean_means(state, model) if isinstance(state.shares, Trees) else None,
+    def _options(self, to_fit: bool = True) -> GrammarOptions:
+        options = GrammarOptions(known_words(self))
+        if not to_fit:
+            return options
+        init = self.init
+        if hasattr(init, "rule_probabilities_"):
+            known = init.rules_
+            init = Grammar(known.symbols, known.start, known.rules, init.rule_probabilities_)
+        return options._replace(
+            grammar=self.grammar,
+            n_components=self.n_components,
+            rules=self.rules,
+            alpha=self.alpha,
+            or_zero=self._zero_alpha,
+            init=init,
+            supervision=self.supervision,
+            draws_probabilities=self._draws_probabilities,
+            instead=self._in_place_of_leaving_out,
         )
-        attributes |= self._left_trees(result)
-        return Left(learned, attributes)
-
-    def _left_trees(self, result: FitResult) -> dict[str, Any]:
-        """Trees of the training sentences."""
-        problem, averages = result.read.problem, result.algorithm.averages
-        trees = result.model.trees(result.best.state, averages=averages)
-        arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
-        return {"labels_": arranged}
 
     def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
-        """The words that no rule has."""
-        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
+        why: str = read.observation.why_unexplained(read, unexplained)
+        return why
 
     # Predictions
 
@@ -357,7 +262,7 @@ class BasePCFG(BaseModel):
     def _trees(self, X: Any) -> np.ndarray:
         """What `predict` gives."""
         learned = learned_of(self)
-        return best_trees(learned, *self._corpus_and_words(learned, X))
+        return best_trees(learned, *self._encoded(learned, X))
 
     def parse(self, X: Any, n_best: int | None = None) -> np.ndarray:
         """The most probable trees of each sentence as nltk.Tree, whatever the form of X.
@@ -376,7 +281,7 @@ class BasePCFG(BaseModel):
             weight in nats), the heaviest first, empty for a sentence that cannot be derived.
         """
         learned = learned_of(self)
-        corpus, words = self._corpus_and_words(learned, X)
+        corpus, words = self._encoded(learned, X)
         corpus = corpus._replace(width=None)
         if n_best is None:
             return best_trees(learned, corpus, words)
@@ -404,7 +309,7 @@ class BasePCFG(BaseModel):
     def _probabilities(self, X: Any) -> np.ndarray:
         """What `predict_proba` gives."""
         learned = learned_of(self)
-        return labelled_spans(learned, *self._corpus_and_words(learned, X))
+        return labelled_spans(learned, *self._encoded(learned, X))
 
     def sample(
         self, n_samples: int = 1, longest: int = 100, random_state: Seed = None
@@ -432,18 +337,11 @@ class BasePCFG(BaseModel):
         rng = check_random_state(random_state)
         return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
 
-    def _corpus_and_words(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
-        """X in numbers of the words that a fit has seen, and as it is."""
-        sequences, index = sequences_again(self, X), learned.words.index
-        corpus = reading.encode(sequences, index)
-        reading.refuse_missing(corpus)
-        corpus = reading.checked(known_words(self), corpus, sequences, len(index))
-        if len(learned.layout.unknown_cells):
-            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
-        return corpus, sequences.tokens
+    def _encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
+        return self._observation().encoded(learned, taken(self, X))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus, words = self._corpus_and_words(learned, X)
+        corpus, words = self._encoded(learned, X)
         if not len(learned.layout.unknown_cells):
             # Of trees it is told which sentences have none.
             index = learned.words.index
@@ -451,44 +349,3 @@ class BasePCFG(BaseModel):
         problem = unseen(learned.layout, corpus, words)
         _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
         return log_z, corpus.observed_lengths
-
-
-def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:
-    """The fitted attributes that tell the words and the grammar."""
-    symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
-    return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}
-
-
-@dataclass(frozen=True)
-class DrawnGrammar(GrammarModel):
-    """A grammar whose probabilities are drawn before each sample of trees."""
-
-    def resample(
-        self,
-        counts: np.ndarray,
-        prior: np.ndarray,
-        sample: Trees,
-        rng: np.random.Generator,
-        temperature: float,
-    ) -> Drawn:
-        """Probabilities given the trees, then all trees given the probabilities."""
-        layout = self.problem.layout
-        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
-        trees = draw_sweep(self.problem, tally, rng)[0]
-        return Drawn(used_rules(trees, layout), trees)
-
-
-def dirichlet_draw(
-    cells: np.ndarray, layout: GrammarLayout, rng: np.random.Generator
-) -> np.ndarray:
-    """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
-
-    log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.
-    """
-    # Cells of 0 are rules that are fixed at 0.
-    with np.errstate(divide="ignore"):
-        logs = np.log(rng.standard_gamma(cells + 1.0)) + np.log1p(-rng.random(len(cells))) / cells
-    largest = np.full(layout.n_lhs, -np.inf)
-    np.maximum.at(largest, layout.lhs, logs)
-    draws = np.exp(logs - largest[layout.lhs])
-    return draws / np.bincount(layout.lhs, draws, layout.n_lhs)[layout.lhs]

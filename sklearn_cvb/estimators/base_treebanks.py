@@ -9,38 +9,18 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import sequences_again, sequences_to_fit, setting_of
+from sklearn_cvb.estimators.door import taken
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, PseudoCount
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
+from sklearn_cvb.learning.learned import Learned, learned_of
 from sklearn_cvb.learning.split_merge import SplitMerge
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, Sequences, Taken, object_array, short_repr
-from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
+from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, tell
 from sklearn_cvb.settings import SplitAndMerge
-from sklearn_cvb.treebank.binarise import Output, Treebank, binarised, to_charts, to_nltk
-from sklearn_cvb.treebank.inference import TreebankProblem
-from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
-from sklearn_cvb.treebank.parameters import (
-    LatentPCFGCounts,
-    layout_of,
-    mean_weights,
-    predicting_weights,
-    with_any_word,
-)
+from sklearn_cvb.treebank.binarise import to_charts, to_nltk
+from sklearn_cvb.treebank.observation import TreebankObservation, TreebankOptions
+from sklearn_cvb.treebank.parameters import mean_weights, predicting_weights, with_any_word
 from sklearn_cvb.treebank.prediction import log_likelihoods, parse, sample_parses
-from sklearn_cvb.treebank.reading import (
-    Gold,
-    are_trees,
-    gold_from,
-    is_tree,
-    sentences_in,
-    tags_in,
-    trees_in,
-    without_top,
-)
-from sklearn_cvb.treebank.word_classes import lexicon_of
 
 
 class Subtypes(Parameters):
@@ -152,101 +132,40 @@ class BaseLatentPCFG(BaseModel):
     _still_changed = "words still changed the subtypes above them"
 
     # How subtypes are learned between splits and merges.
-    _sweeps: ClassVar[type[Algorithm]]
+    _sweeps: ClassVar[type[Algorithm[Any]]]
     # What to use where leaving out one giant tree leaves little; empty for what leaves none out.
     _in_place_of_leaving_out = ""
     # A pseudo-count that only some models add, and a way to leave out.
     smoothing = 0.0
     update = "sequence"
 
-    # Words are those of the treebank; others are known by their form.
-    vocabulary, handle_unknown = None, "rare"
+    # What is asked for becomes a value
 
-    def _read(self, X: Any, y: Any) -> Reading:
+    def _observation(self, to_fit: bool = False) -> TreebankObservation:
+        return TreebankObservation(self._options() if to_fit else TreebankOptions())
+
+    def _options(self) -> TreebankOptions:
         self._check_parameters()
-        (sequences, attributes, messages), gold = self._gold(X, y)
-        starts = sequences.starts.tolist()
-        reading.types_of(sequences.tokens, sequences.starts)
-        threshold = int(self.rare_threshold)
-        lexicon = lexicon_of(sequences.tokens, tags_in(gold.trees), starts[:-1], threshold)
-        known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
-        corpus = reading.encode(sequences, lexicon.codes)
-        reading.refuse_missing(corpus)
-        numbers = lexicon.numbers(sequences.tokens, starts[:-1])
+        is_fixed = isinstance(self.schedule, str) and self.schedule == "fixed"
         horizontal = self.horizontal_markovisation
-        treebank = binarised(
-            gold.trees, numbers, gold.top, None if horizontal is None else int(horizontal)
+        return TreebankOptions(
+            name=type(self).__name__,
+            n_subtypes=int(self.n_subtypes),
+            rounds=None if is_fixed else SplitAndMerge.of(self.schedule),
+            alpha=float(self.alpha),
+            init=self.init,
+            update=self.update,
+            rare_threshold=int(self.rare_threshold),
+            horizontal=None if horizontal is None else int(horizontal),
+            instead=self._in_place_of_leaving_out,
         )
-        if self._in_place_of_leaving_out:
-            messages += reading.caution_of_giant(corpus, self._in_place_of_leaving_out)
-        return Reading(TreebankProblem(corpus, treebank), lexicon, attributes | known, messages)
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express."""
 
-    def _gold(self, X: Any, y: Any) -> tuple[Taken, Gold]:
-        """Sentences and their trees."""
-        if is_tree(X):
-            raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
-        if are_trees(X):
-            if y is not None:
-                raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
-            gold = without_top(trees_in(X, "X"))
-            return Taken(sentences_in(gold.trees), {}), gold
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: pass "
-                "the tree of each sentence, fit(sentences, trees) or fit(trees)"
-            )
-        taken = sequences_to_fit(self, X, y)
-        return taken, gold_from(y, taken.sequences)
-
-    def _model(self, read: Reading) -> AnnotatedModel:
-        most, rounds = int(self.n_subtypes), self._rounds()
-        treebank, n_first = read.problem.treebank, 1 if rounds else most
-        layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
-        alpha, share = float(self.alpha), float(rounds.merge_share) if rounds else 0.0
-        kind = TokenAnnotatedModel if self.update == "token" else AnnotatedModel
-        return kind(read.problem, layout, self.init, alpha, most, share, rounds is None)
-
-    def _rounds(self) -> SplitAndMerge | None:
-        """How subtypes are split and merged; None where all are there from the start."""
-        if isinstance(self.schedule, str) and self.schedule == "fixed":
-            return None
-        return setting_of(self, "schedule")
-
     def _algorithm(self) -> SplitMerge:
         """One between whose sweeps subtypes are split and merged as `schedule` says."""
-        rounds = self._rounds()
-        plan = plan_of(int(self.n_subtypes), None if rounds is None else int(rounds.round_length))
-        return SplitMerge(self._sweeps(), plan)
-
-    def _fixed_start(self, read: Reading) -> str:
-        return "without subtypes nothing is hidden" if self.n_subtypes == 1 else ""
-
-    def _left(self, result: FitResult) -> Left:
-        best, _, read, algorithm, model, counts = result
-        state, treebank = best.state, read.problem.treebank
-        layout, labels = state.layout, reading.as_array(treebank.labels())
-        counts = LatentPCFGCounts(counts, layout.rules.first)
-        attributes = {"counts_": counts, "symbols_": labels, "alpha_": float(self.alpha)}
-        learned = Learned(
-            words=read.words,
-            layout=layout,
-            prior=float(self.alpha),
-            counts=counts,
-            kept=model.whole(state.weights),
-            averages=algorithm.averages,
-            more=Output(
-                treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank), labels
-            ),
-        )
-        return Left(learned, attributes)
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        """Sentences and trees."""
-        treebank = read.problem.treebank
-        return treebank.symbols, treebank[1:5], treebank.trees
+        return SplitMerge(self._sweeps(), self._observation(to_fit=True).plan)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -366,19 +285,15 @@ class BaseLatentPCFG(BaseModel):
         sentences = [[names[word] for word in words] for words in numbers]
         return object_array(sentences), object_array(to_nltk(learned.more, parses, sentences))
 
-    def _sequences(self, X: Any) -> Sequences:
-        return sentences_in(trees_in(X, "X")) if are_trees(X) else sequences_again(self, X)
-
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus = _numbered(learned, self._sequences(X))
+        corpus, _ = self._observation().encoded(learned, taken(self, X))
         rules, weights = with_any_word(learned, mean_weights(learned, self.smoothing))
         logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
         return logs, np.diff(corpus.starts)
 
     def _trees(self, learned: Learned, X: Any) -> tuple[list[Any], Corpus]:
         """The best trees in a user's labels; a warning tells of sentences without any."""
-        sequences = self._sequences(X)
-        corpus = _numbered(learned, sequences)
+        corpus, words = self._observation().encoded(learned, taken(self, X))
         rules, weights = with_any_word(learned, predicting_weights(learned, self.smoothing))
         parses = parse(rules, weights, *corpus[:2], decoding=self.decoding, n_jobs=self.n_jobs)
         without = np.flatnonzero(np.diff(parses.starts) == 0)
@@ -389,25 +304,5 @@ class BaseLatentPCFG(BaseModel):
                     "each gets a flat tree"
                 ]
             )
-        sentences = [sequences.tokens[a:b] for a, b in pairwise(corpus.starts.tolist())]
+        sentences = [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
         return to_nltk(learned.more, parses, sentences), corpus
-
-
-def _usual_root(treebank: Treebank) -> Any:
-    """The most frequent root of trees."""
-    n = len(treebank.roots)
-    return treebank.symbols[treebank.roots[int(treebank.counts[:n].argmax())]].label
-
-
-def _numbered(learned: Learned, sequences: Sequences) -> Corpus:
-    """Sentences in the numbers that rules have for words."""
-    lexicon = learned.words
-    corpus = reading.encode(sequences, lexicon.codes)
-    reading.refuse_missing(corpus)
-    numbers = np.array(lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist()), np.int32)
-    # A word that begins a sentence may be known by its small letter. Without a cause nothing is
-    # said: rare words of the treebank are not in its lexicon.
-    known = corpus._replace(tokens=np.where(numbers < lexicon.n_words, numbers, corpus.tokens))
-    unknown = reading.unknown_in(known, lexicon.codes)
-    tell(caution_of_unknown(unknown, lexicon.codes, fewest=np.inf))
-    return corpus._replace(tokens=numbers)

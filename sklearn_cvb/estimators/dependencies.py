@@ -10,7 +10,6 @@ from sklearn_cvb.estimators.base_dependencies import (
     Hardening,
     TaggedSentences,
 )
-from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
     Chain,
@@ -22,7 +21,7 @@ from sklearn_cvb.estimators.parameters import (
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.validation import InvalidParameterError, check_concentrations
-from sklearn_cvb.settings import gamma_prior_of
+from sklearn_cvb.settings import Valence, gamma_prior_of
 
 # Powers of weights at lower ones are below float64.
 _LOWEST_TEMPERATURE = 0.1
@@ -79,7 +78,7 @@ class EMDMV(Dependencies, Hardening, Sweeps, TaggedSentences, DMV):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        given = {"alpha": self.alpha, "alpha_stop": setting_of(self, "valence").alpha_stop}
+        given = {"alpha": self.alpha, "alpha_stop": Valence.of(self.valence).alpha_stop}
         for name, value in given.items():
             if gamma_prior_of(value) is not None:
                 raise InvalidParameterError(f"EM learns no concentration: give {name} a number")

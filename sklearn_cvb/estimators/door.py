@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import KnownWords, Sequences, Table, Taken, is_table
+from sklearn_cvb.reading.corpus import KnownWords, Table, is_table
 from sklearn_cvb.reading.series import are_rows
 from sklearn_cvb.reading.validation import LENGTHS
 
@@ -63,19 +62,6 @@ def setting_of(estimator: Any, name: str) -> Any:
     return estimator._settings[name].of(getattr(estimator, name))
 
 
-# Of models of sentences, whose parameters are `vocabulary` and `handle_unknown`
-
-
 def known_words(estimator: Any) -> KnownWords:
-    """Which words a model of sentences knows, and what becomes of others."""
+    """Which words a model of sentences knows, and what becomes of others: two parameters."""
     return KnownWords(estimator.vocabulary, estimator.handle_unknown)
-
-
-def sequences_to_fit(estimator: Any, X: Any, y: Any) -> Taken:
-    """X as taken to be fitted to."""
-    return reading.sequences_to_fit(known_words(estimator), taken(estimator, X, to_fit=True), y)
-
-
-def sequences_again(estimator: Any, X: Any) -> Sequences:
-    """X as a fitted model reads it."""
-    return reading.sequences_again(known_words(estimator), taken(estimator, X))

@@ -10,12 +10,10 @@ from sklearn_cvb.certainty.grammars import GrammarUncertainty
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_grammars import (
     BasePCFG,
-    DrawnGrammar,
     Rules,
     Sentences,
     StartOfGrammar,
     Steps,
-    attributes_of,
 )
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
@@ -26,11 +24,12 @@ from sklearn_cvb.estimators.parameters import (
     chain_of,
 )
 from sklearn_cvb.grammar.grammar import grammar_from
-from sklearn_cvb.grammar.layout import GrammarLayout, lay_out
+from sklearn_cvb.grammar.layout import GrammarOptions, lay_out
 from sklearn_cvb.grammar.model import PCFGCounts
+from sklearn_cvb.grammar.observation import attributes_of
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import Learned, Left, Reading
-from sklearn_cvb.reading.validation import Interval, InvalidParameterError
+from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.streams.grammar_stream import GrammarStream
 from sklearn_cvb.streams.grammars import GrammarInBatches
@@ -297,15 +296,9 @@ class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
 
     _algorithm = chain_of
 
-    def _check_layout(self, layout: GrammarLayout) -> None:
-        super()._check_layout(layout)
-        has_cycles = len(layout.rules.member) > 0
-        temperatures = self._kept().temperatures
-        if temperatures is not None and max(temperatures) > 1 and has_cycles:
-            raise InvalidParameterError(
-                f"temperatures={temperatures!r} above 1 give the chains of a cycle of unary "
-                "rules infinite weight: stay at 1 or below, or leave such cycles out"
-            )
+    def _options(self, to_fit: bool = True) -> GrammarOptions:
+        options = super()._options(to_fit)
+        return options._replace(temperatures=self._kept().temperatures) if to_fit else options
 
 
 class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
@@ -344,4 +337,4 @@ class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
     _algorithm = chain_of
     _can_anneal = False
 
-    _model_type = DrawnGrammar
+    _draws_probabilities = True

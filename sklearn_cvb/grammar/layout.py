@@ -99,12 +99,19 @@ class GrammarLayout(NamedTuple):
 
 
 class GrammarOptions(NamedTuple):
-    """What is asked of a grammar."""
+    """Parameters of a grammar, checked; to read for a fitted one takes the words alone."""
 
-    grammar: Any  # None: all rules over so many symbols
-    n_components: int
-    rules: str
-    words: KnownWords
+    words: KnownWords = KnownWords(None, "smooth")
+    grammar: Any = None  # None: all rules over so many symbols
+    n_components: int = 2
+    rules: str = "full"
+    alpha: Any = 0.1
+    or_zero: bool = False  # whether a concentration may be 0
+    init: Any = None  # a word, weights of rules, or a grammar with probabilities
+    supervision: str = "y"
+    draws_probabilities: bool = False  # before each sample of trees
+    temperatures: tuple[float, float] | None = None  # of samplers that anneal
+    instead: str = ""  # what to use where leaving out one giant sentence leaves little
 
 
 def lay_out(asked: GrammarOptions, sequences: Sequences | None) -> tuple[Vocabulary, GrammarLayout]:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_cvb.grammar.grammar import Grammar
 from sklearn_cvb.grammar.inference import (
     counts_of,
     draw_sweep,
@@ -98,10 +99,11 @@ def where_to_start(init: Any, layout: GrammarLayout) -> Any:
 def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) -> np.ndarray:
     """Weights of the first E-step, as `init` says."""
     if not isinstance(init, str):
-        if hasattr(init, "rule_probabilities_"):
-            if init.rules_.rules != layout.grammar.rules:
+        if isinstance(init, Grammar):
+            if init.rules != layout.grammar.rules:
                 raise ValueError("init has other rules: start from a model of the same grammar")
-            return init.rule_probabilities_
+            assert init.probabilities is not None, "it is of a fitted model"
+            return init.probabilities
         draws = _of_array(init, layout)
     elif init == "grammar":
         if layout.grammar.probabilities is None:
@@ -349,3 +351,38 @@ class GrammarModel(RowModel):
             return trees_of(most_frequent(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
         return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
+
+
+@dataclass(frozen=True)
+class DrawnGrammar(GrammarModel):
+    """A grammar whose probabilities are drawn before each sample of trees."""
+
+    def resample(
+        self,
+        counts: np.ndarray,
+        prior: np.ndarray,
+        sample: Trees,
+        rng: np.random.Generator,
+        temperature: float,
+    ) -> Drawn:
+        """Probabilities given the trees, then all trees given the probabilities."""
+        layout = self.problem.layout
+        tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
+        trees = draw_sweep(self.problem, tally, rng)[0]
+        return Drawn(used_rules(trees, layout), trees)
+
+
+def dirichlet_draw(
+    cells: np.ndarray, layout: GrammarLayout, rng: np.random.Generator
+) -> np.ndarray:
+    """Probabilities of rules from each symbol's Dirichlet, also where its cells are tiny.
+
+    log Gamma(a) is drawn as log Gamma(a + 1) + log(U) / a, which does not underflow.
+    """
+    # Cells of 0 are rules that are fixed at 0.
+    with np.errstate(divide="ignore"):
+        logs = np.log(rng.standard_gamma(cells + 1.0)) + np.log1p(-rng.random(len(cells))) / cells
+    largest = np.full(layout.n_lhs, -np.inf)
+    np.maximum.at(largest, layout.lhs, logs)
+    draws = np.exp(logs - largest[layout.lhs])
+    return draws / np.bincount(layout.lhs, draws, layout.n_lhs)[layout.lhs]

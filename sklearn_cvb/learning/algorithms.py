@@ -6,23 +6,24 @@ An algorithm is three functions, written once for all models. Wang and Blunsom (
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
-from sklearn_cvb.learning.model import Fit, Model, State
+from sklearn_cvb.learning.model import Fit, Learnable, ModelT, Resumable, State
 
 
-class Algorithm:
+class Algorithm(Generic[ModelT]):
     """Three functions make an algorithm: `start`, `sweep` and `objective`.
 
     An instance holds settings and no results: what a restart learns is in its `State`.
     """
 
-    # Functions of a model without which this algorithm cannot learn it.
-    requires: tuple[str, ...] = ()
+    # The protocol of models that it learns, and functions of it that a model may be without.
+    requires: type = Resumable
+    never_asks: tuple[str, ...] = ()
     # Whether the history sums over tokens.
     is_total = True
     # Whether a restart ends before its last sweep at all.
@@ -36,15 +37,15 @@ class Algorithm:
     # The public name of the objective, beside `objective_`.
     name_of_objective = ""
 
-    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+    def start(self, model: ModelT, rng: np.random.Generator, seed: Any = None) -> State:
         """The state before the first sweep; from a `seed`, or one that is drawn."""
         raise NotImplementedError
 
-    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+    def sweep(self, state: State, model: ModelT, rng: np.random.Generator) -> tuple[State, float]:
         """The next state, and what the history says of the sweep (nats, higher is better)."""
         raise NotImplementedError
 
-    def objective(self, state: State, model: Model, history: list[float]) -> float:
+    def objective(self, state: State, model: ModelT, history: list[float]) -> float:
         """What restarts are ranked by."""
         return history[-1]
 
@@ -52,15 +53,15 @@ class Algorithm:
         """The counts that a fit leaves."""
         return state.counts
 
-    def rebase(self, state: State, model: Model) -> State | None:
+    def rebase(self, state: State, model: ModelT) -> State | None:
         """A state to go on from under the settings of now; None where it is of no use."""
         return model.rebase(state)
 
-    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+    def attributes(self, fit: Fit, model: ModelT) -> dict[str, Any]:
         """Fitted attributes that this algorithm alone leaves."""
         return {self.name_of_objective: fit.objective} if self.name_of_objective else {}
 
-    def bound(self, model: Model, state: State) -> Model:
+    def bound(self, model: ModelT, state: State) -> ModelT:
         """The model that a state is of; another one where layouts change between sweeps."""
         return model
 
@@ -69,7 +70,7 @@ class Algorithm:
         return WARM_UP_SWEEPS if np.any(getattr(hyper, "learned", False)) else 0
 
 
-def begun(model: Model, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
+def begun(model: Learnable, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
     """The state with the first counts of a restart, and with shares, to `keep`."""
     hyper = model.hyper()
     prior = model.prior(hyper)
@@ -81,7 +82,7 @@ def begun(model: Model, rng: np.random.Generator, seed: Any, *, keep: bool) -> S
 
 
 def learned(
-    model: Model, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
+    model: Learnable, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
 ) -> Any:
     """Concentrations of the next sweep: the same object where none is learned."""
     if not np.any(getattr(state.hyper, "learned", False)):
@@ -89,21 +90,26 @@ def learned(
     return model.learn(state.hyper, state, step, absence)
 
 
-class Batch(Algorithm):
+class Batch(Algorithm[Learnable]):
     """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts."""
 
+    requires = Learnable
     never_falls = True
     keeps_work = False
 
-    def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def parameters(
+        self, model: Learnable, counts: Any, prior: Any, before: Any
+    ) -> tuple[Any, float]:
         """Weights given counts, and what they cost (nats)."""
         raise NotImplementedError
 
-    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+    def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts: of one E-step under first weights, or whatever the start gives."""
         return begun(model, rng, seed, keep=False)._replace(shares=None)
 
-    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+    def sweep(
+        self, state: State, model: Learnable, rng: np.random.Generator
+    ) -> tuple[State, float]:
         """The value is the objective of the weights just used."""
         hyper = learned(model, state, dirichlet.ascend, None)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
@@ -118,9 +124,11 @@ class Batch(Algorithm):
 class EM(Batch):
     """Expectation-maximisation: the mode of the parameters."""
 
-    requires: tuple[str, ...] = ("maximise", "infer")
+    never_asks = ("average", "leave_out", "absence")
 
-    def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def parameters(
+        self, model: Learnable, counts: Any, prior: Any, before: Any
+    ) -> tuple[Any, float]:
         """The mode, and minus its log prior density."""
         return model.maximise(counts, prior, before)
 
@@ -128,27 +136,32 @@ class EM(Batch):
 class VB(Batch):
     """Variational Bayes: exp E[log parameters], and a bound that never falls."""
 
-    requires: tuple[str, ...] = ("average", "infer")
+    never_asks = ("maximise", "leave_out", "absence")
     averages = True
     name_of_objective = "lower_bound_"
 
-    def parameters(self, model: Model, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+    def parameters(
+        self, model: Learnable, counts: Any, prior: Any, before: Any
+    ) -> tuple[Any, float]:
         """exp E[log parameters], and the divergence of their posterior from the prior."""
         return model.average(counts, prior, before)
 
 
-class CVB(Algorithm):
+class CVB(Algorithm[Learnable]):
     """What is left out at a time (a sequence, a window, a token) is the model's."""
 
-    requires: tuple[str, ...] = ("leave_out",)
+    requires = Learnable
+    never_asks = ("maximise", "average", "infer")
     is_total = False
     name_of_objective = "loo_score_"
 
-    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+    def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts, and what each unit adds to them."""
         return begun(model, rng, seed, keep=True)._replace(weights=None)
 
-    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+    def sweep(
+        self, state: State, model: Learnable, rng: np.random.Generator
+    ) -> tuple[State, float]:
         """The value is the mean log normaliser per token: a monitor."""
         hyper = learned(model, state, dirichlet.fixed_point, lambda: model.absence(state.shares))
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
@@ -158,7 +171,7 @@ class CVB(Algorithm):
         after = State(found.counts, prior, hyper, None, found.shares, unexplained, n_sweeps)
         return after, float(found.total / n_observed)
 
-    def objective(self, state: State, model: Model, history: list[float]) -> float:
+    def objective(self, state: State, model: Learnable, history: list[float]) -> float:
         """The leave-one-out score per token, in a pass of its own with all counts frozen."""
         found = model.leave_out(state.counts, state.prior, state.shares, frozen=True)
         return float(found.total / model.n_observed)

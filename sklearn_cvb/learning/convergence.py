@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.model import Fit, Model, State, mapped
+from sklearn_cvb.learning.model import Fit, Resumable, State, mapped
 
 # The first look from which a fit may end; each later one comes after 1.41 times as many sweeps.
 _FIRST = 10
@@ -40,7 +40,7 @@ class Rule(NamedTuple):
     ----------
     tol : float
         The largest share of the tokens that may move (0: never converged).
-    model : Model
+    model : Resumable
         Says how many tokens there are.
     n_resting : int
         Sweeps in which something still waits to be learned: none of them is looked at.
@@ -53,7 +53,7 @@ class Rule(NamedTuple):
     """
 
     tol: float
-    model: Model
+    model: Resumable
     n_resting: int = 0
     disturbed: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.model import Fit, Model, State, mapped, plus
+from sklearn_cvb.learning.model import Fit, Samplable, State, mapped, plus
 
 # Values in a block of what grows by one with every sweep.
 _BLOCK = 128
@@ -57,7 +57,7 @@ class Memory(NamedTuple):
     proposals: Any = 0.0
 
 
-class Gibbs(Algorithm):
+class Gibbs(Algorithm[Samplable]):
     """A Markov chain over samples of the hidden structure; all its sweeps are made.
 
     Parameters
@@ -72,7 +72,7 @@ class Gibbs(Algorithm):
         Linear over all sweeps; None for 1 throughout.
     """
 
-    requires: tuple[str, ...] = ("first_sample", "resample", "log_evidence", "means")
+    requires = Samplable
     stops = False
 
     def __init__(
@@ -87,14 +87,16 @@ class Gibbs(Algorithm):
         self.thin: int = thin
         self.temperatures = temperatures
 
-    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+    def start(self, model: Samplable, rng: np.random.Generator, seed: Any = None) -> State:
         """The first sample."""
         hyper = model.hyper()
         prior = model.prior(hyper)
         counts, sample, unexplained, _ = model.first_sample(prior, rng)
         return State(counts, prior, hyper, None, sample, unexplained, 0, Memory(self.n_planned))
 
-    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+    def sweep(
+        self, state: State, model: Samplable, rng: np.random.Generator
+    ) -> tuple[State, float]:
         """Concentrations, then the sample; the value is log p(x, sample | prior)."""
         n_planned, n_sweeps = state.work.n_planned, state.n_sweeps
         temperature = self.temperature(n_sweeps, n_planned)
@@ -112,7 +114,7 @@ class Gibbs(Algorithm):
         memory = memory._replace(proposals=memory.proposals + drawn.proposals)
         return after._replace(work=memory), value
 
-    def _remembered(self, memory: Memory, state: State, model: Model, value: float) -> Memory:
+    def _remembered(self, memory: Memory, state: State, model: Samplable, value: float) -> Memory:
         """The memory with the sample of a state."""
         done, counts, prior, sample = state.n_sweeps - 1, state.counts, state.prior, state.shares
         if done >= late(memory.n_planned):
@@ -143,7 +145,7 @@ class Gibbs(Algorithm):
             return self.n_burn_in
         return n_planned // 2 if self.temperatures is None else late(n_planned)
 
-    def objective(self, state: State, model: Model, history: list[float]) -> float:
+    def objective(self, state: State, model: Samplable, history: list[float]) -> float:
         """Mean log joint probability over the last tenth of the sweeps."""
         return float(np.mean(history[-max(1, len(history) // 10) :]))
 
@@ -151,14 +153,14 @@ class Gibbs(Algorithm):
         """Mean counts of the kept samples; those of the last one where none is kept."""
         return _mean(state.work, 0) if state.work.n_kept else state.counts
 
-    def attributes(self, fit: Fit, model: Model) -> dict[str, Any]:
+    def attributes(self, fit: Fit, model: Samplable) -> dict[str, Any]:
         """How many proposals were accepted, where any are made."""
         proposals = fit.state.work.proposals
         if not np.ndim(proposals):
             return {}
         return {"acceptance_rate_": float(proposals[1] / max(1, proposals[0]))}
 
-    def rebase(self, state: State, model: Model) -> State | None:
+    def rebase(self, state: State, model: Samplable) -> State | None:
         """The state; None under another prior: samples of two posteriors are not averaged."""
         now = model.rebase(state)
         if now is None:
@@ -186,14 +188,14 @@ def late(n_planned: int) -> int:
     return n_planned * 9 // 10
 
 
-def mean_means(state: State, model: Model) -> Any:
+def mean_means(state: State, model: Samplable) -> Any:
     """Averages of what predictions use over the kept samples; given the last where none is kept."""
     if state.work.n_kept:
         return _mean(state.work, 1)
     return model.means(state.counts, state.prior, state.shares)
 
 
-def sampled_labels(state: State, model: Model) -> Any:
+def sampled_labels(state: State, model: Samplable) -> Any:
     """How often labels were sampled late in the chain; those of the last sample before that."""
     labels = state.work.labels
     return model.remembered(None, state.shares) if labels is None else labels

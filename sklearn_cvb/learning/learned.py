@@ -1,13 +1,14 @@
 """The values that a fit hands on: what it has read, and what it leaves."""
 
+from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.model import Fit, Model
+from sklearn_cvb.learning.model import Fit, ModelT
 
 
 class Reading(NamedTuple):
@@ -34,27 +35,54 @@ class Reading(NamedTuple):
     observation: Any = None
 
 
-class Job(NamedTuple):
-    """What is fitted: an estimator's parameters, its algorithm, a model, and what it was read from.
+class FitSettings(NamedTuple):
+    """What is asked of the sweeps of a fit.
 
     Attributes
     ----------
-    estimator : BaseModel
+    max_iter : int
+        Sweeps that a restart may have.
+    tol : float
+        The largest share of the tokens that may move (0: all sweeps are made).
+    n_restarts : int
+        How many are asked for.
+    why_one : str
+        Why all restarts would be the same; empty where they differ.
+    goes_on : bool
+        Whether a later fit may go on from this one, and this one from what was saved.
+    n_jobs : int or None
+    random_state : int, RandomState or None
+    verbose : int
+    """
+
+    max_iter: int
+    tol: float
+    n_restarts: int = 1
+    why_one: str = ""
+    goes_on: bool = False
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+
+
+class Job(NamedTuple, Generic[ModelT]):
+    """What is fitted: an algorithm, a model and what it was read from, and how it is to sweep.
+
+    Attributes
+    ----------
     algorithm : Algorithm
     model : Model
     read : Reading
-    data : tuple
-        X and y, for callbacks.
-    n_restarts : int
-        How many are asked for.
+    asked : FitSettings
+    before : Fit or None
+        The fit to go on from, of the same sequences.
     """
 
-    estimator: Any
-    algorithm: Algorithm
-    model: Model
+    algorithm: Algorithm[ModelT]
+    model: ModelT
     read: Reading
-    data: tuple[Any, Any] = (None, None)
-    n_restarts: int = 1
+    asked: FitSettings
+    before: Fit | None = None
 
 
 class Learned(NamedTuple):
@@ -110,8 +138,8 @@ class Learned(NamedTuple):
 class FitResult(NamedTuple):
     """A fit whose sweeps are over: what a family makes `Left` of."""
 
-    best: Any  # the restart that is kept, a `Fit`
-    fits: list[Any]  # all restarts
+    best: Fit  # the restart that is kept
+    fits: list[Fit]  # all restarts
     read: Reading
     algorithm: Any
     model: Any  # under the layout of the best restart
@@ -144,15 +172,23 @@ def learned_of(estimator: Any) -> Learned:
     return learned
 
 
-def left_of(job: Job, fits: list[Fit]) -> Left:
-    """What the best restart leaves, and how the fit went."""
-    algorithm, model = job.algorithm, job.model
+def result_of(
+    fits: Sequence[Fit], read: Reading, algorithm: Algorithm[ModelT], model: ModelT
+) -> FitResult:
+    """The result of fits, the best of which is kept."""
     fits = [
         fit if fit.objective is not None else fit._replace(objective=fit.history[-1])
         for fit in fits
     ]
     best = best_fit(fits)
-    record = {
+    bound, counts = algorithm.bound(model, best.state), algorithm.final_counts(best.state)
+    return FitResult(best, fits, read, algorithm, bound, counts)
+
+
+def record_of(result: FitResult) -> dict[str, Any]:
+    """Fitted attributes that say how a fit went."""
+    best, fits = result.best, result.fits
+    return {
         "objective_": best.objective,
         "history_": np.array(best.history),
         "restart_objectives_": np.array([fit.objective for fit in fits], dtype=float),
@@ -160,11 +196,8 @@ def left_of(job: Job, fits: list[Fit]) -> Left:
         "n_iter_": len(best.history),
         "converged_": best.converged,
         "unexplained_": best.state.unexplained,
-        **algorithm.attributes(best, model),
+        **result.algorithm.attributes(best, result.model),
     }
-    bound, counts = algorithm.bound(model, best.state), algorithm.final_counts(best.state)
-    left: Left = job.estimator._left(FitResult(best, fits, job.read, algorithm, bound, counts))
-    return left._replace(attributes=record | left.attributes)
 
 
 def best_fit(fits: list[Fit]) -> Fit:

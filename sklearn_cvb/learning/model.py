@@ -1,14 +1,13 @@
-"""What an algorithm asks of a model: a dozen functions, which write nothing on it.
+"""What an algorithm asks of a model: functions that write nothing on it, in three protocols.
 
 A model is a family bound to data, layout and settings. It never changes, so that restarts share it.
 What it tells of its data comes back as values: counts, shares and samples are whatever the family
-makes of them, and algorithms only hand them on. A family fills in what the algorithms that it is to
-be learned by require (`Algorithm.requires`); the rest is optional.
+makes of them, and algorithms only hand them on.
 """
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -140,19 +139,68 @@ class Fixed(NamedTuple):
         return 0.0
 
 
-class Model:
-    """A family bound to data, layout and settings: a value."""
+# What algorithms ask of a model, in three protocols: of any, to learn it, and to sample it. Whoever
+# asks for more has a protocol of its own beside it.
+
+
+class Resumable(Protocol):
+    """What every algorithm and the loop of sweeps ask: data, prior, and states to go on from."""
 
     @property
     def n_observed(self) -> int:
-        """Observed tokens, which histories and scores are divided by."""
-        raise NotImplementedError
-
-    # Concentrations and prior
+        """Observed tokens, which changes, histories and scores are divided by."""
 
     def hyper(self) -> Any:
         """Concentrations of the first sweep, with `log_density()`."""
-        return Fixed()
+
+    def prior(self, hyper: Any) -> Any:
+        """Dirichlet prior of all cells under these concentrations."""
+
+    def of_restart(self, index: int) -> Self:
+        """The same, or with another start: for restarts after the first, so that they differ."""
+
+    def rebase(self, state: State) -> State | None:
+        """A state to go on from under the settings of now; None where it is of no use."""
+
+    def finished(self, state: State, *, goes_on: bool) -> State:
+        """The last state of a restart, without what sweeps need where none `goes_on` from it."""
+
+    def lighter(self, state: State) -> State:
+        """A state without what `completed` makes anew from the data; a checkpoint has this."""
+
+    def completed(self, state: State) -> State:
+        """What `lighter` left, made whole."""
+
+    def copied(self, state: State) -> State | None:
+        """A state of its own, which sweeps may change; None where parts of it are elsewhere."""
+
+    def disturbed(self, counts: Any, rng: np.random.Generator) -> Any:
+        """Counts that are larger, each by a random factor: no unit's own exceed them."""
+
+
+class Learnable(Resumable, Protocol):
+    """What EM, VB and CVB ask."""
+
+    def seed(self, prior: Any, rng: np.random.Generator) -> Any:
+        """What is drawn before a restart, for all parts of the data alike."""
+
+    def start(self, prior: Any, seed: Any, keep: bool) -> tuple[Inferred, Any]:
+        """First counts (and shares, to `keep`), and the weights that gave them, if any."""
+
+    def maximise(self, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+        """EM: the mode of the parameters, and minus its log prior density."""
+
+    def average(self, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
+        """VB: exp E[log parameters], and KL(posterior || prior)."""
+
+    def infer(self, weights: Any, work: Any = None) -> Inferred:
+        """Expected counts of all units under the same weights."""
+
+    def leave_out(self, counts: Any, prior: Any, shares: Any, *, frozen: bool) -> Inferred:
+        """CVB: each unit in turn given the counts of all others, put back new (frozen: as it was).
+
+        `counts` are those of all parts; what is returned are the model's own.
+        """
 
     def learn(
         self, hyper: Any, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
@@ -162,134 +210,119 @@ class Model:
         `step` is one of `learning.dirichlet`; ``absence()`` tells how surely nothing was
         counted (None: what is expected was there).
         """
-        return hyper
 
     def absence(self, shares: Any) -> Any:
         """How surely nothing was counted, as far as these shares tell; None if not known."""
-        raise NotImplementedError
 
-    def prior(self, hyper: Any) -> Any:
-        """Dirichlet prior of all cells under these concentrations."""
-        raise NotImplementedError
 
-    # Where a restart begins: a seed drawn for all parts alike, and a start of each
-
-    def of_restart(self, index: int) -> "Model":
-        """The same, or with another start: for restarts after the first, so that they differ."""
-        return self
-
-    def seed(self, prior: Any, rng: np.random.Generator) -> Any:
-        """What is drawn, for all parts of the data alike."""
-        raise NotImplementedError
-
-    def start(self, prior: Any, seed: Any, keep: bool) -> tuple[Inferred, Any]:
-        """First counts (and shares, to `keep`), and the weights that gave them, if any."""
-        raise NotImplementedError
-
-    # EM and VB
-
-    def maximise(self, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
-        """EM: the mode of the parameters, and minus its log prior density."""
-        raise NotImplementedError
-
-    def average(self, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
-        """VB: exp E[log parameters], and KL(posterior || prior)."""
-        raise NotImplementedError
-
-    def infer(self, weights: Any, work: Any = None) -> Inferred:
-        """Expected counts of all units under the same weights."""
-        raise NotImplementedError
-
-    # CVB
-
-    def leave_out(self, counts: Any, prior: Any, shares: Any, *, frozen: bool) -> Inferred:
-        """Each unit in turn given the counts of all others, put back new (frozen: as it was).
-
-        `counts` are those of all parts; what is returned are the model's own.
-        """
-        raise NotImplementedError
-
-    # Sampling
+class Samplable(Resumable, Protocol):
+    """What samplers ask (Wang and Blunsom 2013, figure 1; eqs. 28-29)."""
 
     def first_sample(self, prior: Any, rng: np.random.Generator) -> Drawn:
         """Where a chain begins."""
-        raise NotImplementedError
 
     def resample(
         self, counts: Any, prior: Any, sample: Any, rng: np.random.Generator, temperature: float
     ) -> Drawn:
         """The next sample of a chain."""
-        raise NotImplementedError
 
     def log_evidence(self, counts: Any, prior: Any, sample: Any) -> float:
         """log p(x, sample | prior), nats."""
-        raise NotImplementedError
 
     def means(self, counts: Any, prior: Any, sample: Any) -> Any:
         """What predictions average over the kept samples: posterior means given one."""
-        raise NotImplementedError
 
     def draw_hyper(self, state: State, step: Any, rng: Any) -> Any:
-        """Concentrations of a sampler's next sweep: learned, or drawn but while `rng` is None."""
-        return self.learn(state.hyper, state, step, None)
+        """Concentrations of the next sweep: learned, or drawn but while `rng` is None."""
 
     def remembered(self, memory: Any, sample: Any) -> Any:
         """How often each label was sampled, with one more sample; `memory` None: the first."""
-        return None
 
     def noted(self, hyper: Any, counts: Any) -> Any:
         """What the trace of a chain says of each sweep, beside its log evidence."""
-        return None
 
     def kept(self, counts: Any, prior: Any, sample: Any) -> Any:
         """What is kept of each kept sample itself; None for nothing."""
+
+
+# A model of some kind, as an algorithm asks for it.
+ModelT = TypeVar("ModelT", bound=Resumable)
+
+
+class Model(Resumable):
+    """Base of families: a default for all that not every one has to say.
+
+    The rest of `Resumable`, `Learnable` and `Samplable` a family fills in, as far as the algorithms
+    that it is to be learned by require it.
+    """
+
+    # Concentrations, and where a restart begins
+
+    def hyper(self) -> Any:
+        """None of them is learned."""
+        return Fixed()
+
+    def learn(
+        self, hyper: Any, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
+    ) -> Any:
+        """The same."""
+        return hyper
+
+    def absence(self, shares: Any) -> Any:
+        """Not known."""
+        return None
+
+    def of_restart(self, index: int) -> Self:
+        """The same: what is drawn differs."""
+        return self
+
+    # Sampling
+
+    def draw_hyper(self, state: State, step: Any, rng: Any) -> Any:
+        """Concentrations are learned like any other algorithm's."""
+        return self.learn(state.hyper, state, step, None)
+
+    def remembered(self, memory: Any, sample: Any) -> Any:
+        """Nothing."""
+        return None
+
+    def noted(self, hyper: Any, counts: Any) -> Any:
+        """Nothing."""
+        return None
+
+    def kept(self, counts: Any, prior: Any, sample: Any) -> Any:
+        """Nothing."""
         return None
 
     # Convergence: a copy of a state, which is disturbed
 
     def disturbed(self, counts: Any, rng: np.random.Generator) -> Any:
-        """Counts that are larger, each by a random factor: no unit's own exceed them."""
+        """Each count is larger by a random factor."""
         return mapped(lambda one: one * np.exp(np.abs(rng.normal(0.0, 0.5, one.shape))), counts)
 
     def copied(self, state: State) -> State | None:
-        """A state of its own, which sweeps may change; None where parts of it are elsewhere."""
+        """All of it."""
         own = mapped(deepcopy, self.lighter(state))
         return self.completed(own)
 
     # Going on from an earlier fit, or from a batch before
 
     def rebase(self, state: State) -> State | None:
-        """A state to go on from under the settings of now; None where it is of no use."""
+        """Its counts, under the prior of now."""
         hyper = self.hyper()
         return state._replace(hyper=hyper, prior=self.prior(hyper))
 
     def lighter(self, state: State) -> State:
-        """A state without what `completed` makes anew from the data; a checkpoint has this."""
+        """All of it."""
         return state
 
     def completed(self, state: State) -> State:
-        """What `lighter` left, made whole."""
+        """It is whole."""
         return state
 
     def finished(self, state: State, *, goes_on: bool) -> State:
-        """The last state of a restart, without what sweeps need where none `goes_on` from it."""
+        """All of it."""
         return state
-
-    # Layouts that change between sweeps: `layout` is the one of now
-
-    layout: Any
-
-    def laid_out(self, layout: Any) -> "Model":
-        """The same model under another layout."""
-        raise NotImplementedError
-
-    def split(self, state: State, rng: np.random.Generator) -> tuple[Any, Any]:
-        """A layout with more hidden states, and a seed that is worth the state."""
-        raise NotImplementedError
-
-    def merged(self, state: State) -> tuple[Any, Any]:
-        """A layout without those hidden states that tell least, and a seed."""
-        raise NotImplementedError
 
 
 class RowModel(Model):

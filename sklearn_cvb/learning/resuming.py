@@ -1,16 +1,14 @@
 """What restarts begin with: their start, what the fit before left, or what was saved of it."""
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import generator_at, spawn_generators
-from sklearn_cvb.learning.learned import Job, Learned
-from sklearn_cvb.learning.model import Fit, Record, Sweep
+from sklearn_cvb.learning.learned import Job
+from sklearn_cvb.learning.model import Fit, ModelT, Record, Sweep
 from sklearn_cvb.messages import tell
 
 
@@ -41,9 +39,9 @@ class FitSaver:
         Parameters
         ----------
         goes_on : bool
-            Whether the estimator is asked to go on (`warm_start`).
+            Whether the fit is asked to go on (`warm_start`).
         has_fit : bool
-            Whether it holds an earlier fit itself: then only one that was broken off is of use.
+            Whether there is an earlier fit beside: then only one that was broken off is of use.
         """
         return None
 
@@ -64,23 +62,17 @@ class FitSaver:
         """All restarts are over."""
 
 
-def saver_of(job: Job) -> AbstractContextManager[FitSaver]:
-    """What saves the fit while it runs."""
-    if job.estimator.checkpoint is None:
-        return nullcontext(FitSaver())
-    saver: AbstractContextManager[FitSaver] = job.estimator._saving(job)
-    return saver
-
-
-def beginnings(job: Job, saver: FitSaver) -> tuple[list[np.random.Generator], list[Fit | None]]:
+def beginnings(
+    job: Job[ModelT], saver: FitSaver
+) -> tuple[list[np.random.Generator], list[Fit | None]]:
     """A random generator for each restart, and what it goes on from (None: its start)."""
-    estimator, resumed = job.estimator, _resumable(job)
-    saved = saver.restarts(goes_on=estimator.warm_start, has_fit=resumed is not None)
+    resumed = _resumable(job)
+    saved = saver.restarts(goes_on=job.asked.goes_on, has_fit=resumed is not None)
     if saved is None:
         rngs = _generators(job, resumed)
         saver.begin([rng.bit_generator.state for rng in rngs])
         return rngs, [resumed] * len(rngs)
-    if estimator.verbose:
+    if job.asked.verbose:
         n_sweeps = [0 if fit is None else len(fit.history) for fit in saved.fits]
         print(f"going on from {saver.name}: restarts have {n_sweeps} sweeps")
     before = [None if fit is None else _restored(job, fit, saver.name) for fit in saved.fits]
@@ -91,7 +83,7 @@ def beginnings(job: Job, saver: FitSaver) -> tuple[list[np.random.Generator], li
     return list(map(generator_at, randomness)), before
 
 
-def _restored(job: Job, fit: Fit, where: str) -> Fit:
+def _restored(job: Job[ModelT], fit: Fit, where: str) -> Fit:
     """A restart as it was when it was saved."""
     model = job.algorithm.bound(job.model, fit.state)
     state = job.algorithm.rebase(model.completed(fit.state), model)
@@ -101,34 +93,28 @@ def _restored(job: Job, fit: Fit, where: str) -> Fit:
             "folder to fit from the beginning"
         )
     # As far as it had come: it may be asked for more now.
-    converged = fit.converged and fit.distance < job.estimator.tol
+    converged = fit.converged and fit.distance is not None and fit.distance < job.asked.tol
     return fit._replace(state=state, converged=converged)
 
 
-def _generators(job: Job, resumed: Fit | None) -> list[np.random.Generator]:
+def _generators(job: Job[ModelT], resumed: Fit | None) -> list[np.random.Generator]:
     """A random generator for each restart; a fit that goes on has a single one, its own."""
-    n_init = job.n_restarts
+    n_init, why = job.asked.n_restarts, job.asked.why_one
     if resumed is not None:
         assert resumed.randomness is not None, "sweeps leave it"
-        if job.estimator.verbose and n_init > 1:
+        if job.asked.verbose and n_init > 1:
             print(f"n_init={n_init} is ignored: the fit before goes on")
         return [generator_at(resumed.randomness)]
-    why = job.estimator._why_one_restart(job.read) if n_init > 1 else ""
-    if why:
+    if why and n_init > 1:
         tell([f"n_init={n_init} is ignored: {why}, so that only one restart is run"])
-    return spawn_generators(check_random_state(job.estimator.random_state), 1 if why else n_init)
+    return spawn_generators(check_random_state(job.asked.random_state), 1 if why else n_init)
 
 
-def _resumable(job: Job) -> Fit | None:
-    """The fit to go on from, with `warm_start` and the same sequences."""
-    estimator = job.estimator
-    learned: Learned | None = vars(estimator).get("_learned")
-    if not estimator.warm_start or learned is None or learned.resume is None:
+def _resumable(job: Job[ModelT]) -> Fit | None:
+    """The fit to go on from, under the settings of now; None where it is of no use."""
+    if job.before is None:
         return None
-    before, best = learned.resume
-    is_same_kind = type(before.problem) is type(job.read.problem)
-    if not (is_same_kind and are_same(estimator._identity(before), estimator._identity(job.read))):
-        return None
-    state = job.algorithm.rebase(best.state, job.algorithm.bound(job.model, best.state))
+    before = job.before
+    state = job.algorithm.rebase(before.state, job.algorithm.bound(job.model, before.state))
     # Sweeps are counted anew.
-    return None if state is None else Fit(state, [], False, randomness=best.randomness)
+    return None if state is None else Fit(state, [], False, randomness=before.randomness)

@@ -1,11 +1,11 @@
 """Algorithms between whose sweeps hidden states are split and merged (Petrov et al. 2006)."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.model import Model, State
+from sklearn_cvb.learning.model import Learnable, State
 
 
 class Plan(NamedTuple):
@@ -23,27 +23,48 @@ class Plan(NamedTuple):
     n_resting: int = 0
 
 
-class SplitMerge(Algorithm):
+class Splittable(Learnable, Protocol):
+    """A family whose layout changes between sweeps: what split-merge asks beside its algorithm."""
+
+    @property
+    def layout(self) -> Any:
+        """The one of now."""
+
+    def laid_out(self, layout: Any) -> Self:
+        """The same model under another layout."""
+
+    def split(self, state: State, rng: np.random.Generator) -> tuple[Any, Any]:
+        """A layout with more hidden states, and a seed that is worth the state."""
+
+    def merged(self, state: State) -> tuple[Any, Any]:
+        """A layout without those hidden states that tell least, and a seed."""
+
+
+class SplitMerge(Algorithm[Splittable]):
     """Another algorithm, for a model whose layout changes between sweeps by a plan.
 
     The layout of now is in the state: whatever the inner algorithm does, it does to the model under
     that layout, and after a change it starts anew from the seed that the change leaves.
     """
 
-    def __init__(self, inner: Algorithm, plan: Plan) -> None:
-        self.inner: Algorithm = inner
+    requires = Splittable
+
+    def __init__(self, inner: Algorithm[Learnable], plan: Plan) -> None:
+        self.inner: Algorithm[Learnable] = inner
         self.plan: Plan = plan
-        self.requires: tuple[str, ...] = (*inner.requires, "laid_out", "split", "merged")
+        self.never_asks = inner.never_asks
         self.is_total, self.stops = inner.is_total, inner.stops
         self.never_falls = inner.never_falls
         self.averages, self.keeps_work = inner.averages, inner.keeps_work
         self.name_of_objective = inner.name_of_objective
 
-    def start(self, model: Model, rng: np.random.Generator, seed: Any = None) -> State:
+    def start(self, model: Splittable, rng: np.random.Generator, seed: Any = None) -> State:
         """The start of the inner algorithm."""
         return self.inner.start(model, rng, seed)._replace(layout=model.layout)
 
-    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+    def sweep(
+        self, state: State, model: Splittable, rng: np.random.Generator
+    ) -> tuple[State, float]:
         """Split or merge where it is time to, then a sweep of the inner algorithm."""
         model, now = model.laid_out(state.layout), state.n_sweeps
         if now in self.plan.splits or now in self.plan.merges:
@@ -54,7 +75,7 @@ class SplitMerge(Algorithm):
         state, value = self.inner.sweep(state, model, rng)
         return state._replace(layout=model.layout), value
 
-    def objective(self, state: State, model: Model, history: list[float]) -> float:
+    def objective(self, state: State, model: Splittable, history: list[float]) -> float:
         """That of the inner algorithm."""
         return self.inner.objective(state, model, history)
 
@@ -62,11 +83,11 @@ class SplitMerge(Algorithm):
         """Those of the inner algorithm."""
         return self.inner.final_counts(state)
 
-    def bound(self, model: Model, state: State) -> Model:
+    def bound(self, model: Splittable, state: State) -> Splittable:
         """The model under the layout of this state."""
         return model.laid_out(state.layout)
 
-    def rebase(self, state: State, model: Model) -> State | None:
+    def rebase(self, state: State, model: Splittable) -> State | None:
         """The state under the settings of now; None where they do not go with its layout."""
         return self.inner.rebase(state, model)
 

@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -13,9 +14,10 @@ from threadpoolctl import ThreadpoolController
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.convergence import Copy, Rule, looked_at
 from sklearn_cvb.learning.learned import Job
-from sklearn_cvb.learning.model import Fit, Model, Record, State, Sweep
-from sklearn_cvb.learning.resuming import FitSaver, beginnings, saver_of
-from sklearn_cvb.learning.watching import Interrupted, Watcher, context_of_callbacks, ctrl_c_waits
+from sklearn_cvb.learning.model import Fit, ModelT, Record, State, Sweep
+from sklearn_cvb.learning.requirements import check_requirements
+from sklearn_cvb.learning.resuming import FitSaver, beginnings
+from sklearn_cvb.learning.watching import Callbacks, Interrupted, Watcher, ctrl_c_waits
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Recorder:
 Restart = Callable[[int, np.random.Generator, Recorder], Fit]
 
 
-class Restarts(NamedTuple):
+class Restarts(NamedTuple, Generic[ModelT]):
     """The restarts of a fit: what each begins with, and who hears of its sweeps.
 
     Attributes
@@ -54,27 +56,26 @@ class Restarts(NamedTuple):
     before : list of (Fit or None)
         What each goes on from; None: its start.
     saver : FitSaver
-    context : object or None
-        That of callbacks.
+    callbacks : Callbacks or None
     """
 
-    job: Job
+    job: Job[ModelT]
     before: list[Fit | None]
     saver: FitSaver
-    context: Any
+    callbacks: Callbacks | None
 
     def run(self, index: int, rng: np.random.Generator, recorder: Recorder) -> Fit:
         """One of them, with what it is ranked by."""
         algorithm, model, begun = self.job.algorithm, self.job.model, self.before[index]
         sweep: Sweep = partial(_swept_once, algorithm, model, rng)
         sweep, record = self.saver.around(index, sweep, recorder)
-        watcher = Watcher(self.job, index, record, self.context)
+        watcher = Watcher(self.job, index, record, self.callbacks)
         first = model.of_restart(index) if index else model
         # No name here for the first state: its memory is free after the first sweep.
         fit = sweep_until(
             Fit(algorithm.start(first, rng), [], False) if begun is None else begun,
             sweep,
-            self.job.estimator.max_iter,
+            self.job.asked.max_iter,
             _rule(self.job, begun),
             watcher,
             rng,
@@ -84,39 +85,30 @@ class Restarts(NamedTuple):
         return _ranked(self.job, fit)
 
 
-def run_all(job: Job) -> tuple[list[Fit], bool, Any]:
-    """The fits of all restarts, whether Ctrl-C ended them, and the context of callbacks."""
+def run_all(
+    job: Job[ModelT], saving: AbstractContextManager[FitSaver], callbacks: Callbacks | None = None
+) -> tuple[list[Fit], bool]:
+    """The fits of all restarts, and whether Ctrl-C ended them."""
     check_requirements(job.algorithm, job.model)
-    with saver_of(job) as saver:
+    with saving as saver:
         rngs, before = beginnings(job, saver)
-        context = context_of_callbacks(job, len(rngs))
-        restarts = Restarts(job, before, saver, context)
+        if callbacks is not None:
+            callbacks.begin(len(rngs))
+        restarts = Restarts(job, before, saver, callbacks)
         # Parts elsewhere hold one restart at a time.
         is_elsewhere = getattr(job.read.problem, "is_in_parts", False)
         try:
-            fits = run_restarts(restarts.run, rngs, 1 if is_elsewhere else job.estimator.n_jobs)
+            fits = run_restarts(restarts.run, rngs, 1 if is_elsewhere else job.asked.n_jobs)
             saver.finish()
-            return fits, False, context
+            return fits, False
         except Interrupted as interrupted:
             saver.save_latest()
             if not interrupted.fits:
                 raise KeyboardInterrupt from None
-            return [_ranked(job, fit) for fit in interrupted.fits], True, context
+            return [_ranked(job, fit) for fit in interrupted.fits], True
 
 
-def check_requirements(algorithm: Algorithm, model: Model) -> None:
-    """Raise where a model lacks what an algorithm requires."""
-    missing = [
-        name for name in algorithm.requires if getattr(type(model), name) is getattr(Model, name)
-    ]
-    if missing:
-        raise NotImplementedError(
-            f"{type(algorithm).__name__} needs {', '.join(missing)} of a model, which "
-            f"{type(model).__name__} does not have"
-        )
-
-
-def _rule(job: Job, begun: Fit | None) -> Rule:
+def _rule(job: Job[ModelT], begun: Fit | None) -> Rule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     algorithm, model = job.algorithm, job.model
     if not algorithm.stops:
@@ -124,10 +116,10 @@ def _rule(job: Job, begun: Fit | None) -> Rule:
     n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
     n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
     disturbed = partial(_disturbed, algorithm, model)
-    return Rule(job.estimator.tol, model, n_resting, disturbed, algorithm.never_falls)
+    return Rule(job.asked.tol, model, n_resting, disturbed, algorithm.never_falls)
 
 
-def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Copy | None:
+def _disturbed(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
     """A disturbed copy of a state, as it is after each of its sweeps; None where there is none."""
     bound = algorithm.bound(model, state)
     copy = bound.copied(state)
@@ -140,7 +132,7 @@ def _disturbed(algorithm: Algorithm, model: Model, state: Any) -> Copy | None:
 
 
 def _swept_once(
-    algorithm: Algorithm, model: Model, rng: np.random.Generator, state: State
+    algorithm: Algorithm[ModelT], model: ModelT, rng: np.random.Generator, state: State
 ) -> tuple[State, float]:
     """The next state, and the value of the sweep."""
     return algorithm.sweep(state, model, rng)
@@ -152,14 +144,14 @@ def _swept(state: Any, sweep: Sweep) -> Copy:
         yield state, value
 
 
-def _ranked(job: Job, fit: Fit) -> Fit:
+def _ranked(job: Job[ModelT], fit: Fit) -> Fit:
     """The fit with what restarts are ranked by."""
-    estimator, algorithm = job.estimator, job.algorithm
+    asked, algorithm = job.asked, job.algorithm
     model = algorithm.bound(job.model, fit.state)
     objective = algorithm.objective(fit.state, model, fit.history)
-    if estimator.verbose:
+    if asked.verbose:
         print(f"{len(fit.history)} sweeps, objective {objective:.6f}")
-    state = model.finished(fit.state, goes_on=estimator.warm_start)
+    state = model.finished(fit.state, goes_on=asked.goes_on)
     if not algorithm.keeps_work:
         state = state._replace(work=None)
     return fit._replace(objective=objective, state=state)

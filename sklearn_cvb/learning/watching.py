@@ -1,14 +1,34 @@
-"""Who watches a fit: progress on the terminal, callbacks of scikit-learn, and Ctrl-C."""
+"""Who watches a fit: progress on the terminal, whom it calls back, and Ctrl-C."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from sklearn_cvb.learning.learned import Job, left_of
-from sklearn_cvb.learning.model import Fit, Record
+from sklearn_cvb.learning.learned import FitResult, Job, result_of
+from sklearn_cvb.learning.model import Fit, ModelT, Record
+
+
+class RestartCallbacks(Protocol):
+    """Whom a restart calls back."""
+
+    def swept(self, result: Callable[[], FitResult]) -> bool:
+        """Tell of a sweep, and on demand what the fit would be if it ended here; True ends it."""
+
+    def end(self) -> None:
+        """The restart is over."""
+
+
+class Callbacks(Protocol):
+    """Whom a fit calls back: opened by whoever asks for the fit."""
+
+    def begin(self, n_restarts: int) -> None:
+        """A fit of so many restarts begins."""
+
+    def of_restart(self, index: int, max_iter: int) -> RestartCallbacks:
+        """Whom a restart of at most so many sweeps calls back; it begins."""
 
 
 class Watcher:
@@ -21,56 +41,36 @@ class Watcher:
         Number of the restart.
     record : callable
         What keeps the fit, and tells whether to stop.
-    context : object or None
-        That of callbacks (see `context_of_callbacks`).
+    callbacks : Callbacks or None
     """
 
-    def __init__(self, job: Job, index: int, record: Record, context: Any) -> None:
+    def __init__(
+        self, job: Job[ModelT], index: int, record: Record, callbacks: Callbacks | None
+    ) -> None:
         self._job, self._index, self._record = job, index, record
-        self._given = {"estimator": job.estimator, "X": job.data[0], "y": job.data[1]}
-        self._task = None
-        if context is not None:
-            n_sweeps = job.estimator.max_iter
-            self._task = context.subcontext("restart", task_id=index, max_subtasks=n_sweeps)
-            self._task.call_on_fit_task_begin(**self._given)
+        self._called = None
+        if callbacks is not None:
+            self._called = callbacks.of_restart(index, job.asked.max_iter)
 
     def __call__(self, fit: Fit) -> bool:
         """Tell of a sweep; True where the restart is to end."""
         stop = self._record(fit)
-        done = len(fit.history)
-        if self._job.estimator.verbose > 1:
+        done, asked = len(fit.history), self._job.asked
+        if asked.verbose > 1:
             print(f"restart {self._index}, sweep {done}: {fit.history[-1]:.6f}")
-        if self._task is not None:
-            step = self._task.subcontext("sweep")
-            step.call_on_fit_task_begin(**self._given)
-            attributes = partial(self._attributes, fit)
-            stop |= bool(
-                step.call_on_fit_task_end(**self._given, reconstruction_attributes=attributes)
-            )
-            if stop or fit.converged or fit.broken_off or done == self._job.estimator.max_iter:
-                self._task.call_on_fit_task_end(**self._given)
+        if self._called is not None:
+            stop |= self._called.swept(partial(self._result, fit))
+            if stop or fit.converged or fit.broken_off or done == asked.max_iter:
+                self._called.end()
         return stop
 
-    def _attributes(self, fit: Fit) -> dict[str, Any]:
-        """What the fit would leave if it ended here."""
-        job = self._job
-        state = job.algorithm.bound(job.model, fit.state).finished(fit.state, goes_on=True)
-        if not job.algorithm.keeps_work:
+    def _result(self, fit: Fit) -> FitResult:
+        """What the fit would be if it ended here."""
+        algorithm, model, read = self._job[:3]
+        state = algorithm.bound(model, fit.state).finished(fit.state, goes_on=True)
+        if not algorithm.keeps_work:
             state = state._replace(work=None)
-        left = left_of(job, [fit._replace(state=state)])
-        return {**job.read.attributes, **left.attributes, "_learned": left.learned}
-
-
-def context_of_callbacks(job: Job, n_restarts: int) -> Any:
-    """Begin a fit whose subtasks are its restarts; None where nothing calls back."""
-    estimator, (X, y) = job.estimator, job.data
-    if not hasattr(estimator, "_init_callback_context"):
-        return None
-    context = estimator._init_callback_context(max_subtasks=n_restarts, sequential_subtasks=False)
-    if not getattr(estimator, "_skl_callbacks", None):
-        return None
-    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-    return context
+        return result_of([fit._replace(state=state)], read, algorithm, model)
 
 
 class Interrupted(Exception):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn_cvb.learning.fingerprints import digest_of, shown
-from sklearn_cvb.learning.learned import Job
+from sklearn_cvb.learning.learned import Job, Reading
 from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
@@ -63,11 +63,14 @@ class FitCheckpoint(FitSaver):
     ----------
     job : Job
         What is fitted.
+    where : Checkpoint
+    name : str
+        `checkpoint`, as messages call it.
+    own : dict
+        What a fit that goes on must have in common with this one (`about`).
     """
 
-    def __init__(self, job: Job) -> None:
-        estimator = job.estimator
-        where = Checkpoint.of(estimator.checkpoint)
+    def __init__(self, job: Job[Any], where: Checkpoint, name: str, own: dict[str, Any]) -> None:
         if not os.fspath(where.folder):
             raise InvalidParameterError(
                 "checkpoint='' names no folder: give one, or None to save nothing"
@@ -77,11 +80,11 @@ class FitCheckpoint(FitSaver):
             raise NotADirectoryError(
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
             )
-        self.name = str(estimator.checkpoint)
+        self.name = name
         self._every = every_of(where.every)
         self._job = job
         self._fit_name = secrets.token_hex(4)
-        self._about = about(job)
+        self._about = own
         self._generators: list[Mapping[str, Any]] = []
         self._is_listed = False
         self._listing = threading.Lock()
@@ -256,22 +259,26 @@ class FitCheckpoint(FitSaver):
 
 
 @contextmanager
-def opened(job: Job) -> Iterator[FitCheckpoint]:
+def opened(
+    job: Job[Any], where: Checkpoint, name: str, own: dict[str, Any]
+) -> Iterator[FitCheckpoint]:
     """The checkpoint of a fit while it runs; no other fit may use its folder meanwhile."""
-    saved = FitCheckpoint(job)
+    saved = FitCheckpoint(job, where, name, own)
     with _alone_in(saved.folder):
         yield saved
 
 
-def about(job: Job) -> dict[str, Any]:
-    """What a fit that goes on must have in common with the one before."""
-    estimator, read = job.estimator, job.read
-    parameters = estimator.get_params(deep=False).items()
+def about(kind: str, read: Reading, whole: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """What a fit that goes on must have in common with the one before.
+
+    That is its kind of estimator, parameters, and what identifies the `whole` of the sequences.
+    """
     words = read.attributes.get("vocabulary_")
+    shown_ones = {name: shown(one) for name, one in parameters.items() if name not in _FREE}
     return {
-        "estimator": type(estimator).__name__,
-        "sequences": digest_of((estimator._identity(read), words)),
-        "parameters": {name: shown(value) for name, value in parameters if name not in _FREE},
+        "estimator": kind,
+        "sequences": digest_of((whole, words)),
+        "parameters": shown_ones,
     }
 
 

@@ -305,7 +305,8 @@ class Sharded(Model):
     def start(self, prior: Any, seed: Any, keep: bool) -> tuple[Inferred, Any]:
         """First counts of all shards, in a new run of them where shares are to be kept."""
         if not keep:
-            return super().start(prior, seed, keep)
+            # That of the family before whose model this one stands.
+            return super().start(prior, seed, keep)  # type: ignore[misc]
         run = self.problem.next_run()
         found = self.problem.source.ask("start", seed, SweepSettings(run, 0, self.hyper_in(prior)))
         shares = Round(run, 0, found.absence)

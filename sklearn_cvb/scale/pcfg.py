@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.estimators.base_grammars import BasePCFG
-from sklearn_cvb.learning.learned import FitResult, Reading
+from sklearn_cvb.grammar.observation import GrammarObservation
+from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.on_workers import OnWorkers
 from sklearn_cvb.scale.places import is_dask
 
@@ -17,13 +18,17 @@ class GrammarOnWorkers(OnWorkers, BasePCFG):
     def _module_of_parts(self) -> str:
         return "sklearn_cvb.scale.grammars.parts"
 
-    # Of sentences in parts trees, and words without a rule, are for `predict`, where they are.
-
-    def _left_trees(self, result: FitResult) -> dict[str, Any]:
-        return {} if _is_in_parts(result.read) else super()._left_trees(result)
-
-    def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
-        return "" if _is_in_parts(read) else super()._why_unexplained(read, unexplained)
+    def _asked_in_parts(self) -> GrammarObservation:
+        name = type(self).__name__
+        if not hasattr(type(self), "partial_fit"):
+            raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
+        update = getattr(self, "update", "batch")
+        if update != "batch":
+            raise InvalidParameterError(
+                f"in shards {name} learns from all sentences at once: use update='batch', got "
+                f"{update!r}"
+            )
+        return self._observation(to_fit=True)
 
     # Predictions
 
@@ -34,8 +39,3 @@ class GrammarOnWorkers(OnWorkers, BasePCFG):
         if is_dask(X):
             return self._over_partitions("predict_proba", X)
         return super()._probabilities(X)
-
-
-def _is_in_parts(read: Reading) -> bool:
-    """Whether what was read is in parts, of which each is asked where it is."""
-    return getattr(read.problem, "is_in_parts", False)

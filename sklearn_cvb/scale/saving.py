@@ -2,7 +2,7 @@
 
 import os
 from contextlib import AbstractContextManager
-from typing import Annotated
+from typing import Annotated, Any
 
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.learning.learned import Job
@@ -26,8 +26,12 @@ class Checkpoints(BaseModel):
         Folder | Checkpoint | None, str, os.PathLike, Checkpoint, None
     ] = None
 
-    def _saving(self, job: Job) -> AbstractContextManager[FitSaver]:
+    def _saving(self, job: Job[Any]) -> AbstractContextManager[FitSaver]:
+        if self.checkpoint is None:
+            return super()._saving(job)
         # Most fits need none of it.
-        from sklearn_cvb.scale.checkpoints import opened
+        from sklearn_cvb.scale.checkpoints import about, opened
 
-        return opened(job)
+        where, whole = Checkpoint.of(self.checkpoint), self._identity(job.read)
+        own = about(type(self).__name__, job.read, whole, self.get_params(deep=False))
+        return opened(job, where, str(self.checkpoint), own)

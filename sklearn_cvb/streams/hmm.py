@@ -16,7 +16,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.settings import Transitions, Windows
+from sklearn_cvb.settings import StepSizes, Transitions, Windows
 from sklearn_cvb.streams.in_batches import InBatches
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
 from sklearn_cvb.streams.vocabulary_growth import Growth, with_words
@@ -134,4 +134,6 @@ class TaggerInBatches(BaseHMMTagger):
         from sklearn_cvb.chain.tags import knowledge
         from sklearn_cvb.streams.tag_growth import grown
 
-        return grown(learned, vocabulary, corpus, y, knowledge.settings_of(self._options()))
+        settings = knowledge.settings_of(self._options())
+        total_samples = StepSizes.of(getattr(self, "step_sizes", None)).total_samples
+        return grown(learned, vocabulary, corpus, y, settings, total_samples)

@@ -13,7 +13,7 @@ from sklearn_cvb.estimators.parameters import Batches
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
-from sklearn_cvb.learning.learned import FitResult, Job, Learned, Left, Reading, left_of
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, result_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.reading.validation import InvalidParameterError, check_sizes, tell
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
@@ -109,7 +109,7 @@ class InBatches(Batches, BaseModel):
         """What holds the model of a batch."""
         raise NotImplementedError
 
-    def _algorithm_of_batches(self) -> Algorithm:
+    def _algorithm_of_batches(self) -> Algorithm[Any]:
         """How batches are inferred."""
         return self._algorithm()
 
@@ -145,7 +145,7 @@ class InBatches(Batches, BaseModel):
         finished = finished._replace(counts=after.counts, prior=model.prior(finished.hyper))
         history = [] if running is None else self.history_.tolist()
         fits = [Fit(finished, [*history, after.value], False, after.objective)]
-        left = left_of(Job(self, algorithm, model, read), fits)
+        left = self._outcome(result_of(fits, read, algorithm, model))
         rare = stream.rare(after.counts, after.seen.uses)
         return self._left_after(left, after.seen, rare=rare)
 
@@ -180,7 +180,7 @@ class InBatches(Batches, BaseModel):
         found = self.get_params(deep=False)
         for name in _NESTED & found.keys():
             kind, value = self._settings[name], found[name]
-            own = value if isinstance(value, kind) else kind.of(value)
+            own = kind.meant_by(value)
             found |= {f"{name}__{field}": part for field, part in vars(own).items()}
         return {name: found[name] for name in _LAYOUT & found.keys()}
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.learning.algorithms import CVB, Algorithm, Batch
-from sklearn_cvb.learning.model import Inferred, Model, State, mapped, mixed
+from sklearn_cvb.learning.model import Inferred, Learnable, State, mapped, mixed
 from sklearn_cvb.streams.seen import Seen, Step, seen_after, size_of, step_for, step_size
 
 # A family
@@ -97,7 +97,7 @@ class EMOfBatches:
         return State(stream.with_unseen(running.counts, prior), prior, hyper, running.kept)
 
     def values(
-        self, before: State, after: State, value: float, model: Model, scale: float
+        self, before: State, after: State, value: float, model: Learnable, scale: float
     ) -> tuple[float, float]:
         """The objective as if all tokens were like those of the batch, twice."""
         cost = 0.0
@@ -107,7 +107,7 @@ class EMOfBatches:
         return objective, objective
 
     def after_steps(
-        self, model: Model, state: State, total: float, scale: float
+        self, model: Learnable, state: State, total: float, scale: float
     ) -> tuple[State, float]:
         """With the weights of the last counts; the value subtracts what these cost."""
         known = model, state.counts, state.prior, state.weights
@@ -129,19 +129,19 @@ class CVBOfBatches:
         return State(found.counts, prior, hyper, None, found.shares, found.unexplained)
 
     def values(
-        self, before: State, after: State, value: float, model: Model, scale: float
+        self, before: State, after: State, value: float, model: Learnable, scale: float
     ) -> tuple[float, float]:
         """The monitor, and the score of the batch."""
         return value, self.algorithm.objective(after, model, [value])
 
     def after_steps(
-        self, model: Model, state: State, total: float, scale: float
+        self, model: Learnable, state: State, total: float, scale: float
     ) -> tuple[State, float]:
         """The mean over tokens of what was met."""
         return state, float(total / model.n_observed)
 
 
-def of_batches(algorithm: Algorithm) -> EMOfBatches | CVBOfBatches:
+def of_batches(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
     """What an algorithm makes of a batch."""
     if isinstance(algorithm, CVB):
         return CVBOfBatches(algorithm)
@@ -187,7 +187,7 @@ class BatchOutcome(NamedTuple):
     objective: float
 
 
-def learned_from(algorithm: Algorithm, stream: Stream, course: Course) -> BatchOutcome:
+def learned_from(algorithm: Algorithm[Any], stream: Stream, course: Course) -> BatchOutcome:
     """What is left after one more batch."""
     one_batch = _in_one_step if course.sizes is None else _in_steps
     return one_batch(of_batches(algorithm), stream, course)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_cvb.learning.algorithms import EM
-from sklearn_cvb.learning.model import Inferred, Model, State
+from sklearn_cvb.learning.model import Inferred, Learnable, State
 
 
 class Pace(NamedTuple):
@@ -49,7 +49,9 @@ class Stepwise(EM):
     def __init__(self, pace: Pace, stream_of: Callable[[Any], UnitStream]) -> None:
         self.pace, self.stream_of = pace, stream_of
 
-    def sweep(self, state: State, model: Model, rng: np.random.Generator) -> tuple[State, float]:
+    def sweep(
+        self, state: State, model: Learnable, rng: np.random.Generator
+    ) -> tuple[State, float]:
         """The value sums what the units met on the way, less what the last weights cost."""
         steps, stream = state.work, self.stream_of(model)
         if not isinstance(steps, Steps):
@@ -68,7 +70,7 @@ class Stepwise(EM):
         )
         return after, float(found.total - cost)
 
-    def objective(self, state: State, model: Model, history: list[float]) -> float:
+    def objective(self, state: State, model: Learnable, history: list[float]) -> float:
         """Weights have moved on since the last sweep, so that another E-step is due."""
         weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
         return float(model.infer(weights).total - cost)

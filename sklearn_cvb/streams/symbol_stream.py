@@ -1,7 +1,7 @@
 """Chains of states that emit symbols, batch by batch: windows of long sequences, and short ones."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from sklearn_cvb.streams.seen import Step
 
 # How fast steps get smaller for windows of long sequences and for short sequences.
 # Maximum likelihood keeps nothing of a rare word that is forgotten, and VB little.
-_DECAYS: tuple[tuple[type[Algorithm], tuple[float, float]], ...] = (
+_DECAYS: tuple[tuple[type[Algorithm[Any]], tuple[float, float]], ...] = (
     (EM, (0.7, 1.0)),
     (VB, (0.6, 1.0)),
     (CVB, (0.6, 0.8)),
 )
 
 
-def decays_of(algorithm: Algorithm) -> tuple[float, float]:
+def decays_of(algorithm: Algorithm[Any]) -> tuple[float, float]:
     """How fast its steps get smaller, for windows and for short sequences."""
     return next(decays for kind, decays in _DECAYS if isinstance(algorithm, kind))
 

@@ -24,7 +24,12 @@ from sklearn_cvb.streams.vocabulary_growth import Growth, with_labels, with_word
 
 
 def grown(
-    learned: Learned, vocabulary: Vocabulary, corpus: Corpus, y: Any, settings: TagSettings
+    learned: Learned,
+    vocabulary: Vocabulary,
+    corpus: Corpus,
+    y: Any,
+    settings: TagSettings,
+    total_samples: int | None,
 ) -> tuple[Growth, TagKnowledge, CorpusTags]:
     """The layout and what is known with the new words of a batch, which end the vocabulary."""
     knowledge: TagKnowledge = learned.words
@@ -66,8 +71,8 @@ def grown(
     )
     knowledge = knowledge._replace(vocabulary=vocabulary, word_shares=known, coverage=coverage)
     scale = 1.0
-    if settings.total_samples is not None:
-        scale = settings.total_samples / (seen.n_sequences + corpus.n_sequences)
+    if total_samples is not None:
+        scale = total_samples / (seen.n_sequences + corpus.n_sequences)
     growth = growth._replace(cells=_expecting(growth.cells, known, scale))
     return growth, knowledge, CorpusTags(labels, {}, {})
 

@@ -1,6 +1,6 @@
 """Sweeps over all observed trees: they drive the kernels."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -39,6 +39,12 @@ class TreebankProblem(NamedTuple):
     def trees(self) -> Trees:
         """The observed trees."""
         return self.treebank.trees
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What a fit that goes on must find again: sentences and trees."""
+        treebank = self.treebank
+        return treebank.symbols, treebank[1:5], treebank.trees
 
 
 def frozen_tally(weights: Weights, layout: TreebankLayout) -> Tally:

@@ -10,6 +10,7 @@ from sklearn_cvb.messages import alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Sequences,
+    Table,
     as_list,
     is_table,
     known_of,
@@ -52,7 +53,7 @@ def is_tree(value: Any) -> bool:
 
 def are_trees(X: Any) -> bool:
     """Whether X is a collection of trees; the first sample tells."""
-    if is_tree(X) or is_table(X):
+    if is_tree(X) or isinstance(X, Table) or is_table(X):
         return False
     items = as_list(X)
     return items is not None and len(items) > 0 and is_tree(items[0])

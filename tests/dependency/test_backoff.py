@@ -354,10 +354,10 @@ def test_a_model_of_any_form_is_a_start(theirs, form):
     for kind in (EMDMV, CVBDMV):
         model = quick(kind, form, init=first, max_iter=1).fit([*WORDS, ["D", "X", "V"]])
         assert np.isfinite(model.score(WORDS))
-    from sklearn_cvb.dependency.model import weights_of_model
+    from sklearn_cvb.dependency.model import weights_of_fit
 
     problem = quick(VBDMV, form).fit(WORDS)._read(WORDS, None).problem
-    weights = weights_of_model(first, problem)
+    weights = weights_of_fit(first._learned, problem)
     np.testing.assert_allclose(problem.layout.totals(weights), 1)
     mixed = mixed_weights(weights, problem.layout)
     free = problem.sentences._replace(coarse=None)

@@ -213,9 +213,9 @@ def test_long_sentences_among_short_ones():
 
 
 def test_words_without_end_are_warned_of(monkeypatch):
-    from sklearn_cvb.estimators import base_dependencies as base
+    from sklearn_cvb.dependency import observation
 
-    monkeypatch.setattr(base, "_MANY_GIGABYTES", 1e-5)
+    monkeypatch.setattr(observation, "_MANY_GIGABYTES", 1e-5)
     with pytest.warns(UserWarning, match=r"^12 tags have 396 parameters.* about 0\.0 GB; put one"):
         EMDMV(max_iter=1, vocabulary=[*"DNVPAabcdef"]).fit(X)
     monkeypatch.undo()

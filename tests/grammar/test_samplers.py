@@ -5,10 +5,10 @@ import pytest
 import restatement_pcfg as plain
 
 from sklearn_cvb import GibbsPCFG, Grammar, HastingsPCFG, Samples
-from sklearn_cvb.estimators.base_grammars import dirichlet_draw
 from sklearn_cvb.grammar import model as grammars
 from sklearn_cvb.grammar.inference import draw_sweep, frozen_tally
 from sklearn_cvb.grammar.layout import layout_of
+from sklearn_cvb.grammar.model import dirichlet_draw
 from sklearn_cvb.kernels.tree.arrays import Trees
 
 # Text, sentences, alpha, unary depth, and the largest stationary acceptance rate.

@@ -111,7 +111,7 @@ def test_a_lost_shard_infers_once_and_the_start_symbol_counts_every_sentence():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         read = fit_here(model, parts_of(3))
-        whole = read.problem
+        whole, observation = read.problem, model._observation(to_fit=True)
         ask, starts = whole.source.ask, []
 
         def losing(name, *arguments):
@@ -119,7 +119,7 @@ def test_a_lost_shard_infers_once_and_the_start_symbol_counts_every_sentence():
                 place = whole.source.shards[1].index
                 part = read_part(*parts_of(3)[1])
                 whole.source.shards[1] = shard_of(
-                    ForParts(model, read.words, whole.layout), part, place
+                    ForParts(observation, read.words, whole.layout), part, place
                 )
             found = ask(name, *arguments)
             if name != "n_tokens_of":

@@ -6,20 +6,13 @@ Exceptions are those of the day the rule was made, and may only become fewer.
 from house_rules import calls_back, takes_an_estimator
 
 _TAKE_AN_ESTIMATOR = {
-    "certainty.confidence": """
-        by_bootstrap by_information
-    """,
-    "certainty.draws": """
-        calibrated_draws draws_of_samples training
-    """,
     "learning.learned": """
         learned_of
     """,
 }
 # Private names of estimators that functions below ask for, whatever their parameter is called.
 _CALLED_BACK = """
-_asked_in_parts _emits_symbols _fit_reading _learned _model _module_of_parts _options _posteriors
-_read _to_fit_again _validate_params
+_asked_in_parts _fit_reading _learned _module_of_parts
 """
 _CALLED_BACK_OTHERWISE = "_fit_reading _module_of_parts _validate_params"
 

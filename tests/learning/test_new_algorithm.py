@@ -12,9 +12,9 @@ import sklearn_cvb
 from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
-from sklearn_cvb.learning.model import Fixed, Inferred, Model, mixed
+from sklearn_cvb.learning.model import Fixed, Inferred, Learnable, Model, mixed
+from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge
-from sklearn_cvb.learning.sweeps import check_requirements
 from sklearn_cvb.streams.stepwise import Pace, Stepwise
 
 
@@ -35,7 +35,8 @@ def learned(algorithm, model, n_sweeps, seed=0):
 class DampedEM(Algorithm):
     """EM whose counts move half of the way: all that a new algorithm has to say."""
 
-    requires = ("maximise", "infer")
+    requires = Learnable
+    never_asks = ("average", "leave_out")
 
     def start(self, model, rng, seed=None):
         return begun(model, rng, seed, keep=False)._replace(shares=None)
@@ -292,10 +293,13 @@ def test_what_a_family_lacks_is_said(model):
     class Half(Model):
         """It knows nothing."""
 
-    with pytest.raises(NotImplementedError, match="CVB needs leave_out of a model, which Half"):
+    says = (
+        "CVB needs n_observed, prior, seed, start, leave_out of a model, which Half does not have"
+    )
+    with pytest.raises(NotImplementedError, match=says):
         check_requirements(CVB(), Half())
     changing = SplitMerge(EM(), Plan(splits=(1,)))
-    says = "SplitMerge needs laid_out, split, merged of a model, which EnumeratedHMM does not have"
+    says = "SplitMerge needs layout, laid_out, split, merged of a model, which EnumeratedHMM does"
     with pytest.raises(NotImplementedError, match=says):
         check_requirements(changing, model)
 
@@ -306,6 +310,6 @@ def test_a_fit_by_what_its_family_lacks_is_refused():
             return SplitMerge(EM(), Plan(splits=(1,)))
 
     X = SITUATIONS["EMAlignmentHMM"]["raw"].X
-    says = "SplitMerge needs laid_out, split, merged of a model, which AlignmentModel does not have"
+    says = "SplitMerge needs layout, laid_out, split, merged of a model, which AlignmentModel does"
     with pytest.raises(NotImplementedError, match=says):
         SplitAlignment().fit(X)

@@ -1,6 +1,6 @@
 """Chains of states that emit numbers, as models: what all algorithms ask of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -50,10 +50,11 @@ from sklearn_cvb.chain.parameters.rows import (
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import Sampled, log_joint, noted
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
-from sklearn_cvb.emissions.emission import Family, Scores
+from sklearn_cvb.emissions.emission import Family, Scores, with_parts
 from sklearn_cvb.kernels.chain.forward_backward import Weights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
+from sklearn_cvb.learning.requirements import Requirement
 from sklearn_cvb.reading.series import FittedColumns
 
 # Sampling
@@ -108,6 +109,14 @@ def densities(
 
 
 # The model
+
+# Functions of an emission that those of the model, and what a fit leaves, call.
+_OF_EMISSION = {
+    "maximise": ("most_likely", "at", "log_prior"),
+    "average": ("expected", "divergence", "mean", "predictive"),
+    "leave_out": ("predictive", "mean"),
+    "resample": ("draw", "at", "log_evidence", "mean", "predictive"),
+}
 
 
 class Kept(NamedTuple):
@@ -317,6 +326,14 @@ class NumberChain(Model):
     def kept(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> Kept:
         """The states, and the statistics, each of which has its own predictive distributions."""
         return Kept(sample.astype(np.min_scalar_type(-self.cells.n_states)), counts, prior)
+
+    # What this model asks of its emission
+
+    def required_of_parts(self, functions: Sequence[str]) -> Iterator[Requirement]:
+        """What these functions, and what a fit leaves, ask of what states emit."""
+        asked = [name for one in functions for name in _OF_EMISSION.get(one, ())]
+        for family in with_parts(self.problem.family):
+            yield Requirement("an emission", family, [*dict.fromkeys([*asked, "attributes"])])
 
     # What a state tells of the training steps, and of what states emit
 

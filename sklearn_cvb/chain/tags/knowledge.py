@@ -50,7 +50,6 @@ class TagSettings(NamedTuple):
     n_components: int | None
     handle_unknown: str
     beta_is_learned: bool  # one concentration for all emissions
-    total_samples: int | None = None
     streams: bool = False  # a first batch of `partial_fit`: not all words are known
 
 
@@ -179,7 +178,6 @@ def settings_of(asked: ChainOptions, streams: bool = False) -> TagSettings:
         asked.n_components,
         asked.words.handle_unknown,
         asked.beta_prior is not None,
-        asked.total_samples,
         streams,
     )
 

@@ -4,26 +4,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.estimators.base_grammars import BasePCFG, attributes_of
 from sklearn_cvb.grammar import layout as layouts
 from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
 from sklearn_cvb.grammar.model import Alpha, GrammarModel
+from sklearn_cvb.grammar.observation import GrammarObservation, attributes_of
 from sklearn_cvb.kernels.tree.tallies import Shares
-from sklearn_cvb.learning.learned import Reading
+from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
-from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import PartIndex, PartSummary, Round, Shard, Sharded, Source
 from sklearn_cvb.scale.symbols.parts import CorpusInParts
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
     Part,
     WordCounts,
     WordsOfTokens,
+    counts_of_words,
     merged,
     read_part,
     type_corpus_of,
 )
-from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 
 # What is asked of a family in parts (see `vocabulary_pass.family_of`).
 __all__ = [
@@ -66,7 +65,6 @@ class ShardedGrammar(Sharded, GrammarModel):
 class SentencesInParts(CorpusInParts):
     """Sentences in shards, as a fit knows them."""
 
-    model_type = ShardedGrammar
     layout: GrammarLayout
     n_words: int
 
@@ -83,10 +81,24 @@ class SentencesInParts(CorpusInParts):
         return uses, self.corpus.n_sequences, self.layout.grammar.rules
 
 
+class GrammarInParts(GrammarObservation):
+    """Sentences in parts: trees, and words without a rule, are for `predict`, where they are."""
+
+    model_type = ShardedGrammar
+
+    def left_trees(self, result: FitResult) -> dict[str, Any]:
+        """No trees."""
+        return {}
+
+    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+        """Nothing."""
+        return ""
+
+
 class ForParts(NamedTuple):
     """How parts are laid out: what is sent to where they are."""
 
-    estimator: BasePCFG
+    observation: GrammarObservation
     words: Vocabulary
     layout: GrammarLayout
 
@@ -98,41 +110,40 @@ class LaidOut(NamedTuple):
     corpus: Corpus
 
 
-def refuse_in_shards(model: BasePCFG) -> None:
-    """Raise on settings that sentences in shards do not have."""
-    name = type(model).__name__
-    if not hasattr(type(model), "partial_fit"):
-        raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")
-    if getattr(model, "update", "batch") != "batch":
-        raise InvalidParameterError(
-            f"in shards {name} learns from all sentences at once: use update='batch', got "
-            f"{model.update!r}"
-        )
+def refuse_in_shards(observation: GrammarObservation) -> None:
+    """Nothing: what sentences in shards do not have is refused at the door."""
 
 
-def lay_out(model: BasePCFG, counts: WordCounts) -> LaidOut:
+def survey_of(observation: GrammarObservation, part: Part) -> WordCounts:
+    """What a part tells of its words."""
+    return counts_of_words(part, [], by_form=False)
+
+
+def lay_out(observation: GrammarObservation, counts: WordCounts) -> LaidOut:
     """Lay out the grammar of a model."""
     sequences, _ = type_corpus_of(counts)
-    words, layout = layouts.lay_out(model._options(), sequences)
-    model._check_layout(layout)
+    words, layout = layouts.lay_out(observation.options, sequences)
+    observation.check(layout)
     corpus = reading.encode(sequences, words.index)
-    return LaidOut(ForParts(model, words, layout), corpus)
+    return LaidOut(ForParts(observation, words, layout), corpus)
 
 
 def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
     """The shard of a part, under a layout."""
-    model, words, layout = sent
+    observation, words, layout = sent
+    asked = observation.options
     sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), part.corpus.starts, None)
     corpus = part.by(words.index)
     reading.refuse_missing(corpus)
-    corpus = reading.checked(model._options().words, corpus, sequences, len(words.index))
-    known = part.y if model.supervision == "y" else None
+    corpus = reading.checked(asked.words, corpus, sequences, len(words.index))
+    known = part.y if asked.supervision == "y" else None
     problem = problem_of(words, layout, corpus, sequences, known)
-    return TreeShard(model._model(Reading(problem, words, {})), index)
+    return TreeShard(observation.model(Reading(problem, words, {})), index)
 
 
 def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) -> Reading:
     """What a model learns from, once all shards are laid out."""
-    _, words, layout = laid_out.as_sent
+    observation, words, layout = laid_out.as_sent
     whole = SentencesInParts(layout, laid_out.corpus, facts, source)
-    return Reading(whole, words, attributes_of(words, layout))
+    attributes = attributes_of(words, layout)
+    return Reading(whole, words, attributes, observation=GrammarInParts(observation.options))

@@ -90,8 +90,14 @@ def _labels_of(asked: ChainOptions, part: Part) -> list[Any]:
 
 def word_counts_of(observation: SymbolObservation, part: Part) -> WordCounts:
     """What a part tells of its words."""
+    asked = observation.options
+    return counts_of_words(part, _labels_of(asked, part), asked.words.handle_unknown == "form")
+
+
+def counts_of_words(part: Part, labels: list[Any], by_form: bool) -> WordCounts:
+    """What the words of a part tell, some of which have labels; and which may be judged by form."""
     types, corpus = part.types, part.corpus
-    tokens, labels = corpus.tokens, _labels_of(observation.options, part)
+    tokens = corpus.tokens
     labelled: dict[tuple[Hashable, Hashable], int] = {}
     is_told = np.zeros(len(tokens), bool)
     for place, label in enumerate(labels):
@@ -101,7 +107,7 @@ def word_counts_of(observation: SymbolObservation, part: Part) -> WordCounts:
             is_told[place] = True
     seen = np.bincount(tokens[~is_told & (tokens >= 0)], minlength=len(types))
     inside = set()
-    if observation.options.words.handle_unknown == "form":
+    if by_form:
         first = only_beginning(corpus, types)
         inside = {types[i] for i in np.flatnonzero(~first).tolist()}
     return WordCounts(

@@ -1,0 +1,159 @@
+"""Word alignment below its estimators: what is asked for, what is read, what a fit leaves."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.alignment.links import NO_SOURCE
+from sklearn_cvb.alignment.model import AlignmentModel, Alignments, normalised_links
+from sklearn_cvb.alignment.parameters import (
+    counts_from,
+    layout_of,
+    pairs_of,
+    positions_of,
+    prior_of,
+    tables_of,
+    words_beside,
+)
+from sklearn_cvb.alignment.reading import (
+    SIDES,
+    AlignmentProblem,
+    corpora_of,
+    is_of_pairs,
+    known_links,
+    numbers_of,
+    read_pairs,
+    translations_in,
+    words_of,
+)
+from sklearn_cvb.kernels.alignment import FREE, Pairs
+from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.messages import tell
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, Table, arrange, names_of_columns, object_array
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
+from sklearn_cvb.settings import IBM1
+
+# Jumps so far have probabilities of their own where they are asked for, though sentences be short:
+# later ones may be longer. Those that lead out of all sentences tell nothing of the others, and a
+# sampler would draw them again and again until one stays.
+_FEWEST_JUMPS = 10
+
+
+class AlignmentOptions(NamedTuple):
+    """Parameters of word alignment, checked; to read for a fitted model takes the first alone."""
+
+    handle_unknown: str = "smooth"
+    alpha: float = 0.5
+    beta: float = 0.001
+    p_null: float | tuple[float, float] = 0.2
+    longest_jump: int = 10
+    dictionary: Any = None
+    init: Any = "ibm1"  # or tables of links
+    supervision: str = "y"
+    instead: str = ""  # what to use where leaving out one giant pair leaves little
+
+
+@dataclass(frozen=True)
+class AlignmentObservation:
+    """Sentence pairs and their links, under options."""
+
+    options: AlignmentOptions
+
+    def read(self, X: Any, y: Any = None) -> Reading:
+        """X and y, to be fitted to."""
+        asked, sides = self.options, read_pairs(X, y)
+        attributes = dict(X.attributes) if isinstance(X, Table) else {}
+        if is_of_pairs(X):
+            attributes["feature_names_in_"] = np.array(names_of_columns(X), dtype=object)
+        translations = translations_in(asked.dictionary)
+        words = words_of(sides, translations)
+        corpora = corpora_of(sides, words, asked.handle_unknown)
+        source, target = words.source, words.target
+        instead = asked.instead
+        messages = reading.caution_of_giant(corpora.target, instead) if instead else ()
+        known = known_links(y if asked.supervision == "y" else None, corpora)
+        n_unknown = int(asked.handle_unknown != "error")
+        sizes = len(source.index) + n_unknown, len(target.index) + n_unknown
+        more = {}
+        for (word, other), weight in translations.items():
+            more[source.index[word] * sizes[1] + target.index[other]] = weight
+        encoded, others = numbers_of(corpora, words), np.array(list(more), np.int64)
+        beside = words_beside(encoded, sizes)
+        longest = max(_FEWEST_JUMPS, int(np.diff(corpora.source.starts).max()))
+        layout = layout_of(beside, sizes, min(asked.longest_jump, longest), others)
+        prior = prior_of(layout, asked.alpha, asked.beta, asked.p_null, more)
+        pairs = pairs_of(encoded, beside, layout, known)
+        types = list(source.index), list(target.index)
+        problem = AlignmentProblem(corpora.target, types, pairs, layout, prior)
+        attributes |= {"source_vocabulary_": source.types, "vocabulary_": target.types}
+        return Reading(problem, words, attributes, messages, self)
+
+    def model(self, read: Reading) -> AlignmentModel:
+        """What is learned from what was read."""
+        init = self.options.init
+        is_usual = isinstance(init, str) and init == "ibm1"
+        return AlignmentModel(read.problem, IBM1() if is_usual else init)
+
+    def fixed_start(self, read: Reading) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+        init = self.options.init
+        if not isinstance(init, str | IBM1):
+            return "init says where to start"
+        return "" if init == "random" else f"init={init!r} leaves nothing to chance"
+
+    def left(self, result: FitResult) -> Left:
+        """What the best restart leaves."""
+        best, _, read, algorithm, model, found = result
+        state, problem, pairs = best.state, read.problem, read.problem.pairs
+        link = model.links(state)
+        if len(state.unexplained):
+            link = normalised_links(link, pairs)
+        counts, positions = counts_from(found, problem.layout), positions_of(link, pairs)
+        tables, is_ragged = tables_of(link.astype(np.float32), pairs), problem.corpus.width is None
+        attributes = {
+            "counts_": counts,
+            "labels_": arrange(problem.corpus, positions, NO_SOURCE),
+            "link_proba_": object_array(tables) if is_ragged else np.stack(tables),
+            "alpha_": self.options.alpha,
+            "beta_": self.options.beta,
+        }
+        learned = Learned(
+            words=read.words,
+            layout=problem.layout,
+            prior=problem.prior,
+            counts=counts,
+            averages=algorithm.averages,
+            more=mean_means(state, model)[0] if isinstance(state.shares, Alignments) else None,
+        )
+        return Left(learned, attributes)
+
+    def encoded(self, learned: Learned, X: Any, *, free: bool = True) -> tuple[Corpus, Pairs]:
+        """Target sentences, and pairs as kernels read them, in words of a fit.
+
+        With `free` unknown target words that have no probability may come from any word alike.
+        """
+        sides, words, layout = read_pairs(X), learned.words, learned.layout
+        corpora = corpora_of(sides, words, self.options.handle_unknown)
+        messages = [
+            message
+            for name, corpus, own in zip(SIDES, corpora, words, strict=True)
+            for message in caution_of_unknown(
+                reading.unknown_in(corpus, own.index), own.index, f"{name} words"
+            )
+        ]
+        # What is wrong with one side usually is with the other.
+        tell(messages[:1])
+        encoded = numbers_of(corpora, words)
+        pairs = pairs_of(encoded, words_beside(encoded, layout[:2]), layout)
+        if free and not learned.prior.rest[:-2].any():
+            unknown = encoded.target == len(words.target.index)
+            for table, rows in zip(
+                tables_of(pairs.cell, pairs),
+                np.split(unknown, encoded.target_starts[1:-1]),
+                strict=True,
+            ):
+                table[rows] = FREE
+        return corpora.target, pairs

@@ -1,0 +1,119 @@
+"""A dependency model below its estimators: what is asked for, what is read, what a fit leaves."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sklearn_cvb.dependency.arc_weights import advice_on, arc_weights_from
+from sklearn_cvb.dependency.inference import (
+    DependencyProblem,
+    Trees,
+    refuse_impossible,
+    sentences_of,
+)
+from sklearn_cvb.dependency.known import heads_from
+from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
+from sklearn_cvb.dependency.parameters import DependencyLayout, counts_from, rare_counts, seen_once
+from sklearn_cvb.dependency.prediction import Beside
+from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
+from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.model import NOBODY
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, KnownWords
+from sklearn_cvb.settings import ArcWeights, GammaPrior, Valence
+
+# A fit holds so many tables of all cells at a time; from so many gigabytes on a warning says so.
+_TABLES, _MANY_GIGABYTES = 10, 1.0
+# Starts that the seed decides.
+RANDOM_STARTS = ("uniform", "random")
+
+
+class DependencyOptions(NamedTuple):
+    """Parameters of a dependency model, checked; to read a fitted one takes the words alone."""
+
+    words: KnownWords = KnownWords(None, "smooth")
+    alpha: float | str | GammaPrior = 0.1
+    valence: Valence = Valence()
+    arc_weights: ArcWeights = ArcWeights()
+    init: str | Learned = "harmonic"  # or what a fit has left
+    supervision: str = "y"
+    temperature: float = 1.0  # of the E-step of EM
+    instead: str = ""  # what to use where leaving out one giant sentence leaves little
+
+
+@dataclass(frozen=True)
+class DependencyObservation:
+    """Tags and their heads, under options."""
+
+    options: DependencyOptions
+
+    def read(self, X: Any, y: Any = None) -> Reading:
+        """X and y, to be fitted to."""
+        asked = self.options
+        sequences, attributes, messages = reading.sequences_to_fit(asked.words, X, y)
+        of_giant = reading.caution_of_giant(sequences, asked.instead) if asked.instead else ()
+        words = reading.vocabulary_of(reading.types_to_learn(asked.words, sequences))
+        corpus, n_types = reading.encode(sequences, words.index), len(words.index)
+        reading.refuse_missing(corpus)
+        corpus = reading.checked(asked.words, corpus, sequences, n_types)
+        heads = heads_from(y if asked.supervision == "y" else None, corpus)
+        n_types += asked.words.handle_unknown != "error"
+        valence = asked.valence
+        layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
+        arc_weights = arc_weights_from(asked.arc_weights, words.index, n_types)
+        is_raw = bool((heads == UNKNOWN_HEAD).all())
+        if is_raw and arc_weights is None:
+            messages += advice_on(words.index)
+        sentences = sentences_of(corpus, layout, heads, arc_weights)
+        if not is_raw:
+            refuse_impossible(sentences, layout)
+        alpha_backoff = float(valence.alpha_backoff)
+        problem = DependencyProblem(corpus, list(words.index), sentences, layout, alpha_backoff)
+        gigabytes = _TABLES * 8 * layout.n_cells / 1e9
+        if gigabytes > _MANY_GIGABYTES:
+            messages += (
+                f"{layout.n_types} tags have {layout.n_cells:,} parameters, two for each pair: a "
+                f"fit needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
+                "part-of-speech tags",
+            )
+        attributes = attributes | {"vocabulary_": words.types}
+        return Reading(problem, words, attributes, messages + of_giant, self)
+
+    def model(self, read: Reading) -> DependencyModel:
+        """What is learned from what was read."""
+        asked, problem = self.options, read.problem
+        first = first_concentrations(asked.alpha, asked.valence)
+        is_rare = asked.words.handle_unknown == "rare"
+        rare = seen_once(problem.corpus) if is_rare else NOBODY
+        return DependencyModel(problem, first, asked.init, rare, asked.temperature)
+
+    def fixed_start(self, read: Reading) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+        init = self.options.init
+        if not isinstance(init, str):
+            return "init says where to start"
+        return "" if init in RANDOM_STARTS else "the harmonic start leaves nothing to chance"
+
+    def left(self, result: FitResult) -> Left:
+        """What the best restart leaves."""
+        best, _, read, algorithm, model, cells = result
+        state, layout = best.state, read.problem.layout
+        counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare, layout)
+        heads = model.heads(state, averages=algorithm.averages)
+        means = mean_means(state, model) if isinstance(state.shares, Trees) else None
+        averages, kept = algorithm.averages, state.weights
+        more = Beside(read.problem.sentences.arc_weights, means)
+        learned = Learned(read.words, layout, state.prior, counts, kept, rare, averages, more)
+        attributes = {
+            "counts_": counts,
+            "labels_": reading.arrange(read.problem.corpus, heads, UNKNOWN_HEAD),
+            "alpha_": float(state.hyper.values[0]),
+            "alpha_stop_": float(state.hyper.values[1]),
+        }
+        return Left(learned, attributes)
+
+    def encoded(self, learned: Learned, X: Any) -> Corpus:
+        """X in numbers of the tags of a fit."""
+        corpus = reading.encoded_again(self.options.words, learned.words.index, X)
+        reading.refuse_missing(corpus)
+        return corpus

@@ -1,0 +1,69 @@
+"""Callbacks of scikit-learn: a fit begins and ends here, restarts and sweeps are its subtasks."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sklearn_cvb.learning.learned import FitResult
+
+# What a fit would leave: fitted attributes, also private ones, by their names.
+Leaves = Callable[[FitResult], dict[str, Any]]
+
+
+class RestartTask(NamedTuple):
+    """A restart, whose subtasks are its sweeps."""
+
+    task: Any  # its context
+    given: dict[str, Any]  # the estimator, X and y
+    leaves: Leaves
+
+    def swept(self, result: Callable[[], FitResult]) -> bool:
+        """Tell of a sweep; True ends the restart."""
+        step = self.task.subcontext("sweep")
+        step.call_on_fit_task_begin(**self.given)
+
+        def attributes() -> dict[str, Any]:
+            return self.leaves(result())
+
+        return bool(step.call_on_fit_task_end(**self.given, reconstruction_attributes=attributes))
+
+    def end(self) -> None:
+        """The restart is over."""
+        self.task.call_on_fit_task_end(**self.given)
+
+
+class FitTask:
+    """A fit that is to be told of, whose subtasks are its restarts.
+
+    Parameters
+    ----------
+    estimator : BaseModel
+        With callbacks.
+    X, y
+        As `fit` got them.
+    leaves : callable
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, leaves: Leaves) -> None:
+        self._given = {"estimator": estimator, "X": X, "y": y}
+        self._leaves = leaves
+        self._context: Any = None
+
+    def begin(self, n_restarts: int) -> None:
+        """A fit of so many restarts begins."""
+        self._context = self._given["estimator"]._init_callback_context(
+            max_subtasks=n_restarts, sequential_subtasks=False
+        )
+        self._context.call_on_fit_task_begin(**self._given)
+
+    def of_restart(self, index: int, max_iter: int) -> RestartTask:
+        """A restart of at most so many sweeps; it begins."""
+        task = self._context.subcontext("restart", task_id=index, max_subtasks=max_iter)
+        task.call_on_fit_task_begin(**self._given)
+        return RestartTask(task, self._given, self._leaves)
+
+    def end(self) -> None:
+        """The fit is over, and the estimator has what it left."""
+        estimator = self._given["estimator"]
+        self._context.call_on_fit_task_end(
+            **self._given, reconstruction_attributes=lambda: vars(estimator)
+        )

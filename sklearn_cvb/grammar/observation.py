@@ -1,0 +1,159 @@
+"""A grammar below its estimators: what is read, the model, and what a fit leaves."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarOptions, lay_out, problem_of
+from sklearn_cvb.grammar.model import (
+    RANDOM_STARTS,
+    DrawnGrammar,
+    GrammarModel,
+    PCFGCounts,
+    first_alpha,
+    where_to_start,
+)
+from sklearn_cvb.grammar.prediction import arranged_trees, words_without_rule
+from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.learning.gibbs import mean_means
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
+from sklearn_cvb.reading.validation import (
+    InvalidParameterError,
+    as_numbers,
+    check_concentrations,
+    tell,
+)
+from sklearn_cvb.settings import GammaPrior
+
+
+@dataclass(frozen=True)
+class GrammarObservation:
+    """Sentences and what is known of their trees, under options."""
+
+    options: GrammarOptions
+
+    model_type: ClassVar[type[GrammarModel]] = GrammarModel
+
+    def read(self, X: Any, y: Any = None) -> Reading:
+        """X and y, to be fitted to."""
+        asked = self.options
+        sequences, attributes, messages = reading.sequences_to_fit(asked.words, X, y)
+        if asked.instead:
+            messages += reading.caution_of_giant(sequences, asked.instead)
+        read = self.under(*lay_out(asked, sequences), sequences, y)
+        return read._replace(attributes=read.attributes | attributes, messages=messages)
+
+    def under(
+        self, words: Vocabulary, layout: GrammarLayout, sequences: Sequences, y: Any
+    ) -> Reading:
+        """Sentences under a grammar, and what is shown of it."""
+        attributes = attributes_of(words, layout)
+        self.check(layout)
+        corpus = reading.encode(sequences, words.index)
+        reading.refuse_missing(corpus)
+        corpus = reading.checked(self.options.words, corpus, sequences, len(words.index))
+        known = y if self.options.supervision == "y" else None
+        problem = problem_of(words, layout, corpus, sequences, known)
+        return Reading(problem, words, attributes, observation=self)
+
+    def check(self, layout: GrammarLayout) -> None:
+        """Raise where `alpha` holds numbers out of range, or options do not fit the grammar."""
+        self._check_alpha(layout)
+        temperatures = self.options.temperatures
+        if temperatures is not None and max(temperatures) > 1 and len(layout.rules.member):
+            raise InvalidParameterError(
+                f"temperatures={temperatures!r} above 1 give the chains of a cycle of unary "
+                "rules infinite weight: stay at 1 or below, or leave such cycles out"
+            )
+
+    def _check_alpha(self, layout: GrammarLayout) -> None:
+        alpha, grammar = self.options.alpha, layout.grammar
+        if isinstance(alpha, str | GammaPrior):
+            if grammar.fixed.issuperset(grammar.symbols):
+                raise InvalidParameterError(
+                    "all rules of the grammar are fixed: no symbol is left to learn alpha from"
+                )
+            return
+        values = as_numbers("alpha", list(alpha.values()) if isinstance(alpha, dict) else alpha)
+        if isinstance(alpha, dict):
+            symbols = layout.grammar.symbols
+            missing = [label for label in symbols if label not in alpha]
+            foreign = [label for label in alpha if label not in symbols]
+            if missing or foreign:
+                raise InvalidParameterError(
+                    f"alpha as a dict has one value for each symbol: {missing[:5]} are missing, "
+                    f"{foreign[:5]} are no symbols"
+                )
+            if values.ndim != 1:
+                raise InvalidParameterError(
+                    f"alpha as a dict has one number for each symbol, got {alpha!r}"
+                )
+        elif values.ndim > 0 and values.shape != layout.lhs.shape:
+            raise InvalidParameterError(
+                f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
+                f"shape {values.shape}"
+            )
+        check_concentrations("alpha", values, self.options.or_zero)
+
+    def model(self, read: Reading) -> GrammarModel:
+        """What is learned from what was read."""
+        asked, layout = self.options, read.problem.layout
+        init, alpha = where_to_start(asked.init, layout), first_alpha(asked.alpha, layout)
+        kind = DrawnGrammar if asked.draws_probabilities else self.model_type
+        return kind(read.problem, alpha, init, asked.words.handle_unknown)
+
+    def fixed_start(self, read: Reading) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+        init = where_to_start(self.options.init, read.problem.layout)
+        if not isinstance(init, str):
+            return "init says where to start"
+        return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
+
+    def left(self, result: FitResult) -> Left:
+        """What the best restart leaves."""
+        best, _, read, algorithm, model, counts = result
+        state = best.state
+        learned = Learned(
+            read.words,
+            read.problem.layout,
+            state.prior,
+            counts,
+            state.weights,
+            model.rare(counts),
+            algorithm.averages,
+            mean_means(state, model) if isinstance(state.shares, Trees) else None,
+        )
+        attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
+        return Left(learned, attributes | self.left_trees(result))
+
+    def left_trees(self, result: FitResult) -> dict[str, Any]:
+        """Trees of the training sentences."""
+        problem, averages = result.read.problem, result.algorithm.averages
+        trees = result.model.trees(result.best.state, averages=averages)
+        arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
+        return {"labels_": arranged}
+
+    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+        """The words that no rule has."""
+        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
+
+    def encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
+        """X in numbers of the words that a fit has seen, and as it is."""
+        words, index = self.options.words, learned.words.index
+        sequences = reading.sequences_again(words, X)
+        corpus = reading.encode(sequences, index)
+        reading.refuse_missing(corpus)
+        corpus = reading.checked(words, corpus, sequences, len(index))
+        if len(learned.layout.unknown_cells):
+            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
+        return corpus, sequences.tokens
+
+
+def attributes_of(words: Vocabulary, layout: GrammarLayout) -> dict[str, Any]:
+    """The fitted attributes that tell the words and the grammar."""
+    symbols = reading.as_array(layout.grammar.symbols[: layout.n_shown])
+    return {"vocabulary_": words.types, "rules_": layout.grammar, "symbols_": symbols}

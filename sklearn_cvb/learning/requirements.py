@@ -1,0 +1,55 @@
+"""What an algorithm requires, and who lacks some of it: told before a fit begins."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from sklearn_cvb.learning.algorithms import Algorithm
+from sklearn_cvb.learning.model import ModelT
+
+
+class Requirement(NamedTuple):
+    """Functions that are asked of a model, or of what it is made of, such as "an emission"."""
+
+    of_what: str
+    whom: object
+    functions: Sequence[str]
+
+
+@runtime_checkable
+class Compound(Protocol):
+    """A model some of whose functions call those of its parts."""
+
+    def required_of_parts(self, functions: Sequence[str]) -> Iterable[Requirement]:
+        """What these functions of the model, and a fit by them, ask of its parts."""
+
+
+def functions_of(protocol: type) -> list[str]:
+    """The functions of a protocol, those of its bases first."""
+    bases = reversed(protocol.__mro__)
+    return [name for base in bases for name in vars(base) if not name.startswith("_")]
+
+
+def required_by(algorithm: Algorithm[Any]) -> list[str]:
+    """The functions of a model that an algorithm asks for."""
+    return [name for name in functions_of(algorithm.requires) if name not in algorithm.never_asks]
+
+
+def check_requirements(algorithm: Algorithm[ModelT], model: ModelT) -> None:
+    """Raise NotImplementedError where a model, or a part of it, lacks what is required."""
+    asked = required_by(algorithm)
+    required = [Requirement("a model", model, asked)]
+    if isinstance(model, Compound):
+        required += model.required_of_parts(asked)
+    for of_what, whom, functions in required:
+        missing = [name for name in functions if _lacks(whom, name)]
+        if missing:
+            raise NotImplementedError(
+                f"{type(algorithm).__name__} needs {', '.join(missing)} of {of_what}, which "
+                f"{type(whom).__name__} does not have"
+            )
+
+
+def _lacks(whom: object, name: str) -> bool:
+    """Whether nobody has written a function: it is missing, or a protocol's own, without a body."""
+    owner = next((base for base in type(whom).__mro__ if name in vars(base)), None)
+    return not hasattr(whom, name) if owner is None else bool(vars(owner).get("_is_protocol"))

@@ -1,0 +1,150 @@
+"""A treebank grammar below its estimators: what is asked for, what is read, what a fit leaves."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.split_merge import Plan
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import Corpus, KnownWords, Taken, short_repr
+from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
+from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.settings import SplitAndMerge
+from sklearn_cvb.treebank.binarise import Output, Treebank, binarised
+from sklearn_cvb.treebank.inference import TreebankProblem
+from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
+from sklearn_cvb.treebank.parameters import LatentPCFGCounts, layout_of
+from sklearn_cvb.treebank.reading import (
+    Gold,
+    are_trees,
+    gold_from,
+    is_tree,
+    sentences_in,
+    tags_in,
+    trees_in,
+    without_top,
+)
+from sklearn_cvb.treebank.word_classes import lexicon_of
+
+# Words are those of the treebank; others are known by their form.
+_WORDS = KnownWords(None, "rare")
+
+
+class TreebankOptions(NamedTuple):
+    """Parameters of a treebank grammar, checked; to read a fitted one takes none of them."""
+
+    name: str = "A treebank grammar"  # of the estimator, for messages
+    n_subtypes: int = 2
+    rounds: SplitAndMerge | None = None  # None: all subtypes are there from the start
+    alpha: float = 0.1
+    init: str = "treebank"
+    update: str = "sequence"  # what is left out at a time
+    rare_threshold: int = 1
+    horizontal: int | None = 0  # how many children a helper symbol remembers
+    instead: str = ""  # what to use where leaving out one giant tree leaves little
+
+
+@dataclass(frozen=True)
+class TreebankObservation:
+    """Sentences and their trees, under options."""
+
+    options: TreebankOptions
+
+    def read(self, X: Any, y: Any = None) -> Reading:
+        """X and y, to be fitted to: sentences and trees, or trees."""
+        asked = self.options
+        (sequences, attributes, messages), gold = self._gold(X, y)
+        starts = sequences.starts.tolist()
+        reading.types_of(sequences.tokens, sequences.starts)
+        tags = tags_in(gold.trees)
+        lexicon = lexicon_of(sequences.tokens, tags, starts[:-1], asked.rare_threshold)
+        known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
+        corpus = reading.encode(sequences, lexicon.codes)
+        reading.refuse_missing(corpus)
+        numbers = lexicon.numbers(sequences.tokens, starts[:-1])
+        treebank = binarised(gold.trees, numbers, gold.top, asked.horizontal)
+        if asked.instead:
+            messages += reading.caution_of_giant(corpus, asked.instead)
+        problem = TreebankProblem(corpus, treebank)
+        return Reading(problem, lexicon, attributes | known, messages, self)
+
+    def _gold(self, X: Any, y: Any) -> tuple[Taken, Gold]:
+        """Sentences and their trees."""
+        if is_tree(X):
+            raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
+        if are_trees(X):
+            if y is not None:
+                raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
+            gold = without_top(trees_in(X, "X"))
+            return Taken(sentences_in(gold.trees), {}), gold
+        if y is None:
+            raise ValueError(
+                f"{self.options.name} requires y to be passed, but the target y is None: pass "
+                "the tree of each sentence, fit(sentences, trees) or fit(trees)"
+            )
+        taken = reading.sequences_to_fit(_WORDS, X, y)
+        return taken, gold_from(y, taken.sequences)
+
+    @property
+    def plan(self) -> Plan:
+        """Before which sweeps subtypes are split and merged."""
+        asked = self.options
+        return plan_of(asked.n_subtypes, asked.rounds and int(asked.rounds.round_length))
+
+    def model(self, read: Reading) -> AnnotatedModel:
+        """What is learned from what was read."""
+        asked, treebank = self.options, read.problem.treebank
+        n_first = 1 if asked.rounds else asked.n_subtypes
+        layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
+        share = float(asked.rounds.merge_share) if asked.rounds else 0.0
+        kind = TokenAnnotatedModel if asked.update == "token" else AnnotatedModel
+        most, is_fixed = asked.n_subtypes, asked.rounds is None
+        return kind(read.problem, layout, asked.init, asked.alpha, most, share, is_fixed)
+
+    def fixed_start(self, read: Reading) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+        return "without subtypes nothing is hidden" if self.options.n_subtypes == 1 else ""
+
+    def left(self, result: FitResult) -> Left:
+        """What the best restart leaves."""
+        best, _, read, algorithm, model, cells = result
+        state, treebank, alpha = best.state, read.problem.treebank, self.options.alpha
+        layout, labels = state.layout, reading.as_array(treebank.labels())
+        counts = LatentPCFGCounts(cells, layout.rules.first)
+        attributes = {"counts_": counts, "symbols_": labels, "alpha_": alpha}
+        more = Output(treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank), labels)
+        learned = Learned(
+            words=read.words,
+            layout=layout,
+            prior=alpha,
+            counts=counts,
+            kept=model.whole(state.weights),
+            averages=algorithm.averages,
+            more=more,
+        )
+        return Left(learned, attributes)
+
+    def encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
+        """Sentences, or those of trees, in the numbers that rules have for words; and all words."""
+        of_trees = are_trees(X)
+        sequences = (
+            sentences_in(trees_in(X, "X")) if of_trees else reading.sequences_again(_WORDS, X)
+        )
+        lexicon = learned.words
+        corpus = reading.encode(sequences, lexicon.codes)
+        reading.refuse_missing(corpus)
+        numbers = np.array(lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist()), np.int32)
+        # A word that begins a sentence may be known by its small letter. Without a cause nothing is
+        # said: rare words of the treebank are not in its lexicon.
+        known = corpus._replace(tokens=np.where(numbers < lexicon.n_words, numbers, corpus.tokens))
+        unknown = reading.unknown_in(known, lexicon.codes)
+        tell(caution_of_unknown(unknown, lexicon.codes, fewest=np.inf))
+        return corpus._replace(tokens=numbers), sequences.tokens
+
+
+def _usual_root(treebank: Treebank) -> Any:
+    """The most frequent root of trees."""
+    n = len(treebank.roots)
+    return treebank.symbols[treebank.roots[int(treebank.counts[:n].argmax())]].label
