@@ -56,6 +56,17 @@ def model_of(situation, **settings):
     return kind(**heeded(kind, situation.settings | {"tol": 0, "random_state": 0} | settings))
 
 
+@pytest.mark.parametrize("name", sorted(SITUATIONS))
+def test_what_a_fit_goes_on_from_is_asked_anew(name):
+    # `init` may hold training data, and another fit may be asked for something else.
+    situation = next(iter(SITUATIONS[name].values()))
+    model = fitted(model_of(situation, max_iter=2, warm_start=True), situation)
+    read, _ = model._learned.resume
+    assert read.observation is None
+    model.set_params(max_iter=3)
+    assert np.size(fitted(model, situation).history_) == 3
+
+
 def parameters(model):
     if hasattr(model, "rule_probabilities_"):
         return [model.rule_probabilities_]
