@@ -68,7 +68,8 @@ html_theme_options = {
 html_theme_options["logo"]["image_dark"] = html_theme_options["logo"]["image_light"]
 # The front page has guides in place of a list of sections; others stand alone.
 ALONE = ["index", "search", "genindex", "install", "which_class", "performance", "glossary"]
-ALONE += ["contributors", "architecture", "why_it_is_fast", "maintainers", "changes", "stability"]
+ALONE += ["contributors", "architecture", "below_the_estimators", "why_it_is_fast"]
+ALONE += ["maintainers", "changes", "stability"]
 # Tutorials give their code the room of a hundred letters.
 html_sidebars = {page: [] for page in [*ALONE, "auto_tutorials/plot_*"]}
 

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 from sklearn_cvb.chain.predictions.prediction import log_posterior_of_paths
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.reading.corpus import samples_of
 from sklearn_cvb.reading.validation import Seed
 

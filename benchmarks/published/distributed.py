@@ -9,7 +9,7 @@ import pickle
 import time
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,6 +57,11 @@ FULL = Size(
     12,
 )
 QUICK = Size(("wsj",), 300, (1, 2, 4), (1, 3), {"wsj": (0,)}, 1, 3)
+
+
+def in_parts(model: Any) -> tuple[str, Any]:
+    """The module that learns a model in parts, and what it is asked for."""
+    return model._module_of_parts, model._asked_in_parts()
 
 
 def size_of(settings):
@@ -107,7 +112,11 @@ def _curve(text, n_shards, rounds, changes):
         "emission": Symbols(vocabulary=vocabulary, handle_unknown="smooth"),
     }
     model = CVBHMMTagger(text.dictionary, max_iter=rounds[0], **settings).set_params(**changes)
-    curve, done, read = [], 0, read_here(model, split(X, n_shards))
+    curve, done, read = (
+        [],
+        0,
+        read_here(*in_parts(model), split(X, n_shards)),
+    )
     for n in rounds:
         model.set_params(max_iter=n - done)
         done = n
@@ -262,7 +271,7 @@ def _of_a_sweep(model, X, name):
 
     LocalParts.ask = timed
     try:
-        model._fit_reading(read_here(model, [(X, None)]), None, None)
+        model._fit_reading(read_here(*in_parts(model), [(X, None)]), None, None)
     finally:
         LocalParts.ask = ask
     return min(took)

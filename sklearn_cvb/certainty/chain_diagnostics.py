@@ -8,8 +8,8 @@ import numpy as np
 
 from sklearn_cvb.chain.predictions.traces import refuse_without_posterior
 from sklearn_cvb.estimators.base_hmm import BaseHMM
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import Chain
-from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.settings import gamma_prior_of
 
 

@@ -11,8 +11,9 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.estimators.base_hmm import BaseHMM
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
-from sklearn_cvb.learning.learned import Learned, Reading, learned_of
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import arrange
 from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
 from sklearn_cvb.scale.places import place_of
@@ -377,12 +378,13 @@ class Residuals(BaseHMM):
             raise AttributeError("pseudo_residuals are for numbers: symbols have no order")
         check_choice("given", given, ("others", "past"))
         from sklearn_cvb.certainty.residuals import pseudo_residuals
+        from sklearn_cvb.chain.numbers.observed import NumberObservation
 
+        observation = NumberObservation(self._options(to_fit=False))
         learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
         rng, all_others = np.random.default_rng(seed), given == "others"
-        corpus, found = pseudo_residuals(
-            self._observation(), learned, self._taken(X, learned=learned), all_others, rng
-        )
+        taken = self._taken(X, learned=learned)
+        corpus, found = pseudo_residuals(observation, learned, taken, all_others, rng)
         values = found[:, 0] if learned.more.numeric.is_table else found
         return arrange(corpus, values, np.nan)
 

@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import learned_of, taken
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import Seed, check_level
 from sklearn_cvb.scale.places import place_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import learned_of, taken
 from sklearn_cvb.estimators.methods import (
     CallbackSupportMixin,
     fit_context,
@@ -25,7 +25,6 @@ from sklearn_cvb.learning.learned import (
     Left,
     Reading,
     best_fit,
-    learned_of,
     record_of,
     result_of,
 )
@@ -201,8 +200,12 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     def _read(self, X: Any, y: Any) -> Reading:
         """X and y, to be fitted to."""
-        read: Reading = self._observation(to_fit=True).read(taken(self, X, to_fit=True), y)
+        read: Reading = self._observation(to_fit=True).read(self._taken(X, to_fit=True), y)
         return read
+
+    def _taken(self, X: Any, to_fit: bool = False) -> Any:
+        """X as scikit-learn has checked it, where it is a table."""
+        return taken(self, X, to_fit=to_fit)
 
     def _observation(self, to_fit: bool = False) -> Any:
         """What is observed, under options: what a fit asks for, or what it takes to read again."""

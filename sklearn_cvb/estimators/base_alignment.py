@@ -19,10 +19,10 @@ from sklearn_cvb.alignment.parameters import (
 )
 from sklearn_cvb.alignment.reading import is_of_pairs, rows_of_pairs
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import learned_of, taken
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, Supervision
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.learned import Learned, Reading, learned_of
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import arrange, names_of_columns, object_array
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import (
@@ -134,13 +134,12 @@ class BaseAlignmentHMM(BaseModel):
     # What is asked for becomes a value
 
     def _read(self, X: Any, y: Any) -> Reading:
-        observation = self._observation(to_fit=True)
-        read = observation.read(self._taken(X, to_fit=True), y)
+        read = super()._read(X, y)
         if not hasattr(self.init, "predict_proba"):
             return read
         links = self.init.predict_proba(read.problem.sentences())
-        started = AlignmentObservation(observation.options._replace(init=links))
-        return read._replace(observation=started)
+        options = read.observation.options._replace(init=links)
+        return read._replace(observation=AlignmentObservation(options))
 
     def _observation(self, to_fit: bool = False) -> AlignmentObservation:
         return AlignmentObservation(self._options(to_fit))
@@ -156,7 +155,8 @@ class BaseAlignmentHMM(BaseModel):
             p_null=self.p_null,
             longest_jump=self.longest_jump,
             dictionary=self.dictionary,
-            init=self.init,
+            # Of a model the links that it predicts for what is read.
+            init=None if hasattr(self.init, "predict_proba") else self.init,
             supervision=self.supervision,
             instead=self._in_place_of_leaving_out,
         )

@@ -21,7 +21,7 @@ from sklearn_cvb.dependency.prediction import (
     sample_sentences,
 )
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import known_words, taken
+from sklearn_cvb.estimators.door import known_words, learned_of
 from sklearn_cvb.estimators.parameters import (
     LearnedConcentration,
     OptionalVocabulary,
@@ -30,7 +30,7 @@ from sklearn_cvb.estimators.parameters import (
     UnknownWords,
 )
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
-from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import HasMethods, Interval, Seed, StrOptions
@@ -272,7 +272,7 @@ class BaseDMV(BaseModel):
         return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
 
     def _encoded(self, learned: Learned, X: Any) -> Corpus:
-        return self._observation().encoded(learned, taken(self, X))
+        return self._observation().encoded(learned, self._taken(X))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = self._encoded(learned, X)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import known_words, taken
+from sklearn_cvb.estimators.door import known_words, learned_of
 from sklearn_cvb.estimators.parameters import (
     Count,
     GammaPrior,
@@ -36,7 +36,7 @@ from sklearn_cvb.grammar.prediction import (
 )
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.learned import Learned, Reading, learned_of
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -317,7 +317,7 @@ class BasePCFG(BaseModel):
         return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
 
     def _encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
-        return self._observation().encoded(learned, taken(self, X))
+        return self._observation().encoded(learned, self._taken(X))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus, words = self._encoded(learned, X)

@@ -23,7 +23,7 @@ from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import rows_taken, taken
+from sklearn_cvb.estimators.door import learned_of, rows_taken, taken
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -34,7 +34,7 @@ from sklearn_cvb.estimators.parameters import (
     Supervision,
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, learned_of
+from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, as_numbers, check_choice

@@ -16,9 +16,9 @@ from sklearn_cvb.estimators.base_hmm import (
     Posterior,
     States,
 )
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
-from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.reading.validation import StrOptions, tell
 from sklearn_cvb.settings import Symbols, TagDictionary
 

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import taken
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, PseudoCount
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.learned import Learned, learned_of
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, tell
@@ -286,14 +286,14 @@ class BaseLatentPCFG(BaseModel):
         return object_array(sentences), object_array(to_nltk(learned.more, parses, sentences))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus, _ = self._observation().encoded(learned, taken(self, X))
+        corpus, _ = self._observation().encoded(learned, self._taken(X))
         rules, weights = with_any_word(learned, mean_weights(learned, self.smoothing))
         logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
         return logs, np.diff(corpus.starts)
 
     def _trees(self, learned: Learned, X: Any) -> tuple[list[Any], Corpus]:
         """The best trees in a user's labels; a warning tells of sentences without any."""
-        corpus, words = self._observation().encoded(learned, taken(self, X))
+        corpus, words = self._observation().encoded(learned, self._taken(X))
         rules, weights = with_any_word(learned, predicting_weights(learned, self.smoothing))
         parses = parse(rules, weights, *corpus[:2], decoding=self.decoding, n_jobs=self.n_jobs)
         without = np.flatnonzero(np.diff(parses.starts) == 0)

@@ -1,10 +1,11 @@
-"""Where estimators are called: X as scikit-learn checks it, which has to know the estimator."""
+"""Where estimators are called: X as scikit-learn checks it, settings, and what a fit has left."""
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import KnownWords, Table, is_table
 from sklearn_cvb.reading.series import are_rows
 from sklearn_cvb.reading.validation import LENGTHS
@@ -65,3 +66,12 @@ def setting_of(estimator: Any, name: str) -> Any:
 def known_words(estimator: Any) -> KnownWords:
     """Which words a model of sentences knows, and what becomes of others: two parameters."""
     return KnownWords(estimator.vocabulary, estimator.handle_unknown)
+
+
+def learned_of(estimator: Any) -> Learned:
+    """What the last fit has left; raises NotFittedError where there is none."""
+    learned: Learned | None = vars(estimator).get("_learned")
+    if learned is None:
+        check_is_fitted(estimator)
+    assert learned is not None, "else it raises"
+    return learned

@@ -23,6 +23,7 @@ from sklearn_cvb.estimators.base_hmm import (
     Posterior,
     Start,
 )
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
     Chain,
@@ -32,7 +33,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, learned_of
+from sklearn_cvb.learning.learned import FitResult, Learned, Left
 from sklearn_cvb.scale.hmm import BeyondMemory
 from sklearn_cvb.streams.hmm import HMMInBatches
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.messages import tell
 from sklearn_cvb.reading.corpus import encode, sequences_again, unknown_in
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown

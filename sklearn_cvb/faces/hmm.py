@@ -3,8 +3,8 @@
 from typing import Any, Self
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.faces.translations import ATTRIBUTES, Elsewhere
-from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.settings import HMMParameters
 
 

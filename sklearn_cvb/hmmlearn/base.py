@@ -21,8 +21,8 @@ from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.emissions.emission import StandardUnits, shaped
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.hmm import EMHMM
-from sklearn_cvb.learning.learned import learned_of
 from sklearn_cvb.reading.corpus import names_of_columns, split_by_lengths
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import InvalidParameterError

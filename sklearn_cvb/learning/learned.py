@@ -5,7 +5,6 @@ from operator import attrgetter
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Fit, ModelT
@@ -161,15 +160,6 @@ class Left(NamedTuple):
     learned: Learned
     attributes: dict[str, Any]
     messages: tuple[str, ...] = ()
-
-
-def learned_of(estimator: Any) -> Learned:
-    """What the last fit has left; raises NotFittedError where there is none."""
-    learned: Learned | None = vars(estimator).get("_learned")
-    if learned is None:
-        check_is_fitted(estimator)
-    assert learned is not None, "else it raises"
-    return learned
 
 
 def result_of(

@@ -13,7 +13,7 @@ from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.convergence import Copy, Rule, looked_at
-from sklearn_cvb.learning.learned import Job
+from sklearn_cvb.learning.learned import FitSettings, Job, Reading
 from sklearn_cvb.learning.model import Fit, ModelT, Record, State, Sweep
 from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.learning.resuming import FitSaver, beginnings
@@ -83,6 +83,21 @@ class Restarts(NamedTuple, Generic[ModelT]):
         )
         self.saver.save_restart(index)
         return _ranked(self.job, fit)
+
+
+def run(
+    model: ModelT,
+    algorithm: Algorithm[ModelT],
+    rng: np.random.Generator,
+    *,
+    max_iter: int = 320,
+    tol: float = 0.0025,
+) -> Fit:
+    """One restart from its start, without an estimator: `max_iter` and `tol` as of these."""
+    check_requirements(algorithm, model)
+    job = Job(algorithm, model, Reading(None, None, {}), FitSettings(max_iter, tol))
+    recorder = Recorder(0, [None], threading.Event())
+    return Restarts(job, [None], FitSaver(), None).run(0, rng, recorder)
 
 
 def run_all(

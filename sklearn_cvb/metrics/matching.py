@@ -10,7 +10,7 @@ from sklearn_cvb.chain.parameters.rows import Prior
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import PathCounts, Sampled
 from sklearn_cvb.chain.tags.knowledge import Legal, TagKnowledge, attributes_of
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 from sklearn_cvb.reading.corpus import as_array
 from sklearn_cvb.reading.dictionary import Coverage, is_weighted, tags_of

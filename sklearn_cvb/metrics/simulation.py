@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.validation import Seed, check_counts
 from sklearn_cvb.settings import Transitions

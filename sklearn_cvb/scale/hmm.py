@@ -5,7 +5,8 @@ from typing import Any
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger
-from sklearn_cvb.learning.learned import FitResult, Learned, Reading, learned_of
+from sklearn_cvb.estimators.door import learned_of
+from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.on_workers import OnWorkers
 from sklearn_cvb.scale.places import is_dask, is_store, place_of

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.learning.learned import learned_of
+from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.scale.places import is_dask
 
 
@@ -23,10 +23,14 @@ class OnWorkers(BaseModel):
 
     def _learn(self, X: Any, y: Any) -> None:
         if not is_dask(X):
-            return super()._learn(X, y)
-        from sklearn_cvb.scale.dask.fitting import fit_on_workers
+            super()._learn(X, y)
+            return
+        from sklearn_cvb.scale.dask.fitting import Progress, read_on_workers
 
-        return fit_on_workers(self, X, y)
+        progress = Progress(self.verbose, self.max_iter)
+        family, asked = self._module_of_parts, self._asked_in_parts()
+        with read_on_workers(family, asked, X, y, progress) as read:
+            self._fit_reading(read, X, y)
 
     def _scores(self, X: Any, per: str) -> np.ndarray:
         if is_dask(X):
@@ -38,4 +42,4 @@ class OnWorkers(BaseModel):
         learned_of(self)
         from sklearn_cvb.scale.dask.fitting import over_partitions
 
-        return over_partitions(self, method, X, settings)
+        return over_partitions(getattr(self, method), X, settings)

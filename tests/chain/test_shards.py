@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from estimators import asked_in_parts
 from sklearn.base import clone
 
 from sklearn_cvb import (
@@ -69,7 +70,7 @@ def labels():
 
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
-    read = read_here(model, parts)
+    read = read_here(*asked_in_parts(model), parts)
     tell(read.messages)
     model._fit_reading(read, None, None)
     return read

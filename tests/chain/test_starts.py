@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from estimators import asked_in_parts
 from sklearn.base import clone
 
 from sklearn_cvb import (
@@ -78,7 +79,10 @@ def in_parts(model, X, n):
     cuts = np.linspace(0, len(X), n + 1).astype(int).tolist()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        read = read_here(model, [(X[a:b], None) for a, b in pairwise(cuts)])
+        read = read_here(
+            *asked_in_parts(model),
+            [(X[a:b], None) for a, b in pairwise(cuts)],
+        )
         return clone(model)._fit_reading(read, None, None)
 
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from estimators import asked_in_parts
 from sklearn.base import clone
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, HastingsPCFG
@@ -52,7 +53,7 @@ COLLAPSED = {
 
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
-    read = read_here(model, parts)
+    read = read_here(*asked_in_parts(model), parts)
     model._fit_reading(read, None, None)
     return read
 

@@ -114,3 +114,8 @@ def prediction_weights(estimator, problem):
 def as_states(labels):
     """Predicted tags ("t2") or states (2) of one sequence, as integers."""
     return np.array([int(str(label).removeprefix("t")) for label in labels])
+
+
+def asked_in_parts(model):
+    """The module that lays out a model, and learns it, in parts, and what it is asked for."""
+    return model._module_of_parts, model._asked_in_parts()

@@ -9,9 +9,11 @@ makes it again where it is lost, and nothing is waited for without a look at who
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import dask
@@ -20,12 +22,11 @@ from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker, get_client
 from distributed.comm import CommClosedError
 
+from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading.corpus import short_repr
-from sklearn_cvb.reading.validation import check_sizes
 from sklearn_cvb.scale.dask import workers
 from sklearn_cvb.scale.parts import NeedsMore, PartIndex, PartResult, PartSummary, part_indices
 from sklearn_cvb.scale.places import is_dask
-from sklearn_cvb.scale.symbols.vocabulary_pass import family_of
 
 _FORM = "pass a dask bag of sequences, a dask Series of lists, or a list of delayed partitions"
 # Questions that are rounds of a fit; others are asked before or after.
@@ -327,15 +328,18 @@ def _moved(homes: list[str], alive: list[str]) -> list[str]:
     return moved
 
 
-def fit_on_workers(model: Any, X: Any, y: Any) -> None:
-    """Fit a model on partitions, each of which is read and encoded once where Dask puts it.
+@contextmanager
+def read_on_workers(
+    family: str, asked: Any, X: Any, y: Any, progress: Progress
+) -> Iterator[Reading]:
+    """Partitions, each of which is read and encoded once where Dask puts it, while it is open.
 
-    Counts are summed over partitions in their order, so that the result does not depend on the
-    number of workers. CVB sweeps each partition from the counts of all.
+    `family` names the module that lays out models, and learns them, in parts; `asked` is what it is
+    asked for. Counts are summed over partitions in their order, so that the result does not depend
+    on the number of workers. CVB sweeps each partition from the counts of all.
     """
-    check_sizes(model.get_params())
-    family, asked = family_of(model), model._asked_in_parts()
-    family.refuse_in_shards(asked)
+    module = import_module(family)
+    module.refuse_in_shards(asked)
     partitions = partitions_of(X)
     labels = labels_of(y, len(partitions))
     try:
@@ -345,25 +349,23 @@ def fit_on_workers(model: Any, X: Any, y: Any) -> None:
             "X is in partitions of Dask, and there is no client: make one before the fit, such as "
             "client = distributed.Client()"
         ) from None
-    progress = Progress(model.verbose, model.max_iter)
     with progress:
-        source = Partitions(client, partitions, labels, progress, model._module_of_parts)
+        source = Partitions(client, partitions, labels, progress, family)
         try:
-            laid_out = family.lay_out(asked, source.survey(asked))
+            laid_out = module.lay_out(asked, source.survey(asked))
             facts = source.make(laid_out.as_sent)
-            read = family.read_in_shards(laid_out, facts, source)
-            model._fit_reading(read, X, y)
+            read: Reading = module.read_in_shards(laid_out, facts, source)
+            yield read
         finally:
             source.close()
     # Whoever keeps the model, or sends it on, keeps no tasks.
     read.problem.forget_shards()
 
 
-def over_partitions(model: Any, method: str, X: Any, settings: dict[str, Any]) -> Any:
+def over_partitions(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> Any:
     """What a method of a fitted model gives for each partition; nothing is computed yet."""
-    shared = delayed(model)
+    shared, name = delayed(predict), f"{predict.__name__}-partition"
     lazy = [
-        delayed(workers.predicted, name=f"{method}-partition")(shared, method, item, settings)
-        for item in partitions_of(X)
+        delayed(workers.predicted, name=name)(shared, item, settings) for item in partitions_of(X)
     ]
     return lazy if isinstance(X, list | tuple) else bag.from_delayed(lazy)

@@ -8,7 +8,7 @@ it was lost as well; without posteriors it then infers them once (see `sklearn_c
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -151,7 +151,7 @@ def forget(fit: str) -> None:
             _locks.pop(key, None)
 
 
-def predicted(model: Any, method: str, X: Any, settings: dict[str, Any]) -> np.ndarray:
-    """What a fitted model predicts of a partition."""
+def predicted(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> np.ndarray:
+    """What is predicted of a partition."""
     X = _collected(X)
-    return getattr(model, method)(X, **settings) if len(X) else np.empty(0, object)
+    return predict(X, **settings) if len(X) else np.empty(0, object)

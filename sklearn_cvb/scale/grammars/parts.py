@@ -24,7 +24,7 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
     type_corpus_of,
 )
 
-# What is asked of a family in parts (see `vocabulary_pass.family_of`).
+# What is asked of a family in parts (see `vocabulary_pass.read_here`).
 __all__ = [
     "lay_out",
     "merged",

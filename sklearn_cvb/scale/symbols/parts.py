@@ -47,7 +47,7 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
 from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.settings import HMMParameters
 
-# What is asked of a family in parts (see `vocabulary_pass.family_of`).
+# What is asked of a family in parts (see `vocabulary_pass.read_here`).
 __all__ = [
     "lay_out",
     "merged",

@@ -9,7 +9,6 @@ parameters from it as it would from all sequences. It has no sequences to learn 
 from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -225,14 +224,12 @@ def problem_of_part(layout: PartLayout, part: Part) -> tuple[Problem, tuple[str,
 # A corpus in parts, whatever is learned from it
 
 
-def family_of(model: Any) -> ModuleType:
-    """The module that lays out models of this family, and learns them, in shards."""
-    return import_module(model._module_of_parts)
+def read_here(module: str, asked: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
+    """Parts ``(X, y)`` of a corpus, each a shard of this process.
 
-
-def read_here(model: Any, parts: Sequence[tuple[Any, Any]]) -> Reading:
-    """Parts ``(X, y)`` of a corpus, each a shard of this process."""
-    family, asked = family_of(model), model._asked_in_parts()
+    The module is that which lays out models of a family, and learns them, in shards.
+    """
+    family: Any = import_module(module)
     family.refuse_in_shards(asked)
     read = [family.read_part(X, y) for X, y in parts]
     told = [family.survey_of(asked, part) for part in read]

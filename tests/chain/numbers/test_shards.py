@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from estimators import asked_in_parts
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
@@ -45,7 +46,7 @@ def fit_in_parts(model, n, y=None, X=X):
     model = clone(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return model._fit_reading(read_here(model, own), None, None)
+        return model._fit_reading(read_here(*asked_in_parts(model), own), None, None)
 
 
 def fit(model, y=None, X=X):
@@ -127,9 +128,9 @@ def test_windows_of_the_longest_series_are_chosen_for_all():
     own = [np.concatenate(X), X[0], X[1]]
     model = CVBHMM(3, emission=MIXED, random_state=1, max_iter=3, tol=0)
     assert deviation(fit_in_parts(model, 1, X=own), fit(model, X=own)) < 1e-10
-    read = read_here(model, [(own[:1], None), (own[1:], None)])
+    read = read_here(*asked_in_parts(model), [(own[:1], None), (own[1:], None)])
     assert {one.model.block_length for one in read.problem.source.shards} == {100}
-    read = read_here(model, [(X[:1], None), (X[1:], None)])
+    read = read_here(*asked_in_parts(model), [(X[:1], None), (X[1:], None)])
     assert {one.model.block_length for one in read.problem.source.shards} == {None}
 
 
@@ -148,7 +149,7 @@ def test_models_to_start_from_and_known_states(kind):
 
 def test_a_lost_shard_is_inferred_from_the_counts_of_all():
     model = CVBHMM(3, emission=MIXED, random_state=1, max_iter=20, tol=0)
-    read = read_here(model, [(X[:12], None), (X[12:], None)])
+    read = read_here(*asked_in_parts(model), [(X[:12], None), (X[12:], None)])
     source, asked = read.problem.source, [0]
     plain = source.ask
 
@@ -181,7 +182,10 @@ def test_parts_have_the_same_columns():
     model = EMHMM(2, emission="gaussian", random_state=0, max_iter=2, tol=0)
     assert fit_in_parts(model, 3, X=frames).feature_names_in_.tolist() == ["a", "b", "c"]
     with pytest.raises(ValueError, match="partitions of X have several columns"):
-        read_here(model, [(frames[:3], None), ([frames[4][["b", "a", "c"]]], None)])
+        read_here(
+            *asked_in_parts(model),
+            [(frames[:3], None), ([frames[4][["b", "a", "c"]]], None)],
+        )
 
 
 @pytest.mark.parametrize(
@@ -195,7 +199,7 @@ def test_parts_have_the_same_columns():
 )
 def test_what_shards_cannot_do_is_refused(model, why):
     with pytest.raises(InvalidParameterError, match=why):
-        read_here(model, [(X, None)])
+        read_here(*asked_in_parts(model), [(X, None)])
 
 
 def test_planted_errors_are_seen(monkeypatch):
