@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sklearn_cvb.reading.corpus import KnownWords, is_of_order
 from sklearn_cvb.settings import (
     HDP,
@@ -14,6 +12,7 @@ from sklearn_cvb.settings import (
     Symbols,
     TagDictionary,
     Transitions,
+    Windows,
     gamma_prior_of,
 )
 
@@ -54,6 +53,7 @@ class ChainOptions(NamedTuple):
     supervision: str = ""
     init: Any = None
     fixed: Any = None
+    means: HMMParameters | None = None  # of the model that `init` is, where some stay fixed
     fixed_start: str = ""  # what fixes where all restarts begin; empty where it is random
     update: Any = None  # what is left out, or drawn, at a time; None for what suits
     leaves_out: bool = False  # CVB, which leaves out what it infers
@@ -64,7 +64,8 @@ class ChainOptions(NamedTuple):
 
 def emits_symbols(emission: Any) -> bool:
     """Whether the parameter `emission` says that states emit symbols."""
-    return isinstance(emission, Symbols) or np.array_equal(emission, "categorical")
+    is_word = isinstance(emission, str) and emission == "categorical"
+    return is_word or isinstance(emission, Symbols)
 
 
 def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
@@ -91,6 +92,7 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
     if is_sampled:
         samples = given["samples"]
         samples = Samples.of(kind.usual_samples if samples is None else samples)
+    update = given.get("update")
     return read._replace(
         transitions=transitions,
         weights=weights,
@@ -99,14 +101,13 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
         alpha_prior=gamma_prior_of(given["alpha"]),
         beta_prior=gamma_prior_of(given["beta"]),
         gamma_prior=None if weights is None else gamma_prior_of(weights.gamma),
-        emission=given["emission"],
         n_components=given["n_components"],
         dictionary=dictionary,
         supervision=given["supervision"],
         init=init,
         fixed=given.get("fixed") or {},
         fixed_start=_fixed_start(init),
-        update=given.get("update"),
+        update=Windows.of(update) if isinstance(update, Windows) else update,
         leaves_out="update" in given and not is_sampled,
         samples=samples,
         n_restarts=given["n_init"] or (1 if weights is None else 3),
