@@ -1,7 +1,7 @@
 """What an algorithm requires, and who lacks some of it: told before a fit begins."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import ModelT
@@ -29,14 +29,9 @@ def functions_of(protocol: type) -> list[str]:
     return [name for base in bases for name in vars(base) if not name.startswith("_")]
 
 
-def required_by(algorithm: Algorithm[Any]) -> list[str]:
-    """The functions of a model that an algorithm asks for."""
-    return [name for name in functions_of(algorithm.requires) if name not in algorithm.never_asks]
-
-
 def check_requirements(algorithm: Algorithm[ModelT], model: ModelT) -> None:
     """Raise NotImplementedError where a model, or a part of it, lacks what is required."""
-    asked = required_by(algorithm)
+    asked = [name for name in functions_of(algorithm.requires) if name not in algorithm.never_asks]
     required = [Requirement("a model", model, asked)]
     if isinstance(model, Compound):
         required += model.required_of_parts(asked)

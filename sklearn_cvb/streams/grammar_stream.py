@@ -1,18 +1,23 @@
 """Grammars, batch by batch and a few sentences at a time."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.grammar.grammar import Grammar
 from sklearn_cvb.grammar.inference import engine_for, enlarged, most_rules, tally_of
-from sklearn_cvb.grammar.layout import GrammarProblem
+from sklearn_cvb.grammar.layout import GrammarProblem, laid_out_over
 from sklearn_cvb.grammar.model import GrammarModel, rare_counts
+from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.kernels.tree.engines import count_in_logs
 from sklearn_cvb.kernels.tree.leave_out import steps_for, sweep_steps
 from sklearn_cvb.kernels.tree.tallies import Tally, empty_shares
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.model import Inferred, State, inferred
-from sklearn_cvb.streams.one_batch import Stream
+from sklearn_cvb.reading import corpus as reading
+from sklearn_cvb.reading.corpus import refuse_lengths
+from sklearn_cvb.streams.one_batch import RunningCounts, Stream
 
 
 @dataclass(frozen=True)
@@ -91,13 +96,32 @@ def stepwise_sweep(
             shares = enlarged(shares, engine)
 
 
-def places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
+def sentences_again(
+    observation: GrammarObservation, learned: Learned, X: Any, y: Any
+) -> tuple[Reading, RunningCounts]:
+    """A later batch, and the counts so far: without a grammar new words get rules."""
+    known = observation.options.words
+    sequences = reading.sequences_again(known, X)
+    refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
+    words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
+    types = reading.types_of(sequences.tokens, sequences.starts)
+    new = [word for word in types if word not in words.index]
+    if new and not layout.is_given and known.vocabulary is None:
+        before, types = layout.grammar, [*words.types.tolist(), *new]
+        words, layout = laid_out_over(observation.options, types)
+        places, n_rules = _places_in(layout.grammar, before), len(layout.grammar.rules)
+        counts = _carried(counts, places, n_rules, 0.0)
+        kept = None if kept is None else _carried(kept, places, n_rules, 1.0 / len(types))
+    return observation.under(words, layout, sequences, y), RunningCounts(counts, kept)
+
+
+def _places_in(grammar: Grammar, before: Grammar) -> np.ndarray:
     """Where each rule of a grammar is in a larger one."""
     numbers = {rule: i for i, rule in enumerate(grammar.rules)}
     return np.array([numbers[rule] for rule in before.rules], np.int64)
 
 
-def carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
+def _carried(values: np.ndarray, places: np.ndarray, n_rules: int, fill: float) -> np.ndarray:
     """Values of rules in a larger grammar, and `fill` for its new rules."""
     larger = np.full(n_rules, fill)
     larger[places] = values

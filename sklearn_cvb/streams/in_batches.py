@@ -15,6 +15,7 @@ from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, result_of
 from sklearn_cvb.learning.model import Fit
+from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, check_sizes, tell
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
 from sklearn_cvb.streams.one_batch import Course, RunningCounts, Stream, learned_from
@@ -148,6 +149,7 @@ class InBatches(Batches, BaseModel):
     def _after_batch(self, read: Reading, running: RunningCounts | None) -> Left:
         """What is left after one more batch."""
         algorithm, model = self._algorithm_of_batches(), self._model(read)
+        check_requirements(algorithm, model)
         rng = spawn_generators(check_random_state(self.random_state), 1)[0]
         seen = None if running is None else self._learned.seen
         steps, stream = StepSizes.of(self.step_sizes), self._stream(model)

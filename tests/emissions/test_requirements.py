@@ -75,3 +75,6 @@ def test_what_one_lacks_is_named_before_the_first_sweep(kind, name, is_part, mon
     says = f"needs {name} of an emission, which HalfFamily does not have"
     with pytest.raises(NotImplementedError, match=says):
         fitted(kind, emission, table)
+    if kind is not GibbsHMM:
+        with pytest.raises(NotImplementedError, match=says):
+            kind(2, emission=emission, random_state=0).partial_fit(table)

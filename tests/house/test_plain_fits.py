@@ -13,7 +13,7 @@ from sklearn_cvb.compilation.cases import SITUATIONS
 # What public classes are put together from: hooks, which hand on what is in memory, and note how
 # much a fit has seen.
 _HOOKS = {
-    *("scale.hmm", "scale.on_workers", "scale.pcfg", "scale.places"),
+    *("scale.hmm", "scale.on_workers", "scale.pcfg", "scale.places", "scale.saving"),
     *("streams.in_batches", "streams.seen"),
 }
 
