@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sklearn_cvb.reading.corpus import KnownWords, is_of_order
 from sklearn_cvb.settings import (
     HDP,
@@ -64,7 +62,8 @@ class ChainOptions(NamedTuple):
 
 def emits_symbols(emission: Any) -> bool:
     """Whether the parameter `emission` says that states emit symbols."""
-    return isinstance(emission, Symbols) or np.array_equal(emission, "categorical")
+    is_word = isinstance(emission, str) and emission == "categorical"
+    return is_word or isinstance(emission, Symbols)
 
 
 def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:

@@ -410,7 +410,8 @@ def _cautions_of_column(known: KnownWords, X: Table) -> list[str]:
 
 def is_of_order(transitions: Any) -> bool:
     """Whether transitions are of what follows what: in a mixture nothing follows anything."""
-    return not np.array_equal(getattr(transitions, "topology", transitions), "independent")
+    topology = getattr(transitions, "topology", transitions)
+    return not (isinstance(topology, str) and topology == "independent")
 
 
 def caution_of_single_steps(n_steps: int, one: str) -> str:
