@@ -12,6 +12,7 @@ from sklearn_cvb.settings import (
     Symbols,
     TagDictionary,
     Transitions,
+    Windows,
     gamma_prior_of,
 )
 
@@ -90,6 +91,7 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
     if is_sampled:
         samples = given["samples"]
         samples = Samples.of(kind.usual_samples if samples is None else samples)
+    update = given.get("update")
     return read._replace(
         transitions=transitions,
         weights=weights,
@@ -98,14 +100,13 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
         alpha_prior=gamma_prior_of(given["alpha"]),
         beta_prior=gamma_prior_of(given["beta"]),
         gamma_prior=None if weights is None else gamma_prior_of(weights.gamma),
-        emission=given["emission"],
         n_components=given["n_components"],
         dictionary=dictionary,
         supervision=given["supervision"],
         init=init,
         fixed=given.get("fixed") or {},
         fixed_start=_fixed_start(init),
-        update=given.get("update"),
+        update=Windows.of(update) if isinstance(update, Windows) else update,
         leaves_out="update" in given and not is_sampled,
         samples=samples,
         n_restarts=given["n_init"] or (1 if weights is None else 3),
