@@ -20,7 +20,6 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
-from sklearn_cvb.chain.parameters.user_tables import means_of
 from sklearn_cvb.emissions import (
     AutoRegressive,
     Bernoulli,
@@ -37,6 +36,7 @@ from sklearn_cvb.emissions import (
     VonMises,
     ZeroInflated,
 )
+from sklearn_cvb.estimators.door import means_of
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
 START = np.array([0.7, 0.3])
