@@ -53,6 +53,7 @@ class ChainOptions(NamedTuple):
     supervision: str = ""
     init: Any = None
     fixed: Any = None
+    means: HMMParameters | None = None  # of the model that `init` is, where some stay fixed
     fixed_start: str = ""  # what fixes where all restarts begin; empty where it is random
     update: Any = None  # what is left out, or drawn, at a time; None for what suits
     leaves_out: bool = False  # CVB, which leaves out what it infers

@@ -23,7 +23,7 @@ from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import learned_of, rows_taken, taken
+from sklearn_cvb.estimators.door import learned_of, means_of, rows_taken, taken
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -309,7 +309,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What is asked for, checked; to read a fitted model takes less."""
         made = options_to_fit if to_fit else options_to_read
         given = {name: getattr(self, name) for name in self._every_name}
-        return made(type(self).__name__, self._kind_of_chain, given)
+        options = made(type(self).__name__, self._kind_of_chain, given)
+        if options.fixed and hasattr(self.init, "counts_"):
+            options = options._replace(means=means_of(self.init))
+        return options
 
     def _observation(self, to_fit: bool = False) -> Observation:
         """What is observed, under options; that of numbers is loaded when asked for."""
@@ -376,6 +379,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         paths = self._left_paths(result)
         attributes, kept, rare, numeric = self._observation_of(read).left_of(state, counts, model)
         end = counts.transition[:n, n] if model.cells.has_end else None
+        # Of models of numbers a fit takes posteriors, which give all cells something.
+        is_model = self._emits_symbols and hasattr(self.init, "counts_")
+        init = means_of(self.init) if is_model else self.init
         learned = Learned(
             read.words,
             model.cells,
@@ -385,7 +391,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             rare=rare,
             averages=algorithm.averages,
             more=BesideCounts(end, numeric),
-            still=still_cells(self.init, model.cells, read.words, state.prior),
+            still=still_cells(init, model.cells, read.words, state.prior),
         )
         attributes = {
             "end_counts_": end,

@@ -9,6 +9,7 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import KnownWords, Table, is_table
 from sklearn_cvb.reading.series import are_rows
 from sklearn_cvb.reading.validation import LENGTHS
+from sklearn_cvb.settings import HMMParameters
 
 # What is known of the columns of a table, or of frames.
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
@@ -66,6 +67,23 @@ def setting_of(estimator: Any, name: str) -> Any:
 def known_words(estimator: Any) -> KnownWords:
     """Which words a model of sentences knows, and what becomes of others: two parameters."""
     return KnownWords(estimator.vocabulary, estimator.handle_unknown)
+
+
+def means_of(model: Any) -> HMMParameters:
+    """The posterior means of a fitted model."""
+    found: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
+    if hasattr(model, "vocabulary_"):
+        words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
+        return HMMParameters(**found, **words)
+    emitted = model._learned.more.numeric
+    tables = emitted.family.attributes(emitted.point).items()
+    own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
+    names, categories, context = emitted.columns
+    if names is not None:
+        own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]
+    if categories:
+        own["categories"] = dict(categories)
+    return HMMParameters(**found, emissions=own)
 
 
 def learned_of(estimator: Any) -> Learned:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.parameters.free_parameters import n_free
-from sklearn_cvb.chain.parameters.user_tables import means_of
 from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.estimators.door import means_of
 from sklearn_cvb.faces.known_parameters import TableShape
 from sklearn_cvb.reading.corpus import short_repr
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions

@@ -21,7 +21,6 @@ from sklearn_cvb import (
     Symbols,
     Transitions,
 )
-from sklearn_cvb.chain.parameters.user_tables import means_of
 from sklearn_cvb.emissions import (
     Bernoulli,
     Categorical,
@@ -32,6 +31,7 @@ from sklearn_cvb.emissions import (
     VonMises,
     ZeroInflated,
 )
+from sklearn_cvb.estimators.door import means_of
 
 X = [["a", "b", "a", "c"], ["b", "b", "c"], ["a", "c", "c", "c", "b"]]
 START = [0.7, 0.3]
@@ -133,6 +133,7 @@ def test_columns_are_the_symbols_of_its_vocabulary():
     assert "d" in EMHMM(2, init=wide, random_state=0).fit(X).vocabulary_
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", EMISSIONS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_numbers_start_from_what_was_learned(kind, family):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, flat_cells
-from sklearn_cvb.chain.parameters.user_tables import chain_tables, means_of
+from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -85,9 +85,6 @@ def _tells_of_unknown(learned: Learned) -> bool:
 def still_cells(init: Any, cells: Cells, words: Any, prior: Prior) -> HMMCounts | None:
     """Cells without prior that are 0 in the tables that a fit begins with; None for none."""
     vocabulary = getattr(words, "types", None)
-    # Of models of numbers a fit takes posteriors, which give all cells something.
-    if vocabulary is not None and hasattr(init, "counts_"):
-        init = means_of(init)
     if not isinstance(init, HMMParameters):
         return None
     try:

@@ -124,31 +124,12 @@ _NAMES = {"start": "startprob", "transitions": "transmat", "emissions": "emissio
 
 def known_parameters(asked: ChainOptions) -> HMMParameters:
     """What `fixed` keeps: what `init` says, or the posterior means of the model that it is."""
-    init = asked.init
-    if isinstance(init, HMMParameters):
-        return init
-    if not hasattr(init, "counts_"):
+    given = asked.init if isinstance(asked.init, HMMParameters) else asked.means
+    if given is None:
         raise InvalidParameterError(
             "fixed needs what is to stay: init=HMMParameters(...), or a fitted model"
         )
-    return means_of(init)
-
-
-def means_of(model: Any) -> HMMParameters:
-    """The posterior means of a fitted model."""
-    found: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
-    if hasattr(model, "vocabulary_"):
-        words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
-        return HMMParameters(**found, **words)
-    emitted = model._learned.more.numeric
-    tables = emitted.family.attributes(emitted.point).items()
-    own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
-    names, categories, context = emitted.columns
-    if names is not None:
-        own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]
-    if categories:
-        own["categories"] = dict(categories)
-    return HMMParameters(**found, emissions=own)
+    return given
 
 
 # What a frame that is given has a column for.
