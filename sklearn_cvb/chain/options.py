@@ -73,9 +73,8 @@ class ChainOptions(NamedTuple):
 
 def emits_symbols(emission: Any) -> bool:
     """Whether the parameter `emission` says that states emit symbols."""
-    return isinstance(emission, Symbols) or (
-        isinstance(emission, str) and emission == "categorical"
-    )
+    is_word = isinstance(emission, str) and emission == "categorical"
+    return is_word or isinstance(emission, Symbols)
 
 
 def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:

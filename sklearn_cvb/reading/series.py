@@ -339,10 +339,12 @@ def _series(table: np.ndarray, lengths: np.ndarray, width: int | None = None) ->
     # Sums do not depend on how frames lie in memory.
     table = np.ascontiguousarray(table)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    _refuse_infinite(
-        np.isinf(table), lambda step, column: f"{place(step, starts)}, column {column}"
-    )
-    tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
+    tokens = np.zeros(len(table), np.int32)
+    if not np.isfinite(table).all():
+        _refuse_infinite(
+            np.isinf(table), lambda step, column: f"{place(step, starts)}, column {column}"
+        )
+        tokens[np.isnan(table).all(axis=1)] = -1
     return Series(table, Corpus(tokens, starts, width, []), None, False, {})
 
 
@@ -529,7 +531,8 @@ def _numbers(values: Any, name: str, columns: list[Any] | None = None) -> np.nda
             "imaginary parts as columns of their own"
         )
     if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
+        # Who reads it copies it.
+        return array.astype(np.float64, copy=False)
     found = np.empty(array.shape)
     for place_in, value in np.ndenumerate(array.astype(object)):
         found[place_in] = _number(value, name, columns and columns[place_in[-1]])

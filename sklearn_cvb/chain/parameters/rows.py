@@ -314,7 +314,7 @@ def posterior_mean(
     """
     means = []
     for i, rows in enumerate(rows_of(counts, prior, cells)):
-        if kept is None and not rows.posterior.totals.all():
+        if kept is None and not (rows.count_totals + rows.prior_totals).all():
             kept = uniform_weights(cells)
         means.append(rows.mean(None if kept is None else kept[i].reshape(rows.counts.shape)))
     if cells.is_stationary:

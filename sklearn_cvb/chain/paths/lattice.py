@@ -308,14 +308,13 @@ def lattice_for(
     present = np.zeros(int(corpus.tokens.max()) + 2, bool)
     present[corpus.tokens] = True
     # The codes that occur, ascending; code -1, the missing one, is the last entry.
-    used = np.flatnonzero(np.roll(present, 1)) - 1
+    used, n_missing = np.flatnonzero(present[:-1]), int(present[-1])
     every = np.arange(cells.n_emitting, dtype=np.int32)
     states, positions = [], []
-    n_missing = int(np.count_nonzero(used < 0))
     if n_missing:
         states.append(every)
         positions.append(np.full(cells.n_emitting, -1, np.int32))
-    known = used[n_missing:][used[n_missing:] < cells.n_words]
+    known = used[used < cells.n_words]
     slots, counts = _ranges(cells.indptr[known], cells.indptr[known + 1])
     if cells.by_label is not None:
         legal = ~np.isin(slots, cells.by_label)
@@ -324,15 +323,16 @@ def lattice_for(
     states.append(cells.state[slots])
     positions.append(slots.astype(np.int32))
     lengths: list[ArrayLike] = [np.full(n_missing, cells.n_emitting), counts]
-    if len(unknown := used[n_missing + len(known) :] - cells.n_words):
+    if len(unknown := used[len(known) :] - cells.n_words):
         rows = [every if unknown_rows is None else unknown_rows[word] for word in unknown]
         states.append(np.concatenate(rows))
         positions.append((cells.unknown.start + states[-1]).astype(np.int32))
         lengths.append([len(row) for row in rows])
     n_slots = np.concatenate(lengths).astype(np.int32)
     firsts = (np.cumsum(n_slots) - n_slots).astype(np.uint32)
-    size = int(used[-1]) + 2
-    first, count = np.empty(size, np.uint32), np.empty(size, np.int32)
+    if n_missing:
+        used = np.append(-1, used)
+    first, count = np.empty(len(present), np.uint32), np.empty(len(present), np.int32)
     first[used], count[used] = firsts, n_slots
     return Lattice(
         first[corpus.tokens],
