@@ -31,6 +31,15 @@ class Kind:
     usual_starts: tuple[str, str] | None = None
 
 
+class StartModel(NamedTuple):
+    """A fitted model that a fit begins from: what is asked of the estimator that `init` is."""
+
+    counts: Any  # None where it is not fitted
+    end_counts: Any
+    vocabulary: Any
+    predict_proba: Any
+
+
 class ChainOptions(NamedTuple):
     """Parameters of a hidden Markov model as objects, checked: below the door nobody asks more.
 

@@ -23,7 +23,7 @@ from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import learned_of, means_of, rows_taken, taken
+from sklearn_cvb.estimators.door import learned_of, means_of, rows_taken, start_of, taken
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -309,6 +309,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What is asked for, checked; to read a fitted model takes less."""
         made = options_to_fit if to_fit else options_to_read
         given = {name: getattr(self, name) for name in self._every_name}
+        given["init"] = start_of(given.get("init"))
         options = made(type(self).__name__, self._kind_of_chain, given)
         if options.fixed and hasattr(self.init, "counts_"):
             options = options._replace(means=means_of(self.init))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from sklearn_cvb.chain.options import StartModel
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import KnownWords, Table, is_table
 from sklearn_cvb.reading.series import are_rows
@@ -67,6 +68,14 @@ def setting_of(estimator: Any, name: str) -> Any:
 def known_words(estimator: Any) -> KnownWords:
     """Which words a model of sentences knows, and what becomes of others: two parameters."""
     return KnownWords(estimator.vocabulary, estimator.handle_unknown)
+
+
+def start_of(init: Any) -> Any:
+    """`init` of a chain as a value: of a model what a fit may ask of it; all else as it is."""
+    if not hasattr(init, "predict_proba"):
+        return init
+    counts, end_counts = getattr(init, "counts_", None), getattr(init, "end_counts_", None)
+    return StartModel(counts, end_counts, getattr(init, "vocabulary_", ()), init.predict_proba)
 
 
 def means_of(model: Any) -> HMMParameters:

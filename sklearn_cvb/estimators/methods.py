@@ -7,6 +7,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sklearn
@@ -63,11 +64,17 @@ def with_callbacks(
         estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
     ) -> _Result:
         _refuse_lengths(method, kwargs)
-        check_sizes(estimator.get_params())  # type: ignore[attr-defined]
+        check_sizes_of(estimator)
         with callback_management_context(estimator), _of_class(estimator, method, args, kwargs):
             return method(estimator, *args, **kwargs)
 
     return managed
+
+
+def check_sizes_of(estimator: Any) -> None:
+    """Raise InvalidParameterError where a parameter that is a number is too large."""
+    given = estimator.get_params().items()
+    check_sizes({name: value for name, value in given if isinstance(value, Real | tuple)})
 
 
 def without_lengths(

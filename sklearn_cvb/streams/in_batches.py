@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.methods import fit_context, without_lengths
+from sklearn_cvb.estimators.methods import check_sizes_of, fit_context, without_lengths
 from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
@@ -16,7 +16,7 @@ from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, result_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.requirements import check_requirements
-from sklearn_cvb.reading.validation import InvalidParameterError, check_sizes, tell
+from sklearn_cvb.reading.validation import InvalidParameterError, tell
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
 from sklearn_cvb.streams.one_batch import Course, RunningCounts, Stream, learned_from
 from sklearn_cvb.streams.seen import Seen, seen_after, size_of
@@ -97,7 +97,7 @@ class InBatches(Batches, BaseModel):
 
     def _learn_batch(self, X: Any, y: Any) -> None:
         """Read a batch, and learn from it."""
-        check_sizes(self.get_params())
+        check_sizes_of(self)
         learned: Learned | None = vars(self).get("_learned")
         if learned is not None and "history_" not in learned.names:
             # Made of parameters: a first batch starts from these.

@@ -33,6 +33,7 @@ from sklearn_cvb.chain.numbers.legal_paths import (
     sample_of_family,
     sample_of_values,
 )
+from sklearn_cvb.chain.options import StartModel
 from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tied, uniform_weights
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
@@ -244,9 +245,9 @@ def _legal_start(
     return Nearest(legal_scores(sample, rules, rng, is_first=is_first), rules)
 
 
-def model_posterior(init: Any, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:
+def model_posterior(init: StartModel, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:
     """Posteriors (n_steps, K) of the training steps under a fitted model."""
-    if not hasattr(init, "counts_"):
+    if init.counts is None:
         raise ValueError(
             "init is a model that is not fitted (clone unfits it: wrap it in "
             "sklearn.frozen.FrozenEstimator to keep it through a search)"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from sklearn_cvb.chain.options import StartModel
 from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     Prior,
@@ -346,21 +347,21 @@ def array_start(problem: Problem, init: Any) -> Start:
     return Start(entries, None)
 
 
-def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCounts:
+def model_counts(problem: Problem, model: StartModel, vocabulary: np.ndarray) -> HMMCounts:
     """The counts of a fitted model over the same vocabulary and states."""
-    if not hasattr(model, "counts_"):
+    if model.counts is None:
         raise ValueError(
             "init is a model that is not fitted (clone unfits it: wrap it in "
             "sklearn.frozen.FrozenEstimator to keep its counts through a search)"
         )
-    emission, cells = flat_cells(model.counts_.emission), problem.cells
-    listed = getattr(model.counts_.emission, "indices", np.arange(0))
+    emission, cells = flat_cells(model.counts.emission), problem.cells
+    listed = getattr(model.counts.emission, "indices", np.arange(0))
     same = (
         len(emission) == len(cells.state)
         and (cells.is_full or np.array_equal(listed, cells.state))
-        and len(model.counts_.start) == cells.n_emitting
-        and (model.end_counts_ is not None) == cells.has_end
-        and list(model.vocabulary_) == list(vocabulary)
+        and len(model.counts.start) == cells.n_emitting
+        and (model.end_counts is not None) == cells.has_end
+        and list(model.vocabulary) == list(vocabulary)
     )
     if not same:
         raise ValueError(
@@ -368,9 +369,9 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
             "words: fit it on the same sequences with the same n_components, "
             "transitions, emission, tag_dictionary and labels that overrule the dictionary"
         )
-    counts = HMMCounts(model.counts_.start, model.counts_.transition, emission)
+    counts = HMMCounts(model.counts.start, model.counts.transition, emission)
     if cells.has_end:
-        counts = with_end(counts, model.end_counts_)
+        counts = with_end(counts, model.end_counts)
     topology = problem.cells.topology
     if topology is not None:
         start, transition = topology.masked(counts.start, counts.transition)
@@ -380,7 +381,7 @@ def model_counts(problem: Problem, model: Any, vocabulary: np.ndarray) -> HMMCou
     return counts
 
 
-def model_start(problem: Problem, model: Any, prior: Prior, vocabulary: np.ndarray) -> Start:
+def model_start(problem: Problem, model: StartModel, prior: Prior, vocabulary: np.ndarray) -> Start:
     """The posterior-mean weights of a fitted model."""
     counts = model_counts(problem, model, vocabulary)
     kept = uniform_weights(problem.cells)
