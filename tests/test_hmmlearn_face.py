@@ -345,6 +345,7 @@ def by_states(n_states, n_columns, n_steps=120):
     return 5.0 * states[:, None] * np.arange(1, n_columns + 1) + noise
 
 
+@pytest.mark.many(usual=8)
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("n_columns", [1, 2, 3])
 @pytest.mark.parametrize("n_states", [1, 2, 3, 5])

@@ -121,7 +121,7 @@ def test_icl_by_enumerating_paths(kind, emission):
     assert integrated_likelihood(model, X) == pytest.approx(model.bic(X) - 2 * sure, rel=1e-9)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 def test_numbers_of_states_are_found_in_one_series(kind):
     """The series is cut: its end is held out."""

@@ -1,18 +1,22 @@
 """A plugin of pytest: which tests run, and which take long without saying so.
 
 Tests that take time are marked by what takes it (`MARKERS`; pyproject.toml says what each means).
-``python -m pytest`` runs what is not marked, and one of each kind that is: the first item of each
-function whose marker says ``usual=True``. ``--rest`` runs what that leaves out, and ``--all``
-everything. Who names files or tests, or chooses with ``-m`` or ``-k``, gets all that was asked for.
+``python -m pytest`` runs what is not marked, and some of each kind that is: the first item of each
+function whose marker says ``usual=True``, or as many as it says, with all values of its parameters.
+``--rest`` runs what that leaves out, and ``--all`` everything. Who names files or tests, or chooses
+with ``-m`` or ``-k``, gets all that was asked for.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
-MARKERS = ("process", "long", "pages")
+MARKERS = ("process", "long", "many", "pages")
 # Seconds from which on a test has to be marked.
 _LONG = 2.0
+# One that is marked takes as long as so many others.
+_MARKED = 10
+_GOLDEN = (5**0.5 - 1) / 2
 
 
 def pytest_addoption(parser):
@@ -34,6 +38,8 @@ def pytest_configure(config):
             or any(argument.startswith("-m") for argument in config.invocation_params.args)
         )
         config.option.tier = "all" if is_asked else "usual"
+    # So that no process is left alone with a long file, xdist takes files in the order of here.
+    config.option.loadscopereorder = config.option.tier == "all"
     config.pluginmanager.register(Stopwatch())
 
 
@@ -44,23 +50,54 @@ def pytest_collection_modifyitems(config, items):
         return
     usual, rest = split(items)
     kept, left_out = (usual, rest) if tier == "usual" else (rest, usual)
-    items[:] = kept
+    items[:] = longest_files_first(kept)
     config.hook.pytest_deselected(items=left_out)
 
 
 def split(items):
     """What a run without arguments runs, and the rest."""
-    usual, rest, stands_in = [], [], set()
+    alike, usual = defaultdict(list), set()
     for item in items:
-        markers = [mark for name in MARKERS for mark in item.iter_markers(name)]
-        function = item.nodeid.partition("[")[0]
-        is_first = function not in stands_in
-        if not markers or (is_first and any(mark.kwargs.get("usual") for mark in markers)):
-            stands_in.add(function)
-            usual.append(item)
-        else:
-            rest.append(item)
-    return usual, rest
+        alike[item.nodeid.partition("[")[0], _asked_of(item)].append(item)
+    for (_, asked), same in alike.items():
+        usual.update(same if asked is None else chosen(same, asked))
+    return [item for item in items if item in usual], [i for i in items if i not in usual]
+
+
+def chosen(same, n):
+    """The first item and others that between them have all values of parameters, or many."""
+    # Of items that are as good the next is far from those before.
+    left = [same[place] for place in sorted(range(len(same)), key=lambda i: i * _GOLDEN % 1)]
+    found, seen = [], Counter()
+    while left and len(found) < n:
+        rarest = min(left, key=lambda item: _known(seen, item))
+        left.remove(rarest)
+        found.append(rarest)
+        seen.update(_values_of(rarest))
+    return found
+
+
+def _known(seen, item):
+    counts = [seen[value] for value in _values_of(item)]
+    return sum(map(bool, counts)), sum(counts)
+
+
+def _values_of(item):
+    return list(enumerate(item.nodeid.partition("[")[2].rstrip("]").split("-")))
+
+
+def longest_files_first(items):
+    """The same items; one that is marked counts as much as some that are not."""
+    sizes = Counter()
+    for item in items:
+        sizes[item.path] += 1 if _asked_of(item) is None else _MARKED
+    return sorted(items, key=lambda item: -sizes[item.path])
+
+
+def _asked_of(item):
+    """How many items of its function an item's markers let run; None if it has no marker."""
+    marks = [mark for mark in item.iter_markers() if mark.name in MARKERS]
+    return max((int(mark.kwargs.get("usual", False)) for mark in marks), default=None)
 
 
 class Stopwatch:

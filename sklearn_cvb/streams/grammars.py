@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 
 from sklearn_cvb.estimators.base_grammars import BasePCFG
-from sklearn_cvb.estimators.door import columns_of, taken
+from sklearn_cvb.estimators.door import columns_of
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.validation import StrOptions
 from sklearn_cvb.settings import MiniBatches
@@ -36,7 +36,7 @@ class GrammarInBatches(InBatches, BasePCFG):
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
         observation = self._observation(to_fit=True)
-        read, running = sentences_again(observation, learned, taken(self, X), y)
+        read, running = sentences_again(observation, learned, self._taken(X), y)
         return read._replace(attributes=read.attributes | columns_of(self)), running
 
     def _stream(self, model: Any) -> GrammarStream:

@@ -248,6 +248,7 @@ def test_null_is_learned_where_it_has_a_prior(kind):
 # What is told.
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("bad", "error", "message"),
@@ -285,6 +286,7 @@ def test_all_pairs_with_an_empty_sentence_are_named_at_once():
     fails(ValueError, f"{message}empty sentence: 0, 2, 3)", model.fit(X).predict, bad)
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("links", "error", "message"),
@@ -339,6 +341,7 @@ def test_bad_y_and_x(kind):
     fails(KeyError, "'cat' is no source word", model.lexicon_.translations, "cat")
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     "settings",

@@ -369,6 +369,7 @@ def draw_numbers(rng, rate, n):
     return np.array([_draw_poisson(rng, rate) for _ in range(n)])
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("rate", [0.0, 1e-300, 0.3, 9.9, 10.0, 14.0, 300.0, 1e9])
 def test_poisson_numbers_are(rate):
     """Their shares of 20 ranges, each within five standard errors."""

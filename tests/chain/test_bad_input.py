@@ -264,6 +264,7 @@ def test_one_tag_for_a_ragged_sentence(kind):
 # concentrations so small or large that sums of counts and priors lose one of them.
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("name", ["alpha", "beta", "start_alpha"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.1, "half"])
@@ -286,6 +287,7 @@ def test_zero_is_for_maximum_likelihood_only(kind, name):
     fails(InvalidParameterError, message, model.fit, X)
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("name", ["alpha", "beta", "start_alpha"])
 @pytest.mark.parametrize("value", [9.9e-11, 1e-16, 5e-324, 1.1e10, 1e300])
@@ -314,6 +316,7 @@ def test_em_learns_no_concentration(name):
     fails(InvalidParameterError, message, EMHMM(**{name: "auto"}).fit, X)
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("name", "value", "words"),
@@ -575,6 +578,7 @@ def test_a_prior_explains_every_sentence(kind):
 # Row "KeyboardInterrupt during fit", and other fits that fail half-way.
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_interrupted_fit_goes_on(kind):
     settings = {"max_iter": 8, "tol": 0, "warm_start": True}

@@ -20,6 +20,7 @@ def _tolerance(history):
     return np.sqrt(np.finfo(float).eps) * max(1.0, np.abs(history).max())
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("seed", PROBLEMS)
 def test_lower_bound_rises_and_stays_below_the_evidence(seed):
     problem = _problem(seed)
@@ -51,6 +52,7 @@ def test_lower_bound_is_the_evidence_of_one_state():
     assert estimator.lower_bound_ == pytest.approx(evidence, abs=1e-10)
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("pseudo_count", [0.0, 0.3])
 @pytest.mark.parametrize("seed", PROBLEMS)
 def test_em_never_falls(seed, pseudo_count):

@@ -182,6 +182,7 @@ def test_low_rank_and_dense_agree(monkeypatch):
     assert abs(roots_of(rows)[:, [0]].T @ dense.directions).max() < 1e-8
 
 
+@pytest.mark.long
 def test_draws_have_the_inverse_of_the_observed_information():
     """Slowly: a basis of each row, the complete information minus the missing one, inverted."""
     rows, deviations = rows_and_deviations()
@@ -312,7 +313,7 @@ def fitted(kind=CVBHMM, **settings):
     return truth, symbols, y, model.fit(symbols, y)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_calibrated_intervals_are_those_of_a_long_chain(kind):
     """Ends as by 4,000 sweeps of Gibbs sampling; mean-field intervals are half as wide."""
@@ -346,6 +347,7 @@ def test_seeds_and_threads():
     np.testing.assert_array_equal(kept.transition, given.transition)
 
 
+@pytest.mark.long
 def test_all_that_a_chain_may_be_has_calibrated_intervals():
     for name, estimator in KINDS.items():
         y = Y if name == "labels" else None
@@ -425,6 +427,7 @@ def test_log_likelihoods_are_of_sequences_and_steps_under_each_draw(kind, end_st
         )
 
 
+@pytest.mark.long
 def test_draws_of_a_sampler_are_made_given_evenly_spaced_samples():
     """So many of them that their quantiles are those of the mixture over all samples."""
     *_, model = fitted(GibbsHMM, max_iter=1600, samples=Samples(thin=2))
@@ -510,6 +513,7 @@ def series(length=60):
     return rng.normal([0.0, 3.0], [1.0, 2.0], (length, 2))[np.arange(length), states]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("emission", ["gaussian", "poisson", "bernoulli"])
 def test_numbers_have_calibrated_intervals(emission):
     x = {"gaussian": series(), "poisson": np.abs(series()).round(), "bernoulli": series() > 1.0}

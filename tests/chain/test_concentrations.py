@@ -51,6 +51,7 @@ def test_nothing_is_learned_in_the_warm_up(name):
     np.testing.assert_allclose(fitted_counts(estimator).transition, counts.transition, atol=1e-9)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_first_step_agrees(name, dictionary):

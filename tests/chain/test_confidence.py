@@ -80,6 +80,7 @@ def test_louis_is_the_inverse_of_the_curvature():
     np.testing.assert_allclose(found.transition[1], expit(logit(p) + half), rtol=1e-6)
 
 
+@pytest.mark.long
 def test_many_cells_have_drawn_information(monkeypatch):
     X, y, model = fitted()
     exact = model.confidence_intervals(X, y).standard_errors
@@ -89,7 +90,7 @@ def test_many_cells_have_drawn_information(monkeypatch):
         np.testing.assert_allclose(drawn[name], exact[name], rtol=0.15)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_the_bootstrap_agrees_and_can_be_repeated():
     X, y, model = fitted(tol=1e-6)
     louis = model.confidence_intervals(X, y).standard_errors

@@ -82,6 +82,7 @@ REMEDIES = {
 }
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", TAGGERS)
 @pytest.mark.parametrize("reason", REMEDIES)
 def test_a_dictionary_of_other_words_is_named(kind, reason):

@@ -130,6 +130,7 @@ def _assert_same(estimator, result):
 # Sweeps
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_sweeps_agree_with_the_restatement(name, dictionary):
@@ -191,6 +192,7 @@ def test_em_gives_relative_frequencies_of_labelled_data():
     np.testing.assert_allclose(model.end_counts_, [2.0, 2.0])
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("seed", range(8))
 def test_the_bound_rises_and_stays_below_the_evidence(seed):
     rng = np.random.default_rng([7, seed])
@@ -228,7 +230,7 @@ def test_em_never_falls(pseudo_count):
 
 
 # With parameters drawn, too, a chain moves more slowly.
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("update", "n_sweeps"), [("token", 5_000), ("sequence", 5_000), ("parameter", 10_000)]
 )
@@ -377,6 +379,7 @@ def test_samples_that_would_never_end_are_refused():
 # The contract
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", KINDS)
 def test_public_arrays_have_no_end(name):
     table = np.array([["a", "b", None], ["b", None, None], ["a", "c", "b"]], dtype=object)
@@ -405,6 +408,7 @@ def test_public_arrays_have_no_end(name):
         assert ((lower <= model.transmat_) & (model.transmat_ <= upper)).all()
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", KINDS)
 def test_a_fit_goes_on(name):
     settings = {
@@ -428,6 +432,7 @@ def test_a_fit_goes_on(name):
     assert not hasattr(plain, "endprob_")
 
 
+@pytest.mark.long
 def test_a_search_over_the_parameter():
     grid = {"transitions__end_state": [False, True]}
     search = GridSearchCV(EMHMM(2, alpha=0.1, beta=0.1), grid, cv=2).fit(X)
@@ -524,6 +529,7 @@ def test_ends_are_free_parameters():
     assert model.bic(X) == pytest.approx(expected)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM, GibbsHMM])
 def test_learned_concentrations_know_the_ends(kind):
     rng = np.random.default_rng(1)

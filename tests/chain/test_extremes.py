@@ -203,6 +203,7 @@ def test_the_warning_waits_for_more_than_half():
 # Concentrations of 1e-10.
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("init", ["token", "parameter", "unambiguous"])
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("n_components", [1, 2, 6])

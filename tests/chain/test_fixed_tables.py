@@ -90,7 +90,7 @@ def test_free_rows_are_seen():
     assert gaps(wrong, algorithm) > 1e-3
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("where", "update"), list(zip(FIXED, cycle(["token", "sequence", "parameter"]), strict=False))
 )
@@ -122,6 +122,7 @@ def test_samples_are_of_the_exact_posterior(where, update):
         assert value == pytest.approx(of_counts, rel=1e-10)
 
 
+@pytest.mark.many(usual=13)
 @WHERE
 @pytest.mark.parametrize(
     ("family", "more"),
@@ -257,6 +258,7 @@ EMISSIONS = {
 }
 
 
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize("kind", EMISSIONS)
 @pytest.mark.parametrize("family", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 def test_numbers_stay(kind, family):

@@ -94,6 +94,7 @@ FIXED = {
 }
 
 
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("name", TRANSITIONS)
 def test_transitions_and_symbols(kind, name):
@@ -102,6 +103,7 @@ def test_transitions_and_symbols(kind, name):
     assert n_free(fitted(kind, X, transitions=transitions, **by), X) == expected
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("name", FIXED)
 def test_what_is_fixed_is_not_free(kind, name):
@@ -119,6 +121,7 @@ SYMBOLS = {
 }
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("name", SYMBOLS)
 def test_unknown_symbols(kind, name):
@@ -177,6 +180,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_families_of_numbers(name):
     emission, of_family = FAMILIES[name]
@@ -192,6 +196,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_that_are_fixed(kind, name):
@@ -212,6 +217,7 @@ def test_contexts(kind):
         assert n_free(model, WEATHER) == 2 + 2 * 6 + 6
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 @pytest.mark.parametrize(
     ("transitions", "expected"),
@@ -275,6 +281,7 @@ def reached(settings, n_symbols):
     return n_free(model, [[0, 1]]), np.array(found)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize(
     "settings",
     [

@@ -40,6 +40,7 @@ def chains():
     return cache(lambda name: _chain(PROBLEMS[name]))
 
 
+@pytest.mark.long
 def test_samples_cover_the_kept_sweeps(chains):
     for name, problem in PROBLEMS.items():
         samples = chains(name).samples_
@@ -58,6 +59,7 @@ def test_marginals_match_where_the_dictionary_fixes_the_states(chains):
     assert np.abs(indicators.mean(axis=0) - exact).max() < 0.04
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_co_assignments_match(chains, name):
     indicators, exact = together(chains(name).samples_), exact_together(PROBLEMS[name])
@@ -65,6 +67,7 @@ def test_co_assignments_match(chains, name):
     assert np.abs(indicators.mean(axis=0) - exact).max() < 0.04
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_other_priors_would_be_noticed(chains, name):
     problem = PROBLEMS[name]

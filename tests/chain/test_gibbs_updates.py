@@ -74,7 +74,7 @@ def chains():
     return chain
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("update", UPDATES)
 def test_co_assignments_match(chains, update, name):
@@ -86,6 +86,7 @@ def test_co_assignments_match(chains, update, name):
     assert np.abs(deviations(indicators, other)).max() > 6
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("update", UPDATES)
 def test_marginals_match_where_the_dictionary_fixes_the_states(chains, update):
     problem = PROBLEMS["dictionary"]
@@ -109,7 +110,7 @@ def _total_variation(problem, samples, exact):
     return 0.5 * np.abs(seen - exact[np.argsort(z @ radix)]).sum()
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("update", ["token", *UPDATES])
 def test_joint_distribution_of_all_states(update):
     # Priors that let all three mix within a short chain, and few assignments.
@@ -120,7 +121,7 @@ def test_joint_distribution_of_all_states(update):
     assert _total_variation(problem, chain.samples_, exact) < 0.06
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_the_metropolis_correction_matters(chains, monkeypatch):
     problem = PROBLEMS["repetitive"]
     # Sampled before anything is replaced: the chain is kept for the tests that follow.
@@ -140,6 +141,7 @@ def test_the_metropolis_correction_matters(chains, monkeypatch):
     assert _total_variation(problem, right.samples_, exact) < 0.04
 
 
+@pytest.mark.long
 def test_acceptance_rate(chains):
     assert 0.8 < chains("sequence", "repetitive").acceptance_rate_ < 0.97
     assert chains("sequence", "free").acceptance_rate_ < 0.97
@@ -314,6 +316,7 @@ def _slow_parameter_sweep(problem, task, state, z, temperature, rng):
         z[i] = _drawn_path(problem, i, weigh, levels[own])
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("temperature", [1.0, 0.4, 2.5])
 @pytest.mark.parametrize("name", UNEQUAL)
 @pytest.mark.parametrize("update", UPDATES)

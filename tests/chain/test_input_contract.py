@@ -51,6 +51,7 @@ TABLE_FORMS = {
 }
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("form", RAGGED_FORMS)
 def test_ragged_forms_agree(kind, form):
@@ -66,6 +67,7 @@ def test_ragged_forms_agree(kind, form):
     ]
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("form", TABLE_FORMS)
 def test_tables_give_tables(kind, form):

@@ -117,6 +117,7 @@ def fitted(form, X, y, monkeypatch, **settings):
     ]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("init", ["token", "parameter"])
 @pytest.mark.parametrize("kind", ["plain", "missing", "labels", "both", "open"])
 def test_forms_agree(kind, init, monkeypatch):
@@ -311,6 +312,7 @@ def test_posteriors_come_back_from_where_units_keep_them(form, block_length, mon
     np.testing.assert_array_equal(all_entries(layout, kept), entries)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("block_length", [None, 3])
 @pytest.mark.parametrize("form", ["blocks", "sums"])
 @pytest.mark.parametrize("stretch", [1, 4, 10_000])

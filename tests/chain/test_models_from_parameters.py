@@ -120,6 +120,7 @@ def test_what_a_fit_says_again(transitions):
     assert np.allclose(model.score_samples(X), first.score_samples(X), atol=1e-10)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("kind", EMISSIONS)
 def test_numbers_say_it_again(kind):
     emission, table = EMISSIONS[kind]
@@ -153,6 +154,7 @@ def as_lists(tables, n_states=2):
     return np.ravel(tables).tolist() if np.size(tables) in (1, n_states) else tables
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("kind", SINGLE)
 def test_tables_of_one_column_may_be_lists(kind):
     emission, table = SINGLE[kind]
@@ -250,6 +252,7 @@ def test_text_of_closed_vocabularies_and_topologies():
         again.score([[7]])
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", EMISSIONS)
 def test_text_of_numbers(kind):
     emission, table = EMISSIONS[kind]

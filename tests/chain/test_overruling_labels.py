@@ -61,7 +61,7 @@ def test_sweeps_agree_with_their_restatements(name, n_sweeps):
         assert model.labels_[i][t] == tag(state)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @OVERRULED
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_samples_agree_with_the_exact_posterior(update):
@@ -123,6 +123,7 @@ def test_one_warning_counts_them(kind):
         quick(kind, LEGAL, supervision="none").fit(X, y)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_a_tag_that_no_entry_has_holds_at_its_token_with_one_warning(kind):
     y = [["N", "XN", None], None, None, None]
@@ -183,6 +184,7 @@ def test_words_outside_the_vocabulary_and_unknown_tags(kind):
     assert model.predict([["cat"]])[0].tolist() == ["V"]
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.filterwarnings("ignore:1 labels are not in tag_dictionary")
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_a_warm_start_under_other_labels_begins_anew(kind):
@@ -198,6 +200,7 @@ def test_a_warm_start_under_other_labels_begins_anew(kind):
     assert np.array_equal(model.fit(X, second).history_, again.history_)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.filterwarnings("ignore:1 labels are not in tag_dictionary")
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
 def test_a_warm_start_under_the_same_labels_goes_on(kind):

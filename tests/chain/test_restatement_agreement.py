@@ -50,6 +50,7 @@ def _assert_same(estimator, result):
 N_SWEEPS = [*product(["em", "vb", "cvb_sequence"], [1, 4]), *product(["cvb_token"], [1, 2, 3, 4])]
 
 
+@pytest.mark.many(usual=40)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize("n_states", [1, 2, 3, 4])
 @pytest.mark.parametrize(("name", "n_sweeps"), N_SWEEPS)
@@ -108,6 +109,7 @@ PLANTED = [("cvb_sequence", mistake) for mistake in ("swap", "no_subtraction")] 
 ]
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize(("name", "mistake"), PLANTED)
 def test_planted_mistakes_are_seen(name, mistake, dictionary):

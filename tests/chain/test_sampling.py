@@ -69,6 +69,7 @@ def _slow_sweep(problem, z, temperature, chunk, rng):
         z[i][t] = legal[picked]
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("temperature", [1.0, 0.3, 2.0, 40.0])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_sweeps_equal_their_restatement(monkeypatch, name, temperature):

@@ -156,6 +156,7 @@ def tables(model):
     ]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("name", BATCH)
 def test_one_shard_is_the_plain_fit_to_the_last_digit(name):
     model, y = BATCH[name]
@@ -170,6 +171,7 @@ def test_one_shard_is_the_plain_fit_to_the_last_digit(name):
     assert [p.tolist() for p in plain.predict(new)] == [p.tolist() for p in sharded.predict(new)]
 
 
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize("n", [2, 5])
 @pytest.mark.parametrize("name", BATCH)
 def test_shards_do_not_change_em_and_vb(name, n):
@@ -191,6 +193,7 @@ def test_one_shard_of_cvb_is_the_plain_fit(name):
         np.testing.assert_allclose(other, one, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("name", COLLAPSED)
 def test_shards_of_cvb_hold_all_tokens_and_come_near(name):
     model, y = COLLAPSED[name]

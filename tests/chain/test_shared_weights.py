@@ -144,6 +144,7 @@ def test_learned_alpha_of_pooled_rows_has_the_highest_posterior_density():
     assert found.alpha == pytest.approx(best.x, rel=1e-5)
 
 
+@pytest.mark.long
 def test_drawn_pooled_weights_follow_their_posterior():
     """Two states, alpha given: means beside sums over a grid of each row's weight."""
     counts, rng = pooled_counts(4, 2, 9, seed=3), np.random.default_rng(0)
@@ -177,6 +178,7 @@ def log_evidence_of(counts, alpha, start_alpha, shared, sticky):
     return value
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize(
     ("sticky", "start_alpha", "n_ends"), [(0.0, None, 0), (1.5, None, 1), (0.7, 0.4, 1)]
 )
@@ -287,6 +289,7 @@ def test_drawn_weights_follow_drawn_tables():
     assert found[:, 0].std() == pytest.approx(expected.std(), abs=0.01)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("end_state", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
 def test_equal_weights_are_the_plain_prior(kind, end_state):
@@ -352,7 +355,7 @@ def exact_shares(sticky, end_state):
 
 
 # Sweeps that bring the distance of a sound chain to .03 or .04.
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("update", "sticky", "end_state", "n_sweeps"),
     [
@@ -401,6 +404,7 @@ def leaving(seed):
     return X
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_that_share_a_role_are_joined(kind):
     seed, settings = 0, {"alpha": 1.0, "max_iter": 200, "random_state": 0}
@@ -591,6 +595,7 @@ def test_numbers_with_ends_learn_all_concentrations():
         np.testing.assert_allclose(ends, 1.0, rtol=1e-9)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("emission", ["categorical", "gaussian"])
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_a_fit_may_go_on_with_shared_weights(kind, emission):
@@ -605,6 +610,7 @@ def test_a_fit_may_go_on_with_shared_weights(kind, emission):
     assert not hasattr(model, "state_weights_")
 
 
+@pytest.mark.long
 def test_a_fit_does_not_end_before_alpha_has_settled():
     """Beside one that goes on: alpha and the weights hold each other back."""
     rng = np.random.default_rng(0)

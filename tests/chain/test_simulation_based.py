@@ -146,7 +146,7 @@ def direct():
     return np.array(rows, dtype=float)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("update", UPDATES)
 def test_alternating_chain_has_the_moments_of_the_prior(update, direct):
     chain = _alternating(update, 2400)

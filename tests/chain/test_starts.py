@@ -56,6 +56,7 @@ RULES = {
 }
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("kind", [*KINDS, GibbsHMM])
 def test_states_in_their_order_are_found(kind, rules):

@@ -30,7 +30,7 @@ def fitted(kind, n_states, transitions, **settings):
     return model.fit([np.array(EARTHQUAKES, float)])
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n_states", "transitions", "published"),
     [

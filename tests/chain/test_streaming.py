@@ -205,6 +205,7 @@ def test_a_vocabulary_that_grew_is_one_that_was_given_but_for_unseen_words(kind)
     assert np.allclose(grown.transmat_, given.transmat_, atol=1e-6)
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize(
     ("kind", "pseudo_count"),
     [*((kind, 0.0) for kind in [*MODELS, *TAGGERS]), (EMHMM, 0.1), (EMHMMTagger, 0.1)],
@@ -239,6 +240,7 @@ def test_maximum_likelihood_learns_words_and_steps_that_are_new(kind):
     assert np.isfinite(model.score_samples([["a", "a", "c", "d"], ["b", "b", "c"]])).all()
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(
     "settings",
@@ -326,6 +328,7 @@ def test_entries_of_the_dictionary_hold_for_words_that_come_later(kind, legal):
     assert model.counts_.emission.sum() == pytest.approx(sum(map(len, SENTENCES)))
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", TAGGERS)
 @pytest.mark.parametrize("handled", ["form", "rare", "smooth"])
 @pytest.mark.parametrize("y", [None, TAGS])

@@ -143,6 +143,7 @@ def test_annealing_has_no_posterior():
     assert model.chains_ is None
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_chains_hold_all_restarts(update):
     settings = {"max_iter": 90, "samples": Samples(30), "n_init": 3, "random_state": 0}

@@ -221,7 +221,7 @@ def test_the_bound_never_decreases(topology, alpha):
     assert model.history_[-1] > model.history_[0] + 1
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("update", ["sequence", "parameter"])
 @pytest.mark.parametrize("mask", MASKS)
@@ -240,6 +240,7 @@ def test_samples_follow_the_exact_posterior(mask, update):
     assert not chain.counts_.transition[~transition].any()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_independent_samples_follow_the_exact_posterior(update):
@@ -268,6 +269,7 @@ def test_a_mask_of_all_true_changes_no_bit(name):
     np.testing.assert_array_equal(plain.transmat_, masked.transmat_)
 
 
+@pytest.mark.many(usual=13)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("init", ["token", "word", "parameter", "unambiguous"])
 @pytest.mark.parametrize("mask", MASKS)

@@ -63,7 +63,7 @@ def test_weights_are_an_emission_prior(name):
         assert np.abs(legal.emission - counts.emission).max() > 1e-3
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_samples_follow_the_exact_posterior():
     sequences = [[0, 2, 1], [2, 2], [0, 2]]
     problem = make_problem(sequences, 2, 3, 0.5, 0.3, {0: [0], 1: [1], 2: [0, 1]})

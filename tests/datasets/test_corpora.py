@@ -49,7 +49,7 @@ def local_publisher(folder):
     return folder.as_uri().replace("file://", "file://localhost", 1)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_treebank_counts(data_folder):
     bunch = fetch_treebank_tagged(data_home=data_folder)
     assert len(bunch.data) == len(bunch.target) == 3914
@@ -90,6 +90,7 @@ def test_wsj_dictionary_statistics_are_the_published_ones(wsj):
     assert len({word for words in wsj.data[:1000] for word in words}) == 5169
 
 
+@pytest.mark.long
 def test_brown_counts(data_folder):
     bunch = fetch_brown(data_home=data_folder)
     assert (len(bunch.data), n_tokens(bunch.data)) == (57340, 1161192)
@@ -98,6 +99,7 @@ def test_brown_counts(data_folder):
     assert bunch.target[0][:3] == ["AT", "NP-TL", "NN-TL"]
 
 
+@pytest.mark.long
 def test_mac_morpho_counts(data_folder):
     X, y = fetch_mac_morpho(data_home=data_folder, return_X_y=True)
     assert (len(X), n_tokens(X), n_tokens(y)) == (53374, 1221464, 1221464)

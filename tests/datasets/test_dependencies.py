@@ -123,7 +123,7 @@ def n_roots(target):
     return [heads.count(0) for heads in target]
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("language", "sizes", "n_tokens", "n_types", "one_root"),
     [

@@ -29,6 +29,7 @@ def dictionary():
     return pocket_english_dictionary()
 
 
+@pytest.mark.long
 def test_hmm_frequencies_approach_the_parameters():
     X, Z, startprob, transmat, emissionprob = make_hmm_sequences(
         20000, n_components=3, n_symbols=7, length=5, return_parameters=True, random_state=1
@@ -97,6 +98,7 @@ def test_same_seed_same_sequences(make):
     assert text(None) != text(None)
 
 
+@pytest.mark.long
 def test_pocket_first_sentences_depend_on_neither_number_nor_trees(corpus):
     short = make_pocket_english(50, random_state=0)
     assert short.data == corpus.data[:50]
@@ -147,6 +149,7 @@ def test_pocket_frequencies_fall_by_zipfs_law(corpus):
     assert slope == pytest.approx(-0.89, abs=0.1)  # the journal's
 
 
+@pytest.mark.long
 def test_pocket_slips_are_rare_and_in_the_dictionary(dictionary):
     corpus = make_pocket_english(8000, random_state=1)
     pairs = Counter(zip(chain(*corpus.data), chain(*corpus.target), strict=True))
@@ -277,6 +280,7 @@ def test_pocket_grammar_is_whole():
             assert all(child in grammar for children, _ in category.options for child in children)
 
 
+@pytest.mark.process
 def test_import_stays_light():
     code = (
         "import sys, sklearn_cvb.datasets, sklearn_cvb.metrics;"

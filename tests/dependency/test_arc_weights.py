@@ -76,6 +76,7 @@ def trees_of(tags, weights, tables, arc_weights=ARC_WEIGHTS):
     return sums
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("form", ALL_FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_predictions_weigh_arcs_and_scores_do_not(kind, form):
@@ -143,6 +144,7 @@ def test_hardened_steps_take_arc_weights_to_the_same_power(temperature):
     np.testing.assert_allclose(counts, expected, atol=1e-10)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("form", ALL_FORMS)
 @pytest.mark.parametrize(
     ("kind", "settings"),
@@ -182,7 +184,7 @@ def exact_posterior(tables, temperature=1.0):
 
 
 # Without arc weights every form is tested in tests/dependency/test_backoff.py.
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("form", "temperature"), [((1, None), 1.0), ((2, "head"), 1.0), ((1, None), 2.0)]
 )
@@ -227,6 +229,7 @@ def test_a_cold_sampler_keeps_to_numbers():
 # Weights of 1, and sentences that float64 loses
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("form", ALL_FORMS)
 @pytest.mark.parametrize(
     ("kind", "more"), [*((kind, {}) for kind in CLASSES), (EMDMV, {"temperature": 0.5})]
@@ -379,6 +382,7 @@ def test_nothing_known():
         assert arc_weights_from(ArcWeights(nothing), {"a": 0}, 2) is None
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("weights", "error", "message"),

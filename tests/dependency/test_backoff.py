@@ -85,6 +85,7 @@ def test_the_heaviest_trees(form):
         assert logs[0] == pytest.approx(math.log(max(sums.values())))
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("loses", [False, True])
 def test_trees_and_components_are_drawn_as_likely_as_they_are(form, loses):
@@ -198,6 +199,7 @@ def test_harmonic_counts(n_valences):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize("form", [(1, None), *FORMS])
 @pytest.mark.parametrize("kind", [EMDMV, VBDMV, CVBDMV])
 def test_fits_follow_the_enumeration_from_harmonic_weights(kind, form):
@@ -346,6 +348,7 @@ def test_bad_settings(kind):
         kind(valence=Valence(backoff="head")).fit(WORDS)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("theirs", ALL_FORMS)
 @pytest.mark.parametrize("form", ALL_FORMS)
 def test_a_model_of_any_form_is_a_start(theirs, form):
@@ -375,6 +378,7 @@ def test_a_model_of_any_form_is_a_start(theirs, form):
         np.testing.assert_allclose(ours[seen], mean[seen], atol=1e-6)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_known_heads_warm_starts_and_pickles(kind, form):

@@ -63,6 +63,7 @@ def test_all_heads_known(kind):
     assert metrics.directed_accuracy(HEADS, model.predict(X)) > 0.9
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("unknown", [None, -1, np.nan])
 def test_some_heads_known(kind, unknown):
@@ -102,6 +103,7 @@ def test_pandas_series():
     )
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize(
     ("i", "heads", "message"),
@@ -202,6 +204,7 @@ def test_tiny_concentrations(kind):
     assert np.isfinite(model.history_).all()
 
 
+@pytest.mark.long
 def test_long_sentences_among_short_ones():
     """A sentence of 400 tokens is more than float64 holds."""
     long = [["D", "N", "V", "P"] * 100]

@@ -54,7 +54,7 @@ def accuracy(corpus, kind, alpha, longest, **more):
     return 100 * metrics.directed_accuracy(gold, found)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:no tree of sentences")
 def test_accuracies_are_those_of_an_independent_implementation(corpus):
     found = {key: accuracy(corpus, *key, 10) for key in EXPECTED}
@@ -68,6 +68,7 @@ def test_accuracies_are_those_of_an_independent_implementation(corpus):
 DIRECTION = {"valence": Valence(backoff="direction")}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:no tree of sentences")
 @pytest.mark.parametrize(
     ("kind", "alpha", "settings", "least"),

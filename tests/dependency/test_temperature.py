@@ -46,6 +46,7 @@ def hardened(tags, weights, tables, temperature):
     return value, counts
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("form", FORMS)
 def test_hardened_em_is_its_restatement(form, temperature):
@@ -62,6 +63,7 @@ def test_hardened_em_is_its_restatement(form, temperature):
         assert model.history_[-1] == pytest.approx(value)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("temperature", [0.0, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("alpha", [0.0, ALPHA])

@@ -83,7 +83,6 @@ def test_the_number_of_workers_changes_no_digit(client):
     assert np.array_equal(both.counts_.emission, one.counts_.emission)
 
 
-@pytest.mark.process(usual=True)
 @pytest.mark.parametrize(
     "plain",
     [

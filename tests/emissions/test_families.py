@@ -133,6 +133,7 @@ def test_divergence_is_expected_log_likelihood_minus_log_evidence(case):
     assert abs(family.divergence(np.zeros_like(statistics))) < 1e-12
 
 
+@pytest.mark.long(usual=5)
 @every_family
 def test_draws_have_the_predictive_density_on_average(case):
     """Mean of p(x | draw) is p(x | data), mean of log p(x | draw) is E[log p(x | theta)]."""

@@ -143,6 +143,7 @@ def test_em_stands_at_a_maximum():
         assert likelihood(moved) < top + 1e-9
 
 
+@pytest.mark.long
 def test_missing_values_cost_little_of_what_is_learned():
     """A quarter of all values is gone, and means and covariances are about the same."""
     gaps, table = with_gaps(3000)

@@ -258,7 +258,7 @@ def test_planted_errors_of_autoregression_are_seen(error, monkeypatch):
 # Starts
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 def test_regimes_of_the_same_mean_are_found(kind):
     """By default, in 20 series of one input, and 20 of three."""
@@ -272,6 +272,7 @@ def test_regimes_of_the_same_mean_are_found(kind):
         assert found == 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 def test_regimes_of_autoregression_are_found(kind):
     found = 0
@@ -369,6 +370,7 @@ def test_forecasts_need_the_last_steps():
         model.predict_next([x])
 
 
+@pytest.mark.long
 def test_samples_of_autoregression_are_learned_again():
     _, x = autoregression(n_steps=600)
     model = fitted(EMHMM, AutoRegressive(), [x])
@@ -383,6 +385,7 @@ def test_samples_of_autoregression_are_learned_again():
         assert off.var() == pytest.approx(model.covariances_[k, 0, 0], rel=0.1)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_filter_remembers_what_it_needs(order):
     _, x = autoregression()
@@ -397,7 +400,7 @@ def test_a_filter_remembers_what_it_needs(order):
 # What a model shows
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 @pytest.mark.parametrize("emission", [Regression([0, 1]), AutoRegressive(2)])
 def test_intervals_hold_what_draws_hold(kind, emission):

@@ -133,6 +133,7 @@ def test_evidence_is_of_steps_and_factors():
     assert family.log_likelihood(statistics, point) == pytest.approx(np.nansum(each), rel=1e-12)
 
 
+@pytest.mark.long
 def test_parameters_and_values_drawn_in_turn_keep_their_joint_distribution():
     """Geweke (2004): 300 chains that never see data end where their prior is."""
     n_states, each, rng = 300, 4, np.random.default_rng(0)
@@ -180,6 +181,7 @@ def log_likelihood(parameters, x, degrees=None):
     return total
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("degrees", [3.0, None])
 def test_em_ends_where_an_optimiser_ends(degrees):
     x = regimes(120, far=20.0)[0]

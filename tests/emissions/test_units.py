@@ -163,6 +163,7 @@ ODD = {
 }
 
 
+@pytest.mark.many(usual=13)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.filterwarnings("error")

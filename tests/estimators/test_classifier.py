@@ -37,6 +37,7 @@ def quick(kind=VBHMM, **keywords):
     return HMMClassifier(kind(2, emission="gaussian", random_state=0, max_iter=20), **keywords)
 
 
+@pytest.mark.many(usual=17)
 @parametrize_with_checks(
     [
         HMMClassifier(VBHMM(max_iter=4, emission="gaussian", random_state=0)),

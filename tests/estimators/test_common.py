@@ -152,6 +152,7 @@ def broken_checks(estimator):
 
 
 # No other check is expected to fail, for any class.
+@pytest.mark.many(usual=147)
 @pytest.mark.filterwarnings("ignore:n_components=1 is ignored")
 @parametrize_with_checks(
     [kind(max_iter=10) for kind in MODELS + TREEBANKS + ALIGNERS] + [kind() for kind in TAGGERS],
@@ -161,6 +162,7 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", ALL_CLASSES)
 def test_enough_checks_apply(kind):
     n_checks = len(list(estimator_checks_generator(kind())))
@@ -168,6 +170,7 @@ def test_enough_checks_apply(kind):
     assert n_checks >= 40
 
 
+@pytest.mark.many(usual=7)
 @OTHER_WORDS
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("infinity", [np.inf, -np.inf])
@@ -185,6 +188,7 @@ def test_infinity_is_refused(kind, infinity):
         quick(kind).fit(SENTENCES).predict(table.tolist())
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_clone_has_the_parameters_and_nothing_fitted(kind):
     model = quick(kind).fit(SENTENCES)
@@ -194,6 +198,7 @@ def test_clone_has_the_parameters_and_nothing_fitted(kind):
     assert_same_fit(model, copy.fit(SENTENCES))
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_pickle_keeps_every_bit(kind):
     model = quick(kind).fit(SENTENCES)
@@ -214,6 +219,7 @@ def test_scores_are_per_sequence_or_per_token(kind):
         model.score_samples(SENTENCES, per="word")
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_warm_started_fit_goes_on_after_pickling(kind):
     model = quick(kind, warm_start=True, tol=0).fit(SENTENCES)
@@ -237,6 +243,7 @@ def compiled():
     }
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_memory_map_compiles_nothing_and_goes_on(kind, tmp_path):
     """Arrays that may only be read are another type to numba, and no place for a warm start."""
@@ -255,6 +262,7 @@ def test_a_memory_map_compiles_nothing_and_goes_on(kind, tmp_path):
     assert_same_fit(model, copy)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_random_state_alone_decides(kind):
     free = {"init": starts(kind)[0], "n_init": 2}
@@ -266,6 +274,7 @@ def test_random_state_alone_decides(kind):
     assert not np.array_equal(first.history_, other.history_)
 
 
+@pytest.mark.many(usual=5)
 @OTHER_WORDS
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_second_fit_forgets_the_first(kind):
@@ -289,6 +298,7 @@ def test_labels_are_what_fit_predict_returns(kind):
         assert [len(row) for row in model.labels_] == [len(row) for row in SENTENCES]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("start", [0, 1])
 def test_threads_change_no_bit(kind, start):
@@ -322,6 +332,7 @@ def _tokenise(texts):
     return [text.split() for text in texts]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_pipeline_from_strings(kind):
     texts = [words for words, _ in TEXT]
@@ -346,6 +357,7 @@ def _grid(kind, n_jobs=None, scoring=None, **keywords):
     )
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_grid_search_on_ragged_sentences(kind):
     by_default = _grid(kind, supervision="none").fit(SENTENCES, TAGS)
@@ -361,6 +373,7 @@ def test_grid_search_on_ragged_sentences(kind):
     assert metrics.token_accuracy(TAGS, best) == by_scorer.score(SENTENCES, TAGS) == share
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_grid_search_with_every_scorer_by_hand(kind):
     scorers = {
@@ -394,6 +407,7 @@ def test_grid_search_in_processes_changes_no_bit(kind):
     assert_same_fit(serial.best_estimator_, parallel.best_estimator_)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_cross_validation_splits_by_sentence(kind):
     tagger = quick(kind, supervision="none")
@@ -408,6 +422,7 @@ def test_cross_validation_splits_by_sentence(kind):
         assert scores[fold] == model.score(SENTENCES[test], TAGS[test])
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", MODELS)
 def test_cross_validation_without_labels(kind):
     scores = cross_val_score(quick(kind), SENTENCES, cv=2)
@@ -439,6 +454,7 @@ def test_supervision_none_never_sees_the_tags(kind):
     assert not np.array_equal(supervised.transmat_, blind.transmat_)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_callbacks_see_every_sweep(kind):
     recorder = Recorder()
@@ -451,6 +467,7 @@ def test_callbacks_see_every_sweep(kind):
     assert_same_fit(model, quick(kind, tol=0).fit(SENTENCES))
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_callback_that_returns_true_stops_the_fit(kind):
     model = watched(quick(kind, tol=0), Recorder(at=3)).fit(SENTENCES)
@@ -475,6 +492,7 @@ def test_the_picture_of_a_tagger_names_its_tags(kind):
     assert f"{kind.__name__.lower()}0" not in picture
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.filterwarnings("ignore:no path explains sequences")
 @pytest.mark.parametrize("kind", HMMS)
 def test_cross_validated_posteriors(kind):
@@ -499,6 +517,7 @@ def test_scoring_monitor_takes_our_scorers(kind):
         assert last[name] == scorer(model, SENTENCES, TAGS)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
@@ -519,6 +538,7 @@ def test_scoring_monitor_has_one_row_per_sweep(kind, n_jobs, capsys):
     assert kind.__name__ in capsys.readouterr().out
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_callbacks_nest_in_a_grid_search(kind):
     monitor = callbacks().ScoringMonitor(scoring={"score": _own_score})
@@ -565,6 +585,7 @@ def test_parameters_are_documented_in_order(kind):
     assert documented == list(inspect.signature(kind).parameters)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_fitted_attributes_are_documented(kind):
     models = [quick(kind).fit(SENTENCES)]

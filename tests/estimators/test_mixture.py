@@ -45,6 +45,7 @@ def drawn(n, length=50, numbers=False, seed=0):
 X, CLUSTERS = drawn(40)
 
 
+@pytest.mark.many(usual=11)
 @parametrize_with_checks(
     [
         HMMMixture(VBHMM(max_iter=4, emission="gaussian"), n_init=1, random_state=0),
@@ -85,6 +86,7 @@ def test_clusters_follow_from_bayes_rule(end_state):
     assert model.bic(X) == pytest.approx(-2 * total.sum() + n_free * np.log(2000), rel=1e-10)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 def test_one_cluster_is_the_plain_model(kind):
     """From the same start."""
@@ -98,7 +100,7 @@ def test_one_cluster_is_the_plain_model(kind):
     np.testing.assert_array_equal(one.predict(X), 0)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("numbers", [False, True])
 def test_clusters_that_differ_in_their_moves_alone_are_found(kind, numbers):
@@ -177,6 +179,7 @@ def test_what_a_cluster_lacks_and_cannot_be_is_told():
 
 
 # The second of three restarts of thirty sweeps is the best one.
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(
     ("at", "restart", "n_kept"), [(75, 2, 30), (45, 2, 14), (10, 1, 9), (1, 1, 0)]
 )

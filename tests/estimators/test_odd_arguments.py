@@ -414,6 +414,7 @@ CALLED = [
 ]
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize(("name", "method"), CALLED)
 def test_arguments_that_are_none_are_told_by_the_class_that_was_called(name, method):
     kind = getattr(sklearn_cvb, name)

@@ -200,6 +200,7 @@ def test_an_estimator_clones_and_pickles_what_it_is_given(kind):
     assert type(whole).__name__ in repr(model)
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize(
     ("kind", "name", "value"),
     [(kind, *bad) for kind, cases in BAD.items() for bad in cases],
@@ -261,6 +262,7 @@ EQUAL = [
 ]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize(("word", "objects"), EQUAL, ids=str)
 def test_words_and_objects_give_equal_fits(word, objects):
     settings = {"max_iter": objects.get("max_iter", 20), "random_state": 0}
@@ -290,6 +292,7 @@ UNEQUAL = [
 ]
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize(("model", "name", "value", "others"), UNEQUAL, ids=str)
 def test_every_field_is_heeded(model, name, value, others):
     settings = {"max_iter": 20, "random_state": 0} | others
@@ -351,6 +354,7 @@ SEARCHES = [
 ]
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize(("model", "grid"), SEARCHES, ids=str)
 def test_searches_over_words_and_fields(model, grid):
     model = clone(model).set_params(max_iter=15, random_state=0)

@@ -42,7 +42,7 @@ FAMILIES = [
 _MAY_LACK = ("training_posteriors", "credible_intervals", "predict_next_proba")
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("begin", range(0, DRAWS, _BLOCK))
 def test_random_calls(begin):
     for i in range(begin, min(begin + _BLOCK, DRAWS)):

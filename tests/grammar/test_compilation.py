@@ -70,7 +70,6 @@ def test_a_fit_compiles_its_own_form_alone_and_once(compiled, name):
     assert again == more == []
 
 
-@pytest.mark.process(usual=True)
 @pytest.mark.parametrize("name", ["EMPCFG", "CVBPCFG", "HastingsPCFG"])
 def test_tables_and_lists_are_compiled_where_they_are_chosen(compiled, name):
     full, wider, cyclic, again = compiled(

@@ -274,6 +274,7 @@ def test_alpha_is_learned_after_the_warm_up(kind):
         assert np.diff(later.history_[20:]).min() > -1e-9
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_parameters_out_of_range(kind):
     for value in (float("nan"), float("inf"), -0.1, "half"):

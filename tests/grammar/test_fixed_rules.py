@@ -31,6 +31,7 @@ def known(family, where, **settings):
     return enumerated_grammar(estimator, X), estimator._algorithm()
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("family", ALGORITHMS)
 @pytest.mark.parametrize("most_edges", [None, 0])
@@ -47,7 +48,7 @@ def test_free_rules_are_seen():
     assert gaps(wrong, algorithm) > 1e-3
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("family", SAMPLERS)
 def test_samples_are_of_the_exact_posterior(where, family):
@@ -66,6 +67,7 @@ def test_samples_are_of_the_exact_posterior(where, family):
         assert value == pytest.approx(model.log_evidence(state.counts, prior, None), rel=1e-10)
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("family", [*ALGORITHMS, *SAMPLERS])
 @pytest.mark.parametrize("init", ["grammar", "parameter"])
@@ -81,6 +83,7 @@ def test_what_is_fixed_comes_out_as_given(where, family, init):
     assert np.array_equal(copy.score_samples(X), model.score_samples(X))
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("family", [EMPCFG, VBPCFG, CVBPCFG])
 def test_batches_searches_and_learned_concentrations_keep_it(family):
     grammar = KNOWN.with_fixed(["A"])

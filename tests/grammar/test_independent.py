@@ -116,6 +116,7 @@ def frequencies_of(tree, grammar):
     return used
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("n_components", [1, 3, 9])
 @pytest.mark.parametrize(("kind", "keywords"), KINDS)
 def test_the_same_rules_given_as_a_grammar_learn_the_same(kind, keywords, n_components):

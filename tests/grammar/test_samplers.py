@@ -191,6 +191,7 @@ def test_temperatures_above_1_need_chains_that_end():
     assert np.isfinite(cooled.history_).all()
 
 
+@pytest.mark.long
 def test_dirichlet_draws():
     grammar = Grammar.from_text("S -> A A | 'a' | 'b'\nA -> 'a' | 'b'")
     layout = layout_of(grammar, {"a": 0, "b": 1})

@@ -72,6 +72,7 @@ def both(model, n):
     return plain, sharded
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", BATCH)
 def test_shards_do_not_change_em_and_vb(name):
     plain, one = both(BATCH[name], 1)

@@ -118,11 +118,11 @@ CYCLES = Grammar(
     [0.6, 0.2, 0.4, 0.1, 0.08, 0.3, 0.06, 0.7, 0.5, 0.44, 0.62],
 )
 CASES = {
+    "chains": (CHAINS, ("a", "b", "a", "b"), 4),
     "one word": (AMBIGUOUS, ("a",), 0),
     "two words": (AMBIGUOUS, ("a", "b"), 0),
     "ambiguous": (AMBIGUOUS, ("a", "b", "a", "a", "b", "a"), 0),
     "long rules": (LONG_RULES, ("a", "b", "a", "b", "a", "a"), 0),
-    "chains": (CHAINS, ("a", "b", "a", "b"), 4),
     "cycles, one word": (CYCLES, ("a",), 30),
     "cycles, two words": (CYCLES, ("b", "a"), 17),
 }

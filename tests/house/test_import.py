@@ -40,6 +40,7 @@ model.set_callbacks()
 """
 
 
+@pytest.mark.process
 def test_without_callbacks_models_are_fitted_and_say_what_is_missing():
     done = fresh.run(WITHOUT_CALLBACKS)
     assert done.returncode == 1
@@ -48,6 +49,7 @@ def test_without_callbacks_models_are_fitted_and_say_what_is_missing():
     assert said == f"AttributeError: {expected}"
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("collects", [True, False])
 def test_grammars_are_loaded_when_asked_for_and_garbage_is_collected_as_before(collects):
     done = fresh.run(PROGRAM.format(switch="enable" if collects else "disable"))
@@ -55,6 +57,7 @@ def test_grammars_are_loaded_when_asked_for_and_garbage_is_collected_as_before(c
     assert done.stdout.split() == [str(collects)]
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("name", sklearn_cvb.__all__)
 def test_public_names_are_there(name):
     assert getattr(sklearn_cvb, name).__name__ == name
@@ -74,6 +77,7 @@ for name in dir(sklearn_cvb):
 """
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.parametrize("name", ["metrics", "plotting", "selection"])
 def test_all_names_that_are_listed_are_there_when_asked_for(name):
     done = fresh.run(ASKED_FOR.format(name=name))

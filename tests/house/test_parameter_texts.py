@@ -76,6 +76,7 @@ def documented(kind):
     return found
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_signatures_are_kept(kind):
     first, others = (part.split() for part in SIGNATURES[kind.__name__].split("/"))
@@ -101,6 +102,7 @@ def test_starts_and_unknown_words_are_told_in_two_sentences_and_a_link(kind):
         assert len(re.findall(r"\.(?= |$)", text)) == 2, name
 
 
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.__name__)
 def test_every_parameter_has_type_text_default_and_constraint(kind):
     parameters, texts = inspect.signature(kind).parameters, documented(kind)
@@ -113,6 +115,7 @@ def test_every_parameter_has_type_text_default_and_constraint(kind):
         assert kind._parameter_constraints[name], name
 
 
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize("kind", OBJECTS, ids=lambda kind: kind.__name__)
 def test_help_shows_all_texts_and_no_constraint(kind):
     shown = pydoc.render_doc(kind, renderer=pydoc.plaintext)

@@ -38,6 +38,7 @@ def _modules_run_by(call):
     return {".".join(part[:-1] if part[-1] == "__init__" else part) for part in parts}
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("name", sorted(SITUATIONS))
 def test_nothing_above_the_line_runs(name):
     assert hasattr(sklearn_cvb, name)

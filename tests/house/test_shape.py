@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
@@ -17,15 +18,20 @@ _TEXTS = {
     path.relative_to(_PACKAGE).as_posix(): path.read_text(encoding="utf-8")
     for path in sorted(_PACKAGE.rglob("*.py"))
 }
-_TREES = {name: ast.parse(text) for name, text in _TEXTS.items()}
 _KERNELS = "sklearn_cvb.kernels."
 _OF_FAMILIES = ("alignment/", "chain/", "dependency/", "grammar/", "treebank/", "estimators/")
 _MOST_ARGUMENTS, _LONGEST_BODY, _LONGEST_FILE = 8, 60, 500
 
 
+@cache
+def _trees():
+    """Files and what they say, read when a test asks."""
+    return {name: ast.parse(text) for name, text in _TEXTS.items()}
+
+
 def _functions():
     """File, class (None outside of one) and node of all functions."""
-    for name, tree in _TREES.items():
+    for name, tree in _trees().items():
         nodes = list(ast.walk(tree))
         owners = {
             part: node.name
@@ -74,7 +80,7 @@ def test_functions_are_short():
 def _n_code_lines(name):
     """Lines of a file that are neither blank nor comment nor docstring."""
     docstrings = set()
-    for node in ast.walk(_TREES[name]):
+    for node in ast.walk(_trees()[name]):
         documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         if isinstance(node, documented) and ast.get_docstring(node) is not None:
             docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
@@ -91,7 +97,7 @@ def test_models_compile_nothing():
     """Numba and what is compiled stay below `kernels`."""
     found = [
         (name, module)
-        for name, tree in _TREES.items()
+        for name, tree in _trees().items()
         if name.startswith(_OF_FAMILIES)
         for module in _imports(tree)
         if module.split(".")[0] in ("numba", "llvmlite") or module.startswith(f"{_KERNELS}jit")
@@ -108,7 +114,7 @@ def test_models_compile_nothing():
 def test_kernels_know_nothing_but_kernels():
     found = [
         (name, module)
-        for name, tree in _TREES.items()
+        for name, tree in _trees().items()
         if name.startswith("kernels/")
         for module in _imports(tree)
         if module.split(".")[0] == "sklearn_cvb" and not module.startswith(_KERNELS)
@@ -124,7 +130,7 @@ _MODELS = tuple(f"{family}/model.py" for family in _FAMILIES)
 
 def _classes():
     """File and name of all classes."""
-    for name, tree in _TREES.items():
+    for name, tree in _trees().items():
         yield from ((name, node.name) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
@@ -158,7 +164,7 @@ def test_algorithms_know_no_family_and_no_estimator():
     known = ("sklearn_cvb.learning.", *(f"sklearn_cvb.{name}" for name in shared))
     found = [
         (name, module)
-        for name, tree in _TREES.items()
+        for name, tree in _trees().items()
         if name.startswith("learning/")
         for module in _imports(tree)
         if module.split(".")[0] == "sklearn_cvb" and not module.startswith(known)
@@ -173,7 +179,7 @@ def test_models_know_no_algorithm():
     found = [
         (name, imported)
         for name in _MODELS
-        for imported in _imports(_TREES[name])
+        for imported in _imports(_trees()[name])
         if _is_algorithm(imported)
     ]
     assert found == []
@@ -208,7 +214,7 @@ _RETURNS = {
 def _functions_of_one_statement():
     """File and first line of each."""
     found = set()
-    for name, tree in _TREES.items():
+    for name, tree in _trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 said = ast.get_docstring(node) is not None
@@ -241,6 +247,7 @@ def _returns_of(call):
     return len(route) - len(set(route))
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(("name", "title"), _RETURNS)
 def test_fits_and_predictions_do_not_wander_between_files(name, title):
     situation = SITUATIONS[name][title]
@@ -261,7 +268,7 @@ def _imported_modules():
     }
     found = {}
     for module, name in names.items():
-        asked = {full.removeprefix("sklearn_cvb.") for full in _imports_at_run_time(_TREES[name])}
+        asked = {full.removeprefix("sklearn_cvb.") for full in _imports_at_run_time(_trees()[name])}
         known = {full if full in names else full.rpartition(".")[0] for full in asked}
         found[module] = (known & names.keys()) - {module}
     return found

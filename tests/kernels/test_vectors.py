@@ -66,6 +66,7 @@ def by_unit(values, shares, units):
     return np.array([products[a:b].sum(axis=0) for a, b in pairwise(units)])
 
 
+@pytest.mark.many(usual=11)
 @every_width
 @every_depth
 def test_sums_by_state(k, d):
@@ -94,6 +95,7 @@ def test_sums_by_state(k, d):
             np.testing.assert_allclose(whole[0], table.sum(axis=0), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.many(usual=11)
 @every_width
 @every_depth
 def test_log_densities_by_state(k, d):

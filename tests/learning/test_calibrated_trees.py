@@ -43,7 +43,7 @@ def bound(name):
     return estimator, sentences, structures, estimator._flat_counts(learned), learned.prior
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["pcfg", "extended"])
 def test_drawn_trees_miss_what_the_likelihood_does(name):
     """The covariance of drawn counts is the second derivative of the log-likelihood."""

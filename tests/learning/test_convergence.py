@@ -100,6 +100,7 @@ def test_counts_tell_no_more_than_the_posteriors_of_tokens_do():
     assert 0.5 * by_token < by_counts <= by_token + 1e-3
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize(("name", "title"), FAMILIES)
 def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     """Every family and algorithm: a fit that was disturbed goes on to the same last bit."""
@@ -275,6 +276,7 @@ def test_a_store_says_the_same_of_sums_alone(tmp_path):
         assert (model.n_iter_, model.converged_) == (memory.n_iter_, True)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 def test_labels_agree_with_ten_times_the_sweeps(kind):
     X = chains(3)

@@ -58,6 +58,7 @@ def _whole_rows(u, prior):
     return dirichlet.DirichletRows(u - prior, prior, *totals, np.s_[:, None])
 
 
+@pytest.mark.long(usual=True)
 def test_divergence_of_two_cells_is_an_integral():
     for u, p in (([2.5, 1.5], [1.2, 3.0]), ([1.1, 4.0], [1.0, 1.0])):
         density, prior = stats.beta(*u), stats.beta(*p)

@@ -299,6 +299,7 @@ def test_units_left_out_are_those_of_the_enumeration(make, smallest, tolerance, 
 
 
 # Trees without subtypes have nothing hidden.
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize(
     "make", [name for name in CASES if name != "treebank: one subtype"], indirect=True
 )

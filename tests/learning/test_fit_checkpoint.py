@@ -55,6 +55,7 @@ def broken_off(model, at, X, y=None):
         watched(model, Interrupt(at=at)).fit(X, y)
 
 
+@pytest.mark.many(usual=17)
 @pytest.mark.parametrize(("name", "title"), ALL)
 def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(name, title, tmp_path):
     situation, settings = settings_of(name, title)

@@ -9,6 +9,7 @@ import pytest
 from sklearn_cvb import EMHMM
 from sklearn_cvb.learning.convergence import Rule
 from sklearn_cvb.learning.generators import spawn_generators
+from sklearn_cvb.learning.gibbs import most_frequent, with_sample
 from sklearn_cvb.learning.learned import best_fit
 from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.learning.sweeps import run_restarts, sweep_until
@@ -71,6 +72,21 @@ def test_restarts_come_back_in_order_whatever_runs_them(n_jobs):
     ]
     assert [fit.state for fit in fits] == [0, 1, 2, 3]
     assert [fit.history for fit in fits] == [fit.history for fit in alone]
+
+
+def test_sweeps_are_told_from_verbose_2_on(capsys):
+    fit = EMHMM(2, n_init=2, max_iter=3, tol=0, random_state=0, verbose=1).fit
+    fit([["a", "b", "a"], ["b", "a"]])
+    said = capsys.readouterr().out
+    assert (said.count("objective"), said.count(", sweep ")) == (2, 0)
+
+
+def test_the_structure_that_was_sampled_most_often_is_kept():
+    memory = None
+    for sample in "xyyxy":
+        memory = with_sample(memory, [(sample.encode(), sample), (b"same", "same")])
+    assert memory[0] == {b"x": (2, "x"), b"y": (3, "y")}
+    assert most_frequent(memory) == ["y", "same"]
 
 
 def test_two_restarts_run_at_once_on_two_threads():

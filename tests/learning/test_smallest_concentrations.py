@@ -53,6 +53,7 @@ def with_own_words(n_sequences, length, rng):
     return np.where(is_own, own, rng.integers(2, size=own.shape)).tolist()
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize(("n_sequences", "length"), [(1, 30), (2, 30), (4, 15)])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_chains_equal_their_restatements(name, n_sequences, length):
@@ -79,6 +80,7 @@ def test_one_sequence_is_inferred_from_the_prior_alone(concentration):
     assert model.counts_.transition == pytest.approx(np.full((3, 3), 4999 / 9), rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_samples_of_states_have_the_exact_probability(update):
     problem = make_problem([[0, 1], [1, 0], [0, 0]], 2, 2, SMALLEST, SMALLEST)
@@ -114,6 +116,7 @@ def test_samples_of_trees_have_the_exact_probability(kind):
         assert model.history_[-1] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_learned_concentrations_stop_there(name):
     """Under a prior that asks for less."""
@@ -128,6 +131,7 @@ def test_learned_concentrations_stop_there(name):
     assert np.isfinite(model.score(SENTENCES))
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_restart_that_lost_its_numbers_never_wins(name, wrong):
@@ -174,6 +178,7 @@ STRANGE = [
 ARCS = {("t1", "t0"): 3.0, (None, "t2"): 5.0, ("t2", "t1", "left"): 2.0}
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("alpha", [1.35e-3, 1e-3, 1e-6])
 @pytest.mark.parametrize(
     "settings",

@@ -56,6 +56,17 @@ def model_of(situation, **settings):
     return kind(**heeded(kind, situation.settings | {"tol": 0, "random_state": 0} | settings))
 
 
+@pytest.mark.parametrize("name", sorted(SITUATIONS))
+def test_what_a_fit_goes_on_from_is_asked_anew(name):
+    # `init` may hold training data, and another fit may be asked for something else.
+    situation = next(iter(SITUATIONS[name].values()))
+    model = fitted(model_of(situation, max_iter=2, warm_start=True), situation)
+    read, _ = model._learned.resume
+    assert read.observation is None
+    model.set_params(max_iter=3)
+    assert np.size(fitted(model, situation).history_) == 3
+
+
 def parameters(model):
     if hasattr(model, "rule_probabilities_"):
         return [model.rule_probabilities_]
@@ -80,6 +91,7 @@ def assert_same(one, other):
 
 
 # Annealing is over when the first fit is.
+@pytest.mark.many(usual=25)
 @pytest.mark.parametrize(("name", "title"), [pair for pair in ALL if pair[1] != "annealing"])
 def test_two_fits_are_one(name, title):
     """Also with a pickle between them."""
@@ -93,6 +105,7 @@ def test_two_fits_are_one(name, title):
     assert_same(second, whole)
 
 
+@pytest.mark.many(usual=13)
 @pytest.mark.parametrize("annealed", [False, True])
 @pytest.mark.parametrize(("name", "title"), SAMPLERS)
 def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annealed):
@@ -192,6 +205,7 @@ def test_a_second_ctrl_c_ends_a_fit_at_once(warm_start):
     assert model.n_iter_ == FIRST - 1
 
 
+@pytest.mark.many(usual=13)
 @pytest.mark.parametrize(("name", "title"), ALL)
 def test_ctrl_c_keeps_the_last_finished_sweep(name, title):
     """Of every estimator: what is left is a fit of so many sweeps."""
@@ -282,6 +296,7 @@ def frequencies(samples):
     return one_hot(samples, PROBLEM.n_states).mean(axis=0), np.mean(steps, axis=2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("update", ["token", "sequence", "parameter"])
 def test_single_sweeps_follow_the_exact_posterior_over_states(update):
     settings = {"update": update, "samples": Samples(0, thin=1, temperatures=None)}
@@ -299,6 +314,7 @@ def test_single_sweeps_follow_the_exact_posterior_over_states(update):
     assert steps == pytest.approx(exact.transition, abs=0.3)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("kind", [HastingsPCFG, GibbsPCFG])
 def test_single_sweeps_follow_the_exact_posterior_over_trees(kind):
     grammar = Grammar.from_text("S -> S S | S 'b' | 'a' | 'a' 'b' | 'b'")

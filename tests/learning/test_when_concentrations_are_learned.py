@@ -27,6 +27,7 @@ def model_of(name, title, **settings):
     return getattr(sklearn_cvb, name)(**settings), situation.X
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize(("name", "title"), AUTO)
 def test_a_fit_learns_before_it_stops(name, title):
     model, X = model_of(name, title)
@@ -41,6 +42,7 @@ def test_a_fit_learns_before_it_stops(name, title):
     assert fixed.n_iter_ <= FIRST_COMPARISON
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize(("name", "title"), AUTO)
 def test_a_fit_that_ends_before_it_learns_has_not_converged(name, title):
     model, X = model_of(name, title, max_iter=8, warm_start=True)

@@ -15,7 +15,7 @@ def gaussian(**more):
     )
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_p_values_of_a_right_model_are_uniform():
     """The mean of 25 standard normal numbers, checked under the very model that they come from."""
     rng = np.random.default_rng(0)

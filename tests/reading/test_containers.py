@@ -162,6 +162,7 @@ def _calls(model, X, y):
         yield lambda: model.score(X, y)
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMMTagger, VBPCFG])
 @pytest.mark.parametrize("case", NO_SEQUENCES)
 def test_samples_that_are_no_sequences(kind, case):
@@ -300,6 +301,7 @@ def test_columns_of_the_libraries_themselves(library):
     assert [row.tolist() for row in quick(EMHMMTagger).fit(wrapped, Y).predict(wrapped)] == Y
 
 
+@pytest.mark.long
 def test_partitions_of_dask_are_known_without_dask():
     def of(module):
         return type("Bag", (), {"__module__": module})()

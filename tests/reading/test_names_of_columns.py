@@ -102,6 +102,7 @@ def _methods(model):
             yield name, method
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("title", CLASSES)
 def test_methods_refuse_other_columns(title):
     """All public ones that take data, found by looking; those that do are many."""
@@ -252,6 +253,7 @@ FILTERED = {
 }
 
 
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize("row", [*ROWS, *BY_PLACE])
 @pytest.mark.parametrize("what", FILTERED)
 def test_filters_take_rows_by_name(what, row):

@@ -111,6 +111,7 @@ def there_and_back(model, X):
     same(model, io.loads(text, trusted=unknown), X)
 
 
+@pytest.mark.many(usual=9)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "title"), CASES)
 def test_every_estimator(name, title):

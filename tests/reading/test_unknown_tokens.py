@@ -116,6 +116,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_whatever_answers_from_a_model_says_so_once(family):
     fit, methods, X = FAMILIES[family]

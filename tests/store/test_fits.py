@@ -106,6 +106,7 @@ _STARTS = ("token", "parameter", "word", "unambiguous", "context")
 _LEARNED = {"alpha": "auto", "beta": "auto", "max_iter": 30}
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("init", [None, *_STARTS])
 @pytest.mark.parametrize("kind", _TAGGERS)
 def test_taggers_find_the_same_as_in_memory(kind, init, store):
@@ -115,6 +116,7 @@ def test_taggers_find_the_same_as_in_memory(kind, init, store):
     _assert_same(*_fit_twice(estimator, store), exactly)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("init", ["token", "parameter", "word"])
 @pytest.mark.parametrize("kind", _MODELS)
 def test_models_without_tags_find_the_same(kind, init, store):
@@ -132,6 +134,7 @@ def test_tags_beside_the_tokens_teach(kind, store):
     assert np.abs(ignorant.transmat_ - there.transmat_).max() > 1e-3
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -150,6 +153,7 @@ def test_settings_mean_the_same(kind, settings, store):
     _assert_same(*_fit_twice(kind(3, random_state=1, max_iter=6, tol=0, **settings), store))
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -288,6 +292,7 @@ def _sources(folder):
     }
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", ["a function", "paths", "a path of parquet"])
 @pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
 def test_other_bulk_is_encoded_once_into_a_temporary_store(name, kind, tmp_path, monkeypatch):
@@ -317,6 +322,7 @@ def test_long_arrow_columns_go_to_a_store_and_short_ones_do_not(tmp_path, monkey
 # Warm starts
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(
     "estimator",
     [EMHMMTagger(LEGAL), CVBHMMTagger(LEGAL), CVBHMM(3, alpha="auto")],
@@ -511,7 +517,7 @@ model.fit(open_store(sys.argv[1], batch_size=300))
 """
 
 
-@pytest.mark.process(usual=True)
+@pytest.mark.process
 def test_a_killed_fit_leaves_nothing_beside_the_store(store):
     before = _files(store)
     command = [sys.executable, "-c", _DIES + _FIT, str(store.folder)]
@@ -532,6 +538,7 @@ def _mounted(folder):
     return folder
 
 
+@pytest.mark.long
 def test_a_disk_that_is_really_full(store, tmp_path):
     disk = _mounted(tmp_path)
     try:
@@ -547,6 +554,7 @@ def test_a_disk_that_is_really_full(store, tmp_path):
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
 def test_batch_size_bounds_memory(kind, tmp_path):
     rng = np.random.default_rng(0)

@@ -26,6 +26,7 @@ from sklearn_cvb.store import StoreError
 from sklearn_cvb.store.writing import temporary_store
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
 @pytest.mark.parametrize("dictionary", [None, {"can": ["V", "M"]}])
 def test_a_tag_that_stands_only_at_a_missing_token_is_a_tag(dictionary, kind, tmp_path):
@@ -47,6 +48,7 @@ def test_a_store_of_missing_tokens_alone_asks_for_a_vocabulary(tmp_path):
             EMHMM(2, emission=Symbols(handle_unknown="error")).fit(given)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -88,6 +90,7 @@ def test_one_long_series_among_pieces_is_cut_as_in_memory(n_tokens, end_state, t
     _same_fits(model, X, None, tmp_path / "store", n_tokens)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
 @pytest.mark.parametrize("init", ["token", "word", "parameter", "unambiguous", "context"])
 @pytest.mark.filterwarnings("ignore:.*more than half of all tokens", "ignore:.*cannot be explained")

@@ -251,6 +251,7 @@ def test_damage_is_named(tmp_path):
 # What is fitted
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("init", [None, "token"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_fits_find_the_same_to_the_last_bit(kind, init, store):
@@ -267,6 +268,7 @@ def test_fits_find_the_same_to_the_last_bit(kind, init, store):
         )
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("topology", ["full", "independent"])
 @pytest.mark.parametrize("emission", [Regression([0]), AutoRegressive(2)], ids=["lines", "lags"])
 @pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
@@ -279,6 +281,7 @@ def test_what_depends_on_other_columns_or_steps(kind, emission, topology, tmp_pa
     _assert_same(*_fit_twice(model, found, own))
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize(
     "emission",
     [
@@ -297,6 +300,7 @@ def test_of_every_family(kind, emission, tmp_path):
     _assert_same(*_fit_twice(model, found, own))
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -317,7 +321,7 @@ def test_settings_mean_the_same(kind, settings, store):
     )
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_learned_priors_are_the_same(kind, store):
     plain = kind(3, emission=MIXED, random_state=1, max_iter=23, tol=0)
@@ -338,6 +342,7 @@ def test_windows_of_a_long_series(tmp_path):
         _assert_same(*_fit_twice(model, found, own))
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_part_and_a_model_to_start_from(kind, store):
     first = kind(3, emission=MIXED, random_state=0, max_iter=3, tol=0).fit(X[:20])
@@ -345,6 +350,7 @@ def test_a_part_and_a_model_to_start_from(kind, store):
     _assert_same(*_fit_twice(model, store[10:40], X[10:40]))
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_function_of_batches_is_written_first(kind):
     model = kind(3, emission=MIXED, random_state=0, max_iter=3, tol=0)
@@ -417,6 +423,7 @@ def test_memory_does_not_grow_with_the_store(tmp_path):
 # Fits that go on
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_fits_go_on(kind, store):
     model = kind(3, emission=MIXED, random_state=0, max_iter=3, tol=0, warm_start=True)
@@ -428,6 +435,7 @@ def test_fits_go_on(kind, store):
         there.training_posteriors()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fit_that_was_interrupted_goes_on(kind, store, tmp_path):
     model = kind(3, emission=MIXED, random_state=0, max_iter=30, tol=0)
@@ -474,6 +482,7 @@ def _gaps_are_zeros(monkeypatch):
     monkeypatch.setattr(number_store, "read_rows", lambda *given: np.nan_to_num(before(*given)))
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("error", [_one_step_off, _rows_of_others, _gaps_are_zeros])
 def test_planted_errors_are_seen(error, store, monkeypatch):
     model = CVBHMM(3, emission=MIXED, random_state=0, max_iter=3, tol=0)
@@ -498,6 +507,7 @@ def test_a_full_disk_names_the_folder_and_what_to_do(store, monkeypatch):
     assert caught.value.filename == str(store.folder)
 
 
+@pytest.mark.long
 def test_tables_of_an_earlier_fit_are_gone(store):
     def n_files():
         gc.collect()

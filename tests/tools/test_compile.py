@@ -79,7 +79,7 @@ def test_every_parameter_that_chooses_kernels_is_set_in_some_situation(name):
         assert {type(value) for value in chosen if is_setting(value)} == set(objects) - {None}
 
 
-@pytest.mark.process(usual=True)
+@pytest.mark.process
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_situation_of_an_estimator_compiles_once(name):
     for title, situation in EVERY_SITUATION[name].items():
@@ -155,6 +155,7 @@ def test_an_unknown_name_exits_with_2_and_a_message(chosen, message, capsys):
 # What a fit says
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("nothing_said")
 @pytest.mark.parametrize(("seconds", "said"), [(6, "up to about 6 s"), (None, "some seconds")])
 def test_the_first_function_that_is_compiled_is_announced_and_no_other(seconds, said):
@@ -167,6 +168,7 @@ def test_the_first_function_that_is_compiled_is_announced_and_no_other(seconds, 
     assert lines == [f"compiling, once: {said}"]
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("nothing_said")
 def test_functions_of_others_are_not_announced():
     lines = []
@@ -178,6 +180,7 @@ def test_functions_of_others_are_not_announced():
     assert lines == []
 
 
+@pytest.mark.process(usual=True)
 @pytest.mark.usefixtures("nothing_said")
 @pytest.mark.parametrize(
     ("stream", "verbose", "is_said"),

@@ -203,7 +203,7 @@ def test_ctrl_c_is_heeded_where_c_calls_python(tmp_path, monkeypatch, capsys):
     assert sys.unraisablehook is hook
 
 
-@pytest.mark.process(usual=True)
+@pytest.mark.process
 @ON_POSIX
 def test_a_closed_pipe_ends_the_job_in_one_line(tmp_path):
     with subprocess.Popen(
@@ -255,7 +255,7 @@ def test_words_that_the_encoding_lacks_are_escaped(tmp_path, monkeypatch):
     assert rb"na\xefve/JJ \u65e5\u672c/NNP" in output.getvalue()
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("extension", "beginning"),
     [("jpg", b"\xff\xd8\xff"), ("PNG", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")],
@@ -308,6 +308,7 @@ def test_the_trial_leaves_an_earlier_picture_as_it_was(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["curve.png"]
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("extension", shown_by.picture_formats())
 def test_every_format_that_is_offered_can_be_saved(tmp_path, extension):
     path = tmp_path / f"curve.{extension}"

@@ -55,6 +55,7 @@ def test_trees_alone_are_sentences_and_trees(kind):
     assert whole.score(TREES) == whole.score(WORDS, TREES) == whole.score(WORDS)
 
 
+@pytest.mark.many(usual=1)
 def test_clone_pickle_and_memory_map(kind, tmp_path):
     model = fitted(kind)
     assert_same_fit(model, clone(model).fit(WORDS, TREES))
@@ -79,6 +80,7 @@ def test_without_subtypes_one_restart_is_enough(kind):
     assert len(model.restart_objectives_) == 1
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("settings", [{}, {"update": "token"}])
 def test_a_warm_start_goes_on_bit_for_bit(kind, settings):
     if settings and kind is not CVBLatentPCFG:
@@ -126,6 +128,7 @@ def test_verbose_tells_of_sweeps_and_restarts(kind, capsys):
     assert said.count("sweep 6:") == 2
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.filterwarnings("ignore:no tree derives sentences")
 def test_grid_search_over_subtypes_by_brackets(kind):
     search = GridSearchCV(

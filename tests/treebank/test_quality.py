@@ -63,7 +63,7 @@ def right_of_unknown(model, train, test):
     return 100 * np.mean(right), len(right)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_tags_of_unknown_words(corpus, learned_by_cvb):
     """With classes by the last two letters 83."""
     train, test = corpus

@@ -35,6 +35,7 @@ def test_sentences_are_drawn_as_often_as_they_are_likely(kind, schedule):
     assert [tree.leaves() for tree in trees] == list(sentences)
 
 
+@pytest.mark.many(usual=2)
 def test_trees_are_those_of_predict():
     model = CVBLatentPCFG(rare_threshold=0, random_state=0).fit(TREES)
     sentences, trees = model.sample(50, random_state=1)

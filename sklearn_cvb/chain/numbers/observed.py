@@ -248,7 +248,7 @@ class ReadVisits(ReadNumbers):
         return visits.drawn(*self._to_visits(), rng)
 
 
-class Given(NamedTuple):
+class NumericSequences(NamedTuple):
     """Sequences, and what was observed of them."""
 
     corpus: Corpus
@@ -258,10 +258,7 @@ class Given(NamedTuple):
 
 
 def read_at(
-    given: Given,
-    chain: tuple[Weights, Weights],
-    scores: Scores,
-    cells: Cells,
+    given: NumericSequences, chain: tuple[Weights, Weights], scores: Scores, cells: Cells
 ) -> ReadNumbers:
     """Sequences under weights and scores."""
     corpus, observations, known, contexts = given
@@ -386,14 +383,14 @@ class NumberObservation(Observation):
         """The training sequences once more, in the columns of the fit."""
         return columns_again(self.options, learned, X)
 
-    def given_again(self, learned: Learned, X: Any) -> Given:
+    def given_again(self, learned: Learned, X: Any) -> NumericSequences:
         """New sequences with the columns that were fitted; no state is known."""
         X, numeric = as_series(X), learned.more.numeric
         series = series_again(self.options, learned, X)
         # What is read already needs no second look.
         if not (numeric.is_table or isinstance(X, Series)):
             tell(cautions_of_shape(X, series, self.options.words.is_ordered))
-        return Given(
+        return NumericSequences(
             series.corpus, observations_of(series, numeric.family), contexts=series.contexts
         )
 
@@ -570,12 +567,14 @@ def emitting(asked: ChainOptions) -> Fitted:
 
 
 def under_final_weights(
-    chain: NumberChain, state: Any, averages: bool, training: Given | None = None
+    chain: NumberChain, state: Any, averages: bool, training: NumericSequences | None = None
 ) -> ReadNumbers:
     """Training sequences under the final weights: all, or some of them."""
     problem, cells = chain.problem, chain.cells
     if training is None:
-        training = Given(problem.given, problem.observations, problem.known, problem.contexts)
+        training = NumericSequences(
+            problem.given, problem.observations, problem.known, problem.contexts
+        )
     final, kept = without_emission(state.counts), state.weights.chain
     weights = weights_under(final, state.prior, cells, kept, averages=averages)
     return read_at(training, weights, chain.emissions(state, state.counts).predicting, cells)

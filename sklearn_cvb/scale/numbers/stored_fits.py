@@ -15,7 +15,7 @@ from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
 from sklearn_cvb.chain.numbers.leave_out import Units, inferred_units
 from sklearn_cvb.chain.numbers.model import NumberChain
-from sklearn_cvb.chain.numbers.observed import Given, NumberObservation
+from sklearn_cvb.chain.numbers.observed import NumberObservation, NumericSequences
 from sklearn_cvb.chain.numbers.series import (
     apart,
     cautions_of_order,
@@ -179,7 +179,7 @@ class StoredProblem(NumericProblem):
                     found.append(state.shares.posterior[steps].argmax(axis=1))
                     continue
                 series = store.series(first, last)
-                training = Given(series.corpus, observations_of(series, self.family))
+                training = NumericSequences(series.corpus, observations_of(series, self.family))
                 again = numbers.under_final_weights(result.model, state, averages, training)
                 found.append(again.best_path()[0])
             path = np.concatenate(found)

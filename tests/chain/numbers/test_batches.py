@@ -90,6 +90,7 @@ def _all_of_the_last(monkeypatch):
     monkeypatch.setattr(seen, "step_size", lambda *given: 1.0)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("error", [_nothing_known, _all_of_the_last])
 def test_planted_errors_are_seen(error, monkeypatch):
     error(monkeypatch)

@@ -67,6 +67,7 @@ def test_two_tables_are_found_and_drawn_from(kind):
     np.testing.assert_allclose(shares, model.transmat_, atol=0.04)
 
 
+@pytest.mark.many(usual=1)
 @every_kind
 def test_a_fit_goes_on(kind):
     X = days_and_nights(3, 30)
@@ -121,6 +122,7 @@ def test_a_context_that_no_step_has_is_as_its_prior(kind):
     assert np.isfinite(model.score([after]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [VBHMM, CVBHMM])
 def test_intervals_hold_tables(kind):
     X = days_and_nights(4)

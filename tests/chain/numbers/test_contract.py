@@ -67,6 +67,7 @@ def assert_same(one, other, series, labels=True):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("kind", KINDS)
 @every_setting
 def test_three_sweeps_and_four_are_seven(kind, name, topology, has_end, missing):
@@ -97,6 +98,7 @@ def test_other_series_begin_anew(kind):
     np.testing.assert_array_equal(model.history_, fresh.history_)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["full", "columns"])
 def test_threads_change_nothing(kind, name):

@@ -48,7 +48,7 @@ def fitted(kind, X, lasting="histogram", longest=5, **settings):
     )
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @every_kind
 def test_durations_are_found_and_drawn_from(kind):
     X = visits_of()

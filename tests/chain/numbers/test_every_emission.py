@@ -72,6 +72,7 @@ def assert_same(one, other):
         assert np.array_equal(left, right)
 
 
+@pytest.mark.many(usual=47)
 @parametrize_with_checks(
     [kind(max_iter=8, emission="gaussian") for kind in KINDS]
     + [CVBHMM(max_iter=8, emission=Gaussian("diag"))]
@@ -82,6 +83,7 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.many(usual=5)
 @ALL
 @EVERY
 def test_clone_pickle_and_seed(kind, name):
@@ -203,6 +205,7 @@ def test_pipelines_of_steps_and_of_rows():
     assert np.array_equal(model.transform(REAL), alone.transform(_standardised(REAL)))
 
 
+@pytest.mark.many(usual=3)
 @EVERY
 def test_parameters_of_the_emission_are_reachable(name):
     emission, X = CASES[name]

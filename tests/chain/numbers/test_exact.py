@@ -36,6 +36,7 @@ def model_of(kind, name, topology, has_end, **settings):
     )
 
 
+@pytest.mark.many(usual=9)
 @every_case
 def test_bound_never_falls_and_stays_below_the_evidence(name, topology, has_end, missing):
     lengths = SHORTER if name in MIXTURES else SHORT
@@ -100,6 +101,7 @@ def test_gibbs_with_a_gap_draws_from_the_posterior(name):
     assert 0.25 * np.abs(found - exact).sum() < 0.12
 
 
+@pytest.mark.many(usual=9)
 @every_case
 def test_likelihood_never_falls(name, topology, has_end, missing):
     series = numbers(name, (9, 7, 5, 1), missing, topology=topology)
@@ -159,6 +161,7 @@ def log_likelihoods(model, series, chain):
     return logsumexp(each, axis=0) - np.log(len(each))
 
 
+@pytest.mark.many(usual=65)
 @every_case
 @pytest.mark.parametrize("kind", [EMHMM, CVBHMM, GibbsHMM, VBHMM])
 def test_reading_is_exact(kind, name, topology, has_end, missing):

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.Con
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("index", range(1000, 1040))
 def test_random_fits(index):
     assert fuzz.problems(index) == []
@@ -183,6 +184,7 @@ def test_left_to_right_where_only_states_out_of_reach_explain_a_step(kind):
     assert not len(model.unexplained_)
 
 
+@pytest.mark.many(usual=5)
 @every_kind
 @pytest.mark.parametrize("covariance", ["full", "tied", "diag", "spherical"])
 def test_new_data_may_be_far_from_all_that_was_seen(kind, covariance):
@@ -196,6 +198,7 @@ def test_new_data_may_be_far_from_all_that_was_seen(kind, covariance):
         assert len(model.predict([x])[0]) == 4
 
 
+@pytest.mark.many(usual=6)
 @every_kind
 @pytest.mark.parametrize(("factor", "offset"), [(1e-8, 0.0), (1e8, 0.0), (1.0, 1e6)])
 @pytest.mark.parametrize("covariance", ["full", "diag"])

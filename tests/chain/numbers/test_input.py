@@ -42,6 +42,7 @@ def same_fit(one, other):
     return np.array_equal(one.means_, other.means_) and np.array_equal(one.history_, other.history_)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_all_containers_of_the_same_numbers_are_the_same(kind):
     model = fit(RAGGED, kind=kind)
@@ -81,6 +82,7 @@ def test_numbers_of_any_type(X):
     assert np.array_equal(fit(X, emission="bernoulli").probabilities_, expected)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
 def test_missing_steps(missing):
     expected = fit([[1.0, np.nan, 3.0, 2.0]])
@@ -221,6 +223,7 @@ def test_lengths_are_told_where_to_go():
     assert fit(halves).n_columns_ == 3
 
 
+@pytest.mark.long
 def test_a_table_with_more_rows_than_columns_is_asked_about():
     """Noise around a level looks like any list of short sequences, so it is said of all tables."""
     noise = RNG.normal(9.8, 1.0, (60, 3))

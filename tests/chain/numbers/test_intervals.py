@@ -18,6 +18,7 @@ def fitted(emission, X, kind=VBHMM, **keywords):
     return kind(2, emission=emission, random_state=0, **keywords).fit(X)
 
 
+@pytest.mark.long(usual=True)
 @pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
 def test_gaussian_intervals_hold_what_draws_hold(covariance_type):
     """The marginals are those of the posterior that Gibbs draws from."""

@@ -57,6 +57,7 @@ def distribution(kind, shown, k, d, x):
     return stats.binom(int(x.sum()), shown.probabilities_[k, d])
 
 
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize("given", ["others", "past"])
 @pytest.mark.parametrize("has_end", [False, True])
 @pytest.mark.parametrize("kind", PLAIN)
@@ -87,6 +88,7 @@ def test_they_are_sums_over_all_paths(kind, has_end, given):
             assert stats.norm.cdf(r[d]) == pytest.approx(expected, abs=1e-10)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", ["regression", "autoregression"])
 def test_outputs_stand_where_inputs_say(kind):
     """Inputs, and steps without all of their inputs, have none."""
@@ -112,6 +114,7 @@ def test_outputs_stand_where_inputs_say(kind):
     assert n_seen > 2
 
 
+@pytest.mark.long
 def test_angles_begin_at_minus_pi():
     kind = "von mises"
     series = numbers(kind, [6, 5, 6], missing="values")
@@ -130,6 +133,7 @@ def test_angles_begin_at_minus_pi():
             assert stats.norm.cdf(found[i][t, d]) == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", [*KINDS, "shapes"])
 def test_they_are_normal_where_the_model_is_right(kind):
     """Of data that the model itself draws; those given the past are independent, too."""

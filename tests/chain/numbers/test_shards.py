@@ -90,6 +90,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM])
 def test_em_and_vb_are_those_of_all_series(kind, settings):
@@ -105,6 +106,7 @@ def test_em_and_vb_are_those_of_all_series(kind, settings):
         assert found.n_features_in_ == 3
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_cvb_of_one_part_is_that_of_all_series(settings):
     model = CVBHMM(3, random_state=1, max_iter=4, tol=0, **{"emission": MIXED, **settings})

@@ -68,6 +68,7 @@ def fitted(model, X, y=None):
         return model.fit(X, y)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", [HUB, CYCLE, FORK], ids=["hub", "cycle", "fork"])
 def test_steps_that_a_table_rules_out_lead_nowhere_else(kind, table):
@@ -124,6 +125,7 @@ def lines(x, slopes, rng):
     return np.column_stack([x, slopes * x + 9.0 * (slopes == 2.0) + rng.normal(0, 0.5, len(x))])
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("name", sorted(EMITTED.keys() - {"autoregressive"}))
 def test_states_in_their_order_are_found_whatever_they_emit(name):
     emission, emit = EMITTED[name]
@@ -138,6 +140,7 @@ def test_states_in_their_order_are_found_whatever_they_emit(name):
     assert all(right)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("kind", [*KINDS, GibbsHMM])
 @pytest.mark.parametrize("more", ["gaps", "ends", "labels", "restarts", "k-means"])
 def test_states_in_their_order_are_found(kind, more):
@@ -166,6 +169,7 @@ def test_every_restart_is_legal_and_they_differ():
     assert len(set(found.round(6))) > 1
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_start_on_the_disk_is_that_in_memory(kind, tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
@@ -219,6 +223,7 @@ GIVEN = {
 }
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", GIVEN)
 def test_what_is_not_given_follows_from_the_nearest_steps(name):
     emission, emit = EMITTED[name]

@@ -50,6 +50,7 @@ def test_slips_are_dropped_and_told(kind):
     assert quick(kind, LEGAL).fit([["The", "duck"], ["Duck", "runs"]]).dropped_tags_ == {}
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", TAGGERS)
 @pytest.mark.parametrize("case", ["weights", "numbers", "small letters"])
 def test_what_cannot_be_cleaned_is_fitted_as_without(kind, case):
@@ -148,6 +149,7 @@ def test_blocks_of_the_start_from_neighbours(monkeypatch):
     )
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("with_labels", [False, True])
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_the_usual_start_of_a_cleaned_dictionary(kind, with_labels):
@@ -161,6 +163,7 @@ def test_the_usual_start_of_a_cleaned_dictionary(kind, with_labels):
     assert len({first[0], *(one[0] for one in others)}) == 3
 
 
+@pytest.mark.long
 def test_a_search_over_denoise_and_what_it_weighs():
     y = [[LEGAL[word][0] for word in row] for row in X]
     grid = {

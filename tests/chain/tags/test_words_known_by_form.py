@@ -90,6 +90,7 @@ def start_of(problem):
     return q
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("only", [None, [1, 2]])
 @pytest.mark.parametrize("n_sweeps", [1, 4])
@@ -130,7 +131,7 @@ def test_the_token_update_takes_the_same_prior():
     np.testing.assert_allclose(counts.emission, expected.counts.emission, atol=1e-10)
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 def test_samples_follow_the_exact_posterior():
     problem = plain_problem()
     settings = {"max_iter": 4000, "samples": Samples(100, thin=2, temperatures=None)}
@@ -261,6 +262,7 @@ def unknown_accuracy(listed, X, gold, found):
     )
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_forms_help_unlisted_and_unknown_words(kind):
@@ -279,6 +281,7 @@ def test_forms_help_unlisted_and_unknown_words(kind):
     assert np.subtract(scores["form"], scores["rare"]).min() > 0.05
 
 
+@pytest.mark.long
 def test_the_bound_never_falls():
     listed, text, _, half = pocket()
     tagger = VBHMMTagger(listed, random_state=0, tol=0, max_iter=60).fit(text[half:])
@@ -299,6 +302,7 @@ def test_shares_do_not_change_in_a_fit(kind):
         np.testing.assert_allclose(once.counts_.transition, counts.transition, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_labels_without_a_dictionary_teach_forms():
     listed, text, gold, half = pocket()
     y = [*gold[:half], *[None] * half]

@@ -76,7 +76,6 @@ def used_by():
         yield in_a_process
 
 
-@pytest.mark.process(usual=True)
 @pytest.mark.parametrize("name", CASES)
 def test_a_first_fit_compiles_what_it_needs(used_by, name):
     used = used_by(name)

@@ -129,6 +129,7 @@ def test_against_enumeration(n_states, lengths, seed):
     assert total == pytest.approx(log_z, abs=1e-11)
 
 
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize("n_states", [2, 7, 16, 17, 45, 130, 257])
 @pytest.mark.parametrize("n_sequences", [2, 13, 75])
 def test_against_one_sequence_at_a_time(n_states, n_sequences):

@@ -106,6 +106,7 @@ def test_brackets_restrict_the_trees(grammar, words, given, depth):
     np.testing.assert_allclose(cells, expected, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("name", WITHOUT_CYCLES)
 def test_trees_are_drawn_from_the_posterior_as_by_lists(name):
     grammar, words, depth = CASES[name]

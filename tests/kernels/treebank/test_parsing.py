@@ -95,6 +95,7 @@ def test_a_tree_weighs_what_its_annotations_weigh():
         assert max(one_by_one) == pytest.approx(weigh(tree, blocks, True), rel=1e-12)
 
 
+@pytest.mark.many(usual=20)
 @pytest.mark.parametrize("seed", range(N_CASES))
 def test_likelihoods_are_those_of_all_trees(seed):
     rules, weights, words, _, totals = case(seed)
@@ -144,6 +145,7 @@ def expected_rules(rules, weights, words):
     return shares
 
 
+@pytest.mark.many(usual=19)
 @pytest.mark.parametrize("seed", [seed for seed in range(N_CASES) if seed % 20])
 def test_expected_rules_are_those_of_all_trees(seed):
     rules, weights, words, trees, totals = case(seed)
@@ -154,6 +156,7 @@ def test_expected_rules_are_those_of_all_trees(seed):
     assert missing == set()
 
 
+@pytest.mark.many(usual=40)
 @pytest.mark.parametrize("seed", range(N_CASES))
 @pytest.mark.parametrize("decoding", ["viterbi", "max-rule"])
 def test_the_tree_is_the_best_of_all(seed, decoding):
@@ -180,6 +183,7 @@ def test_the_tree_is_the_best_of_all(seed, decoding):
     assert found in best
 
 
+@pytest.mark.many(usual=19)
 @pytest.mark.parametrize("seed", [seed for seed in range(N_CASES) if seed % 20])
 def test_items_with_any_posterior_are_those_of_all_trees(seed):
     rules, weights, words, trees, _ = case(seed)
@@ -193,6 +197,7 @@ def test_items_with_any_posterior_are_those_of_all_trees(seed):
     assert parsing.infer(parser, words, 1e-300).log_z == pytest.approx(exact, rel=0, abs=1e-12)
 
 
+@pytest.mark.many(usual=19)
 @pytest.mark.parametrize("seed", [seed for seed in range(N_CASES) if seed % 20])
 def test_what_is_kept_has_the_coarse_posterior(seed):
     """Its posterior in the enumeration, but for what is left out above it."""
@@ -301,6 +306,7 @@ def test_weights_without_annotations():
     np.testing.assert_allclose(coarse, [1, 1, 0.7, 0.3], atol=1e-15)
 
 
+@pytest.mark.many(usual=20)
 @pytest.mark.parametrize("seed", range(N_CASES))
 def test_weights_without_annotations_sum_to_one(seed):
     rules, weights, _, _, _ = case(seed)

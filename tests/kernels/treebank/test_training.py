@@ -90,6 +90,7 @@ def test_a_frozen_sweep_changes_nothing(case):
         assert abs(expected(case, i, others)[0] - log_z[i]) < 1e-10
 
 
+@pytest.mark.long
 def test_shares_of_half_the_digits_make_little_difference(case, monkeypatch):
     weights, layout, trees = random_weights(case), case.layout, arrays_of(case)
     found = []
