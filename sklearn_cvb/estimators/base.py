@@ -212,8 +212,8 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         raise NotImplementedError
 
     def _model(self, read: Reading) -> Model:
-        """What is learned from: what was read, bound to the settings."""
-        model: Model = read.observation.model(read)
+        """What is learned from: what was read, also by an earlier fit, bound to the settings."""
+        model: Model = (read.observation or self._observation(to_fit=True)).model(read)
         return model
 
     def _algorithm(self) -> Algorithm[Any]:

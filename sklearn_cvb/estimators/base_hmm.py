@@ -357,9 +357,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """The training sequences once more, as `_read` takes them."""
         return self._observation().to_fit_again(learned, self._taken(X, learned=learned))
 
-    def _model(self, read: Reading) -> Any:
-        return self._observation_of(read).model(read)
-
     def _fixed_start(self, read: Reading) -> str:
         return self._observation_of(read).options.fixed_start
 
