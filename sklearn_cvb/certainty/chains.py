@@ -470,7 +470,8 @@ class Confidence(OfTraining):
         check_counts(n_bootstrap=n_bootstrap)
         read = self._training(learned, X, y)
         if method == "louis":
-            return by_information(self._model(read), learned, level, random_state)
+            chain: Any = self._model(read)
+            return by_information(chain, learned, level, random_state)
         plan = refit_plan(read, y if self.supervision == "y" else None)
         refitted = partial(self._refitted, self._to_refit(), plan)
         return by_bootstrap(refitted, (level, n_bootstrap), n_jobs, random_state)
