@@ -265,3 +265,18 @@ def test_presence_is_one_minus_the_chance_of_absence():
     assert totals.start == pytest.approx([1.0])
     assert totals.transition == pytest.approx([0.9, 0.75], rel=1e-12)
     assert totals.emission == pytest.approx([0.95, 0.5], rel=1e-12)
+
+
+def test_rows_that_are_fixed_say_what_their_probabilities_say():
+    """Two rows of two cells, one after the other: the second is fixed at .3 and .7."""
+    mass, counts = dirichlet.FIXED_MASS, np.array([2.0, 1.0, 3.0, 4.0])
+    prior = np.array([0.5, 0.25, 0.3 * mass, 0.7 * mass])
+    totals, row = np.array([3.0, 7.0]), np.array([0, 0, 1, 1])
+    rows = dirichlet.DirichletRows(counts, prior, totals, np.array([0.75, mass]), row)
+    free = gammaln(0.75) - gammaln(3.75) + gammaln([2.5, 1.25]).sum() - gammaln([0.5, 0.25]).sum()
+    fixed = 3 * np.log(0.3) + 4 * np.log(0.7)
+    assert rows.log_evidence() == pytest.approx(free + fixed, rel=1e-13)
+    # What is fixed costs nothing, and its logs are those of its probabilities.
+    alone = dirichlet.DirichletRows(counts[:2], prior[:2], totals[:1], np.array([0.75]), row[:2])
+    assert rows.divergence() == pytest.approx(alone.divergence(), rel=1e-13)
+    assert np.exp(rows.expected_log()[2:]) == pytest.approx([0.3, 0.7], rel=1e-12)
