@@ -261,6 +261,13 @@ def test_what_em_has_never_seen_is_said():
         assert np.isnan(model.predict_proba([["A", "V", "V"]])[0]).all()
 
 
+def test_an_unknown_tag_explains_itself():
+    smooth = quick(EMDMV, handle_unknown="smooth").fit(X, HEADS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(smooth.predict([["D", "Z", "N", "V"]])[0]) == 4
+
+
 # Starts.
 
 
