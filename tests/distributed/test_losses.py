@@ -27,7 +27,6 @@ from sklearn_cvb.scale.dask import workers
 from sklearn_cvb.scale.dask.fitting import Partitions, Progress, WorkersLost
 from sklearn_cvb.scale.parts import PartIndex
 from sklearn_cvb.scale.symbols.parts import Sent
-from sklearn_cvb.scale.symbols.vocabulary_pass import parameters_of
 
 pytestmark = pytest.mark.process
 
@@ -190,7 +189,7 @@ def test_a_partition_that_reads_differently_is_noticed():
     assert known == workers.origin(3, workers.read(3, PARTS, [["a", "b"]], None))
     other = workers.read(3, PARTS, [["a", "c"]], None)
     with pytest.raises(ValueError, match="partition 3 of X held other sequences when it was read"):
-        workers.ask(None, other, (index, known), "a fit", ("facts",))
+        workers.ask(PARTS, None, other, (index, known), "a fit", ("facts",))
 
 
 @pytest.mark.parametrize("who", ["client", "scheduler"])
@@ -198,7 +197,7 @@ def test_without_a_scheduler_there_is_no_waiting(who):
     settings = {"n_workers": 1, "processes": False, "dashboard_address": ":0"}
     with LocalCluster(**settings) as cluster, Client(cluster) as client:
         source = Partitions(client, [delayed([["a"]])], [None], Progress(0, 1), PARTS)
-        source.survey(parameters_of(EMHMM(1)))
+        source.survey(EMHMM(1)._observation(to_fit=True))
         (client if who == "client" else cluster).close()
         with pytest.raises(WorkersLost, match="the scheduler of Dask is gone"):
             source.make(None)
@@ -240,7 +239,7 @@ def test_workers_import_the_package_before_anything_is_sent(monkeypatch):
         for name in ("run", "submit"):
             monkeypatch.setattr(client, name, partial(noted, getattr(client, name)))
         source = Partitions(client, [delayed([["a"]])], [None], Progress(0, 1), PARTS)
-        source.survey(parameters_of(EMHMM(1)))
+        source.survey(EMHMM(1)._observation(to_fit=True))
         source.close()
     assert asked[0] is workers.imported
     assert workers.survey in asked

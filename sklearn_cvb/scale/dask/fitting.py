@@ -165,9 +165,9 @@ class Partitions:
             for item, home in zip(items, self._homes, strict=True)
         ]
 
-    def survey(self, model: Any) -> Any:
+    def survey(self, observation: Any) -> Any:
         """What all partitions tell beforehand, of their words or columns."""
-        shipped, each = self._sent("model", model), list(enumerate(self._parts))
+        shipped, each = self._sent("observation", observation), list(enumerate(self._parts))
         counted = [
             self._submit(
                 f"words-{i}", self._homes[i], True, workers.survey, i, self._family, shipped, part
