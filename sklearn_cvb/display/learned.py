@@ -71,9 +71,9 @@ def _of_chain(model: Any) -> Learned:
     shares = _shares(held)
     is_tagger = hasattr(model, "classes_")
     names = model.classes_ if is_tagger else range(n_states)
-    numbers = _numbers_of(vars(model))
-    does = "values" if numbers else "most frequent symbols"
-    emitted = _frequent(model) if not numbers else None
+    emitted = _frequent(model) if hasattr(model, "vocabulary_") else None
+    does = "most frequent symbols" if emitted else "values"
+    numbers = [] if emitted else _numbers_of(vars(model)) or _tables_of(model, n_states)
     used = _used(model, np.asarray(model.counts_.start) + moved.sum(axis=0))[:n_states]
     # Many states of few tokens may all hold less than half of one.
     used = used | ~used.any()
@@ -174,6 +174,20 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
             return [[f"{word} {', '.join(f'{x:.3g}' for x in row)}" for row in table]]
     tables = attributes.get("category_probabilities_", [])
     return [[f"category {row.argmax()} ({row.max():.0%})" for row in table] for table in tables]
+
+
+def _tables_of(model: Any, n_states: int) -> list[list[str]]:
+    """Of an emission that `_numbers_of` does not know: each of its tables with a row a state."""
+    numeric = model._learned.more.numeric
+    tables = {
+        name.removesuffix("_"): np.asarray(table)
+        for name, table in numeric.family.attributes(numeric.point).items()
+    }
+    return [
+        [f"{name} {', '.join(f'{x:.3g}' for x in row[:MOST_THINGS].tolist())}" for row in table]
+        for name, table in tables.items()
+        if table.ndim == 2 and len(table) == n_states
+    ]
 
 
 def _moments_of(attributes: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] | None:

@@ -145,7 +145,11 @@ def of_batches(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
     """What an algorithm makes of a batch."""
     if isinstance(algorithm, CVB):
         return CVBOfBatches(algorithm)
-    assert isinstance(algorithm, Batch), "samplers learn from all sequences at once"
+    if not isinstance(algorithm, Batch):
+        raise TypeError(
+            f"partial_fit takes steps of EM, VB and CVB, and of what inherits from `Batch`, which "
+            f"{type(algorithm).__name__} does not: fit to all sequences at once"
+        )
     return EMOfBatches(algorithm)
 
 

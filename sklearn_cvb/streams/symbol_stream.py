@@ -8,24 +8,21 @@ import numpy as np
 from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, posterior_mean, rare_counts
 from sklearn_cvb.chain.starts.starting_points import Start
 from sklearn_cvb.chain.symbols.model import SymbolChain
-from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm
+from sklearn_cvb.learning.algorithms import CVB, Algorithm
 from sklearn_cvb.learning.model import Inferred
 from sklearn_cvb.streams import vocabulary_growth, windows
 from sklearn_cvb.streams.one_batch import BatchPieces, Stream
 from sklearn_cvb.streams.seen import Step
 
-# How fast steps get smaller for windows of long sequences and for short sequences.
-# Maximum likelihood keeps nothing of a rare word that is forgotten, and VB little.
-_DECAYS: tuple[tuple[type[Algorithm[Any]], tuple[float, float]], ...] = (
-    (EM, (0.7, 1.0)),
-    (VB, (0.6, 1.0)),
-    (CVB, (0.6, 0.8)),
-)
-
 
 def decays_of(algorithm: Algorithm[Any]) -> tuple[float, float]:
-    """How fast its steps get smaller, for windows and for short sequences."""
-    return next(decays for kind, decays in _DECAYS if isinstance(algorithm, kind))
+    """How fast its steps get smaller, for windows of long sequences and for short sequences.
+
+    Maximum likelihood keeps nothing of a rare word that is forgotten, and VB little.
+    """
+    if isinstance(algorithm, CVB):
+        return 0.6, 0.8
+    return (0.6, 1.0) if algorithm.averages else (0.7, 1.0)
 
 
 class InSteps(NamedTuple):

@@ -26,7 +26,8 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.display import ModelSummary, PhraseTree
 from sklearn_cvb.display.model_summary import curve_svg, steps_svg
-from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian
+from sklearn_cvb.emissions import Bernoulli, Columns, Gaussian, Poisson
+from sklearn_cvb.emissions.poisson import PoissonFamily
 
 X = [["a", "b", "a", "c"], ["b", "a"], ["a", "b", "b", "<b>"]]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -142,6 +143,28 @@ def test_what_is_not_fitted_looks_as_before():
 def test_other_things_are_refused(model):
     with pytest.raises(TypeError, match="give a fitted model of sklearn_cvb"):
         ModelSummary(model)
+
+
+class OwnFamily(PoissonFamily):
+    def attributes(self, point):
+        return {"intensities_": point.T.copy(), "total_": point.sum()}
+
+
+class Own(Poisson):
+    """An emission whose attributes have names of its own."""
+
+    def bind(self, moments, n_states):
+        family = super().bind(moments, n_states)
+        family.__class__ = OwnFamily
+        return family
+
+
+def test_an_emission_that_nobody_has_heard_of_shows_its_tables():
+    model = VBHMM(2, emission=Own(), random_state=0).fit([[1, 0, 2, 9, 8, 11], [12, 9, 1, 1]])
+    said = str(model.summary())
+    for intensity in model.intensities_.ravel():
+        assert f"intensities {intensity:.3g}" in said
+    assert "intensities" in model._repr_html_()
 
 
 def test_states_have_their_shares_and_most_frequent_symbols():

@@ -9,6 +9,8 @@ from sklearn.base import clone
 
 import sklearn_cvb
 from sklearn_cvb import GammaPrior, StepSizes, Transitions
+from sklearn_cvb.learning.algorithms import EM, Algorithm
+from sklearn_cvb.learning.model import Learnable
 from sklearn_cvb.streams.seen import BatchSize, Seen, seen_after, step_for, step_size
 
 NAMES = [
@@ -212,3 +214,32 @@ def test_batches_that_cannot_be_explained(kind):
     with pytest.raises(ValueError, match=r"leave no sequence any path|nothing to learn from"):
         model.partial_fit(bad)
     assert (n_counted(model), model.n_batches_seen_) == (pytest.approx(4), 2)
+
+
+class _Renamed(EM):
+    """EM by another name."""
+
+
+class _Scaled(Algorithm):
+    """No algorithm of batches."""
+
+    requires = Learnable
+
+
+def test_an_algorithm_of_ones_own_takes_the_steps_of_its_kind():
+    class Own(sklearn_cvb.EMHMM):
+        _algorithm = _Renamed
+
+    own, usual = Own(2, random_state=0), sklearn_cvb.EMHMM(2, random_state=0)
+    for batch in BATCHES:
+        own.partial_fit(batch)
+        usual.partial_fit(batch)
+    assert np.array_equal(own.counts_.emission, usual.counts_.emission)
+
+
+def test_an_algorithm_without_steps_is_told_by_its_name():
+    class Own(sklearn_cvb.EMHMM):
+        _algorithm = _Scaled
+
+    with pytest.raises(TypeError, match="of what inherits from `Batch`, which _Scaled does not"):
+        Own(2).partial_fit(BATCHES[0])
