@@ -110,6 +110,8 @@ nitpick_ignore_regex = [
     ("py:obj", r"copy\.copy|sklearn_cvb\.chain\.paths\.lattice\.Cells"),
     # It has its page under another name.
     ("py:obj", r"sklearn_cvb\.emissions\.Symbols"),
+    # What a filter is made of, which has no page: `start_filter` makes it.
+    ("py:class", r"Observation"),
     # What a field may be, beside its type.
     ("py:class", r"types\.Annotated\[.*"),
 ]
