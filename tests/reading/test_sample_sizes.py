@@ -140,3 +140,11 @@ def test_jumps_out_of_all_sentences_cost_nothing_and_tell_nothing(kind):
     assert far.score(PAIRS) == near.score(PAIRS)
     longer = [*PAIRS, (list("abcdefghijklmnop"), list("xyz"))]
     assert len(kind(longest_jump=10_000, max_iter=1).fit(longer).jumpprob_) == 33
+
+
+def test_who_draws_nothing_but_what_is_too_long_is_told():
+    told = "trees were too long: choose a larger longest, or draw fewer"
+    with pytest.raises(ValueError, match=told):
+        sample_sizes.drawn_within(lambda: None, 1, 3, "trees were too long", "draw fewer")
+    odd = iter([None, "a", None, "b"])
+    assert sample_sizes.drawn_within(lambda: next(odd), 2, 3, "trees", "draw fewer") == ["a", "b"]
