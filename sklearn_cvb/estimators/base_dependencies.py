@@ -162,11 +162,16 @@ class BaseDMV(BaseModel):
             alpha=self.alpha,
             valence=Valence.of(self.valence),
             arc_weights=ArcWeights.of(self.arc_weights),
-            init=self.init if isinstance(self.init, str) else learned_of(self.init),
+            init=self.init if isinstance(self.init, str) else self._learned_of_init(),
             supervision=self.supervision,
             temperature=self.temperature,
             instead=self._in_place_of_leaving_out,
         )
+
+    def _learned_of_init(self) -> Learned:
+        """What the model that `init` is has learned, also where a `FrozenEstimator` holds it."""
+        found: Learned | None = getattr(self.init, "_learned", None)
+        return learned_of(self.init) if found is None else found
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express: none but those of algorithms."""

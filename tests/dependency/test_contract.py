@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from estimators import all_sweeps
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import InvalidParameterError
 
@@ -390,3 +391,12 @@ def test_all_impossible_heads_are_named_at_once(kind):
     many = [["N", "V", "N", "V"]] * 300
     with pytest.raises(ValueError, match=r"\(150 of 300 sentences .*: 0, 2, .*, 198, \.\.\.\)$"):
         quick(kind).fit(many, [[3, 4, 0, 3], [0, 1, 1, 1]] * 150)
+
+
+def test_a_frozen_model_is_a_start_too():
+    model = quick(EMDMV, handle_unknown="error").fit(X, HEADS)
+    own, frozen = (
+        quick(EMDMV, handle_unknown="error", init=init, max_iter=2).fit(X)
+        for init in (model, FrozenEstimator(model))
+    )
+    assert np.array_equal(own.counts_.attach, frozen.counts_.attach)
