@@ -23,7 +23,6 @@ class Kind:
 
     by_em: bool = False  # estimates have no posterior
     usual_unknown: str = "smooth"  # what becomes of unknown words
-    usual_beta: float = 0.1  # which is for symbols alone
     why_no_weights: str = ""  # why rows of transitions cannot share weights of states
     why_all_steps: str = ""  # why a topology cannot be kept to a token at a time
     usual_samples: Samples | None = None  # of samplers
@@ -53,6 +52,7 @@ class ChainOptions(NamedTuple):
     weights: HDP | None = None  # the prior of weights that rows of transitions share
     alpha: Any = None
     beta: Any = None
+    is_beta_given: bool = False  # whether it is other than a class has it
     alpha_prior: tuple[float, float] | None = None  # shape and rate where alpha is learned
     beta_prior: tuple[float, float] | None = None
     gamma_prior: tuple[float, float] | None = None

@@ -201,7 +201,7 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
     beta: PseudoCounts = 0.0
 
     _kind_of_chain: ClassVar[Kind] = Kind(
-        by_em=True, usual_beta=0.0, why_no_weights="EM learns no prior that rows share"
+        by_em=True, why_no_weights="EM learns no prior that rows share"
     )
 
 
@@ -311,6 +311,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         given = {name: getattr(self, name) for name in self._every_name}
         given["init"] = start_of(given.get("init"))
         options = made(type(self).__name__, self._kind_of_chain, given)
+        if to_fit and "beta" in self._fields:
+            usual = self._fields["beta"].default
+            options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))
         if options.fixed and hasattr(self.init, "counts_"):
             options = options._replace(means=means_of(self.init))
         return options

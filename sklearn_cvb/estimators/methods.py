@@ -12,7 +12,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import sklearn
 from sklearn.base import _fit_context
-from sklearn.utils.metaestimators import available_if as _available_if
 
 from sklearn_cvb.reading.validation import LENGTHS, check_sizes
 
@@ -45,13 +44,6 @@ def fit_context(
 ) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
     """scikit-learn's decorator that checks parameters before a fit, with its types."""
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
-
-
-def available_if(
-    check: Callable[[Any], bool],
-) -> Callable[[Callable[_Parameters, _Result]], Callable[_Parameters, _Result]]:
-    """scikit-learn's decorator of methods that some settings do not have, with its types."""
-    return _available_if(check)
 
 
 def with_callbacks(

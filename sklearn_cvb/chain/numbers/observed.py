@@ -105,7 +105,7 @@ def refuse_settings_of_symbols(asked: ChainOptions) -> None:
     own = [name for name in emission.get_params(deep=False) if name.endswith("prior")]
     of_symbols = {
         "beta": (
-            not np.array_equal(asked.beta, asked.kind.usual_beta),
+            asked.is_beta_given,
             f"emissions have priors of their own, {', '.join(own) or 'those of its parts'} of "
             f"{type(emission).__name__}",
         ),

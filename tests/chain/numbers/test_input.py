@@ -377,3 +377,12 @@ def test_starts_and_series_may_lie_in_memory_by_columns(kind):
         [np.asfortranarray(RAGGED[0])], kind=kind, init=[np.asfortranarray(starts[0], dtype=float)]
     )
     np.testing.assert_array_equal(rows.means_, columns.means_)
+
+
+def test_a_class_with_a_beta_of_its_own_learns_numbers():
+    class Own(CVBHMM):
+        beta = 0.5
+
+    assert Own(2, emission="gaussian", random_state=0).fit([[0.0, 0.1, 5.0, 5.2]]).means_.size == 2
+    with pytest.raises(ValueError, match="is for symbols alone"):
+        Own(2, beta=0.1, emission="gaussian").fit([[0.0, 0.1, 5.0, 5.2]])
