@@ -312,7 +312,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         given["init"] = start_of(given.get("init"))
         options = made(type(self).__name__, self._kind_of_chain, given)
         if to_fit and "beta" in self._fields:
-            usual = self._fields["beta"].default
+            usual: Any = self._fields["beta"].default
             options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))
         if options.fixed and hasattr(self.init, "counts_"):
             options = options._replace(means=means_of(self.init))
