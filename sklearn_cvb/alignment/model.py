@@ -364,7 +364,7 @@ def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
             strict=True,
         )
     )
-    tables: Sequence[Any] | None = as_list(init)
+    tables: Sequence[Any] | None = as_list(init(problem.sentences()) if callable(init) else init)
     if tables is None or len(tables) != len(shapes):
         n = "no list" if tables is None else f"{len(tables)} arrays"
         raise ValueError(

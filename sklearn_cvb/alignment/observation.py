@@ -51,7 +51,7 @@ class AlignmentOptions(NamedTuple):
     p_null: float | tuple[float, float] = 0.2
     longest_jump: int = 10
     dictionary: Any = None
-    init: Any = "ibm1"  # or tables of links
+    init: Any = "ibm1"  # or tables of links, or what predicts them for sentences
     supervision: str = "y"
     instead: str = ""  # what to use where leaving out one giant pair leaves little
 

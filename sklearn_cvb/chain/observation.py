@@ -42,9 +42,8 @@ class Observation(ABC):
 
     options: ChainOptions
 
-    # Whether there are words, and what stores of it hold.
+    # Whether there are words.
     has_vocabulary: ClassVar[bool]
-    kind: ClassVar[str]
     # What draws several continuations, where `sample` is asked to.
     draws_ahead: ClassVar[str] = ""
 

@@ -22,7 +22,7 @@ from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import learned_of, taken
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, Supervision
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import arrange, names_of_columns, object_array
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import (
@@ -133,14 +133,6 @@ class BaseAlignmentHMM(BaseModel):
 
     # What is asked for becomes a value
 
-    def _read(self, X: Any, y: Any) -> Reading:
-        read = super()._read(X, y)
-        if not hasattr(self.init, "predict_proba"):
-            return read
-        links = self.init.predict_proba(read.problem.sentences())
-        options = read.observation.options._replace(init=links)
-        return read._replace(observation=AlignmentObservation(options))
-
     def _observation(self, to_fit: bool = False) -> AlignmentObservation:
         return AlignmentObservation(self._options(to_fit))
 
@@ -155,8 +147,8 @@ class BaseAlignmentHMM(BaseModel):
             p_null=self.p_null,
             longest_jump=self.longest_jump,
             dictionary=self.dictionary,
-            # Of a model the links that it predicts for what is read.
-            init=None if hasattr(self.init, "predict_proba") else self.init,
+            # Of a model what predicts links, once a restart begins.
+            init=getattr(self.init, "predict_proba", self.init),
             supervision=self.supervision,
             instead=self._in_place_of_leaving_out,
         )

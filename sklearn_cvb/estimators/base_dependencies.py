@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.dependency.inference import log_likelihoods, sentences_of
 from sklearn_cvb.dependency.observation import (
@@ -12,7 +13,7 @@ from sklearn_cvb.dependency.observation import (
     DependencyObservation,
     DependencyOptions,
 )
-from sklearn_cvb.dependency.parameters import DMVCounts
+from sklearn_cvb.dependency.parameters import DependencyLayout, DMVCounts
 from sklearn_cvb.dependency.prediction import (
     best_heads,
     mean_weights,
@@ -33,7 +34,13 @@ from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, object_array
-from sklearn_cvb.reading.validation import HasMethods, Interval, Seed, StrOptions
+from sklearn_cvb.reading.validation import (
+    HasMethods,
+    Interval,
+    InvalidParameterError,
+    Seed,
+    StrOptions,
+)
 from sklearn_cvb.settings import ArcWeights, Valence
 
 
@@ -170,8 +177,13 @@ class BaseDMV(BaseModel):
 
     def _learned_of_init(self) -> Learned:
         """What the model that `init` is has learned, also where a `FrozenEstimator` holds it."""
+        check_is_fitted(self.init)
         found: Learned | None = getattr(self.init, "_learned", None)
-        return learned_of(self.init) if found is None else found
+        if found is None or not isinstance(found.layout, DependencyLayout):
+            raise InvalidParameterError(
+                f"init names a start or is a fitted dependency model, got {self.init!r}"
+            )
+        return found
 
     def _check_parameters(self) -> None:
         """Checks that the declared constraints cannot express: none but those of algorithms."""

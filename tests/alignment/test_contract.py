@@ -457,3 +457,18 @@ def test_pairs_without_an_alignment_are_left_out(kind):
     assert model.counts_.null.tolist() == [2, 0]
     assert [row.tolist() for row in model.labels_[1::2]] == [[0], [0]]
     fails(ValueError, "nothing to learn from: all 2", model.fit, pairs[::2], links[::2])
+
+
+def test_a_fit_that_goes_on_does_not_ask_where_to_start():
+    asked = []
+
+    class Counting(EMAlignmentHMM):
+        def predict_proba(self, X):
+            asked.append(len(X))
+            return super().predict_proba(X)
+
+    first = Counting(max_iter=2, tol=0).fit(X)
+    model = EMAlignmentHMM(init=first, max_iter=2, tol=0, warm_start=True).fit(X)
+    assert asked == [len(X)]
+    assert len(model.set_params(max_iter=4).fit(X).history_) == 4
+    assert asked == [len(X)]

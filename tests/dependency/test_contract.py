@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn_cvb import (
     CVBDMV,
     EMDMV,
+    EMHMM,
     VBDMV,
     DMVCounts,
     GammaPrior,
@@ -400,3 +401,10 @@ def test_a_frozen_model_is_a_start_too():
         for init in (model, FrozenEstimator(model))
     )
     assert np.array_equal(own.counts_.attach, frozen.counts_.attach)
+
+
+def test_what_is_no_dependency_model_is_no_start():
+    with pytest.raises(InvalidParameterError, match="fitted dependency model, got EMHMM"):
+        EMDMV(init=EMHMM(2, random_state=0).fit(X)).fit(X)
+    with pytest.raises(NotFittedError):
+        EMDMV(init=EMDMV()).fit(X)

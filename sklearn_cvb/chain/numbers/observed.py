@@ -286,7 +286,6 @@ class NumberObservation(Observation):
     """Series of numbers: columns of floats, and of categories as their codes."""
 
     has_vocabulary = False
-    kind = "numbers"
     draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
 
     def check(self) -> None:

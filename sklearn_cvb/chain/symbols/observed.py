@@ -67,7 +67,6 @@ class SymbolObservation(Observation):
     """Symbols: words of a vocabulary, each of which any state may emit."""
 
     has_vocabulary = True
-    kind = "symbols"
 
     # Reading
 
