@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.compilation.announcement import announced, when_compiling
-from sklearn_cvb.demo.display import Display, Row, display_for, missing_packages, save_picture
+from sklearn_cvb.demo.display import Display, TableRow, display_for, missing_packages, save_picture
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings, run_restarts, tag_unseen, warm_up
 from sklearn_cvb.demo.options import command_line, read_settings, read_text
 from sklearn_cvb.demo.published import published_accuracies
-from sklearn_cvb.demo.text import HeldOut, Text, ambiguity, hold_out
+from sklearn_cvb.demo.text import HeldOutText, TaggingText, ambiguity, hold_out
 from sklearn_cvb.display import TaggedSentence
 
 _EXAMPLE_LENGTHS = range(8, 21)
@@ -93,7 +93,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings:
     published = published_accuracies(text.name, len(text.X), text.is_whole, options.min_count)
     display = display_for(bool(published))
     _introduce(display, text, held_out, settings, published)
-    rows: dict[str, Row] = {}
+    rows: dict[str, TableRow] = {}
     notes: dict[str, None] = {}
     interrupted = False
     try:
@@ -117,10 +117,10 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings:
 
 
 def _compare(
-    display: Display, name: str, text: Text, held_out: HeldOut, settings: Settings
-) -> Iterator[Row]:
+    display: Display, name: str, text: TaggingText, held_out: HeldOutText, settings: Settings
+) -> Iterator[TableRow]:
     """Run one algorithm; yields its row of the table each time there is more in it."""
-    row = Row(name, (), None, None)
+    row = TableRow(name, (), None, None)
     yield row
     warm_up(name, text, settings)
     title, sweeps = ALGORITHMS[name].title, settings.sweeps(name)
@@ -134,8 +134,8 @@ def _compare(
 
 def _introduce(
     display: Display,
-    text: Text,
-    held_out: HeldOut,
+    text: TaggingText,
+    held_out: HeldOutText,
     settings: Settings,
     published: Mapping[Any, Any],
 ) -> None:
@@ -174,7 +174,9 @@ def _introduce(
         )
 
 
-def _conclude(display: Display, rows: dict[str, Row], held_out: HeldOut, output: Path) -> None:
+def _conclude(
+    display: Display, rows: dict[str, TableRow], held_out: HeldOutText, output: Path
+) -> None:
     """Tag an example with the best tagger, and save the picture."""
     complete = [(row, row.unseen) for row in rows.values() if row.unseen is not None]
     if complete:

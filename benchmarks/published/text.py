@@ -9,7 +9,7 @@ from benchmarks.published.dmv_knowledge import TREEBANKS
 from sklearn_cvb import tag_dictionary_from
 from sklearn_cvb.datasets import fetch_mac_morpho, read_dependencies
 from sklearn_cvb.datasets.corpora import corpus_folder
-from sklearn_cvb.demo.text import FETCHERS, Text, ambiguity
+from sklearn_cvb.demo.text import FETCHERS, TaggingText, ambiguity
 
 
 class Shared(dict):
@@ -56,7 +56,7 @@ def _first_sentences(data_home, n, min_count, corpus, weights):
     )
     if min_count == 1:
         dictionary = _without_most_others(dictionary, X)
-    return Text(corpus, X, y, Shared(dictionary), len(X) == len(bunch.data))
+    return TaggingText(corpus, X, y, Shared(dictionary), len(X) == len(bunch.data))
 
 
 def _without_most_others(dictionary, X):

@@ -11,8 +11,8 @@ from scipy.special import xlogy
 from sklearn_cvb.alignment.parameters import (
     LEARNED,
     AlignmentLayout,
-    Prior,
-    Weights,
+    AlignmentPrior,
+    AlignmentWeights,
     learned_rows,
     no_sums,
     positions_to_places,
@@ -30,10 +30,10 @@ from sklearn_cvb.kernels.alignment import (
     SWEEP,
     UNALIGNED,
     WEIGH,
-    Pairs,
-    Shares,
-    Sums,
-    Tally,
+    AlignmentPairs,
+    AlignmentShares,
+    AlignmentSums,
+    AlignmentTally,
     best_alignments,
     draw_alignments,
     draws_for,
@@ -42,7 +42,7 @@ from sklearn_cvb.kernels.alignment import (
     work_for,
 )
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample, inferred
 from sklearn_cvb.reading.corpus import as_list
 from sklearn_cvb.settings import IBM1
 
@@ -51,7 +51,7 @@ from sklearn_cvb.settings import IBM1
 _LEAST_BETA, _LEAST_ALPHA, _LEAST_NULL = 1e-3, 1e-3, 1e-3
 
 
-class Alignments(NamedTuple):
+class AlignmentSample(NamedTuple):
     """A sample: the source of each target word, -1 for none, and the jumps that were lost.
 
     Sources of a pair without an alignment are `UNALIGNED`.
@@ -74,22 +74,24 @@ class AlignmentModel(Model):
         # None is missing.
         return len(self.problem.corpus.tokens)
 
-    def prior(self, hyper: Any) -> Prior:
+    def prior(self, hyper: Any) -> AlignmentPrior:
         """The one that was read."""
         return self.problem.prior
 
-    def seed(self, prior: Prior, rng: np.random.Generator) -> np.random.Generator:
+    def seed(self, prior: AlignmentPrior, rng: np.random.Generator) -> np.random.Generator:
         """The generator: what is drawn is a number for each link."""
         return rng
 
     def start(
-        self, prior: Prior, seed: np.random.Generator, keep: bool
-    ) -> tuple[Inferred, Weights | None]:
+        self, prior: AlignmentPrior, seed: np.random.Generator, keep: bool
+    ) -> tuple[InferenceResult, AlignmentWeights | None]:
         """Counts that the links of the start add up to."""
         shares, counts = first_shares(self.init, self.problem, seed)
-        return Inferred(counts, 0.0, shares=shares), None
+        return InferenceResult(counts, 0.0, shares=shares), None
 
-    def maximise(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
+    def maximise(
+        self, counts: np.ndarray, prior: AlignmentPrior, before: Any
+    ) -> tuple[AlignmentWeights, float]:
         """The mode in the softmax basis, and minus the sum of pseudo-counts times log theta."""
         layout = self.problem.layout
         rows = rows_of(counts, prior, layout)
@@ -98,20 +100,22 @@ class AlignmentModel(Model):
         value += float(np.sum(layout.n_unlisted * xlogy(prior.rest, weights.rest)))
         return weights, -value
 
-    def average(self, counts: np.ndarray, prior: Prior, before: Any) -> tuple[Weights, float]:
+    def average(
+        self, counts: np.ndarray, prior: AlignmentPrior, before: Any
+    ) -> tuple[AlignmentWeights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
         rows = rows_of(counts, prior, self.problem.layout)
         logs, learned = rows.expected_log(), learned_rows(rows, prior)
         return weights_of(rows, prior, logs), learned.divergence(logs[: len(learned.counts)])
 
-    def infer(self, weights: Weights, work: Any = None) -> Inferred:
+    def infer(self, weights: AlignmentWeights, work: Any = None) -> InferenceResult:
         """Expected counts of all pairs."""
         counts, log_z, _ = expectation(weights, self.problem.pairs, self.problem.layout)
         return inferred(counts, log_z)
 
     def leave_out(
-        self, counts: np.ndarray, prior: Prior, shares: Shares, *, frozen: bool
-    ) -> Inferred:
+        self, counts: np.ndarray, prior: AlignmentPrior, shares: AlignmentShares, *, frozen: bool
+    ) -> InferenceResult:
         """Each pair from the counts of all others."""
         pairs, layout = self.problem.pairs, self.problem.layout
         tally = tally_of(counts, prior, layout)
@@ -120,29 +124,31 @@ class AlignmentModel(Model):
         shares, log_z = leave_out_sweep(pairs, tally, shares)
         return inferred(sum_of(shares, pairs, layout), log_z, shares)
 
-    def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
+    def first_sample(self, prior: AlignmentPrior, rng: np.random.Generator) -> StructureSample:
         """Alignments drawn under the posterior means that the start gives."""
         _, cells = first_shares(self.init, self.problem, rng)
         weights = weights_of(rows_of(cells, prior, self.problem.layout), prior)
         sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
         begins = self.problem.pairs.target_starts[:-1]
         unexplained = np.flatnonzero(sample.position[begins] == UNALIGNED)
-        return Drawn(used_cells(self.problem, sample), sample, unexplained)
+        return StructureSample(used_cells(self.problem, sample), sample, unexplained)
 
     def resample(
         self,
         counts: np.ndarray,
-        prior: Prior,
-        sample: Alignments,
+        prior: AlignmentPrior,
+        sample: AlignmentSample,
         rng: np.random.Generator,
         temperature: float,
-    ) -> Drawn:
+    ) -> StructureSample:
         """A Hastings step of each pair given all others."""
         tally = tally_of(counts, prior, self.problem.layout)
         sample, proposals = draw_sweep(self.problem, tally, rng, sample)
-        return Drawn(used_cells(self.problem, sample), sample, proposals=proposals)
+        return StructureSample(used_cells(self.problem, sample), sample, proposals=proposals)
 
-    def log_evidence(self, counts: np.ndarray, prior: Prior, sample: Alignments) -> float:
+    def log_evidence(
+        self, counts: np.ndarray, prior: AlignmentPrior, sample: AlignmentSample
+    ) -> float:
         """log p(target words, alignments, lost jumps | source words, prior)."""
         rows = rows_of(counts, prior, self.problem.layout)
         value = learned_rows(rows, prior).log_evidence()
@@ -153,8 +159,8 @@ class AlignmentModel(Model):
         return value + log_sharing(self.problem.pairs, sample.position)
 
     def means(
-        self, counts: np.ndarray, prior: Prior, sample: Alignments
-    ) -> tuple[Weights, np.ndarray]:
+        self, counts: np.ndarray, prior: AlignmentPrior, sample: AlignmentSample
+    ) -> tuple[AlignmentWeights, np.ndarray]:
         """Posterior means, and the links that there are (how often is what `link_proba_` says)."""
         link = np.zeros(self.problem.pairs.first[-1], np.float32)
         places = positions_to_places(self.problem.pairs, sample.position)
@@ -162,10 +168,10 @@ class AlignmentModel(Model):
         return weights_of(rows_of(counts, prior, self.problem.layout), prior), link
 
     def links(self, state: State) -> np.ndarray:
-        """Link posteriors of the pairs, placed as in `Pairs.cell`."""
-        if isinstance(state.shares, Shares):
+        """Link posteriors of the pairs, placed as in `AlignmentPairs.cell`."""
+        if isinstance(state.shares, AlignmentShares):
             return state.shares.link
-        if isinstance(state.shares, Alignments):
+        if isinstance(state.shares, AlignmentSample):
             return mean_means(state, self)[1]
         problem = self.problem
         return expectation(state.weights, problem.pairs, problem.layout, keeps_shares=True)[2].link
@@ -174,15 +180,20 @@ class AlignmentModel(Model):
 # Inference
 
 
-def frozen_tally(weights: Weights) -> Tally:
+def frozen_tally(weights: AlignmentWeights) -> AlignmentTally:
     """A tally without counts whose quotients are the weights."""
     n_rows = len(weights.rest)
-    sums = Sums(np.zeros(len(weights.cells)), np.zeros(n_rows))
-    return Tally(sums, weights.cells, np.ones(n_rows), weights.rest, LEARNED)
+    sums = AlignmentSums(np.zeros(len(weights.cells)), np.zeros(n_rows))
+    return AlignmentTally(sums, weights.cells, np.ones(n_rows), weights.rest, LEARNED)
 
 
 def _inferred(
-    pairs: Pairs, tally: Tally, sums: Sums, shares: Shares, update: int, uniform: bool = False
+    pairs: AlignmentPairs,
+    tally: AlignmentTally,
+    sums: AlignmentSums,
+    shares: AlignmentShares,
+    update: int,
+    uniform: bool = False,
 ) -> np.ndarray:
     log_z = np.zeros(len(pairs.first) - 1)
     infer(pairs, tally, sums, shares, work_for(pairs), update, uniform, log_z)
@@ -190,15 +201,20 @@ def _inferred(
 
 
 def expectation(
-    weights: Weights, pairs: Pairs, layout: AlignmentLayout, keeps_shares: bool = False
-) -> tuple[np.ndarray, np.ndarray, Shares]:
+    weights: AlignmentWeights,
+    pairs: AlignmentPairs,
+    layout: AlignmentLayout,
+    keeps_shares: bool = False,
+) -> tuple[np.ndarray, np.ndarray, AlignmentShares]:
     """Expected counts of all pairs, log p(target words | source words) of each, and shares."""
     shares, sums = shares_for(pairs, keeps_shares), no_sums(layout)
     log_z = _inferred(pairs, frozen_tally(weights), sums, shares, EXPECT)
     return sums.cells, log_z, shares
 
 
-def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: AlignmentLayout) -> Shares:
+def placed(
+    link: np.ndarray, pairs: AlignmentPairs, prior: AlignmentPrior, layout: AlignmentLayout
+) -> AlignmentShares:
     """What pairs add that have these links, each target word's apart from the others'."""
     sums, no_value = no_sums(layout), np.zeros(len(pairs.first) - 1)
     tally = tally_of(sums.cells, prior, layout)
@@ -208,28 +224,28 @@ def placed(link: np.ndarray, pairs: Pairs, prior: Prior, layout: AlignmentLayout
     return shares
 
 
-def log_likelihoods(weights: Weights, pairs: Pairs) -> np.ndarray:
+def log_likelihoods(weights: AlignmentWeights, pairs: AlignmentPairs) -> np.ndarray:
     """log p(target words | source words) of each pair, -inf for one that nothing explains."""
     tally = frozen_tally(weights)
     return _inferred(pairs, tally, tally.sums, shares_for(pairs, False), WEIGH)
 
 
 def leave_out_sweep(
-    pairs: Pairs, tally: Tally, shares: Shares, uniform: bool = False
-) -> tuple[Shares, np.ndarray]:
+    pairs: AlignmentPairs, tally: AlignmentTally, shares: AlignmentShares, uniform: bool = False
+) -> tuple[AlignmentShares, np.ndarray]:
     """Infer every pair from the counts of all others, which change at once, in the tally itself."""
     shares = shares._replace(link=shares.link.copy(), jump=shares.jump.copy())
     return shares, _inferred(pairs, tally, tally.sums, shares, SWEEP, uniform)
 
 
-def sum_of(shares: Shares, pairs: Pairs, layout: AlignmentLayout) -> np.ndarray:
+def sum_of(shares: AlignmentShares, pairs: AlignmentPairs, layout: AlignmentLayout) -> np.ndarray:
     """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
-    tally = frozen_tally(Weights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
+    tally = frozen_tally(AlignmentWeights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
     _inferred(pairs, tally, tally.sums, shares, ADD)
     return tally.sums.cells
 
 
-def best_of(weights: Weights, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
+def best_of(weights: AlignmentWeights, pairs: AlignmentPairs) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the most probable alignment of each pair, -1 for no source; its log weight."""
     work = work_for(pairs)
     positions = np.empty(pairs.target_starts[-1], np.int64)
@@ -238,7 +254,7 @@ def best_of(weights: Weights, pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
     return positions, logs
 
 
-def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
+def normalised_links(link: np.ndarray, pairs: AlignmentPairs) -> np.ndarray:
     """Chances of links, divided so that each target word's sum to 1; of nothing come equal ones."""
     allowed = pairs.cell != FORBIDDEN
     n_rows, m = np.diff(pairs.source_starts) + 1, np.diff(pairs.target_starts)
@@ -259,8 +275,11 @@ def normalised_links(link: np.ndarray, pairs: Pairs) -> np.ndarray:
 
 
 def draw_sweep(
-    problem: AlignmentProblem, tally: Tally, rng: np.random.Generator, old: Alignments | None = None
-) -> tuple[Alignments, np.ndarray]:
+    problem: AlignmentProblem,
+    tally: AlignmentTally,
+    rng: np.random.Generator,
+    old: AlignmentSample | None = None,
+) -> tuple[AlignmentSample, np.ndarray]:
     """A Hastings step of each pair given all others, which changes the tally, and proposals.
 
     Without old alignments they are drawn from the tally, which stays whole.
@@ -268,17 +287,17 @@ def draw_sweep(
     pairs = problem.pairs
     n_words, n_pairs = pairs.target_starts[-1], len(pairs.first) - 1
     if old is None:
-        sample = Alignments(
+        sample = AlignmentSample(
             np.full(n_words, -1, np.int64), np.zeros((n_pairs, problem.layout.n_jumps), np.int64)
         )
     else:
-        sample = Alignments(old.position.copy(), old.lost.copy())
+        sample = AlignmentSample(old.position.copy(), old.lost.copy())
     draws, log_z = draws_for(*sample, pairs), np.zeros(n_pairs)
     draw_alignments(pairs, tally, work_for(pairs), draws, old is not None, rng, log_z)
     return sample, draws.n_accepted.astype(np.float64)
 
 
-def used_cells(problem: AlignmentProblem, sample: Alignments) -> np.ndarray:
+def used_cells(problem: AlignmentProblem, sample: AlignmentSample) -> np.ndarray:
     """How often a sample uses each cell."""
     pairs, layout = problem.pairs, problem.layout
     aligned = sample.position != UNALIGNED
@@ -293,7 +312,9 @@ def used_cells(problem: AlignmentProblem, sample: Alignments) -> np.ndarray:
     return np.concatenate(counts).astype(np.float64)
 
 
-def moves_of(pairs: Pairs, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def moves_of(
+    pairs: AlignmentPairs, positions: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The target words that have a source, in which context each moves, and its jump."""
     m = np.diff(pairs.target_starts)
     linked = np.flatnonzero(positions >= 0)
@@ -303,7 +324,7 @@ def moves_of(pairs: Pairs, positions: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return linked, context, to - context
 
 
-def log_sharing(pairs: Pairs, positions: np.ndarray) -> float:
+def log_sharing(pairs: AlignmentPairs, positions: np.ndarray) -> float:
     """Log of the chances with which positions were chosen among those that share a jump's cell."""
     farthest = pairs.longest_jump
     linked, context, jump = moves_of(pairs, positions)
@@ -319,7 +340,7 @@ def log_sharing(pairs: Pairs, positions: np.ndarray) -> float:
 
 def first_shares(
     init: Any, problem: AlignmentProblem, rng: np.random.Generator
-) -> tuple[Shares, np.ndarray]:
+) -> tuple[AlignmentShares, np.ndarray]:
     """What each pair adds to the first counts, and these counts; `init` as of the estimators."""
     pairs, layout, prior = problem.pairs, problem.layout, _proper(problem.prior, problem)
     if not isinstance(init, str | IBM1):
@@ -340,7 +361,7 @@ def first_shares(
     return shares, cells
 
 
-def _proper(prior: Prior, problem: AlignmentProblem) -> Prior:
+def _proper(prior: AlignmentPrior, problem: AlignmentProblem) -> AlignmentPrior:
     """A prior without zeros."""
     layout = problem.layout
     least = np.repeat(
@@ -351,7 +372,7 @@ def _proper(prior: Prior, problem: AlignmentProblem) -> Prior:
     rest = np.maximum(prior.rest, _LEAST_BETA)
     added = np.maximum(prior.cells, least) - prior.cells
     totals = prior.totals + layout.totals(added) + layout.n_unlisted * (rest - prior.rest)
-    return Prior(prior.cells + added, totals, rest, prior.p_null)
+    return AlignmentPrior(prior.cells + added, totals, rest, prior.p_null)
 
 
 def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:

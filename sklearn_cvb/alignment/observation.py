@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.alignment.links import NO_SOURCE
-from sklearn_cvb.alignment.model import AlignmentModel, Alignments, normalised_links
+from sklearn_cvb.alignment.model import AlignmentModel, AlignmentSample, normalised_links
 from sklearn_cvb.alignment.parameters import (
     counts_from,
     layout_of,
@@ -27,9 +27,9 @@ from sklearn_cvb.alignment.reading import (
     translations_in,
     words_of,
 )
-from sklearn_cvb.kernels.alignment import FREE, Pairs
+from sklearn_cvb.kernels.alignment import FREE, AlignmentPairs
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.messages import tell
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Table, arrange, names_of_columns, object_array
@@ -104,7 +104,7 @@ class AlignmentObservation:
             return "init says where to start"
         return "" if init == "random" else f"init={init!r} leaves nothing to chance"
 
-    def left(self, result: FitResult) -> Left:
+    def left(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
         best, _, read, algorithm, model, found = result
         state, problem, pairs = best.state, read.problem, read.problem.pairs
@@ -126,11 +126,13 @@ class AlignmentObservation:
             prior=problem.prior,
             counts=counts,
             averages=algorithm.averages,
-            more=mean_means(state, model)[0] if isinstance(state.shares, Alignments) else None,
+            more=mean_means(state, model)[0] if isinstance(state.shares, AlignmentSample) else None,
         )
-        return Left(learned, attributes)
+        return FitOutcome(learned, attributes)
 
-    def encoded(self, learned: Learned, X: Any, *, free: bool = True) -> tuple[Corpus, Pairs]:
+    def encoded(
+        self, learned: Learned, X: Any, *, free: bool = True
+    ) -> tuple[Corpus, AlignmentPairs]:
         """Target sentences, and pairs as kernels read them, in words of a fit.
 
         With `free` unknown target words that have no probability may come from any word alike.

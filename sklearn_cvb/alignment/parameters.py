@@ -7,7 +7,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.alignment.links import best_positions
-from sklearn_cvb.kernels.alignment import FORBIDDEN, UNLISTED, Pairs, Sums, Tally
+from sklearn_cvb.kernels.alignment import (
+    FORBIDDEN,
+    UNLISTED,
+    AlignmentPairs,
+    AlignmentSums,
+    AlignmentTally,
+)
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import short_repr
@@ -69,7 +75,7 @@ class AlignmentLayout(NamedTuple):
         return np.bincount(self.row, cells, self.n_rows)
 
 
-class Encoded(NamedTuple):
+class EncodedPairs(NamedTuple):
     """Sentence pairs as rows of the lexicon and types of target words, and their offsets."""
 
     source: np.ndarray
@@ -78,14 +84,16 @@ class Encoded(NamedTuple):
     target_starts: np.ndarray
 
 
-class Words(NamedTuple):
+class WordPairKeys(NamedTuple):
     """All two words that stand beside each other, as keys."""
 
     keys: list[np.ndarray]  # of some pairs at a time, sorted
-    places: np.ndarray  # where in these the key of two words stands, placed as in `Pairs.cell`
+    places: (
+        np.ndarray
+    )  # where in these the key of two words stands, placed as in `AlignmentPairs.cell`
 
 
-def words_beside(encoded: Encoded, sizes: tuple[int, int]) -> Words:
+def words_beside(encoded: EncodedPairs, sizes: tuple[int, int]) -> WordPairKeys:
     """All two words that stand beside each other."""
     _check_largest(np.diff(encoded.source_starts), np.diff(encoded.target_starts))
     first, keys = first_places(encoded), []
@@ -94,7 +102,7 @@ def words_beside(encoded: Encoded, sizes: tuple[int, int]) -> Words:
         found, inverse = np.unique(_keys_of(encoded, piece, sizes), return_inverse=True)
         keys.append(found)
         places[first[piece.start] : first[piece.stop]] = inverse.ravel()
-    return Words(keys, places)
+    return WordPairKeys(keys, places)
 
 
 def _check_largest(n: np.ndarray, m: np.ndarray) -> None:
@@ -107,14 +115,14 @@ def _check_largest(n: np.ndarray, m: np.ndarray) -> None:
     check_sample(f"pair {i}", words, float(n_bytes[i]), float(n_steps[i]))
 
 
-def first_places(encoded: Encoded) -> np.ndarray:
+def first_places(encoded: EncodedPairs) -> np.ndarray:
     """Where the table of each pair begins, a row for each source word and one for NULL."""
     n, m = np.diff(encoded.source_starts), np.diff(encoded.target_starts)
     return np.concatenate([[0], np.cumsum((n + 1) * m)]).astype(np.int64)
 
 
 def layout_of(
-    words: Words, sizes: tuple[int, int], longest_jump: int, others: np.ndarray
+    words: WordPairKeys, sizes: tuple[int, int], longest_jump: int, others: np.ndarray
 ) -> AlignmentLayout:
     """The cells that words which stand beside each other need, and those with other keys."""
     keys = np.unique(np.concatenate([others.astype(np.int64), *words.keys]))
@@ -122,11 +130,11 @@ def layout_of(
 
 
 def pairs_of(
-    encoded: Encoded,
-    words: Words,
+    encoded: EncodedPairs,
+    words: WordPairKeys,
     layout: AlignmentLayout,
     known: dict[int, list[Any]] | None = None,
-) -> Pairs:
+) -> AlignmentPairs:
     """Sentence pairs as kernels read them; known links of pairs rule out others of their words.
 
     The places in `words` become those of cells.
@@ -145,17 +153,17 @@ def pairs_of(
             allowed[source, target] = True
         table[~allowed] = FORBIDDEN
     starts = encoded.source_starts, encoded.target_starts
-    return Pairs(
+    return AlignmentPairs(
         encoded.source, *starts, cell, first, len(layout.keys), layout.n_sources, layout[2]
     )
 
 
-def _pieces(encoded: Encoded) -> list[range]:
+def _pieces(encoded: EncodedPairs) -> list[range]:
     n_pairs = len(encoded.source_starts) - 1
     return [range(a, min(a + _PIECE, n_pairs)) for a in range(0, n_pairs, _PIECE)]
 
 
-def _keys_of(encoded: Encoded, piece: range, sizes: tuple[int, ...]) -> np.ndarray:
+def _keys_of(encoded: EncodedPairs, piece: range, sizes: tuple[int, ...]) -> np.ndarray:
     """Keys of all two words of some pairs: by pair, source word (NULL is the last), target word."""
     n_sources, n_targets = sizes
     source_starts = encoded.source_starts[piece.start : piece.stop + 1]
@@ -172,7 +180,7 @@ def _keys_of(encoded: Encoded, piece: range, sizes: tuple[int, ...]) -> np.ndarr
     return np.repeat(rows, n_words) * n_targets + targets
 
 
-def positions_to_places(pairs: Pairs, positions: np.ndarray) -> np.ndarray:
+def positions_to_places(pairs: AlignmentPairs, positions: np.ndarray) -> np.ndarray:
     """Where in tables of links each target word's source stands; a position of -1 is none."""
     n, m = np.diff(pairs.source_starts), np.diff(pairs.target_starts)
     row = np.where(positions < 0, np.repeat(n, m), positions)
@@ -180,14 +188,14 @@ def positions_to_places(pairs: Pairs, positions: np.ndarray) -> np.ndarray:
     return np.repeat(pairs.first[:-1], m) + row * np.repeat(m, m) + column
 
 
-def tables_of(link: np.ndarray, pairs: Pairs) -> list[np.ndarray]:
-    """What is placed as in `Pairs.cell`, as views of shape (n_target, n_source + 1)."""
+def tables_of(link: np.ndarray, pairs: AlignmentPairs) -> list[np.ndarray]:
+    """What is placed as in `AlignmentPairs.cell`, as views of shape (n_target, n_source + 1)."""
     n_words = np.diff(pairs.target_starts).tolist()
     ends = zip(pairs.first[:-1].tolist(), pairs.first[1:].tolist(), n_words, strict=True)
     return [link[a:b].reshape(-1, m).T for a, b, m in ends]
 
 
-def positions_of(link: np.ndarray, pairs: Pairs) -> np.ndarray:
+def positions_of(link: np.ndarray, pairs: AlignmentPairs) -> np.ndarray:
     """The most probable source of each target word, -1 for none."""
     return np.concatenate(list(map(best_positions, tables_of(link, pairs))))
 
@@ -216,7 +224,7 @@ class AlignmentCounts(NamedTuple):
     null: np.ndarray
 
 
-class Prior(NamedTuple):
+class AlignmentPrior(NamedTuple):
     """Dirichlet parameters."""
 
     cells: np.ndarray  # (n_cells,)
@@ -225,7 +233,7 @@ class Prior(NamedTuple):
     p_null: float  # the probability of no source; `LEARNED` where it is learned
 
 
-class Weights(NamedTuple):
+class AlignmentWeights(NamedTuple):
     """Weights of all cells, and of cells that are not listed, by row."""
 
     cells: np.ndarray
@@ -238,7 +246,7 @@ def prior_of(
     beta: float,
     p_null: float | tuple[float, float],
     more: Mapping[int, float],
-) -> Prior:
+) -> AlignmentPrior:
     """The prior that parameters ask for, with more mass for cells of some keys."""
     learned = isinstance(p_null, tuple)
     if isinstance(p_null, tuple):
@@ -256,7 +264,7 @@ def prior_of(
         cells[np.searchsorted(layout.keys, keys)] += weights
         totals += np.bincount(keys // layout.n_targets, weights, layout.n_rows)
     rest = np.full(layout.n_rows, beta, dtype=np.float64)
-    return Prior(cells, totals, rest, LEARNED if learned else null[1])
+    return AlignmentPrior(cells, totals, rest, LEARNED if learned else null[1])
 
 
 def counts_from(cells: np.ndarray, layout: AlignmentLayout) -> AlignmentCounts:
@@ -274,14 +282,14 @@ def cells_from(counts: AlignmentCounts) -> np.ndarray:
     return np.concatenate([counts.lexicon.data, counts.jump, counts.null])
 
 
-def rows_of(cells: np.ndarray, prior: Prior, layout: AlignmentLayout) -> DirichletRows:
+def rows_of(cells: np.ndarray, prior: AlignmentPrior, layout: AlignmentLayout) -> DirichletRows:
     """Listed cells as rows of probabilities."""
     row = layout.row
     totals = np.bincount(row, cells, layout.n_rows), prior.totals
     return DirichletRows(cells, prior.cells, *totals, row, layout.widths)
 
 
-def learned_rows(rows: DirichletRows, prior: Prior) -> DirichletRows:
+def learned_rows(rows: DirichletRows, prior: AlignmentPrior) -> DirichletRows:
     """Rows without that of no source where it is given."""
     if prior.p_null == LEARNED:
         return rows
@@ -289,43 +297,45 @@ def learned_rows(rows: DirichletRows, prior: Prior) -> DirichletRows:
     return DirichletRows(counts, cells, rows.count_totals[:-1], rows.prior_totals[:-1], row)
 
 
-def weights_of(rows: DirichletRows, prior: Prior, logs: np.ndarray | None = None) -> Weights:
+def weights_of(
+    rows: DirichletRows, prior: AlignmentPrior, logs: np.ndarray | None = None
+) -> AlignmentWeights:
     """Posterior means (equal in a row without count and prior), or exp of E[log theta]."""
     none = np.zeros(len(prior.rest))
     unlisted = rows._replace(counts=none, prior=prior.rest, row=slice(None))
     if logs is None:
-        weights = Weights(rows.mean(), unlisted.mean())
+        weights = AlignmentWeights(rows.mean(), unlisted.mean())
     else:
         # Rows of jumps and of NULL have no such cells: what they would have may be above 1.
         parts = np.exp(logs), np.exp(np.minimum(unlisted.expected_log(), 0.0))
-        weights = Weights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
+        weights = AlignmentWeights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
     if prior.p_null != LEARNED:
         weights.cells[-2:] = 1.0 - prior.p_null, prior.p_null
     return weights
 
 
-def tally_of(cells: np.ndarray, prior: Prior, layout: AlignmentLayout) -> Tally:
+def tally_of(cells: np.ndarray, prior: AlignmentPrior, layout: AlignmentLayout) -> AlignmentTally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    sums = Sums(cells.copy(), layout.totals(cells))
-    return Tally(sums, prior.cells, prior.totals, prior.rest, prior.p_null)
+    sums = AlignmentSums(cells.copy(), layout.totals(cells))
+    return AlignmentTally(sums, prior.cells, prior.totals, prior.rest, prior.p_null)
 
 
-def no_sums(layout: AlignmentLayout) -> Sums:
+def no_sums(layout: AlignmentLayout) -> AlignmentSums:
     """Counts of nothing."""
-    return Sums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
+    return AlignmentSums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
 
 
 # Weights that predictions are made under, whichever algorithm left them
 
 
-def mean_weights(learned: Learned) -> Weights:
+def mean_weights(learned: Learned) -> AlignmentWeights:
     """Posterior means, or their averages over the samples of a chain."""
     if learned.more is not None:
         return learned.more
     return weights_of(_rows_left(learned), learned.prior)
 
 
-def predicting_weights(learned: Learned) -> Weights:
+def predicting_weights(learned: Learned) -> AlignmentWeights:
     """Weights of `predict` and `predict_proba`."""
     if not learned.averages:
         return mean_weights(learned)
@@ -344,7 +354,7 @@ def _rows_left(learned: Learned) -> DirichletRows:
 _SHOWN, _TRANSLATIONS = 10, 3
 
 
-class Lexicon:
+class TranslationTable:
     """Probabilities of translations, p(target word | source word).
 
     Fitted models make it; see `lexicon_`. Pairs of words that never stood beside each other are not

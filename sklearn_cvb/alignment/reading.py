@@ -9,10 +9,10 @@ import numpy as np
 from sklearn_cvb.alignment.links import links_in
 from sklearn_cvb.alignment.parameters import (
     AlignmentLayout,
-    Encoded,
-    Prior,
+    AlignmentPrior,
+    EncodedPairs,
 )
-from sklearn_cvb.kernels.alignment import Pairs
+from sklearn_cvb.kernels.alignment import AlignmentPairs
 from sklearn_cvb.messages import alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
@@ -58,7 +58,7 @@ class Corpora(NamedTuple):
     target: Corpus
 
 
-class Words(NamedTuple):
+class BilingualWords(NamedTuple):
     """The known source and target words."""
 
     source: Vocabulary
@@ -70,9 +70,9 @@ class AlignmentProblem(NamedTuple):
 
     corpus: Corpus  # the target sentences
     types: tuple[list[Any], list[Any]]  # known source and target words
-    pairs: Pairs
+    pairs: AlignmentPairs
     layout: AlignmentLayout
-    prior: Prior
+    prior: AlignmentPrior
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -178,7 +178,9 @@ def _read_halves(table: np.ndarray) -> Sides:
 # Words
 
 
-def words_of(sides: Sides, translations: Mapping[tuple[Hashable, Hashable], float]) -> Words:
+def words_of(
+    sides: Sides, translations: Mapping[tuple[Hashable, Hashable], float]
+) -> BilingualWords:
     """Words of sentences, and of a dictionary, sorted."""
     found = []
     others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
@@ -187,10 +189,10 @@ def words_of(sides: Sides, translations: Mapping[tuple[Hashable, Hashable], floa
         if more:
             types = reading.sorted_types({*types, *more})
         found.append(reading.vocabulary_of(types))
-    return Words(*found)
+    return BilingualWords(*found)
 
 
-def corpora_of(sides: Sides, words: Words, handle_unknown: str) -> Corpora:
+def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corpora:
     """Sentences in numbers of words.
 
     Raises ValueError if a word is missing, or is new where such words are not handled.
@@ -221,10 +223,10 @@ def corpora_of(sides: Sides, words: Words, handle_unknown: str) -> Corpora:
     return corpora
 
 
-def numbers_of(corpora: Corpora, words: Words) -> Encoded:
+def numbers_of(corpora: Corpora, words: BilingualWords) -> EncodedPairs:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
-    return Encoded(
+    return EncodedPairs(
         np.minimum(source.tokens, len(rows.index)).astype(np.int64),
         source.starts,
         np.minimum(target.tokens, len(columns.index)).astype(np.int64),

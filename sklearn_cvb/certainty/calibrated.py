@@ -45,14 +45,14 @@ def roots_of(rows: FreeRows) -> csr_array:
     return csr_array(entries, shape=(n_cells, len(rows.totals)))
 
 
-class Missing(NamedTuple):
+class MissingInformation(NamedTuple):
     """Directions in which information is missing, and the share of it that is, largest first."""
 
     shares: np.ndarray  # (n_directions,) Eigenvalues of the missing over the complete information
     directions: np.ndarray  # (n_cells, n_directions), orthonormal, in standardised log parameters
 
 
-class Kept(NamedTuple):
+class CalibratedSample(NamedTuple):
     """A kept sample of a short run: counts of its structures, and parameters drawn given them."""
 
     counts: Any
@@ -98,7 +98,9 @@ def exact_covariance(structures: Structures, rows: FreeRows) -> np.ndarray:
     return (covariance + covariance.T) / 2
 
 
-def missing_in(deviations: csr_array, rows: FreeRows, rng: np.random.Generator) -> Missing:
+def missing_in(
+    deviations: csr_array, rows: FreeRows, rng: np.random.Generator
+) -> MissingInformation:
     """The directions of deviations of whole rows, without what rows that sum to 1 rule out."""
     each, roots = standardised(deviations, rows), roots_of(rows)
     along = csr_array(each @ roots)
@@ -123,21 +125,21 @@ def missing_in(deviations: csr_array, rows: FreeRows, rng: np.random.Generator) 
     return _sorted(shares, directions)
 
 
-def missing_of(covariance: np.ndarray, roots: csr_array) -> Missing:
+def missing_of(covariance: np.ndarray, roots: csr_array) -> MissingInformation:
     """The directions of a covariance of standardised counts."""
     across = covariance - roots @ (roots.T @ covariance)
     across = across - (across @ roots) @ roots.T
     return _sorted(*np.linalg.eigh((across + across.T) / 2))
 
 
-def _sorted(shares: np.ndarray, directions: np.ndarray) -> Missing:
+def _sorted(shares: np.ndarray, directions: np.ndarray) -> MissingInformation:
     """The directions in which anything is missing."""
     order = np.argsort(shares)[::-1]
     order = order[shares[order] > _ROUNDING]
-    return Missing(shares[order], directions[:, order])
+    return MissingInformation(shares[order], directions[:, order])
 
 
-def standard_errors(rows: FreeRows, missing: Missing) -> np.ndarray:
+def standard_errors(rows: FreeRows, missing: MissingInformation) -> np.ndarray:
     """Standard errors of log probabilities under observed information (Louis 1982, eq. 3.2).
 
     0 where a probability is 0, or all of its row.
@@ -151,7 +153,7 @@ def standard_errors(rows: FreeRows, missing: Missing) -> np.ndarray:
 # Draws
 
 
-def widened(rows: FreeRows, missing: Missing, rng: np.random.Generator) -> np.ndarray:
+def widened(rows: FreeRows, missing: MissingInformation, rng: np.random.Generator) -> np.ndarray:
     """Parameters from their Dirichlet posterior, moved further where information is missing.
 
     To first order, log parameters have the inverse of the observed information as covariance.
@@ -178,7 +180,7 @@ def short_runs(
     generators: list[np.random.Generator],
     n_jobs: int | None,
     tell: Callable[[int], None],
-) -> list[Kept]:
+) -> list[CalibratedSample]:
     """Samples of runs of Gibbs sampling by parameters from widened draws, the last of each kept.
 
     The first generator draws what is missing, each other one makes a run: the samples do not
@@ -189,14 +191,14 @@ def short_runs(
     at_mean = structures.weights_at(listed.mean, counts, None)
     missing = missing_in(drawn_deviations(structures, at_mean, N_STRUCTURES, first), rows, first)
 
-    def run(number: int, rng: np.random.Generator) -> list[Kept]:
+    def run(number: int, rng: np.random.Generator) -> list[CalibratedSample]:
         tell(number)
         theta = widened(rows, missing, rng)[:n_cells]
         weights, kept = structures.weights_at(theta, counts, rng), []
         for _ in range(N_SWEEPS):
             drawn = structures.draw_structures(weights, rng)
             weights = structures.draw_parameters(drawn.counts, prior, rng)
-            kept.append(Kept(drawn.counts, weights))
+            kept.append(CalibratedSample(drawn.counts, weights))
         return kept[-N_KEPT:]
 
     found = Parallel(n_jobs=n_jobs, prefer="threads")(
@@ -224,7 +226,7 @@ class RowIntervals(NamedTuple):
 
 
 def row_intervals(
-    structures: Structures, prior: Any, level: float, kept: list[Kept]
+    structures: Structures, prior: Any, level: float, kept: list[CalibratedSample]
 ) -> RowIntervals:
     """Quantiles of the mixture of the Dirichlets of kept samples, of models with flat counts."""
     each = [structures.free_rows(one.counts, prior) for one in kept]

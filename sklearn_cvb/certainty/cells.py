@@ -4,16 +4,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, rows_of, tied
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, rows_of, tied
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
 # Longer sequences are cut in windows of so many tokens: what a chain does there depends little on
 # what it does elsewhere, and a covariance takes many units.
 _WINDOW = 50
 
 
-def free_rows(counts: HMMCounts, prior: Prior, cells: Cells) -> FreeRows:
+def free_rows(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> FreeRows:
     """The Dirichlet posteriors of the start row, of transitions and of emissions."""
     n, tables = cells.n_states, [rows.posterior for rows in rows_of(counts, prior, cells)]
     n_rows = cells.n_tables * n
@@ -26,11 +26,11 @@ def free_rows(counts: HMMCounts, prior: Prior, cells: Cells) -> FreeRows:
     )
 
 
-def weights_at(theta: np.ndarray, cells: Cells) -> Weights:
+def weights_at(theta: np.ndarray, cells: Cells) -> ChainWeights:
     """Weights with these probabilities."""
     n = cells.n_states
     start, transition, emission = np.split(theta, [n, n + cells.n_tables * n * n])
-    return tied(Weights(start, transition.reshape(-1, n), emission), cells)
+    return tied(ChainWeights(start, transition.reshape(-1, n), emission), cells)
 
 
 def counts_by_unit(

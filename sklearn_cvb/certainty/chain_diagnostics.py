@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_cvb.chain.predictions.traces import refuse_without_posterior
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import learned_of
-from sklearn_cvb.estimators.parameters import Chain
+from sklearn_cvb.estimators.parameters import SamplerFields
 from sklearn_cvb.settings import gamma_prior_of
 
 
@@ -32,7 +32,7 @@ class Convergence(NamedTuple):
     effective_sample_size: float
 
 
-class ChainDiagnostics(Chain, BaseHMM):
+class ChainDiagnostics(SamplerFields, BaseHMM):
     """What tells whether the restarts of a sampler agree."""
 
     def convergence(self) -> dict[str, Convergence]:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import learned_of
@@ -21,7 +21,7 @@ from sklearn_cvb.settings import Symbols
 
 if TYPE_CHECKING:
     from sklearn_cvb.certainty.confidence import ConfidenceIntervals, RefitPlan
-    from sklearn_cvb.certainty.draws import Draws
+    from sklearn_cvb.certainty.draws import PosteriorDraws
     from sklearn_cvb.certainty.intervals import CredibleIntervals
 
 _NO_DATA = (
@@ -188,7 +188,7 @@ class Uncertainty(OfTraining):
 
     @without_lengths
     def score_samples(
-        self, X: Any, per: str = "sequence", draws: "Draws | None" = None
+        self, X: Any, per: str = "sequence", draws: "PosteriorDraws | None" = None
     ) -> np.ndarray:
         """Log-likelihood (nats) of each whole sequence, or per token of it; `score` is per token.
 
@@ -221,7 +221,7 @@ class Uncertainty(OfTraining):
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 
     @without_lengths
-    def predict_proba(self, X: Any, draws: "Draws | None" = None) -> np.ndarray:
+    def predict_proba(self, X: Any, draws: "PosteriorDraws | None" = None) -> np.ndarray:
         """p(z_t | x_1..T) of every token.
 
         Of VB under the exponentials of expected logs, of all others under means, as `score`.
@@ -249,7 +249,9 @@ class Uncertainty(OfTraining):
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
         return arrange(reads[0].corpus, table, np.nan)
 
-    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+    def _known_at(
+        self, learned: Learned, X: Any, draws: "PosteriorDraws | None"
+    ) -> tuple[Any, Any, Any]:
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
@@ -258,7 +260,7 @@ class Uncertainty(OfTraining):
         )
         return reads, draws.transmat, [one.point for one in draws.weights]
 
-    def log_likelihoods(self, X: Any, draws: "Draws", per: str = "sequence") -> np.ndarray:
+    def log_likelihoods(self, X: Any, draws: "PosteriorDraws", per: str = "sequence") -> np.ndarray:
         """Log-likelihood (nats) of each sequence, or each step, under each draw of the parameters.
 
         What criteria that leave out one observation are made of: with
@@ -321,7 +323,7 @@ class Uncertainty(OfTraining):
         check_draws(draws, learned)
         return learned
 
-    def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
+    def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]]:
         """Counts and priors of the posteriors whose mixture stands for the posterior."""
         from sklearn_cvb.certainty.draws import posterior_of
 

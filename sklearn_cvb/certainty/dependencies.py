@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, vstack
 
 from sklearn_cvb.certainty.structures import RowStructures
 from sklearn_cvb.certainty.trees import TreeUncertainty
-from sklearn_cvb.dependency.inference import Trees, used_cells
+from sklearn_cvb.dependency.inference import HeadTrees, used_cells
 from sklearn_cvb.dependency.parameters import DMVCounts, cells_from, counts_from
 from sklearn_cvb.learning.learned import Learned
 
@@ -15,7 +15,7 @@ from sklearn_cvb.learning.learned import Learned
 class DependencyStructures(RowStructures):
     """Trees of sentences, and the cells that each uses."""
 
-    def counts_by_unit(self, sample: Trees) -> csr_array:
+    def counts_by_unit(self, sample: HeadTrees) -> csr_array:
         """How often each sentence uses each cell."""
         sentences = self.model.problem.sentences
         each = []

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.certainty.calibrated import Kept, short_runs
+from sklearn_cvb.certainty.calibrated import CalibratedSample, short_runs
 from sklearn_cvb.certainty.chain_diagnostics import exported
 from sklearn_cvb.certainty.intervals import ChainPosterior
 from sklearn_cvb.chain.parameters.rows import HMMCounts, rare_in, with_rare, word_major
@@ -15,7 +15,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import short_repr
 
 
-class Draws(NamedTuple):
+class PosteriorDraws(NamedTuple):
     """Draws from the posterior of all parameters, and what each was drawn given.
 
     `predict_proba`, `predict_next` and `score_samples` take them: what they say is then averaged
@@ -137,7 +137,7 @@ def posterior_of(learned: Learned) -> ChainPosterior:
 
 def check_draws(draws: Any, learned: Learned) -> None:
     """Raise unless these are draws, and of a model with the same cells."""
-    if not isinstance(draws, Draws):
+    if not isinstance(draws, PosteriorDraws):
         raise TypeError(
             f"draws is {short_repr(draws)}: pass the `draws` of what credible_intervals(X) returns"
         )
@@ -152,14 +152,14 @@ def draws_of_samples(
     samples: Iterable[tuple[HMMCounts, Any]],
     n_draws: int,
     rng: np.random.Generator,
-) -> Draws:
+) -> PosteriorDraws:
     """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
     n_kept, family = learned.more.sampled.n_kept, getattr(learned.more.numeric, "family", None)
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(samples, every - 1, None, every))
     posterior = posterior_of(learned)
     weights = tuple(posterior.drawn(counts, prior, rng) for counts, prior in posteriors)
-    return Draws(posteriors, weights, learned.layout, family)
+    return PosteriorDraws(posteriors, weights, learned.layout, family)
 
 
 def calibrated_draws(
@@ -168,7 +168,7 @@ def calibrated_draws(
     n_jobs: int | None,
     generators: list[np.random.Generator],
     verbose: int,
-) -> tuple[Draws, bool]:
+) -> tuple[PosteriorDraws, bool]:
     """Draws that know of the missing information, and whether anything names the states.
 
     `model` is that of the training sequences.
@@ -187,11 +187,11 @@ def calibrated_draws(
     if family is not None:
         # Scores are made anew from the point.
         weights = [one._replace(scores=None) for one in weights]
-    draws = Draws(posteriors, tuple(weights), learned.layout, family)
+    draws = PosteriorDraws(posteriors, tuple(weights), learned.layout, family)
     return draws, structures.are_named
 
 
-def _with_rare(kept: Kept, model: Any) -> HMMCounts:
+def _with_rare(kept: CalibratedSample, model: Any) -> HMMCounts:
     """Counts where unknown words have those of words seen once, as predictions have it."""
     counts: HMMCounts = kept.counts
     if not getattr(getattr(model, "settings", None), "counts_rare", False):

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sklearn_cvb.certainty.mixtures import mixture_quantile
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, rows_of
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, rows_of
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.dirichlet import FIXED_MASS, Dirichlets
 from sklearn_cvb.learning.learned import Learned
@@ -60,23 +60,23 @@ class ChainPosterior:
         """The counts that the fit left, laid out as its model has them."""
         raise NotImplementedError
 
-    def mean_field(self) -> tuple[HMMCounts, Prior]:
+    def mean_field(self) -> tuple[HMMCounts, ChainPrior]:
         """Counts and prior of the posterior, as if expected counts had been observed."""
         raise NotImplementedError
 
-    def drawn(self, counts: HMMCounts, prior: Prior, rng: np.random.Generator) -> Any:
+    def drawn(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> Any:
         """Parameters drawn given the counts of drawn paths."""
         raise NotImplementedError
 
     def intervals(
-        self, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
+        self, posteriors: Iterable[tuple[HMMCounts, ChainPrior]], level: float
     ) -> CredibleIntervals:
         """Equal-tailed intervals of all probabilities under a mixture of posteriors."""
         return mixture_intervals(posteriors, self.learned.layout, level)
 
 
 def mixture_intervals(
-    posteriors: Iterable[tuple[HMMCounts, Prior]], cells: Cells, level: float
+    posteriors: Iterable[tuple[HMMCounts, ChainPrior]], cells: Cells, level: float
 ) -> CredibleIntervals:
     """Equal-tailed intervals under a mixture of equally probable Dirichlet posteriors."""
     check_level(level)
@@ -93,7 +93,7 @@ def mixture_intervals(
 
 
 def _dirichlets(
-    counts: HMMCounts, prior: Prior, cells: Cells
+    counts: HMMCounts, prior: ChainPrior, cells: Cells
 ) -> tuple[Dirichlets, Dirichlets, Dirichlets]:
     """Dirichlets of the start, the transitions and the emissions of every state."""
     first, moves, words = (rows.posterior for rows in rows_of(counts, prior, cells))
@@ -109,7 +109,7 @@ def _dirichlets(
     return start, moved, Dirichlets(emission, words.totals[:n])
 
 
-def _emission_rows(u: np.ndarray, prior: Prior, cells: Cells) -> np.ndarray:
+def _emission_rows(u: np.ndarray, prior: ChainPrior, cells: Cells) -> np.ndarray:
     """Emission parameters of every state and symbol, (n_components, n_symbols).
 
     The cells that a dictionary rules out share the rest of their state's prior mass.

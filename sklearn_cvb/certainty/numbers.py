@@ -13,8 +13,8 @@ from sklearn_cvb.certainty.structures import FreeRows
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, drawn_structures
 from sklearn_cvb.chain.numbers.model import NumberChain, drawn_parameters, without_emission
 from sklearn_cvb.chain.numbers.observed import counts_of_fit
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
-from sklearn_cvb.learning.model import Drawn
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
+from sklearn_cvb.learning.model import StructureSample
 
 
 class NumberStructures(NamedTuple):
@@ -22,7 +22,7 @@ class NumberStructures(NamedTuple):
 
     model: NumberChain
 
-    def free_rows(self, counts: HMMCounts, prior: Prior) -> FreeRows:
+    def free_rows(self, counts: HMMCounts, prior: ChainPrior) -> FreeRows:
         """Of start and transitions: what states emit has no rows."""
         return free_rows(without_emission(counts), prior, self.model.cells)
 
@@ -32,12 +32,12 @@ class NumberStructures(NamedTuple):
         point = family.mean(counts.emission) if rng is None else family.draw(counts.emission, rng)
         return NumberWeights(weights_at(theta, self.model.cells), family.at(point), point)
 
-    def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> Drawn:
+    def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> StructureSample:
         """The states of all steps, and values that are missing where statistics need them."""
         return drawn_structures(self.model.problem, weights.chain, weights.scores, rng)
 
     def draw_parameters(
-        self, counts: HMMCounts, prior: Prior, rng: np.random.Generator
+        self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> NumberWeights:
         """Those of the chain, and of what states emit."""
         return self.model.draw_parameters(counts, prior, rng)
@@ -67,17 +67,19 @@ class NumberPosterior(ChainPosterior):
         """The counts and statistics that the fit left, laid out as its model has them."""
         return counts_of_fit(self.learned)
 
-    def mean_field(self) -> tuple[HMMCounts, Prior]:
+    def mean_field(self) -> tuple[HMMCounts, ChainPrior]:
         """Counts, statistics and prior."""
         return self.counts(), self.learned.prior
 
-    def drawn(self, counts: HMMCounts, prior: Prior, rng: np.random.Generator) -> NumberWeights:
+    def drawn(
+        self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
+    ) -> NumberWeights:
         """Those of the chain, and of what states emit; scores are made anew from these."""
         learned = self.learned
         return drawn_parameters(counts, prior, learned.layout, learned.more.numeric.family, rng)
 
     def intervals(
-        self, posteriors: Iterable[tuple[HMMCounts, Prior]], level: float
+        self, posteriors: Iterable[tuple[HMMCounts, ChainPrior]], level: float
     ) -> CredibleIntervals:
         """Equal-tailed intervals of start and transitions, and of what states emit."""
         posteriors = list(posteriors)

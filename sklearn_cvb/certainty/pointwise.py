@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.predictions.prediction import Read
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.chain.predictions.prediction import WeightedSequences
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
 
 def states_without(
-    weights: Weights, emission: np.ndarray, table: np.ndarray, all_others: bool
+    weights: ChainWeights, emission: np.ndarray, table: np.ndarray, all_others: bool
 ) -> np.ndarray:
     """Chances (length, ..., K) of the state of each step given other steps, not its own.
 
@@ -43,12 +43,12 @@ def states_without(
     return found
 
 
-def of_sequences(reads: Iterable[Read]) -> np.ndarray:
+def of_sequences(reads: Iterable[WeightedSequences]) -> np.ndarray:
     """log p(x_i) of every sequence under each draw, (n_draws, n_sequences)."""
     return np.array([read.log_z() for read in reads])
 
 
-def of_steps(reads: Iterable[Read]) -> np.ndarray:
+def of_steps(reads: Iterable[WeightedSequences]) -> np.ndarray:
     """log p(x_t | all other steps) of every observed step under each draw, (n_draws, n_steps)."""
     each = list(reads)
     corpus, logs = each[0].corpus, np.stack([read.log_emissions() for read in each], axis=1)
@@ -67,7 +67,9 @@ def _states_given_others(reads: list[Any], emission: np.ndarray) -> np.ndarray:
     if reads[0].cells.longest:
         return np.stack([read.states_without(True) for read in reads], axis=1)
     start = np.stack([read.weights.start for read in reads])
-    weights = Weights(start, np.stack([read.weights.transition for read in reads]), np.empty(0))
+    weights = ChainWeights(
+        start, np.stack([read.weights.transition for read in reads]), np.empty(0)
+    )
     starts, table = reads[0].corpus.starts, reads[0].tables()
     found = [states_without(weights, emission[a:b], table[a:b], True) for a, b in pairwise(starts)]
     return np.concatenate(found)

@@ -12,8 +12,8 @@ from scipy.special import ndtri
 from sklearn_cvb.certainty.pointwise import states_without
 from sklearn_cvb.chain.numbers.observed import (
     NumberObservation,
-    ReadNumbers,
-    ReadVisits,
+    WeightedNumbers,
+    WeightedVisits,
     read_at,
 )
 from sklearn_cvb.chain.parameters.rows import log_weights
@@ -23,9 +23,9 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
 
 
-def weights_without(read: ReadNumbers, all_others: bool) -> np.ndarray:
+def weights_without(read: WeightedNumbers, all_others: bool) -> np.ndarray:
     """Chances (n_steps, K) of the state of each step; NaN where no path explains a sequence."""
-    if isinstance(read, ReadVisits):
+    if isinstance(read, WeightedVisits):
         return read.states_without(all_others)
     emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.tables()
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.learning.dirichlet import draw_rows
-from sklearn_cvb.learning.model import Drawn, Learnable
+from sklearn_cvb.learning.model import Learnable, StructureSample
 
 # A rest of a row's mass below this share of it is rounding.
 _ROUNDING = 1e-12
@@ -57,7 +57,7 @@ class Structures(Protocol):
     ) -> Any:
         """Weights with these probabilities; what is no probability is its mean, or drawn."""
 
-    def draw_structures(self, weights: Any, rng: np.random.Generator) -> Drawn:
+    def draw_structures(self, weights: Any, rng: np.random.Generator) -> StructureSample:
         """The hidden structure of all units anew, given weights."""
 
     def draw_parameters(self, counts: Any, prior: Any, rng: np.random.Generator) -> Any:
@@ -83,9 +83,9 @@ class RowStructures:
         """The probabilities themselves."""
         return theta
 
-    def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> Drawn:
+    def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """A tree of each sentence under these weights."""
-        drawn: Drawn = self.model.draw_structures(weights, rng)
+        drawn: StructureSample = self.model.draw_structures(weights, rng)
         return drawn
 
     def draw_parameters(

@@ -9,12 +9,12 @@ from scipy.sparse import csr_array
 from sklearn_cvb.certainty.cells import counts_by_unit, free_rows, weights_at
 from sklearn_cvb.certainty.intervals import ChainPosterior
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.model import SymbolChain
-from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.model import Drawn
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
+from sklearn_cvb.learning.model import StructureSample
 
 
 class SymbolStructures(NamedTuple):
@@ -22,22 +22,24 @@ class SymbolStructures(NamedTuple):
 
     model: SymbolChain
 
-    def free_rows(self, counts: HMMCounts, prior: Prior) -> FreeRows:
+    def free_rows(self, counts: HMMCounts, prior: ChainPrior) -> FreeRows:
         """Of start, transitions and emissions."""
         return free_rows(counts, prior, self.model.cells)
 
-    def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> Weights:
+    def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> ChainWeights:
         """Weights with these probabilities."""
         return weights_at(theta, self.model.cells)
 
-    def draw_structures(self, weights: Weights, rng: np.random.Generator) -> Drawn:
+    def draw_structures(self, weights: ChainWeights, rng: np.random.Generator) -> StructureSample:
         """The states of all ambiguous tokens."""
         problem = self.model.problem
         levels, slots = rng.random(sampling.n_levels(problem.runs)), problem.lattice.first
         slots = sampling.drawn_given_weights(weights, problem, levels, slots.astype(np.int32))
-        return Drawn(sampling.counts_of_path(problem, slots), slots)
+        return StructureSample(sampling.counts_of_path(problem, slots), slots)
 
-    def draw_parameters(self, counts: HMMCounts, prior: Prior, rng: np.random.Generator) -> Weights:
+    def draw_parameters(
+        self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
+    ) -> ChainWeights:
         """All rows given the states of all tokens."""
         return sampling.drawn_parameters(counts, prior, self.model.cells, rng)
 
@@ -65,10 +67,10 @@ class SymbolPosterior(ChainPosterior):
         """The counts that the fit left, laid out as its model has them."""
         return prediction.running_counts(self.learned)
 
-    def mean_field(self) -> tuple[HMMCounts, Prior]:
+    def mean_field(self) -> tuple[HMMCounts, ChainPrior]:
         """Counts, with those of unknown words, and prior."""
         return prediction.chain_counts(self.learned), self.learned.prior
 
-    def drawn(self, counts: HMMCounts, prior: Prior, rng: np.random.Generator) -> Weights:
+    def drawn(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> ChainWeights:
         """All rows given the states of all tokens."""
         return sampling.drawn_parameters(counts, prior, self.learned.layout, rng)

@@ -12,15 +12,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import check_transitions
 from sklearn_cvb.chain.predictions.prediction import (
-    Read,
+    WeightedSequences,
     mean_and_log,
     mean_likelihoods,
     predicting_weights,
 )
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.model import Model
 from sklearn_cvb.reading.corpus import Corpus
@@ -31,7 +31,7 @@ class EmissionOutcome(NamedTuple):
     """What a fit leaves of what states emit."""
 
     attributes: dict[str, Any]
-    kept: Weights | None  # weights that rows without count and prior keep
+    kept: ChainWeights | None  # weights that rows without count and prior keep
     rare: np.ndarray | None = None  # what unknown words get beside
     numeric: Any = None  # densities of numbers
 
@@ -94,27 +94,31 @@ class Observation(ABC):
         """The training sequences once more, as `read` takes them."""
         return X
 
-    def read_again(self, learned: Learned, X: Any, means: bool = False) -> Read:
+    def read_again(self, learned: Learned, X: Any, means: bool = False) -> WeightedSequences:
         """Sequences under the weights of predictions, or their means."""
         weights = mean_and_log if means else predicting_weights
         return self.read_under(learned, X, weights(learned), means)
 
     @abstractmethod
     def read_under(
-        self, learned: Learned, X: Any, chain: tuple[Weights, Weights], means: bool = False
-    ) -> Read:
+        self,
+        learned: Learned,
+        X: Any,
+        chain: tuple[ChainWeights, ChainWeights],
+        means: bool = False,
+    ) -> WeightedSequences:
         """Sequences under weights and their logs."""
 
     @abstractmethod
     def reads_under(
-        self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-    ) -> tuple[Iterable[Read], np.ndarray]:
+        self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
+    ) -> tuple[Iterable[WeightedSequences], np.ndarray]:
         """Under the mean weights, or those of each sample; and how many tokens were observed."""
 
     @abstractmethod
     def reads_at(
         self, learned: Learned, X: Any, weights: Iterable[Any]
-    ) -> tuple[Iterable[Read], np.ndarray]:
+    ) -> tuple[Iterable[WeightedSequences], np.ndarray]:
         """Sequences under each of some weights; and how many tokens were observed."""
 
     @abstractmethod
@@ -149,7 +153,7 @@ def log_likelihoods(
     observation: Observation,
     learned: Learned,
     X: Any,
-    samples: Iterable[tuple[HMMCounts, Prior]] | None = None,
+    samples: Iterable[tuple[HMMCounts, ChainPrior]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood under the mean parameters, or samples, and observed tokens of sequences."""
     reads, observed = observation.reads_under(learned, X, samples)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sklearn_cvb.demo.experiment import ALGORITHMS, Unseen
-from sklearn_cvb.demo.published import Published
+from sklearn_cvb.demo.published import PublishedResult
 from sklearn_cvb.display import TaggedSentence
 
 _COLUMNS = ("algorithm", "accuracy %", "seconds", "paper %", "known %", "unknown %", "perplexity")
@@ -25,13 +25,13 @@ _WIDE_TABLE = 92
 _NOT_OFFERED = ("pgf", "raw", "rgba")
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """One algorithm's line of the table, which grows with every fit."""
 
     name: str
     restarts: tuple[Any, ...]
     unseen: Unseen | None
-    published: Published | None
+    published: PublishedResult | None
 
 
 def missing_packages() -> list[str]:
@@ -45,7 +45,7 @@ def missing_packages() -> list[str]:
     return missing
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: TableRow) -> tuple[str, ...]:
     """A row's text by column: mean and, in brackets, standard deviation over restarts.
 
     It is "" for what is not known yet, "-" for what there is not.
@@ -91,7 +91,7 @@ class Display:
 
     def __init__(self, has_paper: bool) -> None:
         self.has_paper = has_paper  # a column of published figures
-        self.incomplete: Row | None = None
+        self.incomplete: TableRow | None = None
 
     def __enter__(self) -> Self:
         self._print_row(_COLUMNS)
@@ -112,7 +112,7 @@ class Display:
         """Return what to call after every sweep."""
         return lambda: None
 
-    def show(self, row: Row, is_complete: bool) -> None:
+    def show(self, row: TableRow, is_complete: bool) -> None:
         """Show a row of the table."""
         self.incomplete = None if is_complete else row
         if is_complete:
@@ -141,7 +141,7 @@ class RichDisplay(Display):
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         super().__init__(has_paper)
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, TableRow] = {}
         self.is_compiling = False
         self.console = Console(highlight=False)
         self.progress = Progress(
@@ -174,7 +174,7 @@ class RichDisplay(Display):
         self.live.refresh()
         return lambda: self.progress.advance(self.task)
 
-    def show(self, row: Row, is_complete: bool) -> None:
+    def show(self, row: TableRow, is_complete: bool) -> None:
         self.rows[row.name] = row
         self.is_compiling = False
         if is_complete:

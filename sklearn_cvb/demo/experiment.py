@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from sklearn_cvb.demo.text import HeldOut, Text
+from sklearn_cvb.demo.text import HeldOutText, TaggingText
 from sklearn_cvb.estimators.taggers import CVBHMMTagger, EMHMMTagger, GibbsHMMTagger, VBHMMTagger
 from sklearn_cvb.metrics import token_accuracy
 from sklearn_cvb.settings import Samples
@@ -20,7 +20,7 @@ _MEASURED_SWEEPS = 60
 COMPARED: dict[Any, Any] = {"init": "token", "tag_dictionary__denoise": "none"}
 
 
-class Algorithm(NamedTuple):
+class TaggerRun(NamedTuple):
     """A tagger of the main job: how it is shown, its class, the arguments that set it apart."""
 
     title: str
@@ -29,11 +29,11 @@ class Algorithm(NamedTuple):
 
 
 ALGORITHMS = {
-    "em": Algorithm("EM", EMHMMTagger, {}),
-    "vb": Algorithm("VB", VBHMMTagger, {}),
-    "cvb-token": Algorithm("CVB token", CVBHMMTagger, {"update": "token"}),
-    "cvb-sequence": Algorithm("CVB sequence", CVBHMMTagger, {"update": "sequence"}),
-    "gibbs": Algorithm("Gibbs", GibbsHMMTagger, {"samples": Samples(temperatures=(2.0, 0.08))}),
+    "em": TaggerRun("EM", EMHMMTagger, {}),
+    "vb": TaggerRun("VB", VBHMMTagger, {}),
+    "cvb-token": TaggerRun("CVB token", CVBHMMTagger, {"update": "token"}),
+    "cvb-sequence": TaggerRun("CVB sequence", CVBHMMTagger, {"update": "sequence"}),
+    "gibbs": TaggerRun("Gibbs", GibbsHMMTagger, {"samples": Samples(temperatures=(2.0, 0.08))}),
 }
 
 # Emission concentrations by min_count, chosen on Wall Street Journal text: (from, beta) pairs.
@@ -142,7 +142,7 @@ def _flat(tags: Iterable[Any]) -> np.ndarray:
     return np.fromiter(every, object, len(every))
 
 
-def tagger_for(name: str, text: Text, settings: Settings) -> Any:
+def tagger_for(name: str, text: TaggingText, settings: Settings) -> Any:
     """An unfitted tagger of an algorithm, by the text's dictionary."""
     alpha, beta = settings.concentrations(name)
     tagger = ALGORITHMS[name].tagger(
@@ -158,7 +158,7 @@ def tagger_for(name: str, text: Text, settings: Settings) -> Any:
     return tagger.set_params(**COMPARED)
 
 
-def warm_up(name: str, text: Text, settings: Settings) -> None:
+def warm_up(name: str, text: TaggingText, settings: Settings) -> None:
     """Fit a few sentences for one sweep, so that no timing holds a compilation."""
     tagger = tagger_for(name, text, settings._replace(max_iter=1, gibbs_sweeps=1))
     with warnings.catch_warnings():
@@ -167,7 +167,7 @@ def warm_up(name: str, text: Text, settings: Settings) -> None:
 
 
 def run_restarts(
-    name: str, text: Text, settings: Settings, on_sweep: Callable[[], object]
+    name: str, text: TaggingText, settings: Settings, on_sweep: Callable[[], object]
 ) -> Iterator[Restart]:
     """Fit an algorithm from several random starts, on `settings.jobs` threads.
 
@@ -186,7 +186,7 @@ def run_restarts(
 
 def _restart(
     name: str,
-    text: Text,
+    text: TaggingText,
     settings: Settings,
     index: int,
     on_sweep: Callable[[], object],
@@ -211,7 +211,7 @@ def measured_sweeps(n_sweeps: int) -> Collection[int]:
 
 
 def tag_unseen(
-    name: str, held_out: HeldOut, settings: Settings, on_sweep: Callable[[], object]
+    name: str, held_out: HeldOutText, settings: Settings, on_sweep: Callable[[], object]
 ) -> Unseen:
     """Learn from the training sentences, and tag and foresee those held out."""
     tagger = tagger_for(name, held_out.training, settings)
@@ -224,7 +224,7 @@ def tag_unseen(
     return Unseen(known, unknown, perplexity, tagger.set_callbacks())
 
 
-def _accuracy_where(known: bool, held_out: HeldOut, predicted: Any) -> float:
+def _accuracy_where(known: bool, held_out: HeldOutText, predicted: Any) -> float:
     gold = [
         [tag if is_known is known else None for tag, is_known in zip(*row, strict=True)]
         for row in zip(held_out.y, held_out.is_known, strict=True)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from sklearn_cvb.demo.display import refusal
 from sklearn_cvb.demo.experiment import ALGORITHMS, Settings
-from sklearn_cvb.demo.text import FETCHERS, Text, load_text
+from sklearn_cvb.demo.text import FETCHERS, TaggingText, load_text
 from sklearn_cvb.estimators.methods import CallbackSupportMixin
 
 
@@ -127,7 +127,7 @@ def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) 
     )
 
 
-def read_text(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Text:
+def read_text(parser: argparse.ArgumentParser, options: argparse.Namespace) -> TaggingText:
     """The text to learn from, or an exit that says what is wrong with the options."""
     try:
         return load_text(

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Published(NamedTuple):
+class PublishedResult(NamedTuple):
     """Mean and standard deviation of the accuracy over 10 runs, in per cent."""
 
     mean: float
@@ -33,7 +33,7 @@ _BY_MIN_COUNT = {
 
 def published_accuracies(
     corpus: str, n_sentences: int, is_whole: bool, min_count: int
-) -> dict[str, Published]:
+) -> dict[str, PublishedResult]:
     """The paper's accuracies for an experiment, where it reports one of that kind.
 
     The paper's text is of the Wall Street Journal; nothing where it has no figure.
@@ -51,4 +51,4 @@ def published_accuracies(
         row = _BY_SIZE.get(size, ())
     else:
         row = _BY_MIN_COUNT.get(min_count, ()) if n_sentences == 1000 else ()
-    return {name: Published(*row[i]) for i, name in enumerate(_ORDER[: len(row)])}
+    return {name: PublishedResult(*row[i]) for i, name in enumerate(_ORDER[: len(row)])}

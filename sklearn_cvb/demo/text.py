@@ -22,7 +22,7 @@ _EMBEDDED_SENTENCES = 1000
 _FEWEST_SENTENCES = 10
 
 
-class Text(NamedTuple):
+class TaggingText(NamedTuple):
     """Sentences to tag, and what their dictionary allows."""
 
     name: str  # of the corpus
@@ -45,7 +45,7 @@ class Ambiguity(NamedTuple):
 
 def load_text(
     corpus: str | None, data_home: str | None, n_sentences: int | None, min_count: int, seed: int
-) -> Text:
+) -> TaggingText:
     """Read or generate sentences and build their dictionary.
 
     The corpus is a name, a file's path, or None for pocket English; the dictionary is that of the
@@ -61,7 +61,7 @@ def load_text(
         dictionary = tag_dictionary_from(
             tagged, min_count=min_count, count_in=sentences.data, weights=False
         )
-        text = Text(EMBEDDED, sentences.data, sentences.target, dictionary, False)
+        text = TaggingText(EMBEDDED, sentences.data, sentences.target, dictionary, False)
     else:
         text = _from_corpus(corpus, data_home, n_sentences, min_count)
     if len(text.X) < _FEWEST_SENTENCES:
@@ -74,7 +74,7 @@ def load_text(
 
 def _from_corpus(
     corpus: str, data_home: str | None, n_sentences: int | None, min_count: int
-) -> Text:
+) -> TaggingText:
     name, path = corpus, Path(corpus)
     if corpus in FETCHERS:
         whole = FETCHERS[corpus](data_home=data_home)
@@ -92,29 +92,29 @@ def _from_corpus(
     dictionary = tag_dictionary_from(
         whole.data, whole.target, min_count=min_count, count_in=X, weights=False
     )
-    return Text(name, X, y, dictionary, len(X) == len(whole.data))
+    return TaggingText(name, X, y, dictionary, len(X) == len(whole.data))
 
 
-class HeldOut(NamedTuple):
+class HeldOutText(NamedTuple):
     """Sentences split in two; `is_known` says of each held-out token whether its word was seen."""
 
-    training: Text
+    training: TaggingText
     X: list[Any]
     y: list[Any]
     is_known: list[Any]
 
 
-def hold_out(text: Text, min_count: int, seed: int) -> HeldOut:
+def hold_out(text: TaggingText, min_count: int, seed: int) -> HeldOutText:
     """Hold out a tenth of the sentences; the dictionary is of the other nine tenths alone."""
     X, held_out, y, gold = train_test_split(text.X, text.y, test_size=0.1, random_state=seed)
     dictionary = tag_dictionary_from(X, y, min_count=min_count, weights=False)
     training = text._replace(X=X, y=y, dictionary=dictionary, is_whole=False)
     words = {word for sentence in X for word in sentence}
     is_known = [[word in words for word in sentence] for sentence in held_out]
-    return HeldOut(training, held_out, gold, is_known)
+    return HeldOutText(training, held_out, gold, is_known)
 
 
-def ambiguity(text: Text) -> Ambiguity:
+def ambiguity(text: TaggingText) -> Ambiguity:
     """Measure how much the dictionary leaves open in the text."""
     n_tags = len(tags_in(text.dictionary))
     words = [word for sentence in text.X for word in sentence]

@@ -12,11 +12,11 @@ from sklearn_cvb.dependency.known import why_no_tree
 from sklearn_cvb.dependency.parameters import DependencyLayout
 from sklearn_cvb.kernels.dependency.arrays import (
     UNKNOWN_HEAD,
-    Sentences,
-    Shares,
-    Sums,
-    Tally,
-    Workspace,
+    DependencySentences,
+    DependencyShares,
+    DependencySums,
+    DependencyTally,
+    DependencyWorkspace,
     shares_for,
     workspace_for,
 )
@@ -34,7 +34,7 @@ from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.sample_sizes import check_sample
 
 
-class Trees(NamedTuple):
+class HeadTrees(NamedTuple):
     """A tree of each sentence, as sampled."""
 
     heads: np.ndarray  # (n_tokens,), from 1; 0 for the root; -1 in sentences without a tree
@@ -48,7 +48,7 @@ class DependencyProblem(NamedTuple):
     types: list[Any]  # the known tags
     # The corpus as kernels read it, with known heads and weights of arcs. Where there is a cell for
     # unknown tags, it has one tag more.
-    sentences: Sentences
+    sentences: DependencySentences
     layout: DependencyLayout  # the parameters
     alpha_backoff: float  # concentration of mixtures
 
@@ -63,7 +63,7 @@ def sentences_of(
     layout: DependencyLayout,
     heads: np.ndarray | None = None,
     arc_weights: np.ndarray | None = None,
-) -> Sentences:
+) -> DependencySentences:
     """A corpus as kernels read it; tags that are not known are the last one."""
     if heads is None:
         heads = np.full(len(corpus.tokens), UNKNOWN_HEAD, np.int64)
@@ -75,39 +75,49 @@ def sentences_of(
     # Two charts of eight tables; a weight for each arc and valence, or two with coarse ones.
     n_bytes = 8.0 * n * n * (16 + n_valences * (1 if layout.backoff is None else 2))
     check_sample(f"sentence {i}", f"{n:,} tags", n_bytes, 8 / 3 * n**3)
-    return Sentences(tokens, starts, heads, n_types, n_valences, layout.coarse, arc_weights)
+    return DependencySentences(
+        tokens, starts, heads, n_types, n_valences, layout.coarse, arc_weights
+    )
 
 
-def longest_of(sentences: Sentences) -> int:
+def longest_of(sentences: DependencySentences) -> int:
     """Tokens of the longest sentence."""
     return int(np.diff(sentences.starts).max())
 
 
-def room_for(sentences: Sentences) -> Workspace:
+def room_for(sentences: DependencySentences) -> DependencyWorkspace:
     """A chart with room for the longest sentence."""
     return workspace_for(longest_of(sentences), *_form_of(sentences))
 
 
-def _form_of(sentences: Sentences) -> tuple[int, bool]:
+def _form_of(sentences: DependencySentences) -> tuple[int, bool]:
     """Valences of attachments, and whether these back off."""
     return sentences.n_valences, sentences.coarse is not None
 
 
-def frozen_tally(weights: np.ndarray) -> Tally:
+def frozen_tally(weights: np.ndarray) -> DependencyTally:
     """A tally without counts whose quotients are the weights."""
     # There are fewer rows than cells.
-    return Tally(
-        Sums(np.zeros(len(weights)), np.zeros(len(weights))), weights, np.ones(len(weights))
+    return DependencyTally(
+        DependencySums(np.zeros(len(weights)), np.zeros(len(weights))),
+        weights,
+        np.ones(len(weights)),
     )
 
 
-def tally_of(cells: np.ndarray, prior: np.ndarray, layout: DependencyLayout) -> Tally:
+def tally_of(cells: np.ndarray, prior: np.ndarray, layout: DependencyLayout) -> DependencyTally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
-    return Tally(Sums(cells.copy(), layout.totals(cells)), prior, layout.totals(prior))
+    return DependencyTally(
+        DependencySums(cells.copy(), layout.totals(cells)), prior, layout.totals(prior)
+    )
 
 
 def _inferred(
-    sentences: Sentences, tally: Tally, sums: Sums, shares: Shares, update: int
+    sentences: DependencySentences,
+    tally: DependencyTally,
+    sums: DependencySums,
+    shares: DependencyShares,
+    update: int,
 ) -> np.ndarray:
     """Log of the summed weights of trees of each sentence; the kernel says what else is done."""
     work, log_z = room_for(sentences), np.full(len(sentences.starts) - 1, np.nan)
@@ -125,8 +135,8 @@ def _inferred(
 
 
 def expectation(
-    weights: np.ndarray, sentences: Sentences, keeps_shares: bool = False
-) -> tuple[np.ndarray, np.ndarray, Shares]:
+    weights: np.ndarray, sentences: DependencySentences, keeps_shares: bool = False
+) -> tuple[np.ndarray, np.ndarray, DependencyShares]:
     """Expected counts under given weights, the log of their sum, and what each sentence adds.
 
     The sum is over trees; it is p(words) where arcs have no weights of their own. -inf without a
@@ -134,31 +144,33 @@ def expectation(
     """
     tally = frozen_tally(weights)
     shares = shares_for(sentences.starts, keeps_shares, *_form_of(sentences))
-    sums = Sums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
+    sums = DependencySums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
     log_z = _inferred(sentences, tally, sums, shares, EXPECT)
     return sums.cells, log_z, shares
 
 
-def log_likelihoods(weights: np.ndarray, sentences: Sentences) -> np.ndarray:
+def log_likelihoods(weights: np.ndarray, sentences: DependencySentences) -> np.ndarray:
     """Log of the summed weights of trees of each sentence, -inf for one without a tree."""
     tally, shares = frozen_tally(weights), shares_for(sentences.starts[:2], False)
     return _inferred(sentences, tally, tally.sums, shares, WEIGH)
 
 
 def leave_out_sweep(
-    sentences: Sentences, tally: Tally, shares: Shares, frozen: bool
-) -> tuple[Shares, np.ndarray]:
+    sentences: DependencySentences, tally: DependencyTally, shares: DependencyShares, frozen: bool
+) -> tuple[DependencyShares, np.ndarray]:
     """Shares of every sentence inferred from the counts of all others, and log normalisers.
 
     The tally is changed in place, unless frozen; the old shares stay whole.
     """
     if frozen:
         return shares, _inferred(sentences, tally, tally.sums, shares, SCORE)
-    shares = Shares(shares.first, shares.count.copy())
+    shares = DependencyShares(shares.first, shares.count.copy())
     return shares, _inferred(sentences, tally, tally.sums, shares, SWEEP)
 
 
-def sum_of(shares: Shares, sentences: Sentences, layout: DependencyLayout) -> np.ndarray:
+def sum_of(
+    shares: DependencyShares, sentences: DependencySentences, layout: DependencyLayout
+) -> np.ndarray:
     """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(np.zeros(layout.n_cells))
     # No sentence is to be inferred, so that shares are added, and that is all.
@@ -168,7 +180,7 @@ def sum_of(shares: Shares, sentences: Sentences, layout: DependencyLayout) -> np
 
 
 def heaviest(
-    tally: Tally, sentences: Sentences, shares: Shares | None = None
+    tally: DependencyTally, sentences: DependencySentences, shares: DependencyShares | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Heads of the heaviest trees, shares left out of the tally if given, and their log weights."""
     longest = longest_of(sentences)
@@ -180,7 +192,7 @@ def heaviest(
 
 
 def hardened_expectation(
-    weights: np.ndarray, sentences: Sentences, temperature: float
+    weights: np.ndarray, sentences: DependencySentences, temperature: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Expected counts where trees have their posterior to the power 1 / temperature, and values.
 
@@ -203,8 +215,8 @@ def hardened_expectation(
 
 
 def draw_sweep(
-    sentences: Sentences,
-    tally: Tally,
+    sentences: DependencySentences,
+    tally: DependencyTally,
     rng: np.random.Generator,
     trees: tuple[np.ndarray, np.ndarray] | None = None,
     power: float = 1.0,
@@ -236,7 +248,7 @@ def draw_sweep(
 # What given trees weigh, and which cells they use
 
 
-def log_arc_weight(sentences: Sentences, heads: np.ndarray) -> float:
+def log_arc_weight(sentences: DependencySentences, heads: np.ndarray) -> float:
     """Sum of the log weights of all arcs of trees with these heads; 0 where arcs have none."""
     if sentences.arc_weights is None:
         return 0.0
@@ -249,7 +261,7 @@ def log_arc_weight(sentences: Sentences, heads: np.ndarray) -> float:
 
 
 def used_cells(
-    sentences: Sentences, heads: np.ndarray, is_coarse: np.ndarray | None = None
+    sentences: DependencySentences, heads: np.ndarray, is_coarse: np.ndarray | None = None
 ) -> np.ndarray:
     """How often the trees with these heads use each cell; sentences without a tree use none."""
     n, tokens = sentences.n_types, sentences.token
@@ -291,7 +303,7 @@ def _used_choices(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> n
     return choice
 
 
-def refuse_impossible(sentences: Sentences, layout: DependencyLayout) -> None:
+def refuse_impossible(sentences: DependencySentences, layout: DependencyLayout) -> None:
     """Raise where no projective tree with one root has the known heads."""
     layout, free = layout.mixed, sentences._replace(coarse=None)
     uniform = 1.0 / layout.widths[layout.row]

@@ -9,7 +9,7 @@ import numpy as np
 
 from sklearn_cvb.dependency.inference import (
     DependencyProblem,
-    Trees,
+    HeadTrees,
     draw_sweep,
     expectation,
     frozen_tally,
@@ -31,12 +31,17 @@ from sklearn_cvb.dependency.parameters import (
     unmixed_counts,
 )
 from sklearn_cvb.dependency.prediction import probabilities_of
-from sklearn_cvb.kernels.dependency.arrays import GO, Sentences, Shares, share_size
+from sklearn_cvb.kernels.dependency.arrays import (
+    GO,
+    DependencySentences,
+    DependencyShares,
+    share_size,
+)
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import SymmetricRows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
+from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample, inferred
 from sklearn_cvb.settings import VAGUE, Valence, gamma_prior_of
 
 # Own row, coarse row.
@@ -47,7 +52,7 @@ _NOISE = 0.01
 _NO_ARC = 1e-9
 
 
-class Concentrations(NamedTuple):
+class DependencyConcentrations(NamedTuple):
     """Concentrations of a sweep."""
 
     values: tuple[float, float]  # of attachments and roots (coarse rows, too), and of decisions
@@ -60,7 +65,7 @@ class Concentrations(NamedTuple):
         each = list(zip(self.values, self.learned, self.gamma, strict=True))
         return sum(log_density(*one) for one in (each[:1] if self.tied else each))
 
-    def going_on(self, before: "Concentrations") -> "Concentrations":
+    def going_on(self, before: "DependencyConcentrations") -> "DependencyConcentrations":
         """The same with learned values of an earlier sweep, if that learned the same."""
         if self.learned != before.learned or self.tied != before.tied:
             return self
@@ -71,18 +76,20 @@ class Concentrations(NamedTuple):
         return self._replace(values=(first, second))
 
 
-def first_concentrations(alpha: Any, valence: Valence) -> Concentrations:
+def first_concentrations(alpha: Any, valence: Valence) -> DependencyConcentrations:
     """Those of the first sweep, of attachments and stops; None is as the other."""
     alpha_stop = valence.alpha_stop
     first = gamma_prior_of(alpha)
     second = first if alpha_stop is None else gamma_prior_of(alpha_stop)
     values = first_value(alpha), first_value(alpha if alpha_stop is None else alpha_stop)
     learned = first is not None, second is not None
-    return Concentrations(values, learned, alpha_stop is None, (first or VAGUE, second or VAGUE))
+    return DependencyConcentrations(
+        values, learned, alpha_stop is None, (first or VAGUE, second or VAGUE)
+    )
 
 
 def log_absence(
-    shares: Shares, sentences: Sentences, layout: DependencyLayout
+    shares: DependencyShares, sentences: DependencySentences, layout: DependencyLayout
 ) -> tuple[np.ndarray, np.ndarray]:
     """log P(C = 0) of every cell and row, sentences taken as independent.
 
@@ -99,7 +106,7 @@ def log_absence(
 
 
 def _used_by_length(
-    shares: Shares, sentences: Sentences, layout: DependencyLayout
+    shares: DependencyShares, sentences: DependencySentences, layout: DependencyLayout
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Cells that sentences may use, and expected counts: a row for each sentence of a length."""
     n_types, coarse = layout.n_types, layout.coarse
@@ -126,7 +133,9 @@ def _used_by_length(
         yield np.hstack(cells), np.hstack(counts)
 
 
-def cells_by_length(sentences: Sentences) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def cells_by_length(
+    sentences: DependencySentences,
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Which cells arcs and decisions use, for all m sentences of a length n at once.
 
     Their numbers; cells of attachments, (n_valences, m, n, n) by head and child, those of roots on
@@ -233,7 +242,7 @@ def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout) -
     return cells_from(parts._replace(attach=attach))
 
 
-def harmonic_counts(sentences: Sentences, layout: DependencyLayout) -> np.ndarray:
+def harmonic_counts(sentences: DependencySentences, layout: DependencyLayout) -> np.ndarray:
     """Expected counts if each token chose its head alone, the nearer the likelier.
 
     Klein and Manning (2004): each token is the root with probability 1 / n, and the head of another
@@ -298,7 +307,7 @@ class DependencyModel(RowModel):
     """
 
     problem: DependencyProblem
-    first: Concentrations
+    first: DependencyConcentrations
     init: str | Learned
     rare: np.ndarray
     temperature: float = 1.0
@@ -308,17 +317,17 @@ class DependencyModel(RowModel):
         """The cells."""
         return self.problem.layout
 
-    def hyper(self) -> Concentrations:
+    def hyper(self) -> DependencyConcentrations:
         """Those that the settings ask for."""
         return self.first
 
     def learn(
         self,
-        hyper: Concentrations,
+        hyper: DependencyConcentrations,
         state: State,
         step: Callable[..., Any],
         absence: Callable[..., Any] | None,
-    ) -> Concentrations:
+    ) -> DependencyConcentrations:
         """One step for attachments and for decisions, where these are learned.
 
         ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of
@@ -351,11 +360,11 @@ class DependencyModel(RowModel):
         )
         return hyper._replace(values=(first, second))
 
-    def absence(self, shares: Shares) -> tuple[np.ndarray, np.ndarray]:
+    def absence(self, shares: DependencyShares) -> tuple[np.ndarray, np.ndarray]:
         """log P(C = 0) of every cell and row."""
         return log_absence(shares, self.problem.sentences, self.layout)
 
-    def prior(self, hyper: Concentrations) -> np.ndarray:
+    def prior(self, hyper: DependencyConcentrations) -> np.ndarray:
         """The concentration of each cell."""
         sizes = [n_rows * width for n_rows, width in self.layout.shapes]
         values = *hyper.values, self.problem.alpha_backoff, hyper.values[0]
@@ -365,14 +374,16 @@ class DependencyModel(RowModel):
         """The same first weights for all parts."""
         return first_weights(self.init, self.problem, rng)
 
-    def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
+    def start(
+        self, prior: np.ndarray, seed: np.ndarray, keep: bool
+    ) -> tuple[InferenceResult, np.ndarray]:
         """One E-step under the first weights."""
         if not keep:
             return self.infer(seed), seed
         counts, log_z, shares = expectation(seed, self.problem.sentences, keeps_shares=True)
         return inferred(counts, log_z, shares), seed
 
-    def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
+    def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts; arcs are split in proportion between tables at any temperature."""
         mixed = mixed_weights(weights, self.layout)
         sentences = self.problem.sentences._replace(coarse=None)
@@ -380,48 +391,48 @@ class DependencyModel(RowModel):
         return inferred(unmixed_counts(counts, weights, self.layout), log_z)
 
     def leave_out(
-        self, counts: np.ndarray, prior: np.ndarray, shares: Shares, *, frozen: bool
-    ) -> Inferred:
+        self, counts: np.ndarray, prior: np.ndarray, shares: DependencyShares, *, frozen: bool
+    ) -> InferenceResult:
         """Each sentence from the counts of all others."""
         sentences, tally = self.problem.sentences, tally_of(counts, prior, self.layout)
         shares, log_z = leave_out_sweep(sentences, tally, shares, frozen)
         return inferred(counts if frozen else sum_of(shares, sentences, self.layout), log_z, shares)
 
-    def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> Drawn:
+    def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """Trees drawn under the first weights."""
         return self.draw_structures(first_weights(self.init, self.problem, rng), rng)
 
-    def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> Drawn:
+    def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """A tree of each sentence under these weights."""
         tally = frozen_tally(weights)
         heads, is_coarse, log_z, _ = draw_sweep(self.problem.sentences, tally, rng)
-        trees = Trees(heads, is_coarse)
+        trees = HeadTrees(heads, is_coarse)
         unexplained = np.flatnonzero(np.isneginf(log_z))
-        return Drawn(used_cells(self.problem.sentences, *trees), trees, unexplained)
+        return StructureSample(used_cells(self.problem.sentences, *trees), trees, unexplained)
 
     def resample(
         self,
         counts: np.ndarray,
         prior: np.ndarray,
-        sample: Trees,
+        sample: HeadTrees,
         rng: np.random.Generator,
         temperature: float,
-    ) -> Drawn:
+    ) -> StructureSample:
         """A Hastings step of each tree given all others."""
         sentences, tally = self.problem.sentences, tally_of(counts, prior, self.layout)
         heads, is_coarse, _, proposals = draw_sweep(
             sentences, tally, rng, sample, 1.0 / temperature
         )
-        trees = Trees(heads, is_coarse)
-        return Drawn(used_cells(sentences, *trees), trees, proposals=proposals)
+        trees = HeadTrees(heads, is_coarse)
+        return StructureSample(used_cells(sentences, *trees), trees, proposals=proposals)
 
-    def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> float:
+    def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: HeadTrees) -> float:
         """log p(tokens, trees | prior), and what is known of the arcs of these trees."""
         known = log_arc_weight(self.problem.sentences, sample.heads)
         return super().log_evidence(counts, prior, sample) + known
 
     def means(
-        self, counts: np.ndarray, prior: np.ndarray, sample: Trees
+        self, counts: np.ndarray, prior: np.ndarray, sample: HeadTrees
     ) -> tuple[np.ndarray, np.ndarray]:
         """Posterior means of all parameters, and with mixtures worked out."""
         more = rare_counts(counts, self.rare, self.layout)
@@ -429,7 +440,7 @@ class DependencyModel(RowModel):
         means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
-    def remembered(self, memory: Any, sample: Trees) -> Any:
+    def remembered(self, memory: Any, sample: HeadTrees) -> Any:
         """How often each tree of each sentence was sampled."""
         starts = self.problem.sentences.starts.tolist()
         heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
@@ -443,12 +454,12 @@ class DependencyModel(RowModel):
     def heads(self, state: State, *, averages: bool) -> np.ndarray:
         """Heads of the sentences: as sampled, Viterbi given shares, or under the last weights."""
         sentences, layout = self.problem.sentences, self.layout
-        if isinstance(state.shares, Shares):
+        if isinstance(state.shares, DependencyShares):
             tally = tally_of(state.counts, state.prior, layout)
             return heaviest(tally, sentences, state.shares)[0]
         rows = layout.rows(state.counts, state.prior)
         weights = rows.exp_expected_log() if averages else rows.mean(state.weights)
-        if isinstance(state.shares, Trees):
+        if isinstance(state.shares, HeadTrees):
             return self._sampled_heads(state, weights)
         mixed = frozen_tally(mixed_weights(weights, layout))
         return heaviest(mixed, sentences._replace(coarse=None))[0]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from sklearn_cvb.dependency.arc_weights import advice_on, arc_weights_from
 from sklearn_cvb.dependency.inference import (
     DependencyProblem,
-    Trees,
+    HeadTrees,
     refuse_impossible,
     sentences_of,
 )
@@ -16,7 +16,7 @@ from sklearn_cvb.dependency.parameters import DependencyLayout, counts_from, rar
 from sklearn_cvb.dependency.prediction import Beside
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.model import NOBODY
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, KnownWords
@@ -94,13 +94,13 @@ class DependencyObservation:
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the harmonic start leaves nothing to chance"
 
-    def left(self, result: FitResult) -> Left:
+    def left(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
         best, _, read, algorithm, model, cells = result
         state, layout = best.state, read.problem.layout
         counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare, layout)
         heads = model.heads(state, averages=algorithm.averages)
-        means = mean_means(state, model) if isinstance(state.shares, Trees) else None
+        means = mean_means(state, model) if isinstance(state.shares, HeadTrees) else None
         averages, kept = algorithm.averages, state.weights
         more = Beside(read.problem.sentences.arc_weights, means)
         learned = Learned(read.words, layout, state.prior, counts, kept, rare, averages, more)
@@ -110,7 +110,7 @@ class DependencyObservation:
             "alpha_": float(state.hyper.values[0]),
             "alpha_stop_": float(state.hyper.values[1]),
         }
-        return Left(learned, attributes)
+        return FitOutcome(learned, attributes)
 
     def encoded(self, learned: Learned, X: Any) -> Corpus:
         """X in numbers of the tags of a fit."""

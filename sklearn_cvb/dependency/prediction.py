@@ -13,7 +13,7 @@ from sklearn_cvb.dependency.parameters import (
     mixed_logs,
     mixed_weights,
 )
-from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP, Sentences
+from sklearn_cvb.kernels.dependency.arrays import LEFT_SIDE, RIGHT_SIDE, STOP, DependencySentences
 from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
@@ -67,7 +67,12 @@ def _held_weights(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def _arcs_in_logs(
-    learned: Learned, logs: np.ndarray, sentences: Sentences, own: slice, *, heaviest: bool
+    learned: Learned,
+    logs: np.ndarray,
+    sentences: DependencySentences,
+    own: slice,
+    *,
+    heaviest: bool,
 ) -> np.ndarray:
     """`expected_arcs` of one of the sentences, whose tokens are these."""
     tags, layout = sentences.token[own], learned.layout.mixed
@@ -83,7 +88,7 @@ def probabilities_of(learned: Learned, *, mixed: bool) -> DMVCounts:
 # Heads of given sentences
 
 
-def sentences_to_parse(learned: Learned, corpus: Corpus) -> Sentences:
+def sentences_to_parse(learned: Learned, corpus: Corpus) -> DependencySentences:
     """A corpus as kernels read it, with what is known of arcs."""
     known = learned.more.arc_weights
     return sentences_of(corpus, learned.layout.mixed, arc_weights=known)

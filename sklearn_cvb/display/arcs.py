@@ -33,7 +33,7 @@ _WIDE_LETTERS = frozenset("mwMW@%")
 Point = tuple[float, float]
 
 
-class Text(NamedTuple):
+class PlacedText(NamedTuple):
     """A text around `x` (a caption from `x` on), standing on `y`."""
 
     kind: str
@@ -50,13 +50,13 @@ class Stroke(NamedTuple):
     tip: list[Point]
 
 
-class Drawing(NamedTuple):
+class ArcDrawing(NamedTuple):
     """All texts and strokes, and the box around them: from 0 to `width`, `bottom` to `top`."""
 
     width: float
     bottom: float
     top: float
-    texts: list[Text]
+    texts: list[PlacedText]
     strokes: list[Stroke]
 
 
@@ -102,7 +102,7 @@ def drawing_of(
     heads: Sequence[int | None],
     tags: Sequence[str] | None = None,
     gold: Sequence[int | None] | None = None,
-) -> Drawing:
+) -> ArcDrawing:
     """Lay out a sentence: arcs above its words, and below them the gold arcs that are missing.
 
     Heads are positions from 1, 0 for the root, None where not known.
@@ -120,7 +120,7 @@ def drawing_of(
     floor = -_CLEARANCE
     for kind, column in zip((WORD, TAG), columns, strict=False):
         line = floor - _ASCENT * SIZES[kind]
-        texts += [Text(kind, x, line, text) for x, text in zip(middles, column, strict=True)]
+        texts += [PlacedText(kind, x, line, text) for x, text in zip(middles, column, strict=True)]
         floor = line - _DESCENT * SIZES[kind]
     wrong = [] if gold is None else wrong_of(heads, gold)
     kinds = dict.fromkeys(wrong, WRONG)
@@ -136,9 +136,9 @@ def drawing_of(
         said = verdict(heads, gold, in_picture=True)
         width = max(width, width_of(said) * SIZES[CAPTION] + 2 * _MARGIN)
         line = bottom - 2 * _CLEARANCE - _ASCENT * SIZES[CAPTION]
-        texts.append(Text(CAPTION, _MARGIN, line, said))
+        texts.append(PlacedText(CAPTION, _MARGIN, line, said))
         bottom = line - _DESCENT * SIZES[CAPTION]
-    return Drawing(width, bottom - _MARGIN, top + _MARGIN, texts, strokes)
+    return ArcDrawing(width, bottom - _MARGIN, top + _MARGIN, texts, strokes)
 
 
 def wrong_of(heads: Sequence[int | None], gold: Sequence[int | None]) -> list[int]:
@@ -156,7 +156,7 @@ def verdict(heads: Sequence[int | None], gold: Sequence[int | None], in_picture:
 
 def _arcs(
     heads: dict[int, int | None], kinds: dict[int, str], middles: list[float], feet: float, up: int
-) -> tuple[list[Stroke], list[Text], float]:
+) -> tuple[list[Stroke], list[PlacedText], float]:
     """Arcs on one side of the words (`up` is 1 or -1), what stands at them, and how far they go."""
     joined = [(child, head) for child, head in heads.items() if head]
     levels = levels_of([(min(pair), max(pair)) for pair in joined])
@@ -206,7 +206,7 @@ def _tip(x: float, feet: float, up: int) -> list[Point]:
     return [(x, feet), (x - _TIP_HALF, back), (x + _TIP_HALF, back)]
 
 
-def _note(text: str, x: float, y: float, up: int) -> Text:
+def _note(text: str, x: float, y: float, up: int) -> PlacedText:
     """A short text beyond an end of a stroke."""
     away = 0.15 if up > 0 else -0.15 - _ASCENT * SIZES[NOTE]
-    return Text(NOTE, x, y + away, text)
+    return PlacedText(NOTE, x, y + away, text)

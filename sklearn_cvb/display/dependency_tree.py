@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn_cvb.display.arcs import Drawing, drawing_of, levels_of, verdict, wrong_of
+from sklearn_cvb.display.arcs import ArcDrawing, drawing_of, levels_of, verdict, wrong_of
 from sklearn_cvb.display.svg import Picture, svg_of
 from sklearn_cvb.display.texts import of_length, padded, texts_of
 from sklearn_cvb.reading.corpus import is_missing
@@ -91,7 +91,7 @@ class DependencyTree(Picture):
             parts.append(f"{token} ← {above}{' (wrong)' if child in wrong else ''}")
         return svg_of(self.drawing(), "Dependency tree: " + ", ".join(parts), standalone)
 
-    def drawing(self) -> Drawing:
+    def drawing(self) -> ArcDrawing:
         """Texts and strokes with their places, for those who draw."""
         return drawing_of(self.tokens, self.heads, self.tags, self.gold)
 

@@ -22,7 +22,7 @@ _LEAST = 0.005
 _UNKNOWN = "(unknown)"
 
 
-class Row(NamedTuple):
+class SummaryRow(NamedTuple):
     """A name, and what goes with it."""
 
     name: str
@@ -31,12 +31,12 @@ class Row(NamedTuple):
     spread: tuple[float, float] | None = None  # of one column, mean and standard deviation
 
 
-class Learned(NamedTuple):
+class SummaryRows(NamedTuple):
     """The rows of a model, under two headings, and how many more, and unused ones, there are."""
 
     kind: str
     does: str
-    rows: list[Row]
+    rows: list[SummaryRow]
     n_more: int
     steps: np.ndarray | None = None  # probabilities from row to row
     n_unused: int = 0
@@ -50,7 +50,7 @@ class Learned(NamedTuple):
         return f"and {' and '.join(filter(None, [more, unused]))}" if more or unused else ""
 
 
-def learned_by(model: Any) -> Learned:
+def learned_by(model: Any) -> SummaryRows:
     """The rows of a fitted model; TypeError if it is none of this package."""
     for attribute, read in _READERS.items():
         if hasattr(model, attribute):
@@ -58,7 +58,7 @@ def learned_by(model: Any) -> Learned:
     raise TypeError(f"model is {model!r}: give a fitted model of sklearn_cvb")
 
 
-def _of_chain(model: Any) -> Learned:
+def _of_chain(model: Any) -> SummaryRows:
     """States or tags, what they emit, and what follows them."""
     transition = np.asarray(model.transmat_)
     n_states = transition.shape[-1]
@@ -89,15 +89,15 @@ def _of_chain(model: Any) -> Learned:
         spread = None
         if moments is not None and moments[0].shape[1] == 1:
             spread = float(moments[0][k, 0]), float(moments[1][k, 0])
-        rows.append(Row(text_of_one(names[k]), float(shares[k]), best, spread))
+        rows.append(SummaryRow(text_of_one(names[k]), float(shares[k]), best, spread))
     kind = "tag" if is_tagger else "state"
     # Where each context has transitions of its own there is no one picture of them.
     steps = transition[np.ix_(shown, shown)] if transition.ndim == 2 else None
     n_used = int(used.sum())
-    return Learned(kind, does, rows, n_used - len(rows), steps, len(shares) - n_used)
+    return SummaryRows(kind, does, rows, n_used - len(rows), steps, len(shares) - n_used)
 
 
-def _of_clusters(model: Any) -> Learned:
+def _of_clusters(model: Any) -> SummaryRows:
     """The states of each cluster."""
     found, n_states = _of_chain(model.hmm_), model.startprob_.shape[1]
     places = [divmod(int(row.name), n_states) for row in found.rows]
@@ -211,7 +211,7 @@ def _moments_of(attributes: Mapping[Any, Any]) -> tuple[np.ndarray, np.ndarray] 
     return means, np.sqrt(variances)
 
 
-def _of_grammar(model: Any) -> Learned:
+def _of_grammar(model: Any) -> SummaryRows:
     """Symbols and their most probable rules."""
     grammar, probabilities = model.rules_, np.asarray(model.rule_probabilities_)
     names = [text_of_one(symbol) for symbol in grammar.symbols]
@@ -233,15 +233,15 @@ def _of_grammar(model: Any) -> Learned:
             ]
             texts.append(" ".join(parts))
         best = _best(texts, probabilities[own])
-        rows.append(Row(names[symbol], float(shares[symbol]), best))
+        rows.append(SummaryRow(names[symbol], float(shares[symbol]), best))
     # Those of a table are numbers, which a picture of one sentence would not explain.
     found = (tree for tree in getattr(model, "labels_", ()) if hasattr(tree, "leaves"))
     trees = (tree for tree in found if len(tree.leaves()) <= MOST_WORDS)
     does, n_more = "most probable rules", len(names) - len(rows)
-    return Learned("symbol", does, rows, n_more, tree=next(trees, None))
+    return SummaryRows("symbol", does, rows, n_more, tree=next(trees, None))
 
 
-def _of_dependencies(model: Any) -> Learned:
+def _of_dependencies(model: Any) -> SummaryRows:
     """Heads and their most probable dependents on either side."""
     # With an extended valence a table without and one with a child on that side.
     attach = np.asarray(model.attachprob_)
@@ -251,19 +251,19 @@ def _of_dependencies(model: Any) -> Learned:
     shares = _shares(arcs)
     used = _used(model, arcs)
     shown = [head for head in np.sort(_most(arcs)).tolist() if used[head]]
-    rows = [Row("(root)", None, _best(names, np.asarray(model.rootprob_)))]
+    rows = [SummaryRow("(root)", None, _best(names, np.asarray(model.rootprob_)))]
     for head in shown:
         best = []
         for side, arrow in enumerate("←→"):
             found = _best(names, tables[head, side])[: MOST_THINGS // 2]
             best += [(f"{arrow} {name}", share) for name, share in found]
-        rows.append(Row(names[head], float(shares[head]), best))
+        rows.append(SummaryRow(names[head], float(shares[head]), best))
     does = "most probable dependents, left (←) and right (→)"
     n_used = int(used.sum())
-    return Learned("head", does, rows, n_used - len(shown), None, len(names) - n_used)
+    return SummaryRows("head", does, rows, n_used - len(shown), None, len(names) - n_used)
 
 
-def _of_alignment(model: Any) -> Learned:
+def _of_alignment(model: Any) -> SummaryRows:
     """Source words and their most probable translations."""
     lexicon = model.lexicon_
     uses = np.asarray(model.counts_.lexicon.sum(axis=1)).ravel()[: len(lexicon.source)]
@@ -274,22 +274,22 @@ def _of_alignment(model: Any) -> Learned:
         best: list[tuple[str, float | None]] = [
             (text_of_one(word), p) for word, p in found if p >= _LEAST
         ]
-        rows.append(Row(text_of_one(lexicon.source[i]), float(shares[i]), best))
+        rows.append(SummaryRow(text_of_one(lexicon.source[i]), float(shares[i]), best))
     does = "most probable translations"
-    return Learned("source word", does, rows, len(lexicon.source) - len(rows))
+    return SummaryRows("source word", does, rows, len(lexicon.source) - len(rows))
 
 
-def _of_treebank(model: Any) -> Learned:
+def _of_treebank(model: Any) -> SummaryRows:
     """Symbols and how many subtypes they have."""
     found = sorted(model.n_subtypes_.items(), key=lambda item: -item[1])
     rows = [
-        Row(text_of_one(symbol), None, [(f"{n} subtypes" if n > 1 else "1 subtype", None)])
+        SummaryRow(text_of_one(symbol), None, [(f"{n} subtypes" if n > 1 else "1 subtype", None)])
         for symbol, n in found[:MOST_ROWS]
     ]
-    return Learned("symbol", "hidden subtypes", rows, len(found) - len(rows))
+    return SummaryRows("symbol", "hidden subtypes", rows, len(found) - len(rows))
 
 
-def _of_classes(model: Any) -> Learned:
+def _of_classes(model: Any) -> SummaryRows:
     """Classes, and the model of each: its size, its objective, and how its fit went."""
     shares = np.exp(model.class_log_prior_)
     # Few classes keep their order.
@@ -298,8 +298,8 @@ def _of_classes(model: Any) -> Learned:
     for k in shown.tolist():
         texts = [_number_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]
         best: list[tuple[str, float | None]] = [(", ".join(texts), None)]
-        rows.append(Row(text_of_one(model.classes_[k]), float(shares[k]), best))
-    return Learned("class", "learned from, and the model", rows, len(shares) - len(rows))
+        rows.append(SummaryRow(text_of_one(model.classes_[k]), float(shares[k]), best))
+    return SummaryRows("class", "learned from, and the model", rows, len(shares) - len(rows))
 
 
 def _fit_of(model: Any) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.display.learned import Learned, how_it_ended, learned_by
+from sklearn_cvb.display.learned import SummaryRows, how_it_ended, learned_by
 from sklearn_cvb.display.phrase_tree import PhraseTree
 from sklearn_cvb.display.svg import opening, page_of, quoted
 from sklearn_cvb.display.texts import padded
@@ -77,7 +77,7 @@ class ModelSummary:
         if not hasattr(model, "get_params"):
             raise TypeError(f"model is {model!r}: give a fitted model of sklearn_cvb")
         check_is_fitted(model)
-        self.learned: Learned = learned_by(model)
+        self.learned: SummaryRows = learned_by(model)
         self.name: str = type(model).__name__
         # A mixture has that of the whole model, a classifier none of its own.
         model = getattr(model, "hmm_", model)
@@ -148,7 +148,7 @@ def _part(picture: str, caption: str) -> str:
     )
 
 
-def _table(learned: Learned) -> str:
+def _table(learned: SummaryRows) -> str:
     """The rows as a table; a bar behind each share is as long as it is large."""
     cell = "text-align:left;padding:0.15em 0.6em;border:none"
     # Notebooks stripe tables in colours of their own.

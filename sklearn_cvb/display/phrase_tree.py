@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sklearn_cvb.display.arcs import ARC, SIZES, TAG, WORD, Drawing, Stroke, Text, width_of
+from sklearn_cvb.display.arcs import ARC, SIZES, TAG, WORD, ArcDrawing, PlacedText, Stroke, width_of
 from sklearn_cvb.display.svg import Picture, svg_of
 from sklearn_cvb.display.texts import text_of_one
 
@@ -57,7 +57,7 @@ class PhraseTree(Picture):
         if not isinstance(self.tree, Tree):
             raise TypeError(f"tree is {tree!r}: give an nltk.Tree, or brackets such as '(S (A b))'")
 
-    def drawing(self) -> Drawing:
+    def drawing(self) -> ArcDrawing:
         """Texts and strokes with their places, for those who draw."""
         return drawing_of(node_of(self.tree))
 
@@ -94,19 +94,19 @@ def node_of(tree: Any, first: int = 0) -> Node:
     return Node(text_of_one(tree.label()), children, first, max(first, column - 1), height)
 
 
-def drawing_of(root: Node) -> Drawing:
+def drawing_of(root: Node) -> ArcDrawing:
     """Lay out a tree: each label in the middle above its words, high enough for all below it."""
     ends = [_MARGIN]
     for width in _widths(root):
         ends.append(ends[-1] + width)
-    texts: list[Text] = []
+    texts: list[PlacedText] = []
     strokes: list[Stroke] = []
     todo = [root]
     while todo:
         node = todo.pop()
         kind = TAG if node.height else WORD
         x, y = _place(node, ends)
-        texts.append(Text(kind, x, y, node.text))
+        texts.append(PlacedText(kind, x, y, node.text))
         foot = y - _DESCENT * SIZES[TAG] - _AWAY
         for child in node.children:
             # Along and then straight down, where nothing else stands.
@@ -116,7 +116,7 @@ def drawing_of(root: Node) -> Drawing:
             strokes.append(Stroke(ARC, [("ML"[i > 0], [p]) for i, p in enumerate(points)], []))
         todo += reversed(node.children)
     top = root.height * _LEVEL + _ASCENT + _MARGIN
-    return Drawing(ends[-1] + _MARGIN, -_DESCENT - _MARGIN, top, texts, strokes)
+    return ArcDrawing(ends[-1] + _MARGIN, -_DESCENT - _MARGIN, top, texts, strokes)
 
 
 def _place(node: Node, ends: list[float]) -> tuple[float, float]:

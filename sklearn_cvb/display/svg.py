@@ -65,7 +65,7 @@ def opening(
     return [*lines, _SCHEME] if standalone else lines
 
 
-def svg_of(drawing: arcs.Drawing, description: str, standalone: bool) -> str:
+def svg_of(drawing: arcs.ArcDrawing, description: str, standalone: bool) -> str:
     """Write a drawing."""
     width, height = (round(_PIXELS * x, 1) for x in (drawing.width, drawing.top - drawing.bottom))
     lines = opening(width, height, description, ' text-anchor="middle"', standalone)

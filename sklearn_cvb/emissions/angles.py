@@ -89,14 +89,14 @@ class VonMises(Emission):
         return np.zeros((2, by_columns(given, "directions").shape[1]))
 
 
-class Point(NamedTuple):
+class AnglePoint(NamedTuple):
     """Mean directions and concentrations, (D, K) each."""
 
     directions: np.ndarray
     concentrations: np.ndarray
 
 
-class Sums(NamedTuple):
+class AngleSums(NamedTuple):
     """Numbers of angles, and length and direction of the sum of their unit vectors."""
 
     counts: np.ndarray
@@ -133,7 +133,7 @@ class AngleScores(NamedTuple):
     The evidence of what is known and one angle more, divided by that of what is known.
     """
 
-    sums: Sums  # (n_units, D, K) each
+    sums: AngleSums  # (n_units, D, K) each
     grid: np.ndarray
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
@@ -172,44 +172,46 @@ class VonMisesFamily(Family):
         vectors = np.hstack([there * np.cos(angles), there * np.sin(angles)])
         return Observations(vectors, observed, np.hstack([there, vectors]))
 
-    def _sums(self, statistics: np.ndarray) -> Sums:
+    def _sums(self, statistics: np.ndarray) -> AngleSums:
         count, cosines, sines = np.split(statistics, 3, axis=-2)
         count = np.maximum(count, 0.0)
         length = np.minimum(np.hypot(cosines, sines), count)
-        return Sums(count, length, np.arctan2(sines, cosines))
+        return AngleSums(count, length, np.arctan2(sines, cosines))
 
-    def _logs(self, sums: Sums) -> np.ndarray:
+    def _logs(self, sums: AngleSums) -> np.ndarray:
         """Log of prior times likelihood of each concentration, (..., D, K, n_grid)."""
         count = sums.counts[..., None]
         logs = self.grid_prior - count * (math.log(2.0 * math.pi) + _log_i0(self.grid))
         return logs + _log_i0(sums.length[..., None] * self.grid)
 
-    def _chances(self, sums: Sums) -> np.ndarray:
+    def _chances(self, sums: AngleSums) -> np.ndarray:
         logs = self._logs(sums)
         return np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
 
-    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+    def most_likely(self, statistics: np.ndarray, kept: AnglePoint | None = None) -> AnglePoint:
         count, length, direction = self._sums(statistics)
         found = concentration_of(length / np.maximum(count, FEWEST), self.grid[0], self.grid[-1])
         if kept is None:
-            kept = Point(np.zeros_like(count), np.full_like(count, self.grid[0]))
+            kept = AnglePoint(np.zeros_like(count), np.full_like(count, self.grid[0]))
         seen = count > FEWEST
-        return Point(
+        return AnglePoint(
             np.where(seen, direction, kept.directions), np.where(seen, found, kept.concentrations)
         )
 
-    def mean(self, statistics: np.ndarray) -> Point:
+    def mean(self, statistics: np.ndarray) -> AnglePoint:
         sums = self._sums(statistics)
-        return Point(sums.direction, self._chances(sums) @ self.grid)
+        return AnglePoint(sums.direction, self._chances(sums) @ self.grid)
 
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> AnglePoint:
         sums = self._sums(statistics)
         levels = np.cumsum(self._chances(sums), axis=-1)
         drawn = rng.random((*sums.counts.shape, 1)) * levels[..., -1:]
         concentrations = self.grid[np.minimum((levels <= drawn).sum(axis=-1), len(self.grid) - 1)]
-        return Point(rng.vonmises(sums.direction, concentrations * sums.length), concentrations)
+        return AnglePoint(
+            rng.vonmises(sums.direction, concentrations * sums.length), concentrations
+        )
 
-    def at(self, point: Point) -> LinearScores:
+    def at(self, point: AnglePoint) -> LinearScores:
         directions, concentrations = point
         return self._linear(
             concentrations * np.cos(directions),
@@ -234,13 +236,13 @@ class VonMisesFamily(Family):
     def log_evidence(self, statistics: np.ndarray) -> float:
         return float(logsumexp(self._logs(self._sums(statistics)), axis=-1).sum())
 
-    def log_prior(self, point: Point) -> float:
+    def log_prior(self, point: AnglePoint) -> float:
         return 0.0
 
-    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def sample(self, point: AnglePoint, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.vonmises(point.directions.T[states], point.concentrations.T[states])
 
-    def tails(self, point: Point, observations: Observations) -> Tails:
+    def tails(self, point: AnglePoint, observations: Observations) -> Tails:
         """From -pi on, the other half turn."""
         from scipy.stats import vonmises
 
@@ -249,7 +251,7 @@ class VonMisesFamily(Family):
         up_to = np.clip(found.cdf(np.arctan2(sines, cosines)) - found.cdf(-math.pi), 0.0, 1.0)
         return Tails(up_to, up_to, 1.0 - up_to, 1.0 - up_to)
 
-    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, point: AnglePoint) -> tuple[np.ndarray, np.ndarray]:
         """From the Fourier series of x and of its square between -pi and pi."""
         directions, concentrations = (table.T[..., None] for table in point)
         lengths = ive(_HARMONICS, concentrations) / i0e(concentrations)
@@ -261,7 +263,7 @@ class VonMisesFamily(Family):
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
         from scipy.stats import vonmises
 
-        sums = Sums(*(table.T for table in self._sums(statistics)))
+        sums = AngleSums(*(table.T for table in self._sums(statistics)))
         chances = self._chances(sums)
         known = np.maximum(sums.length[..., None] * self.grid, 1e-300)
         levels = np.cumsum(chances, axis=-1)
@@ -282,14 +284,16 @@ class VonMisesFamily(Family):
             "concentrations": Distribution(concentrations, lowest, highest),
         }
 
-    def point_of(self, given: dict[str, Any]) -> Point:
+    def point_of(self, given: dict[str, Any]) -> AnglePoint:
         shape = self.n_states, self.n_columns
         concentrations = table_of(given, "concentrations", shape)
         refuse_outside("concentrations", concentrations, concentrations > 0, "must be positive")
         directions = table_of(given, "directions", shape)
-        return Point(*(np.ascontiguousarray(table.T) for table in (directions, concentrations)))
+        return AnglePoint(
+            *(np.ascontiguousarray(table.T) for table in (directions, concentrations))
+        )
 
-    def attributes(self, point: Point) -> dict[str, Any]:
+    def attributes(self, point: AnglePoint) -> dict[str, Any]:
         names = "directions_", "concentrations_"
         tables = (np.ascontiguousarray(table.T) for table in point)
         return dict(zip(names, tables, strict=True))

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import digamma, eval_genlaguerre, gammaln, roots_genlaguerre
 
 from sklearn_cvb.emissions.emission import Observations, spread
-from sklearn_cvb.emissions.gaussian_columns import Posterior, StudentScores, log_gamma_step
+from sklearn_cvb.emissions.gaussian_columns import ColumnStudentScores, NormalGamma, log_gamma_step
 from sklearn_cvb.kernels.emission import feature_sums, room_for, student_by_column, student_moments
 
 # Steps that a state must know, and coefficients that a polynomial has then: log densities, and
@@ -82,7 +82,7 @@ class FactorScores(NamedTuple):
     squared distance in scales.
     """
 
-    density: StudentScores
+    density: ColumnStudentScores
     around: np.ndarray  # nu + delta at the location, (n_units, D, K)
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
@@ -133,7 +133,7 @@ def laguerre_rule(a: float, n: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights * np.stack([np.ones(n), nodes, logs])
 
 
-def expansion_of(found: Posterior, degrees: float, n_terms: int) -> Expansion:
+def expansion_of(found: NormalGamma, degrees: float, n_terms: int) -> Expansion:
     """What is to come under posteriors of which all states know much."""
     a = 0.5 * degrees
     nodes, weights = laguerre_rule(a + 0.5, n_terms)
@@ -164,7 +164,7 @@ def expansion_of(found: Posterior, degrees: float, n_terms: int) -> Expansion:
 class IntegratedScores(NamedTuple):
     """What is to come under Normal-Gamma posteriors: factors are integrated numerically."""
 
-    posterior: Posterior  # (n_units, D, K) each
+    posterior: NormalGamma  # (n_units, D, K) each
     log_scales: np.ndarray  # (D,)
     degrees: float
     expansion: Expansion | None  # None where no state knows much
@@ -232,7 +232,7 @@ class IntegratedScores(NamedTuple):
 
 
 def integrated_scores(
-    posterior: Posterior, log_scales: np.ndarray, degrees: float
+    posterior: NormalGamma, log_scales: np.ndarray, degrees: float
 ) -> IntegratedScores:
     """What is to come under posteriors (n_units, D, K)."""
     known = np.minimum(posterior.degrees, posterior.precision).min(axis=0)

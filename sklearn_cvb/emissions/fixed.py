@@ -8,7 +8,7 @@ from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 
-class Known(NamedTuple):
+class PointDistribution(NamedTuple):
     """The distribution of parameters that are known: all quantiles are their values."""
 
     values: np.ndarray
@@ -98,4 +98,4 @@ def _as_known(value: Any) -> Any:
     """Tables in dicts and lists."""
     if isinstance(value, dict):
         return {name.removesuffix("_"): _as_known(own) for name, own in value.items()}
-    return list(map(_as_known, value)) if isinstance(value, list) else Known(value)
+    return list(map(_as_known, value)) if isinstance(value, list) else PointDistribution(value)

@@ -19,7 +19,7 @@ from sklearn_cvb.emissions.emission import (
     table_of,
     with_zeros,
 )
-from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
+from sklearn_cvb.emissions.rates import RateFamily, RatePrior, RateSums, means_of, rate_prior
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -159,10 +159,10 @@ class GammaFamily(RateFamily):
         logs = np.log(np.where(values > 0, values, 1.0))
         return Observations(values, observed, np.hstack([there, values, logs]))
 
-    def _sums(self, statistics: np.ndarray) -> Sums:
+    def _sums(self, statistics: np.ndarray) -> RateSums:
         counts, n = np.maximum(statistics, 0.0), self.n_columns
         steps = counts[..., :n, :]
-        return Sums(self.of_values * steps, counts[..., n : 2 * n, :], steps)
+        return RateSums(self.of_values * steps, counts[..., n : 2 * n, :], steps)
 
     def _base(self, statistics: np.ndarray) -> float:
         n = self.n_columns
@@ -192,7 +192,7 @@ class GammaFamily(RateFamily):
 # Shapes that are learned
 
 
-class Point(NamedTuple):
+class GammaPoint(NamedTuple):
     """Shapes and rates, (D, K) each."""
 
     shapes: np.ndarray
@@ -229,9 +229,9 @@ class LearnedShapeFamily(GammaFamily):
         mean = np.where(seen, total, 1.0) / np.where(seen, count, 1.0)
         shapes = shape_of(np.log(mean) - np.where(seen, logs, 0.0) / np.where(seen, count, 1.0))
         if kept is None:
-            kept = Point(np.ones_like(mean), np.broadcast_to(self.rates, mean.shape))
+            kept = GammaPoint(np.ones_like(mean), np.broadcast_to(self.rates, mean.shape))
         rates = np.where(seen, shapes / mean, kept.rates)
-        return Point(np.where(seen, shapes, kept.shapes), rates)
+        return GammaPoint(np.where(seen, shapes, kept.shapes), rates)
 
     mean: Any = most_likely
 
@@ -268,7 +268,7 @@ class LearnedShapeFamily(GammaFamily):
     def point_of(self, given: dict[str, Any]) -> Any:
         shapes = table_of(given, "shapes", (self.n_states, self.n_columns))
         refuse_outside("shapes", shapes, shapes > 0, "must be positive")
-        return Point(np.ascontiguousarray(shapes.T), super().point_of(given))
+        return GammaPoint(np.ascontiguousarray(shapes.T), super().point_of(given))
 
     def attributes(self, point: Any) -> dict[str, Any]:
         return {"shapes_": np.ascontiguousarray(point.shapes.T), **super().attributes(point.rates)}

@@ -99,14 +99,14 @@ class GaussianFamily(Family):
         return float(of_means.sum() + of_precisions.sum())
 
 
-class Point(NamedTuple):
+class ColumnsPoint(NamedTuple):
     """Means and variances of each column and state, (D, K) each, in standard units."""
 
     means: np.ndarray
     variances: np.ndarray
 
 
-class Posterior(NamedTuple):
+class NormalGamma(NamedTuple):
     """Normal-Gamma distributions, arrays of shape (..., D, K)."""
 
     mean: np.ndarray
@@ -138,7 +138,7 @@ class NormalScores(NamedTuple):
         parabolas_by_column(observations.values, observations.observed, units, tables, out)
 
 
-class StudentScores(NamedTuple):
+class ColumnStudentScores(NamedTuple):
     """Student's t distribution of each column, or of all together; (n_units, D, K) each.
 
     Log densities are constant - (degrees + 1) / 2 log(1 + (x - mean)^2 / squares) by column. With
@@ -234,7 +234,7 @@ class GaussianColumns(GaussianFamily):
         count, total = statistics[..., :n, :], statistics[..., n : 2 * n, :]
         return np.maximum(count, 0.0), total, statistics[..., 2 * n :, :]
 
-    def posterior(self, statistics: np.ndarray) -> Posterior:
+    def posterior(self, statistics: np.ndarray) -> NormalGamma:
         count, total, squares = self._parts(statistics)
         prior, m = self.prior, self.prior.mean[:, None]
         precision = prior.mean_precision + count
@@ -249,21 +249,21 @@ class GaussianColumns(GaussianFamily):
             degrees = prior.degrees_of_freedom + count.sum(axis=-2, keepdims=True)
             scale = prior.scale[0] + scatter.sum(axis=-2, keepdims=True)
             degrees, scale = np.broadcast_to(degrees, shape), np.broadcast_to(scale, shape)
-        return Posterior(mean, precision, degrees, scale)
+        return NormalGamma(mean, precision, degrees, scale)
 
     def around(self, statistics: np.ndarray, means: np.ndarray) -> np.ndarray:
         count, total, squares = np.split(statistics, 3, axis=-2)
         off = total - count * means
         return np.concatenate([count, count * means, squares - 2.0 * means * off], axis=-2)
 
-    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+    def most_likely(self, statistics: np.ndarray, kept: ColumnsPoint | None = None) -> ColumnsPoint:
         if self.prior.is_given:
             found = self.posterior(statistics)
             # The density of mean and precision has its peak here.
             n_means = self.n_columns if self.is_shared else 1
             degrees = np.maximum(found.degrees - 2.0 + n_means, FEWEST)
             variances = np.maximum(found.scale / degrees, self.prior.floor)
-            return Point(found.mean, variances)
+            return ColumnsPoint(found.mean, variances)
         count, total, squares = self._parts(statistics)
         means = total / np.maximum(count, FEWEST)
         scatter, n_seen = np.maximum(squares - total * means, 0.0), count
@@ -271,17 +271,17 @@ class GaussianColumns(GaussianFamily):
             scatter, n_seen = scatter.sum(axis=-2, keepdims=True), count.sum(axis=-2, keepdims=True)
         variances = scatter / np.maximum(n_seen, FEWEST)
         if kept is None:
-            kept = Point(np.zeros_like(means), np.ones_like(means))
+            kept = ColumnsPoint(np.zeros_like(means), np.ones_like(means))
         # One value that is seen in any column tells of a variance that all of them share.
         variances = np.where(n_seen > FEWEST, variances, kept.variances)
         variances = np.maximum(variances, self.prior.floor)
-        return Point(np.where(count > FEWEST, means, kept.means), variances)
+        return ColumnsPoint(np.where(count > FEWEST, means, kept.means), variances)
 
-    def mean(self, statistics: np.ndarray) -> Point:
+    def mean(self, statistics: np.ndarray) -> ColumnsPoint:
         found = self.posterior(statistics)
-        return Point(found.mean, found.scale / found.degrees)
+        return ColumnsPoint(found.mean, found.scale / found.degrees)
 
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> ColumnsPoint:
         found = self.posterior(statistics)
         degrees, scale = found.degrees, found.scale
         if self.is_shared:
@@ -291,22 +291,22 @@ class GaussianColumns(GaussianFamily):
         means = found.mean + rng.standard_normal(found.mean.shape) * np.sqrt(
             variances / found.precision
         )
-        return Point(means, variances)
+        return ColumnsPoint(means, variances)
 
     # Scores
 
-    def at(self, point: Point) -> NormalScores:
+    def at(self, point: ColumnsPoint) -> NormalScores:
         constants = -0.5 * np.log(2.0 * np.pi * point.variances) - self.log_scales[:, None]
         return NormalScores(constants[None], point.means[None], 1.0 / point.variances[None])
 
-    def expected_under(self, found: Posterior) -> NormalScores:
+    def expected_under(self, found: NormalGamma) -> NormalScores:
         """E[log p(x | theta)] under a posterior."""
         log_precision = digamma(0.5 * found.degrees) - np.log(0.5 * found.scale)
         constants = 0.5 * (log_precision - math.log(2.0 * math.pi) - 1.0 / found.precision)
         constants = constants - self.log_scales[:, None]
         return NormalScores(constants[None], found.mean[None], (found.degrees / found.scale)[None])
 
-    def predictive(self, statistics: np.ndarray) -> StudentScores:
+    def predictive(self, statistics: np.ndarray) -> ColumnStudentScores:
         found = self.posterior(as_units(statistics))
         squares = found.scale * (1.0 + 1.0 / found.precision)
         constants = -0.5 * np.log(np.pi * squares) - self.log_scales[:, None]
@@ -316,11 +316,11 @@ class GaussianColumns(GaussianFamily):
                 # Where nothing is missing all columns have as many steps.
                 half = half[:, :1]
             constants = constants + log_gamma_step(half)
-        return StudentScores(constants, found.mean, squares, found.degrees, self.is_shared)
+        return ColumnStudentScores(constants, found.mean, squares, found.degrees, self.is_shared)
 
     # Objectives
 
-    def divergence_of(self, found: Posterior) -> float:
+    def divergence_of(self, found: NormalGamma) -> float:
         """KL divergence of a posterior from the prior (nats)."""
         prior = self.prior
         ratio = prior.mean_precision / found.precision
@@ -352,7 +352,7 @@ class GaussianColumns(GaussianFamily):
         )
         return self._sum(of_means, of_precisions)
 
-    def log_prior(self, point: Point) -> float:
+    def log_prior(self, point: ColumnsPoint) -> float:
         prior = self.prior
         if not prior.is_given:
             return 0.0
@@ -363,7 +363,7 @@ class GaussianColumns(GaussianFamily):
         of_precisions = of_precisions - 0.5 * prior.scale[:, None] * precision
         return self._sum(of_means, of_precisions)
 
-    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+    def log_likelihood(self, statistics: np.ndarray, point: ColumnsPoint) -> float:
         count, total, squares = self._parts(statistics)
         constants = self.at(point).constants[0]
         off = squares - 2.0 * point.means * total + point.means**2 * count
@@ -371,7 +371,7 @@ class GaussianColumns(GaussianFamily):
 
     # In the units of the data
 
-    def point_of(self, given: dict[str, Any]) -> Point:
+    def point_of(self, given: dict[str, Any]) -> ColumnsPoint:
         n, k, scale = self.n_columns, self.n_states, self.units.scale
         means = self.units.standard(table_of(given, "means", (k, n)))
         variances = np.ones((k, n))
@@ -380,27 +380,29 @@ class GaussianColumns(GaussianFamily):
             table = table_of(given, "covariances", shape)
             refuse_outside("covariances", table, table > 0, "must be positive")
             variances = (table[:, None] if self.is_shared else table) / scale**2
-        return Point(np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T))
+        return ColumnsPoint(np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T))
 
-    def shown(self, found: Posterior) -> Posterior:
+    def shown(self, found: NormalGamma) -> NormalGamma:
         mean, precision, degrees, scale = (table.T for table in found)
-        return Posterior(self.units.data(mean), precision, degrees, scale * self.units.scale**2)
+        return NormalGamma(self.units.data(mean), precision, degrees, scale * self.units.scale**2)
 
-    def taken(self, given: Posterior) -> Posterior:
+    def taken(self, given: NormalGamma) -> NormalGamma:
         mean, scale = self.units.standard(given.mean), given.scale / self.units.scale**2
         tables = mean, given.precision, given.degrees, scale
-        return Posterior(*(np.ascontiguousarray(table.T) for table in tables))
+        return NormalGamma(*(np.ascontiguousarray(table.T) for table in tables))
 
-    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def sample(
+        self, point: ColumnsPoint, states: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         means, deviations = point.means.T[states], np.sqrt(point.variances.T[states])
         return self.units.data(means + deviations * rng.standard_normal(means.shape))
 
-    def distributions(self, point: Point, observations: Any) -> Any:
+    def distributions(self, point: ColumnsPoint, observations: Any) -> Any:
         from scipy.stats import norm
 
         return norm(point.means.T, np.sqrt(point.variances.T))
 
-    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, point: ColumnsPoint) -> tuple[np.ndarray, np.ndarray]:
         return self.units.data(point.means.T), point.variances.T * self.units.scale**2
 
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
@@ -408,7 +410,7 @@ class GaussianColumns(GaussianFamily):
         width = found.scale / (found.degrees * found.precision)
         return self.units.marginals(found.mean.T, width.T, found.degrees.T, found.scale.T)
 
-    def attributes(self, point: Point) -> dict[str, Any]:
+    def attributes(self, point: ColumnsPoint) -> dict[str, Any]:
         means, variances = self.moments(point)
         covariances = variances[:, 0] if self.is_shared else variances
         return {

@@ -35,14 +35,14 @@ from sklearn_cvb.kernels.special import log_of, room_for_bits
 WHOLE = -1.0
 
 
-class Point(NamedTuple):
+class MatricesPoint(NamedTuple):
     """Means (K, D) and covariances (K, D, D) of each state, in standard units."""
 
     means: np.ndarray
     covariances: np.ndarray
 
 
-class Posterior(NamedTuple):
+class NormalWishart(NamedTuple):
     """Normal-Wishart distributions: (..., K, D), (..., K), (..., K) and (..., K, D, D)."""
 
     mean: np.ndarray
@@ -209,7 +209,7 @@ class GaussianMatrices(GaussianFamily):
             if scores is None:
                 # Before anything is learned: as if columns were independent.
                 n, k = self.n_columns, self.n_states
-                scores = self.at(Point(np.zeros((k, n)), np.tile(np.eye(n), (k, 1, 1))))
+                scores = self.at(MatricesPoint(np.zeros((k, n)), np.tile(np.eye(n), (k, 1, 1))))
             add_partly_missing(scores, observations, posterior, units, sums)
         return sums
 
@@ -237,7 +237,7 @@ class GaussianMatrices(GaussianFamily):
         average = total / np.maximum(count, FEWEST)[..., None]
         return count, average, products - total[..., :, None] * average[..., None, :]
 
-    def posterior(self, statistics: np.ndarray) -> Posterior:
+    def posterior(self, statistics: np.ndarray) -> NormalWishart:
         prior = self.prior
         count, average, scatter = self.scatter(statistics)
         precision = prior.mean_precision + count
@@ -252,7 +252,7 @@ class GaussianMatrices(GaussianFamily):
             degrees = np.broadcast_to(degrees, count.shape)
             scale = prior.scale + scatter.sum(axis=-3, keepdims=True)
             scale = np.broadcast_to(scale, scatter.shape)
-        return Posterior(mean, precision, degrees, scale)
+        return NormalWishart(mean, precision, degrees, scale)
 
     def around(self, statistics: np.ndarray, means: np.ndarray) -> np.ndarray:
         n, (rows, columns) = self.n_columns, np.tril_indices(self.n_columns)
@@ -262,14 +262,16 @@ class GaussianMatrices(GaussianFamily):
         products = products - centre[rows] * off[columns] - off[rows] * centre[columns]
         return np.concatenate([count, count * centre, products], axis=-2)
 
-    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+    def most_likely(
+        self, statistics: np.ndarray, kept: MatricesPoint | None = None
+    ) -> MatricesPoint:
         n = self.n_columns
         if self.prior.is_given:
             found = self.posterior(statistics)
             # The density of means and precisions has its peak here; a tied precision has K means.
             degrees = found.degrees - n - 1.0 + (self.n_states if self.is_shared else 1.0)
             degrees = np.maximum(degrees, FEWEST)[..., None, None]
-            return Point(found.mean, floored(found.scale / degrees, self.prior.floor))
+            return MatricesPoint(found.mean, floored(found.scale / degrees, self.prior.floor))
         count, means, scatter = self.scatter(statistics)
         n_seen = count
         if self.is_shared:
@@ -278,25 +280,25 @@ class GaussianMatrices(GaussianFamily):
         covariances = scatter / np.maximum(n_seen, FEWEST)[:, None, None]
         covariances = floored(covariances, self.prior.floor)
         if kept is None:
-            kept = Point(np.zeros_like(means), np.tile(np.eye(n), (self.n_states, 1, 1)))
+            kept = MatricesPoint(np.zeros_like(means), np.tile(np.eye(n), (self.n_states, 1, 1)))
         seen = count > FEWEST
-        return Point(
+        return MatricesPoint(
             np.where(seen[:, None], means, kept.means),
             np.where((seen | self.is_shared)[:, None, None], covariances, kept.covariances),
         )
 
-    def mean(self, statistics: np.ndarray) -> Point:
+    def mean(self, statistics: np.ndarray) -> MatricesPoint:
         found = self.posterior(statistics)
-        return Point(found.mean, found.scale / found.degrees[..., None, None])
+        return MatricesPoint(found.mean, found.scale / found.degrees[..., None, None])
 
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> MatricesPoint:
         found, n = self.posterior(statistics), self.n_columns
         own = slice(1) if self.is_shared else slice(None)
         covariances = drawn_covariances(found.degrees[own], found.scale[own], rng)
         covariances = np.broadcast_to(covariances, found.scale.shape)
         noise = rng.standard_normal((self.n_states, n, 1))
         off = (cholesky(covariances) @ noise)[..., 0] / np.sqrt(found.precision)[:, None]
-        return Point(found.mean + off, covariances)
+        return MatricesPoint(found.mean + off, covariances)
 
     # Scores
 
@@ -310,12 +312,12 @@ class GaussianMatrices(GaussianFamily):
             self.log_scales,
         )
 
-    def at(self, point: Point) -> MatrixScores:
+    def at(self, point: MatricesPoint) -> MatrixScores:
         factors = cholesky(point.covariances)
         constants = -0.5 * (log_determinants(factors) + self.n_columns * math.log(2.0 * math.pi))
         return self._scores(constants, point.means, np.linalg.inv(factors))
 
-    def expected_under(self, found: Posterior) -> MatrixScores:
+    def expected_under(self, found: NormalWishart) -> MatrixScores:
         """E[log p(x | theta)] under a posterior."""
         n = self.n_columns
         factors = cholesky(found.scale)
@@ -361,7 +363,7 @@ class GaussianMatrices(GaussianFamily):
 
     # Objectives
 
-    def divergence_of(self, found: Posterior) -> float:
+    def divergence_of(self, found: NormalWishart) -> float:
         """KL divergence of a posterior from the prior (nats)."""
         prior, n = self.prior, self.n_columns
         factors = cholesky(found.scale)
@@ -382,7 +384,7 @@ class GaussianMatrices(GaussianFamily):
         of_precisions = wishart_evidence(found.degrees, found.scale, prior)
         return self._sum(of_means, of_precisions)
 
-    def log_prior(self, point: Point) -> float:
+    def log_prior(self, point: MatricesPoint) -> float:
         prior, n = self.prior, self.n_columns
         if not prior.is_given:
             return 0.0
@@ -397,7 +399,7 @@ class GaussianMatrices(GaussianFamily):
         of_precisions = 0.5 * ((prior.degrees_of_freedom - n - 1.0) * log_det - trace)
         return self._sum(of_means, of_precisions)
 
-    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+    def log_likelihood(self, statistics: np.ndarray, point: MatricesPoint) -> float:
         count, average, scatter = self.scatter(statistics)
         off = average - point.means
         scatter = scatter + count[:, None, None] * off[:, :, None] * off[:, None, :]
@@ -406,7 +408,7 @@ class GaussianMatrices(GaussianFamily):
 
     # In the units of the data
 
-    def point_of(self, given: dict[str, Any]) -> Point:
+    def point_of(self, given: dict[str, Any]) -> MatricesPoint:
         n, k, scale = self.n_columns, self.n_states, self.units.scale
         means = self.units.standard(table_of(given, "means", (k, n)))
         covariances = np.tile(np.eye(n), (k, 1, 1))
@@ -414,28 +416,30 @@ class GaussianMatrices(GaussianFamily):
             shape = (n, n) if self.is_shared else (k, n, n)
             tables = given_covariances(given, shape) / np.outer(scale, scale)
             covariances = np.broadcast_to(tables, (k, n, n)).copy()
-        return Point(means, covariances)
+        return MatricesPoint(means, covariances)
 
-    def shown(self, found: Posterior) -> Posterior:
+    def shown(self, found: NormalWishart) -> NormalWishart:
         widths = np.outer(self.units.scale, self.units.scale)
         return found._replace(mean=self.units.data(found.mean), scale=found.scale * widths)
 
-    def taken(self, given: Posterior) -> Posterior:
+    def taken(self, given: NormalWishart) -> NormalWishart:
         widths = np.outer(self.units.scale, self.units.scale)
         return given._replace(mean=self.units.standard(given.mean), scale=given.scale / widths)
 
-    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def sample(
+        self, point: MatricesPoint, states: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         factors = cholesky(point.covariances)
         noise = rng.standard_normal((len(states), self.n_columns))
         off = np.einsum("tij,tj->ti", factors[states], noise)
         return self.units.data(point.means[states] + off)
 
-    def distributions(self, point: Point, observations: Any) -> Any:
+    def distributions(self, point: MatricesPoint, observations: Any) -> Any:
         from scipy.stats import norm
 
         return norm(point.means, np.sqrt(np.diagonal(point.covariances, axis1=-2, axis2=-1)))
 
-    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, point: MatricesPoint) -> tuple[np.ndarray, np.ndarray]:
         variances = np.diagonal(point.covariances, axis1=-2, axis2=-1)
         return self.units.data(point.means), variances * self.units.scale**2
 
@@ -447,7 +451,7 @@ class GaussianMatrices(GaussianFamily):
         width = squares / (degrees * found.precision[:, None])
         return self.units.marginals(found.mean, width, degrees, squares)
 
-    def attributes(self, point: Point) -> dict[str, Any]:
+    def attributes(self, point: MatricesPoint) -> dict[str, Any]:
         scale = self.units.scale
         covariances = point.covariances * np.outer(scale, scale)
         # Precision = P P' for P = inv(L)', as in scikit-learn's mixtures.

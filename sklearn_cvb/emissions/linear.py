@@ -55,7 +55,7 @@ _TRIALS, _SWEEPS = 5, 10
 _CONSTANT = 1e-10
 
 
-class Point(NamedTuple):
+class LinearPoint(NamedTuple):
     """Intercepts (K, D), slopes (K, I, D) and covariances (K, D, D), in standard units."""
 
     intercepts: np.ndarray
@@ -63,7 +63,7 @@ class Point(NamedTuple):
     covariances: np.ndarray
 
 
-class Posterior(NamedTuple):
+class MatrixNormalWishart(NamedTuple):
     """Matrix-normal-Wishart distributions, a state a row."""
 
     inputs: np.ndarray  # (K, I), m_x
@@ -88,7 +88,7 @@ class ParabolaScores(NamedTuple):
             out[~observations.observed[:, 0]] = 0.0
 
 
-class StudentScores(NamedTuple):
+class OutputStudentScores(NamedTuple):
     """Student's t of outputs, which is wider the farther inputs are from those seen.
 
     Log densities are constant + a log h - b log(h + r), where h and h + r are parabolas of the
@@ -192,7 +192,7 @@ class RegressionFamily(Family):
 
     # From statistics to distributions
 
-    def posterior(self, statistics: np.ndarray) -> Posterior:
+    def posterior(self, statistics: np.ndarray) -> MatrixNormalWishart:
         found, i = self.joint.posterior(statistics), self.n_inputs
         lower = cholesky(found.scale)
         inverse = np.linalg.inv(lower)
@@ -200,13 +200,13 @@ class RegressionFamily(Family):
         slopes = np.swapaxes(across @ inverse[..., :i, :i], -1, -2)
         scale = own @ np.swapaxes(own, -1, -2)
         means = found.mean[..., :i], found.mean[..., i:]
-        return Posterior(*means, found.precision, inverse, slopes, found.degrees, scale)
+        return MatrixNormalWishart(*means, found.precision, inverse, slopes, found.degrees, scale)
 
     def _at_zero(self, inputs: np.ndarray, outputs: np.ndarray, slopes: np.ndarray) -> np.ndarray:
         """Intercepts of lines through these inputs and outputs."""
         return outputs - np.einsum("ki,kid->kd", inputs, slopes)
 
-    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+    def most_likely(self, statistics: np.ndarray, kept: LinearPoint | None = None) -> LinearPoint:
         n, i = self.n_outputs, self.n_inputs
         if self.prior.is_given:
             found = self.posterior(statistics)
@@ -214,7 +214,7 @@ class RegressionFamily(Family):
             degrees = np.maximum(found.degrees - n + i, FEWEST)[:, None, None]
             intercepts = self._at_zero(found.inputs, found.outputs, found.coefficients)
             covariances = floored(found.scale / degrees, self.prior.floor)
-            return Point(intercepts, found.coefficients, covariances)
+            return LinearPoint(intercepts, found.coefficients, covariances)
         count, means, scatter = self.joint.scatter(statistics)
         n_seen = np.maximum(count, FEWEST)[:, None, None]
         values, vectors = np.linalg.eigh(scatter[:, :i, :i] / n_seen)
@@ -223,17 +223,17 @@ class RegressionFamily(Family):
         slopes = vectors @ (inverses[:, :, None] * across)
         intercepts = self._at_zero(means[:, :i], means[:, i:], slopes)
         identities = np.tile(np.eye(n), (self.n_states, 1, 1))
-        point = Point(intercepts, slopes, identities)
+        point = LinearPoint(intercepts, slopes, identities)
         residuals = self._residuals(statistics, point) / n_seen
         point = point._replace(covariances=floored(residuals, self.prior.floor))
         if kept is None:
-            kept = Point(np.zeros_like(intercepts), np.zeros_like(slopes), identities)
+            kept = LinearPoint(np.zeros_like(intercepts), np.zeros_like(slopes), identities)
         seen = count > FEWEST
         for own, before in zip(point, kept, strict=True):
             own[~seen] = before[~seen]
         return point
 
-    def _residuals(self, statistics: np.ndarray, point: Point) -> np.ndarray:
+    def _residuals(self, statistics: np.ndarray, point: LinearPoint) -> np.ndarray:
         """Sums of products of residuals under a point, (K, D, D)."""
         count, means, scatter = self.joint.scatter(statistics)
         identities = np.tile(np.eye(self.n_outputs), (self.n_states, 1, 1))
@@ -242,12 +242,14 @@ class RegressionFamily(Family):
         found: np.ndarray = contrast @ scatter @ np.swapaxes(contrast, 1, 2)
         return found + count[:, None, None] * off[:, :, None] * off[:, None, :]
 
-    def mean(self, statistics: np.ndarray) -> Point:
+    def mean(self, statistics: np.ndarray) -> LinearPoint:
         found = self.posterior(statistics)
         intercepts = self._at_zero(found.inputs, found.outputs, found.coefficients)
-        return Point(intercepts, found.coefficients, found.scale / found.degrees[:, None, None])
+        return LinearPoint(
+            intercepts, found.coefficients, found.scale / found.degrees[:, None, None]
+        )
 
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> LinearPoint:
         found, i = self.posterior(statistics), self.n_inputs
         covariances = drawn_covariances(found.degrees, found.scale, rng)
         across = np.swapaxes(cholesky(covariances), 1, 2)
@@ -255,13 +257,13 @@ class RegressionFamily(Family):
         along = np.swapaxes(found.factors[:, :i, :i], 1, 2)
         slopes = found.coefficients + along @ noise[:, 1:] @ across
         level = (noise[:, :1] @ across)[:, 0] / np.sqrt(found.precision)[:, None]
-        return Point(
+        return LinearPoint(
             self._at_zero(found.inputs, found.outputs + level, slopes), slopes, covariances
         )
 
     # Scores
 
-    def at(self, point: Point) -> ParabolaScores:
+    def at(self, point: LinearPoint) -> ParabolaScores:
         lower, i = cholesky(point.covariances), self.n_inputs
         inverse = np.linalg.inv(lower)
         factors = np.zeros((self.n_states, i + self.n_outputs, i + self.n_outputs))
@@ -289,7 +291,7 @@ class RegressionFamily(Family):
         means = np.concatenate([found.inputs, found.outputs], axis=1)
         return self._scores(constants, means, roots[:, :, None] * found.factors)
 
-    def predictive(self, statistics: np.ndarray) -> StudentScores:
+    def predictive(self, statistics: np.ndarray) -> OutputStudentScores:
         statistics = np.ascontiguousarray(as_units(statistics))
         means, factors, _ = self.joint.factors(statistics)
         n, count = self.n_outputs, np.maximum(statistics[:, 0], 0.0)
@@ -303,11 +305,11 @@ class RegressionFamily(Family):
             - self.log_scale
         )
         least = 1.0 + 1.0 / (self.prior.mean_precision + count)
-        return StudentScores(constants, least, means, factors, degrees)
+        return OutputStudentScores(constants, least, means, factors, degrees)
 
     # Objectives
 
-    def _log_precision(self, found: Posterior) -> np.ndarray:
+    def _log_precision(self, found: MatrixNormalWishart) -> np.ndarray:
         """Half of how much more log |K| is than the prior's, by output, (K,)."""
         i, own = self.n_inputs, self.prior.mean_precision
         log_det = -log_determinants(found.factors[:, :i, :i]) + np.log(found.precision)
@@ -335,7 +337,7 @@ class RegressionFamily(Family):
         of_precisions = wishart_evidence(found.degrees, found.scale, self.prior)
         return float((of_steps - n * self._log_precision(found) + of_precisions).sum())
 
-    def log_prior(self, point: Point) -> float:
+    def log_prior(self, point: LinearPoint) -> float:
         prior, n = self.prior, self.n_outputs
         if not prior.is_given:
             return 0.0
@@ -347,7 +349,7 @@ class RegressionFamily(Family):
         degrees = prior.degrees_of_freedom - n + self.n_inputs
         return float(0.5 * (degrees * log_det - distance).sum())
 
-    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+    def log_likelihood(self, statistics: np.ndarray, point: LinearPoint) -> float:
         lower, count = cholesky(point.covariances), np.maximum(statistics[0], 0.0)
         log_det = log_determinants(lower) + self.n_outputs * math.log(2.0 * math.pi)
         residuals = self._residuals(statistics, point)
@@ -356,7 +358,7 @@ class RegressionFamily(Family):
 
     # In the units of the data
 
-    def point_of(self, given: dict[str, Any]) -> Point:
+    def point_of(self, given: dict[str, Any]) -> LinearPoint:
         n, k, of = self.n_outputs, self.n_states, self.of_outputs
         slopes = table_of(given, "coefficients", (k, self.n_inputs, n))
         intercepts = table_of(given, "intercepts", (k, n))
@@ -365,9 +367,9 @@ class RegressionFamily(Family):
         covariances = np.tile(np.eye(n), (k, 1, 1))
         if "covariances" in given:
             covariances = given_covariances(given, (k, n, n)) / np.outer(of.scale, of.scale)
-        return Point(of.standard(at_centre), slopes, covariances)
+        return LinearPoint(of.standard(at_centre), slopes, covariances)
 
-    def attributes(self, point: Point) -> dict[str, Any]:
+    def attributes(self, point: LinearPoint) -> dict[str, Any]:
         of = self.of_outputs
         slopes = point.coefficients * of.scale / self.of_inputs.scale[:, None]
         from_centre = np.einsum("i,kid->kd", self.of_inputs.centre, slopes)
@@ -400,13 +402,15 @@ class RegressionFamily(Family):
             "variances": invgamma(0.5 * degrees, scale=0.5 * squares * of.scale**2),
         }
 
-    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def sample(
+        self, point: LinearPoint, states: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         raise ValueError(
             "Regression says what outputs follow from inputs, and not what inputs there are: "
             "nothing can be drawn but by predict_next(X, inputs=...)"
         )
 
-    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, point: LinearPoint) -> tuple[np.ndarray, np.ndarray]:
         raise ValueError("outputs have means given inputs alone: see `means_ahead`")
 
     def observed(self, observations: Observations) -> np.ndarray:
@@ -415,7 +419,7 @@ class RegressionFamily(Family):
             return np.ones(shape, bool)
         return np.broadcast_to(observations.observed[:, :1], shape)
 
-    def tails(self, point: Point, observations: Observations) -> Tails:
+    def tails(self, point: LinearPoint, observations: Observations) -> Tails:
         """Of outputs given inputs; NaN of inputs."""
         from scipy.stats import norm
 
@@ -428,7 +432,7 @@ class RegressionFamily(Family):
         return Tails(tables[0], tables[0], tables[1], tables[1])
 
     def _drawn(
-        self, point: Point, states: np.ndarray, inputs: np.ndarray, rng: np.random.Generator
+        self, point: LinearPoint, states: np.ndarray, inputs: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Outputs (n_steps, D) given inputs (n_steps, I), in standard units."""
         means = np.einsum("ti,tid->td", inputs, point.coefficients[states])
@@ -437,7 +441,7 @@ class RegressionFamily(Family):
         return means + np.einsum("tij,tj->ti", cholesky(point.covariances)[states], noise)
 
     def drawn_ahead(
-        self, point: Point, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
+        self, point: LinearPoint, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         found, inputs = table.copy(), self.of_inputs.standard(table[..., self.given_columns])
         drawn = self._drawn(point, states.ravel(), inputs.reshape(-1, self.n_inputs), rng)
@@ -445,7 +449,7 @@ class RegressionFamily(Family):
         return found
 
     def means_ahead(
-        self, point: Point, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
+        self, point: LinearPoint, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
     ) -> np.ndarray:
         found, inputs = table.copy(), self.of_inputs.standard(table[..., self.given_columns])
         means = point.intercepts + np.einsum("nti,kid->ntkd", inputs, point.coefficients)
@@ -480,12 +484,14 @@ class AutoRegressiveFamily(RegressionFamily):
             lags.append(before)
         return self._read_joint(np.hstack([*lags, table]))
 
-    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def sample(
+        self, point: LinearPoint, states: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         before = np.tile(self.of_outputs.centre, (1, self.order + len(states), 1))
         return self.drawn_ahead(point, states[None], before, rng)[0]
 
     def drawn_ahead(
-        self, point: Point, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
+        self, point: LinearPoint, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         steps = self.of_outputs.standard(table)
         for t in range(states.shape[1]):
@@ -494,7 +500,7 @@ class AutoRegressiveFamily(RegressionFamily):
         return self.of_outputs.data(steps[:, self.order :])
 
     def means_ahead(
-        self, point: Point, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
+        self, point: LinearPoint, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
     ) -> np.ndarray:
         """By the means of the last steps in each state, times its probability."""
         past = self.of_outputs.standard(table[:, : self.order])[:, ::-1]

@@ -172,7 +172,7 @@ def _of_first(given: dict[str, Any]) -> dict[str, Any]:
     return {name.removesuffix("_"): value for name, value in given["mixture"][0].items()}
 
 
-class Point(NamedTuple):
+class MixturePoint(NamedTuple):
     """Probabilities of components in each state, (C, K), and a point of each component."""
 
     weights: np.ndarray
@@ -369,7 +369,7 @@ class MixtureFamily(Family):
         pairs = zip(self.families, self._split(statistics)[0], strict=True)
         return tuple(getattr(family, method)(own, *more) for family, own in pairs)
 
-    def most_likely(self, statistics: np.ndarray, kept: Point | None = None) -> Point:
+    def most_likely(self, statistics: np.ndarray, kept: MixturePoint | None = None) -> MixturePoint:
         parts, counts = self._split(statistics)
         if self.is_given:
             counts = counts + self.concentration
@@ -378,20 +378,24 @@ class MixtureFamily(Family):
         weights = np.where(totals > FEWEST, counts / np.maximum(totals, FEWEST), before)
         olds = [None] * len(parts) if kept is None else kept.components
         each = zip(self.families, parts, olds, strict=True)
-        return Point(weights, tuple(family.most_likely(own, old) for family, own, old in each))
+        return MixturePoint(
+            weights, tuple(family.most_likely(own, old) for family, own, old in each)
+        )
 
-    def mean(self, statistics: np.ndarray) -> Point:
+    def mean(self, statistics: np.ndarray) -> MixturePoint:
         counts = self._split(statistics)[1] + self.concentration
-        return Point(counts / counts.sum(axis=-2, keepdims=True), self._points("mean", statistics))
+        return MixturePoint(
+            counts / counts.sum(axis=-2, keepdims=True), self._points("mean", statistics)
+        )
 
-    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Point:
+    def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> MixturePoint:
         counts = self._split(statistics)[1] + self.concentration
         drawn = np.maximum(rng.standard_gamma(counts), 1e-300)
-        return Point(
+        return MixturePoint(
             drawn / drawn.sum(axis=-2, keepdims=True), self._points("draw", statistics, rng)
         )
 
-    def at(self, point: Point) -> ComponentScores:
+    def at(self, point: MixturePoint) -> ComponentScores:
         each = zip(self.families, point.components, strict=True)
         with np.errstate(divide="ignore"):
             logs = np.log(point.weights)
@@ -427,13 +431,13 @@ class MixtureFamily(Family):
         of_counts = float((counts * logs).sum()) - self._evidence_of_counts(counts)
         return of_counts + sum(self._points("divergence", statistics))
 
-    def log_likelihood(self, statistics: np.ndarray, point: Point) -> float:
+    def log_likelihood(self, statistics: np.ndarray, point: MixturePoint) -> float:
         parts, counts = self._split(statistics)
         each = zip(self.families, parts, point.components, strict=True)
         found = sum(family.log_likelihood(own, one) for family, own, one in each)
         return float(found + xlogy(counts, point.weights).sum())
 
-    def log_prior(self, point: Point) -> float:
+    def log_prior(self, point: MixturePoint) -> float:
         each = zip(self.families, point.components, strict=True)
         found = sum(family.log_prior(own) for family, own in each)
         if self.is_given:
@@ -446,12 +450,14 @@ class MixtureFamily(Family):
         families = [family.in_order(order) for family in self.families]
         return MixtureFamily(families, self.prior, self.n_states)
 
-    def reordered(self, point: Point, order: np.ndarray) -> Point:
+    def reordered(self, point: MixturePoint, order: np.ndarray) -> MixturePoint:
         each = zip(self.families, point.components, strict=True)
         parts = tuple(family.reordered(own, order) for family, own in each)
-        return Point(np.take(point.weights, order, axis=-1), parts)
+        return MixturePoint(np.take(point.weights, order, axis=-1), parts)
 
-    def sample(self, point: Point, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def sample(
+        self, point: MixturePoint, states: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         levels = np.cumsum(point.weights, axis=0)[:, states]
         place = (levels[:-1] <= rng.random(len(states)) * levels[-1]).sum(axis=0)
         drawn = np.empty((len(states), self.n_columns))
@@ -459,14 +465,14 @@ class MixtureFamily(Family):
             drawn[place == c] = family.sample(own, states[place == c], rng)
         return drawn
 
-    def moments(self, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self, point: MixturePoint) -> tuple[np.ndarray, np.ndarray]:
         each = zip(self.families, point.components, strict=True)
         means, variances = zip(*(family.moments(own) for family, own in each), strict=True)
         weights, table = point.weights[..., None], np.array(means)
         mean = (weights * table).sum(axis=0)
         return mean, (weights * (np.array(variances) + (table - mean) ** 2)).sum(axis=0)
 
-    def tails(self, point: Point, observations: ComponentObservations) -> Tails:
+    def tails(self, point: MixturePoint, observations: ComponentObservations) -> Tails:
         each = zip(self.families, point.components, observations.parts, strict=True)
         found = [family.tails(one, own) for family, one, own in each]
         weights = point.weights[:, None, :, None]
@@ -480,16 +486,16 @@ class MixtureFamily(Family):
         parts = [own for own in self._points("marginals", statistics) if own]
         return {"weights": beta(counts, rest), "mixture": parts}
 
-    def attributes(self, point: Point) -> dict[str, Any]:
+    def attributes(self, point: MixturePoint) -> dict[str, Any]:
         each = zip(self.families, point.components, strict=True)
         parts = [family.attributes(own) for family, own in each]
         weights = np.ascontiguousarray(point.weights.T)
         return {"weights_": weights, "mixture_": [own for own in parts if own]}
 
-    def point_of(self, given: dict[str, Any]) -> Point:
+    def point_of(self, given: dict[str, Any]) -> MixturePoint:
         return self.point_with(given, None)
 
-    def point_with(self, given: dict[str, Any], rest: Point | None) -> Point:
+    def point_with(self, given: dict[str, Any], rest: MixturePoint | None) -> MixturePoint:
         others: tuple[Any, ...] = (None,) * len(self.families)
         if rest is not None:
             given, others = {"weights": rest.weights.T} | given, rest.components
@@ -497,7 +503,7 @@ class MixtureFamily(Family):
         good = (weights >= 0) & (np.abs(weights.sum(axis=1, keepdims=True) - 1.0) < 1e-6)
         refuse_outside("weights", weights, good, "must sum to 1")
         if rest is not None and "mixture" not in given:
-            return Point(np.ascontiguousarray(weights.T), others)
+            return MixturePoint(np.ascontiguousarray(weights.T), others)
         told = list(given.get("mixture", ()))
         n_shown = sum(family.n_statistics > 0 for family in self.families)
         if len(told) != n_shown:
@@ -508,7 +514,7 @@ class MixtureFamily(Family):
             else None
             for family, one in zip(self.families, others, strict=True)
         )
-        return Point(np.ascontiguousarray(weights.T), parts)
+        return MixturePoint(np.ascontiguousarray(weights.T), parts)
 
 
 # Zeros

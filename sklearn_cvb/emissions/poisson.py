@@ -18,7 +18,7 @@ from sklearn_cvb.emissions.emission import (
     spread,
     with_zeros,
 )
-from sklearn_cvb.emissions.rates import RateFamily, RatePrior, Sums, means_of, rate_prior
+from sklearn_cvb.emissions.rates import RateFamily, RatePrior, RateSums, means_of, rate_prior
 from sklearn_cvb.reading.moments import Moments
 
 # EM's smallest rate, as a share of the column's mean.
@@ -163,10 +163,10 @@ class PoissonFamily(RateFamily):
         base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
         return Observations(values, observed, np.hstack([values, there, base]))
 
-    def _sums(self, statistics: np.ndarray) -> Sums:
+    def _sums(self, statistics: np.ndarray) -> RateSums:
         counts, n = np.maximum(statistics, 0.0), self.n_columns
         total, steps = counts[..., :n, :], counts[..., n : 2 * n, :]
-        return Sums(total, steps, steps)
+        return RateSums(total, steps, steps)
 
     def _base(self, statistics: np.ndarray) -> float:
         return float(statistics[..., -1, :].sum())

@@ -30,7 +30,7 @@ class RatePrior(NamedTuple):
     largest: Any = np.inf  # (D,)
 
 
-class Sums(NamedTuple):
+class RateSums(NamedTuple):
     """Sums of s and of t over steps, and how many steps there were; (..., D, K) each."""
 
     log_rates: np.ndarray
@@ -68,7 +68,7 @@ class RateFamily(Family):
 
     # What each family defines, beside `read`, `predictive`, `sample` and `moments`
 
-    def _sums(self, statistics: np.ndarray) -> Sums:
+    def _sums(self, statistics: np.ndarray) -> RateSums:
         raise NotImplementedError
 
     def _base(self, statistics: np.ndarray) -> float:

@@ -28,7 +28,7 @@ from sklearn_cvb.emissions.emission import (
 from sklearn_cvb.emissions.factors import FactorScores, integrated_scores, sums_of_factors
 from sklearn_cvb.emissions.gamma import shape_of
 from sklearn_cvb.emissions.gaussian import Gaussian
-from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, Posterior, StudentScores
+from sklearn_cvb.emissions.gaussian_columns import ColumnStudentScores, GaussianColumns, NormalGamma
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
@@ -110,7 +110,7 @@ class StudentT(Emission):
         return Gaussian("diag").example(spaces)
 
 
-class Point(NamedTuple):
+class StudentPoint(NamedTuple):
     """Locations, squared scales and degrees of freedom, (D, K) each, in standard units."""
 
     means: np.ndarray
@@ -213,7 +213,7 @@ class StudentColumns(GaussianColumns):
         steps, logs = np.split(statistics[..., 3 * self.n_columns :, :], 2, axis=-2)
         return np.maximum(steps, 0.0), logs
 
-    def posterior(self, statistics: np.ndarray) -> Posterior:
+    def posterior(self, statistics: np.ndarray) -> NormalGamma:
         steps, _ = self._steps(statistics)
         found = super().posterior(statistics)
         return found._replace(degrees=self.prior.degrees_of_freedom + steps)
@@ -221,38 +221,38 @@ class StudentColumns(GaussianColumns):
     def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
         found = super().most_likely(statistics, kept)
         if self.degrees is not None:
-            return Point(*found, np.full_like(found.means, self.degrees))
+            return StudentPoint(*found, np.full_like(found.means, self.degrees))
         # As of a Gamma distribution that the factors come from, whose mean is free.
         (total, _, _), (steps, logs) = self._parts(statistics), self._steps(statistics)
         seen, before = steps > FEWEST, _FIRST if kept is None else kept.degrees
         sums = np.where(seen, total, 1.0), np.where(seen, logs, 0.0)
         mean, log_mean = (own / np.where(seen, steps, 1.0) for own in sums)
         degrees = 2.0 * shape_of(np.log(mean) - log_mean)
-        return Point(*found, np.where(seen, degrees, before))
+        return StudentPoint(*found, np.where(seen, degrees, before))
 
     def mean(self, statistics: np.ndarray) -> Any:
         if self.degrees is None:
             return self.most_likely(statistics)
         found = super().mean(statistics)
-        return Point(*found, np.full_like(found.means, self.degrees))
+        return StudentPoint(*found, np.full_like(found.means, self.degrees))
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
         degrees, found = self._given_degrees(), super().draw(statistics, rng)
-        return Point(*found, np.full_like(found.means, degrees))
+        return StudentPoint(*found, np.full_like(found.means, degrees))
 
     # Scores
 
     def at(self, point: Any) -> Any:
         return self._scores(point, -np.log(point.variances), np.zeros_like(point.means))
 
-    def expected_under(self, found: Posterior) -> Any:
+    def expected_under(self, found: NormalGamma) -> Any:
         log_precision = digamma(0.5 * found.degrees) - np.log(0.5 * found.scale)
         degrees = np.full_like(found.mean, self._given_degrees())
-        point = Point(found.mean, found.scale / found.degrees, degrees)
+        point = StudentPoint(found.mean, found.scale / found.degrees, degrees)
         return self._scores(point, log_precision, 1.0 / found.precision)
 
     def _scores(
-        self, point: Point, log_precision: np.ndarray, uncertain: np.ndarray
+        self, point: StudentPoint, log_precision: np.ndarray, uncertain: np.ndarray
     ) -> FactorScores:
         """Of expected parameters, log precisions, and variances of means times precisions."""
         means, variances, degrees = point
@@ -261,7 +261,7 @@ class StudentColumns(GaussianColumns):
         constants = constants - half * np.log(0.5 * around) + gammaln(half) - gammaln(0.5 * degrees)
         constants = constants - 0.5 * math.log(2.0 * math.pi) - self.log_scales[:, None]
         squares = (around * variances)[None]
-        density = StudentScores(constants[None], means[None], squares, degrees[None], False)
+        density = ColumnStudentScores(constants[None], means[None], squares, degrees[None], False)
         return FactorScores(density, around[None])
 
     def predictive(self, statistics: np.ndarray) -> Any:
@@ -303,7 +303,7 @@ class StudentColumns(GaussianColumns):
             degrees = table_of(given, "degrees_of_freedom", shape)
             refuse_outside("degrees_of_freedom", degrees, degrees > 0, "must be positive")
         tables = self.units.standard(locations), (scales / self.units.scale) ** 2, degrees
-        return Point(*(np.ascontiguousarray(table.T) for table in tables))
+        return StudentPoint(*(np.ascontiguousarray(table.T) for table in tables))
 
     def sample(self, point: Any, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         means, variances, degrees = (table.T[states] for table in point)

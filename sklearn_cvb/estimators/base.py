@@ -13,16 +13,16 @@ from sklearn_cvb.estimators.methods import (
     with_callbacks,
     without_lengths,
 )
-from sklearn_cvb.estimators.parameters import Running
-from sklearn_cvb.estimators.saving import Saved
+from sklearn_cvb.estimators.parameters import RunFields
+from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import (
+    FitOutcome,
     FitResult,
     FitSettings,
     Job,
     Learned,
-    Left,
     Reading,
     best_fit,
     record_of,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from sklearn_cvb.estimators.callbacks import FitTask
 
 
-class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
+class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
@@ -146,7 +146,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
         return FitTask(self, X, y, leaves)
 
-    def _outcome(self, result: FitResult) -> Left:
+    def _outcome(self, result: FitResult) -> FitOutcome:
         """What a fit leaves, and how it went."""
         left = self._left(result)
         return left._replace(attributes=record_of(result) | left.attributes)
@@ -220,9 +220,9 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
         """How the model is learned."""
         raise NotImplementedError
 
-    def _left(self, result: FitResult) -> Left:
+    def _left(self, result: FitResult) -> FitOutcome:
         """What a fit leaves, beside how it went: of the best restart."""
-        left: Left = result.read.observation.left(result)
+        left: FitOutcome = result.read.observation.left(result)
         return left
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:
@@ -249,7 +249,7 @@ class BaseModel(Running, CallbackSupportMixin, Nested, Saved):
 
     # What a fit leaves
 
-    def _leave(self, left: Left, read: Reading) -> None:
+    def _leave(self, left: FitOutcome, read: Reading) -> None:
         """Set all fitted attributes at once, and no others that an earlier fit has left.
 
         Raises ValueError, with nothing set, if no sequence was learned from.

@@ -53,7 +53,7 @@ from sklearn_cvb.reading.validation import (
 )
 
 
-class Rules(Parameters):
+class RuleFields(Parameters):
     """What a grammar is.
 
     Parameters
@@ -138,7 +138,7 @@ class StartOfGrammar(Parameters):
     handle_unknown: UnknownWords = "smooth"
 
 
-class Sentences(Parameters):
+class SentenceFields(Parameters):
     """How sentences and their trees are read.
 
     Parameters

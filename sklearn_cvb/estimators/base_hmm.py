@@ -18,7 +18,7 @@ from sklearn_cvb.chain.options import (
     options_to_read,
 )
 from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
@@ -34,14 +34,14 @@ from sklearn_cvb.estimators.parameters import (
     Supervision,
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, as_numbers, check_choice
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
-    from sklearn_cvb.certainty.draws import Draws
+    from sklearn_cvb.certainty.draws import PosteriorDraws
     from sklearn_cvb.chain.predictions.filtering import Filter
     from sklearn_cvb.chain.predictions.forecasting import Forecast
 
@@ -158,7 +158,7 @@ class Paths(Parameters):
     supervision: Supervision = "none"
 
 
-class Concentrations(Parameters):
+class ConcentrationFields(Parameters):
     """Priors of transitions and emissions.
 
     Parameters
@@ -179,7 +179,7 @@ class Concentrations(Parameters):
     beta: PriorCells = 0.1
 
 
-class PointEstimates(States, Emissions, Paths, Concentrations):
+class PointEstimates(States, Emissions, Paths, ConcentrationFields):
     """Groups of a hidden Markov model without a posterior.
 
     Parameters
@@ -205,7 +205,7 @@ class PointEstimates(States, Emissions, Paths, Concentrations):
     )
 
 
-class Posterior(States, Emissions, Paths, Concentrations):
+class PosteriorFields(States, Emissions, Paths, ConcentrationFields):
     """Groups of a hidden Markov model with a posterior.
 
     Attributes
@@ -223,7 +223,7 @@ class Posterior(States, Emissions, Paths, Concentrations):
     """
 
 
-class LeavingOut(Parameters):
+class UpdateFields(Parameters):
     """What collapsed variational Bayes leaves out at a time.
 
     Parameters
@@ -237,7 +237,7 @@ class LeavingOut(Parameters):
     update: Annotated[str | Windows | None, StrOptions({"sequence", "token"}), Windows, None] = None
 
 
-class Drawing(Parameters):
+class DrawingFields(Parameters):
     """What a sampler draws at a time.
 
     Parameters
@@ -254,7 +254,7 @@ class Drawing(Parameters):
     update: Annotated[str | None, StrOptions({"token", "sequence", "parameter"}), None] = None
 
 
-class Start(Parameters):
+class StartFields(Parameters):
     """Where a fit starts.
 
     Parameters
@@ -374,7 +374,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # What a fit leaves
 
-    def _left(self, result: FitResult) -> Left:
+    def _left(self, result: FitResult) -> FitOutcome:
         best, _, read, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
         paths = self._left_paths(result)
@@ -405,7 +405,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         for name, own in given:
             if np.ndim(own):
                 attributes[f"{name}_"] = as_numbers(name, own)
-        return Left(learned, attributes)
+        return FitOutcome(learned, attributes)
 
     def _left_paths(self, result: FitResult) -> Any:
         """The states of the training sequences, and what follows from them, as attributes."""
@@ -420,11 +420,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # Reading a fitted model
 
-    def _read_again(self, learned: Learned, X: Any, means: bool = False) -> prediction.Read:
+    def _read_again(
+        self, learned: Learned, X: Any, means: bool = False
+    ) -> prediction.WeightedSequences:
         """X under what was learned."""
         return self._observation().read_again(learned, self._taken(X, learned=learned), means)
 
-    def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
+    def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
         """Counts and priors of kept samples; None where an algorithm has none."""
         return None
 
@@ -648,7 +650,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         level: float = 0.95,
         n_draws: int = 1000,
         random_state: Seed = None,
-        draws: "Draws | None" = None,
+        draws: "PosteriorDraws | None" = None,
         inputs: Any = None,
     ) -> "Forecast":
         """Forecast the next observations after each sequence, where they are numbers.
@@ -718,7 +720,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         known = known_steps(learned.more.numeric, before, n_steps, inputs)
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
-    def _known_at(self, learned: Learned, X: Any, draws: "Draws | None") -> tuple[Any, Any, Any]:
+    def _known_at(
+        self, learned: Learned, X: Any, draws: "PosteriorDraws | None"
+    ) -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
         read = self._read_again(learned, X, means=True)
         return [read], [prediction.steps_of(learned)], [learned.more.numeric.point]

@@ -13,7 +13,7 @@ from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
     Emissions,
     PointEstimates,
-    Posterior,
+    PosteriorFields,
     States,
 )
 from sklearn_cvb.estimators.door import learned_of
@@ -90,7 +90,7 @@ class BaseHMMTagger(Tags, BaseHMM):
     _still_changed = "tokens still changed tag"
     _if_unfinished = "; more sweeps rarely make tags better"
     # Numbers, and weights of states that rows share.
-    _not_left = (Emissions, Posterior, PointEstimates)
+    _not_left = (Emissions, PosteriorFields, PointEstimates)
 
     @without_lengths
     def score(self, X: Any, y: Any = None) -> float:

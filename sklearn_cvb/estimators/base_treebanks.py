@@ -87,7 +87,7 @@ class LeavingOutTrees(Parameters):
     update: Annotated[str, StrOptions({"sequence", "token"})] = "sequence"
 
 
-class Trees(Parameters):
+class TreeFields(Parameters):
     """Where a fit starts, how trees are read, and which are predicted.
 
     Parameters

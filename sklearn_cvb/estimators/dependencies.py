@@ -12,9 +12,9 @@ from sklearn_cvb.estimators.base_dependencies import (
 )
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
-    Chain,
     LeaveOneOutSweeps,
     PseudoCount,
+    SamplerFields,
     Sweeps,
     chain_of,
 )
@@ -176,7 +176,7 @@ class CVBDMV(DependencyUncertainty, Dependencies, LeaveOneOutSweeps, TaggedSente
     _in_place_of_leaving_out = "use VBDMV"
 
 
-class GibbsDMV(Dependencies, Chain, TaggedSentences, DMV):
+class GibbsDMV(Dependencies, SamplerFields, TaggedSentences, DMV):
     """Dependencies of raw tags, by a model with valence and a collapsed sampler of trees.
 
     Not with a single chain, which is a lottery: heads found differ by dozens of points between

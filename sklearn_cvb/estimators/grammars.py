@@ -10,15 +10,15 @@ from sklearn_cvb.certainty.grammars import GrammarUncertainty
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_grammars import (
     BasePCFG,
-    Rules,
-    Sentences,
+    RuleFields,
+    SentenceFields,
     StartOfGrammar,
 )
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
-    Chain,
     LeaveOneOutSweeps,
+    SamplerFields,
     Sweeps,
     chain_of,
 )
@@ -27,19 +27,21 @@ from sklearn_cvb.grammar.layout import GrammarOptions, lay_out
 from sklearn_cvb.grammar.model import PCFGCounts
 from sklearn_cvb.grammar.observation import attributes_of
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.learning.learned import Learned, Left, Reading
+from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.streams.grammar_stream import GrammarStream
 from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdate
-from sklearn_cvb.streams.stepwise import Pace, Stepwise
+from sklearn_cvb.streams.stepwise import Pace, StepwiseEM
 
 
 class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
     """What `BasePCFG` does, and what hangs above the line."""
 
 
-class EMPCFG(Rules, StepwiseUpdate, GrammarInBatches, Sweeps, StartOfGrammar, Sentences, PCFG):
+class EMPCFG(
+    RuleFields, StepwiseUpdate, GrammarInBatches, Sweeps, StartOfGrammar, SentenceFields, PCFG
+):
     """Context-free grammar learned by expectation-maximisation (inside-outside).
 
     Not with many rules for few sentences: without a prior new sentences may have probability 0.
@@ -152,7 +154,7 @@ class EMPCFG(Rules, StepwiseUpdate, GrammarInBatches, Sweeps, StartOfGrammar, Se
             "unexplained_": np.empty(0, np.intp),
             **attributes_of(words, layout),
         }
-        model._leave(Left(learned, attributes), Reading(None, words, {}))
+        model._leave(FitOutcome(learned, attributes), Reading(None, words, {}))
         return model
 
     def _algorithm(self) -> EM:
@@ -160,7 +162,7 @@ class EMPCFG(Rules, StepwiseUpdate, GrammarInBatches, Sweeps, StartOfGrammar, Se
             return EM()
         decay = setting_of(self, "step_sizes").decay
         pace = Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
-        return Stepwise(pace, GrammarStream)
+        return StepwiseEM(pace, GrammarStream)
 
     def _algorithm_of_batches(self) -> EM:
         """Plain EM: a batch is inferred at once, whatever `update` says of a fit."""
@@ -168,7 +170,13 @@ class EMPCFG(Rules, StepwiseUpdate, GrammarInBatches, Sweeps, StartOfGrammar, Se
 
 
 class VBPCFG(
-    GrammarUncertainty, Rules, BoundedSweeps, StartOfGrammar, GrammarInBatches, Sentences, PCFG
+    GrammarUncertainty,
+    RuleFields,
+    BoundedSweeps,
+    StartOfGrammar,
+    GrammarInBatches,
+    SentenceFields,
+    PCFG,
 ):
     """Context-free grammar learned by variational Bayes, with a bound to compare grammars by.
 
@@ -202,7 +210,13 @@ class VBPCFG(
 
 
 class CVBPCFG(
-    GrammarUncertainty, Rules, LeaveOneOutSweeps, StartOfGrammar, GrammarInBatches, Sentences, PCFG
+    GrammarUncertainty,
+    RuleFields,
+    LeaveOneOutSweeps,
+    StartOfGrammar,
+    GrammarInBatches,
+    SentenceFields,
+    PCFG,
 ):
     """Context-free grammar learned by collapsed variational Bayes: where to begin.
 
@@ -250,7 +264,7 @@ class CVBPCFG(
     _in_place_of_leaving_out = "use VBPCFG"
 
 
-class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
+class HastingsPCFG(RuleFields, SamplerFields, StartOfGrammar, SentenceFields, PCFG):
     """Context-free grammar learned by a collapsed Hastings sampler: samples of the posterior.
 
     Not where time counts: it takes hundreds of sweeps where `CVBPCFG` takes twenty, and with a
@@ -300,7 +314,7 @@ class HastingsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
         return options._replace(temperatures=self._kept().temperatures) if to_fit else options
 
 
-class GibbsPCFG(Rules, Chain, StartOfGrammar, Sentences, PCFG):
+class GibbsPCFG(RuleFields, SamplerFields, StartOfGrammar, SentenceFields, PCFG):
     """Context-free grammar learned by Gibbs sampling with explicit probabilities.
 
     Not as the first choice among samplers: `HastingsPCFG`, which integrates the probabilities out,

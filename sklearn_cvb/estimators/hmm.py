@@ -8,32 +8,32 @@ import numpy as np
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
 from sklearn_cvb.chain.options import Kind
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions.traces import (
-    Sampled,
+    ChainSamples,
     chains_of,
     refuse_without_posterior,
 )
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
-    Drawing,
-    LeavingOut,
+    DrawingFields,
     PointEstimates,
-    Posterior,
-    Start,
+    PosteriorFields,
+    StartFields,
+    UpdateFields,
 )
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.parameters import (
     BoundedSweeps,
-    Chain,
     LeaveOneOutSweeps,
+    SamplerFields,
     Sweeps,
     chain_of,
 )
 from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
-from sklearn_cvb.learning.learned import FitResult, Learned, Left
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned
 from sklearn_cvb.scale.hmm import BeyondMemory
 from sklearn_cvb.streams.hmm import HMMInBatches
 
@@ -45,7 +45,7 @@ class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 
-class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, HMMInBatches, HMM):
+class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and
@@ -95,7 +95,7 @@ class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, Start, HMMInBat
     _algorithm = EM
 
 
-class VBHMM(Posterior, BoundedSweeps, Start, HMMInBatches, HMM):
+class VBHMM(PosteriorFields, BoundedSweeps, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, and a bound to compare models by (variational Bayes).
 
     Not where little data must do: `CVBHMM` predicts better there. Its credible intervals are too
@@ -146,7 +146,7 @@ class VBHMM(Posterior, BoundedSweeps, Start, HMMInBatches, HMM):
         return self._read_again(learned_of(self), X).log_z()
 
 
-class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, HMMInBatches, HMM):
+class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweeps, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by collapsed variational Bayes: where to begin.
 
     Not to compare models by their evidence: its scores are no bound on it, as that of `VBHMM` is.
@@ -192,7 +192,7 @@ class CVBHMM(Posterior, LeavingOut, LeaveOneOutSweeps, Start, HMMInBatches, HMM)
     )
 
 
-class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
+class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, StartFields, HMM):
     """Samples of the posterior of hidden states and of their parameters (Gibbs sampling).
 
     Not where time counts: a fit takes about ten times as long as one of `CVBHMM`, and a single
@@ -260,14 +260,14 @@ class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
     _kind_of_chain = Kind(
         why_all_steps="update='token' moves one token at a time, which cannot reach every path "
         "that topology allows: use update='sequence'",
-        usual_samples=Chain._usual_samples,
+        usual_samples=SamplerFields._usual_samples,
     )
 
     # What a chain leaves
 
     _interval_methods = ("samples",)
 
-    def _left(self, result: FitResult) -> Left:
+    def _left(self, result: FitResult) -> FitOutcome:
         left, (best, fits, _, algorithm, model, _) = super()._left(result), result
         sampled, rate = model.sampled(best.state)
         if algorithm.temperatures is None:
@@ -281,7 +281,7 @@ class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
                 f"only {100 * rate:.2g} % of the proposals were accepted: long sequences hardly "
                 "move with update='sequence'; use 'token' or 'parameter'"
             )
-        return Left(
+        return FitOutcome(
             learned._replace(more=learned.more._replace(sampled=sampled)),
             left.attributes | attributes,
             (why,) if why else (),
@@ -292,12 +292,12 @@ class GibbsHMM(ChainDiagnostics, Posterior, Drawing, Chain, Start, HMM):
         """Sampled states of all training tokens."""
         return learned_of(self).more.sampled.paths
 
-    def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]] | None:
-        sampled: Sampled = learned.more.sampled
+    def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
+        sampled: ChainSamples = learned.more.sampled
         return None if sampled.paths is None else sampled.posteriors()
 
-    def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, Prior]]:
-        sampled: Sampled = learned.more.sampled
+    def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]]:
+        sampled: ChainSamples = learned.more.sampled
         refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
         return sampled.posteriors()
 

@@ -17,7 +17,7 @@ from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave,
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.parameters import Count
-from sklearn_cvb.estimators.saving import Saved
+from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import Translations
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed
@@ -28,7 +28,7 @@ from sklearn_cvb.settings import Transitions
 _FIRST_SWEEPS, _ROUNDS = 20, 5
 
 
-class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Saved):
+class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
     """Clusters of sequences: each sequence comes from one of several hidden Markov models.
 
     Not for sequences that change from one behaviour to another: that is what the states of a single

@@ -27,7 +27,7 @@ from sklearn_cvb.settings import GammaPrior, Samples, Setting, settings_in
 _SECTION = re.compile(r"^(\w[\w ]*)\n---+\n", re.M)
 
 
-class Stated(NamedTuple):
+class ParameterTexts(NamedTuple):
     """What a class itself says of parameters and fitted attributes."""
 
     fields: dict[str, Any]  # annotations
@@ -43,7 +43,7 @@ class Parameters:
     """Base of groups of parameters, and of estimators, whose constructors and texts it makes."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
-    _stated: ClassVar[Stated]
+    _stated: ClassVar[ParameterTexts]
     # Those of the constructor that was made; a class that has written its own has none.
     _fields: ClassVar[dict[str, Field[Any]]]
     # Those of all of them, also where a class fixes some for all its instances.
@@ -66,7 +66,7 @@ class Parameters:
         return made
 
 
-def _stated_by(cls: type) -> Stated:
+def _stated_by(cls: type) -> ParameterTexts:
     fields = {
         name: annotation
         for name, annotation in inspect.get_annotations(cls).items()
@@ -84,7 +84,9 @@ def _stated_by(cls: type) -> Stated:
     parameters = _paragraphs(texts.pop("Parameters", ""))
     attributes = _paragraphs(texts.pop("Attributes", ""))
     rest = [f"{title}\n{'-' * len(title)}\n{text.strip()}" for title, text in texts.items()]
-    return Stated(fields, by_place, parameters, attributes, summary.strip(), "\n\n".join(rest))
+    return ParameterTexts(
+        fields, by_place, parameters, attributes, summary.strip(), "\n\n".join(rest)
+    )
 
 
 def _paragraphs(section: str) -> dict[str, str]:
@@ -297,7 +299,7 @@ class LeaveOneOutSweeps(Sweeps):
     """
 
 
-class Chain(Sweeps):
+class SamplerFields(Sweeps):
     """The same of samplers, and what they keep; a chain runs all its sweeps.
 
     Parameters
@@ -335,7 +337,7 @@ class Chain(Sweeps):
         return found
 
 
-class Running(Parameters):
+class RunFields(Parameters):
     """How a fit runs: what all models end with.
 
     Parameters

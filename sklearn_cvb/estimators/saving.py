@@ -9,7 +9,7 @@ from sklearn_cvb import version
 from sklearn_cvb.reading.saved_values import loaded, saved
 
 
-class Saved(BaseEstimator):
+class VersionedPickle(BaseEstimator):
     """Base of what is pickled together with what a fit has left (`_learned`)."""
 
     def __getstate__(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from sklearn_cvb.estimators.base_treebanks import (
     LeavingOutTrees,
     Smoothing,
     Subtypes,
-    Trees,
+    TreeFields,
 )
 from sklearn_cvb.estimators.parameters import BoundedSweeps, LeaveOneOutSweeps, PseudoCount, Sweeps
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
@@ -19,7 +19,7 @@ class LatentPCFG(Annexes, BaseLatentPCFG):
     """What `BaseLatentPCFG` does, and what hangs above the line."""
 
 
-class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, LatentPCFG):
+class EMLatentPCFG(Subtypes, Smoothing, Sweeps, TreeFields, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols, by EM.
 
     Not for the best parses: `CVBLatentPCFG` is ahead, the more so the more subtypes there are. Much
@@ -72,7 +72,7 @@ class EMLatentPCFG(Subtypes, Smoothing, Sweeps, Trees, LatentPCFG):
             check_concentrations(name, np.array(getattr(self, name)), or_zero=True)
 
 
-class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, LatentPCFG):
+class VBLatentPCFG(Subtypes, BoundedSweeps, TreeFields, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols, by variational Bayes.
 
     Not for the best parses: it is hardly ahead of `EMLatentPCFG`, and `CVBLatentPCFG` is.
@@ -111,7 +111,7 @@ class VBLatentPCFG(Subtypes, BoundedSweeps, Trees, LatentPCFG):
     _sweeps = VB
 
 
-class CVBLatentPCFG(Subtypes, LeavingOutTrees, LeaveOneOutSweeps, Trees, LatentPCFG):
+class CVBLatentPCFG(Subtypes, LeavingOutTrees, LeaveOneOutSweeps, TreeFields, LatentPCFG):
     """Parser learned from a treebank, with hidden subtypes of symbols: where to begin.
 
     Not for raw sentences: it needs their trees. From eight subtypes on a smaller `alpha` may be

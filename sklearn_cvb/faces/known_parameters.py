@@ -4,13 +4,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, kept_to_topology, public_counts
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, kept_to_topology, public_counts
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells, cells_with_end, topology_of
 from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
-from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.learned import Learned, Left, Reading
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
+from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.corpus import vocabulary_of
 from sklearn_cvb.reading.series import FittedColumns, attributes_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -38,7 +38,7 @@ class TableShape(NamedTuple):
     names: list[Any] | None
 
 
-def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Left, Reading]:
+def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOutcome, Reading]:
     """What a fit would leave that ended in `hmm.init`, of a table or not, and what it had read."""
     observation: Any = hmm._observation(to_fit=True)
     asked, words, types = observation.options, None, None
@@ -59,9 +59,9 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Left,
         emission = np.empty(0)
     assert start is not None, "all tables are given"
     assert transition is not None, "all tables are given"
-    weights = kept_to_topology(Weights(start, transition, emission), cells)
+    weights = kept_to_topology(ChainWeights(start, transition, emission), cells)
     nothing = np.zeros(n_states), 0.0, np.zeros((n_states, n_states)), np.zeros(n_states)
-    prior = Prior(*nothing, np.zeros(len(emission)), np.full(n_states, float(types is None)))
+    prior = ChainPrior(*nothing, np.zeros(len(emission)), np.full(n_states, float(types is None)))
     attributes: dict[str, Any] = {"alpha_": 0.0, "beta_": 0.0, "unexplained_": np.empty(0, np.intp)}
     numeric = None
     if types is None:
@@ -82,4 +82,4 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Left,
     attributes |= {"counts_": counts, "end_counts_": end}
     more = BesideCounts(end, numeric)
     learned = Learned(words, cells, prior, counts, kept=weights, more=more)
-    return Left(learned, attributes), Reading(None, words, {})
+    return FitOutcome(learned, attributes), Reading(None, words, {})

@@ -17,14 +17,14 @@ MOST_RULES = 2**18
 UNKNOWN = "<unk>"
 
 
-class Words(tuple[Any, ...]):
+class TerminalRun(tuple[Any, ...]):
     """A run of terminals on the right-hand side of a rule."""
 
     __slots__ = ()
 
 
 class Rule(NamedTuple):
-    """parent -> right: symbols by their number, runs of terminals as `Words`."""
+    """parent -> right: symbols by their number, runs of terminals as `TerminalRun`."""
 
     parent: int
     right: tuple[Any, ...]
@@ -210,7 +210,7 @@ class Grammar(Plain):
         """
         symbols = ["S"] + [f"N{k}" for k in range(1, n_components)]
         numbers = range(n_components)
-        terminals = [(Words((word,)),) for word in vocabulary]
+        terminals = [(TerminalRun((word,)),) for word in vocabulary]
         rules = [
             Rule(parent, right)
             for parent in numbers
@@ -249,7 +249,7 @@ class Grammar(Plain):
             S.right -> S
         """
         n, symbols = n_components, ["S"] + [f"N{k}" for k in range(1, n_components)]
-        terminals = [(Words((word,)),) for word in vocabulary]
+        terminals = [(TerminalRun((word,)),) for word in vocabulary]
         rules = [Rule(a, right) for a in range(n) for right in [(n + a, 2 * n + a), *terminals]]
         rules += [Rule(part, (child,)) for part in range(n, 3 * n) for child in range(n)]
         parts = [f"{symbol}.{side}" for side in ("left", "right") for symbol in symbols]
@@ -366,7 +366,7 @@ class Grammar(Plain):
         if self.start not in having:
             raise ValueError(f"the start symbol {labels[self.start]!r} has no rules")
         refuse({rule.parent for rule in rules if not rule.right}, labels, "have an empty rule")
-        used = {item for rule in rules for item in rule.right if not isinstance(item, Words)}
+        used = {item for rule in rules for item in rule.right if not isinstance(item, TerminalRun)}
         refuse(used - having, labels, "are used but have no rules; words stand in quotes")
         unreached = set(range(len(labels))) - reachable(self.start, rules)
         refuse(unreached, labels, "cannot be reached from the start symbol")
@@ -427,7 +427,7 @@ def words_of(grammar: Grammar) -> set[Any]:
         word
         for rule in grammar.rules
         for item in rule.right
-        if isinstance(item, Words)
+        if isinstance(item, TerminalRun)
         for word in item
     }
 
@@ -462,16 +462,16 @@ def counted_rules(trees: Iterable[Any], start: Any) -> dict[tuple[Any, ...], int
     return counts
 
 
-def pieces_of(X: Iterable[Any], longest: int | None) -> dict[Words, None]:
+def pieces_of(X: Iterable[Any], longest: int | None) -> dict[TerminalRun, None]:
     """All distinct runs of at most `longest` words (None: any number), in order of appearance."""
-    pieces: dict[Words, None] = {}
+    pieces: dict[TerminalRun, None] = {}
     for i, sample in enumerate(samples_of(X)):
         # The characters of a word are its tokens here.
         sequence = sample if isinstance(sample, str) else tuple(tokens_of(sample, f"X[{i}]"))
         for begin in range(len(sequence)):
             stop = len(sequence) if longest is None else min(len(sequence), begin + longest)
             for end in range(begin + 1, stop + 1):
-                pieces[Words(sequence[begin:end])] = None
+                pieces[TerminalRun(sequence[begin:end])] = None
     return pieces
 
 
@@ -479,7 +479,7 @@ def items_of(right: tuple[Any, ...], symbols: Sequence[Any]) -> tuple[Any, ...]:
     """A right-hand side with its symbols looked up and its words one by one."""
     items: list[Any] = []
     for item in right:
-        if isinstance(item, Words):
+        if isinstance(item, TerminalRun):
             items.extend(item)
         else:
             items.append(symbols[item])
@@ -497,14 +497,14 @@ def number(productions: list[Any], start: Any) -> tuple[list[Any], int, list[Rul
                 numbers.setdefault(item, len(numbers))
     rules = []
     for left, right in productions:
-        items: list[int | Words] = []
+        items: list[int | TerminalRun] = []
         for is_symbol, item in right:
             if is_symbol:
                 items.append(numbers[item])
-            elif items and isinstance(items[-1], Words):
-                items[-1] = Words((*items[-1], item))
+            elif items and isinstance(items[-1], TerminalRun):
+                items[-1] = TerminalRun((*items[-1], item))
             else:
-                items.append(Words((item,)))
+                items.append(TerminalRun((item,)))
         rules.append(Rule(numbers[left], tuple(items)))
     return list(numbers), 0, rules
 
@@ -520,7 +520,7 @@ def reachable(start: int, rules: Iterable[Rule]) -> set[int]:
     """The symbols that occur in derivations from `start`."""
     below: dict[int, set[int]] = {}
     for rule in rules:
-        symbols = [item for item in rule.right if not isinstance(item, Words)]
+        symbols = [item for item in rule.right if not isinstance(item, TerminalRun)]
         if symbols:
             below.setdefault(rule.parent, set()).update(symbols)
     found, agenda = {start}, [start]
@@ -535,7 +535,7 @@ def productive(rules: Iterable[Rule]) -> set[int]:
     """The symbols that derive at least one sequence of words."""
     needs: dict[int, set[frozenset[int]]] = {}
     for rule in rules:
-        symbols = frozenset(item for item in rule.right if not isinstance(item, Words))
+        symbols = frozenset(item for item in rule.right if not isinstance(item, TerminalRun))
         needs.setdefault(rule.parent, set()).add(symbols)
     found: set[int] = set()
     before = -1

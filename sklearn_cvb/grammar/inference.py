@@ -6,8 +6,8 @@ import numpy as np
 
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import (
-    Listed,
-    Trees,
+    Derivations,
+    SentenceIndex,
     empty_trees,
     listed_of,
     trimmed,
@@ -27,11 +27,11 @@ from sklearn_cvb.kernels.tree.forests import (
 from sklearn_cvb.kernels.tree.leave_out import leave_out
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
 from sklearn_cvb.kernels.tree.tables import expected_counts_by_tables, tables_for
-from sklearn_cvb.kernels.tree.tallies import Shares, Tally, empty_shares
+from sklearn_cvb.kernels.tree.tallies import TreeShares, TreeTally, empty_shares
 from sklearn_cvb.kernels.tree.unary_rules import chain_workspace_for, fill_closure
 
 
-def listed_for(problem: GrammarProblem) -> Listed:
+def listed_for(problem: GrammarProblem) -> SentenceIndex:
     """Rules and sentences in lists, whatever the engine."""
     return listed_of(problem.layout.rules, problem.lexicon, problem.brackets)
 
@@ -96,7 +96,7 @@ def _forest_expectation(
     return np.bincount(forest.cell + 1, counts, len(theta) + 1)[1:], log_z
 
 
-def heaviest_trees(logs: np.ndarray, problem: GrammarProblem) -> Trees:
+def heaviest_trees(logs: np.ndarray, problem: GrammarProblem) -> Derivations:
     """The tree of each sentence that is heaviest under log weights of rules."""
     if problem.forest is not None:
         return heaviest_in_forest(np.append(logs, 0.0)[problem.forest.cell], problem.forest)
@@ -105,7 +105,7 @@ def heaviest_trees(logs: np.ndarray, problem: GrammarProblem) -> Trees:
     return best_listed_trees(listed, problem.sentences)[0]
 
 
-def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
+def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Derivations:
     """The same under log weights of each sentence's rules; a tree has a node at most once."""
     trees = empty_trees(len(forest.node_first) - 1, len(forest.symbol))
     best_forest_trees(forest, logs, forest_workspace_for(forest), trees)
@@ -118,24 +118,24 @@ def heaviest_in_forest(logs: np.ndarray, forest: Forest) -> Trees:
 
 def tally_of(
     layout: GrammarLayout, counts: np.ndarray, prior: np.ndarray, kept: np.ndarray | None = None
-) -> Tally:
+) -> TreeTally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     totals, prior_totals = layout.totals(counts), layout.totals(prior)
     kept = prior if kept is None else kept
     # Counts of no sentences at all come as integers, for which kernels would be compiled anew.
     counts = counts.astype(np.float64)
-    return Tally(counts, totals, np.ones(1), prior, prior_totals, layout.lhs, kept)
+    return TreeTally(counts, totals, np.ones(1), prior, prior_totals, layout.lhs, kept)
 
 
-def frozen_tally(layout: GrammarLayout, theta: np.ndarray) -> Tally:
+def frozen_tally(layout: GrammarLayout, theta: np.ndarray) -> TreeTally:
     """A tally without counts whose posterior means are `theta`."""
     nothing, none = np.zeros(len(theta)), np.zeros(layout.n_lhs)
-    return Tally(nothing, none, np.ones(1), theta, np.ones(layout.n_lhs), layout.lhs, theta)
+    return TreeTally(nothing, none, np.ones(1), theta, np.ones(layout.n_lhs), layout.lhs, theta)
 
 
 def leave_out_sweep(
-    problem: GrammarProblem, tally: Tally, shares: Shares | None, frozen: bool
-) -> tuple[Shares, np.ndarray]:
+    problem: GrammarProblem, tally: TreeTally, shares: TreeShares | None, frozen: bool
+) -> tuple[TreeShares, np.ndarray]:
     """Shares of every sentence inferred from the counts of all others, and log normalisers.
 
     Unless frozen, the tally and the tables of the old shares (None: nothing is left out) are
@@ -156,7 +156,7 @@ def leave_out_sweep(
         if i == n:
             size = new.starts[-1]
             cell, count = new.cell[:size].copy(), new.count[:size].copy()
-            return Shares(new.starts, cell, count, tables), log_z
+            return TreeShares(new.starts, cell, count, tables), log_z
         inferred = bool(np.isnan(log_z[i]))
         if inferred:
             log_z[i] = count_in_logs(engine, i)
@@ -164,7 +164,7 @@ def leave_out_sweep(
             new = enlarged(new, engine)
 
 
-def _with_tables(shares: Shares, n: int, frozen: bool) -> tuple[Shares, np.ndarray]:
+def _with_tables(shares: TreeShares, n: int, frozen: bool) -> tuple[TreeShares, np.ndarray]:
     """Shares whose children are in tables, and tables for those of after a sweep.
 
     First none, then those of all sentences; where they are to stay whole, one to be written again
@@ -184,22 +184,22 @@ def most_rules(engine: Engine) -> int:
     return len(listed.binary.cell) + n_unary + int(np.diff(listed.terminals.starts).max())
 
 
-def enlarged(shares: Shares, engine: Engine) -> Shares:
+def enlarged(shares: TreeShares, engine: Engine) -> TreeShares:
     """The same shares with twice the room, and for one more sentence at least."""
     size = len(shares.cell)
     more = 2 * size if engine.listed is None else 2 * size + most_rules(engine)
-    larger = Shares(shares.starts, np.empty(more, np.int64), np.empty(more), shares.tables)
+    larger = TreeShares(shares.starts, np.empty(more, np.int64), np.empty(more), shares.tables)
     larger.cell[:size], larger.count[:size] = shares.cell, shares.count
     return larger
 
 
 def draw_sweep(
     problem: GrammarProblem,
-    tally: Tally,
+    tally: TreeTally,
     rng: np.random.Generator,
-    old: Trees | None = None,
+    old: Derivations | None = None,
     temperature: float = 1.0,
-) -> tuple[Trees, np.ndarray, np.ndarray]:
+) -> tuple[Derivations, np.ndarray, np.ndarray]:
     """Trees drawn by a Hastings step, log p(words), and how many were proposed and accepted.
 
     Without old trees they are drawn from the tally, which stays whole; a sentence that has none
@@ -225,7 +225,7 @@ def draw_sweep(
 # What each sentence adds to the counts of collapsed variational Bayes
 
 
-def left_out_trees(shares: Shares, tally: Tally, problem: GrammarProblem) -> Trees:
+def left_out_trees(shares: TreeShares, tally: TreeTally, problem: GrammarProblem) -> Derivations:
     """Each sentence's Viterbi tree under the weights that leave it out, counts frozen."""
     sentences, forest = range(len(problem.lexicon.length)), problem.forest
     if forest is not None:
@@ -242,7 +242,7 @@ def left_out_trees(shares: Shares, tally: Tally, problem: GrammarProblem) -> Tre
     return trees_of(trees)
 
 
-def _left_out_logs(tally: Tally, shares: Shares, i: int, cells: np.ndarray) -> np.ndarray:
+def _left_out_logs(tally: TreeTally, shares: TreeShares, i: int, cells: np.ndarray) -> np.ndarray:
     """Logs of the posterior means of some rules given all sentences but one."""
     own, count = _share(shares, i, tally.lhs)
     counts, totals = tally.cells, tally.totals.copy()
@@ -259,7 +259,7 @@ def _left_out_logs(tally: Tally, shares: Shares, i: int, cells: np.ndarray) -> n
         return np.log(means)
 
 
-def _share(shares: Shares, i: int, lhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _share(shares: TreeShares, i: int, lhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What sentence `i` adds: cells and counts, those in tables included."""
     here = slice(shares.starts[i], shares.starts[i + 1])
     own, count = shares.cell[here], shares.count[here]
@@ -270,7 +270,7 @@ def _share(shares: Shares, i: int, lhs: np.ndarray) -> tuple[np.ndarray, np.ndar
     return own, count
 
 
-def counts_of(shares: Shares, problem: GrammarProblem) -> np.ndarray:
+def counts_of(shares: TreeShares, problem: GrammarProblem) -> np.ndarray:
     """The sum of what the sentences add, by rule."""
     counts = np.bincount(shares.cell, shares.count, len(problem.layout.lhs))
     if shares.tables is not None:
@@ -278,7 +278,9 @@ def counts_of(shares: Shares, problem: GrammarProblem) -> np.ndarray:
     return counts
 
 
-def presence_one_by_one(shares: Shares, problem: GrammarProblem) -> tuple[np.ndarray, np.ndarray]:
+def presence_one_by_one(
+    shares: TreeShares, problem: GrammarProblem
+) -> tuple[np.ndarray, np.ndarray]:
     """P(C > 0) of every rule and left-hand side, sentences taken as independent.
 
     A sentence uses a rule with a probability of at most its expected count there. Shares in tables
@@ -297,22 +299,22 @@ def presence_one_by_one(shares: Shares, problem: GrammarProblem) -> tuple[np.nda
 # Trees that were sampled
 
 
-def used_rules(trees: Trees, layout: GrammarLayout) -> np.ndarray:
+def used_rules(trees: Derivations, layout: GrammarLayout) -> np.ndarray:
     """How often each rule is used."""
     cells = trees.rule[trees.rule >= 0]
     return np.bincount(cells, minlength=len(layout.lhs)).astype(np.float64)
 
 
-def trees_of(nodes: list[tuple[Any, ...]]) -> Trees:
+def trees_of(nodes: list[tuple[Any, ...]]) -> Derivations:
     """Trees of which these are the nodes."""
     starts = np.cumsum([0] + [len(fields[0]) for fields in nodes])
-    return Trees(starts, *(np.concatenate(field) for field in zip(*nodes, strict=True)))
+    return Derivations(starts, *(np.concatenate(field) for field in zip(*nodes, strict=True)))
 
 
 # Weights and counts of a grammar in lists
 
 
-def set_weights(listed: Listed, theta: np.ndarray) -> None:
+def set_weights(listed: SentenceIndex, theta: np.ndarray) -> None:
     """Write weights of rules (n_rules,) to a grammar in lists, in place.
 
     Raises ValueError if the weights of a cycle of unary rules sum to infinity.
@@ -330,7 +332,7 @@ def set_weights(listed: Listed, theta: np.ndarray) -> None:
                 )
 
 
-def set_log_weights(listed: Listed, logs: np.ndarray) -> None:
+def set_log_weights(listed: SentenceIndex, logs: np.ndarray) -> None:
     """The same with logs, for the heaviest trees."""
     listed.binary.weight[:] = _gathered(logs, listed.binary.cell, 0.0)
     listed.terminals.weight[:] = _gathered(logs, listed.terminals.cell, 0.0)
@@ -345,7 +347,7 @@ def _gathered(values: np.ndarray, cells: np.ndarray, one: float) -> np.ndarray:
     return found
 
 
-def cells_of(listed: Listed, n_rules: int) -> np.ndarray:
+def cells_of(listed: SentenceIndex, n_rules: int) -> np.ndarray:
     """Expected counts of a grammar in lists, summed by cell; those of helpers are left out."""
     total = np.zeros(n_rules)
     for rules in (listed.binary, listed.unary, listed.terminals):

@@ -23,8 +23,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.grammar.grammar import UNKNOWN, Grammar, Words, grammar_from, words_of
-from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, brackets_of, rules_of
+from sklearn_cvb.grammar.grammar import UNKNOWN, Grammar, TerminalRun, grammar_from, words_of
+from sklearn_cvb.kernels.tree.arrays import (
+    Brackets,
+    TerminalIndex,
+    TreeRules,
+    brackets_of,
+    rules_of,
+)
 from sklearn_cvb.kernels.tree.forests import Forest, forest_of
 from sklearn_cvb.kernels.tree.tables import DenseRules, dense_rules_of, is_full
 from sklearn_cvb.learning.dirichlet import DirichletRows
@@ -56,7 +62,9 @@ class GrammarLayout(NamedTuple):
     """A binarised grammar and its terminals."""
 
     grammar: Grammar  # as the user knows it: cell r of parameter vectors belongs to its rule r
-    rules: Rules  # symbols beyond those of the grammar are helpers, with one rule of weight 1 each
+    rules: (
+        TreeRules  # symbols beyond those of the grammar are helpers, with one rule of weight 1 each
+    )
     lhs: np.ndarray  # (n_rules,), left-hand side of each rule
     n_lhs: int
     n_shown: int  # how many symbols trees show, the first: not the parts of independent rules
@@ -145,13 +153,13 @@ def laid_out_over(asked: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, 
     return words, layout_of(grammar, words.index, n_shown, is_given=False)
 
 
-class _Binarised:
+class _BinaryRules:
     """Rules in two-symbol steps to the right; helpers with the same right-hand side are shared."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.binary: list[tuple[int, int, int, int]] = []
         self.unary: list[tuple[int, int, int]] = []
-        self.lexical: list[tuple[int, Words, int]] = []
+        self.lexical: list[tuple[int, TerminalRun, int]] = []
         self.helpers: dict[tuple[Any, ...], int] = {}
         self.n_symbols = len(grammar.symbols)
         for cell, (parent, right) in enumerate(grammar.rules):
@@ -160,7 +168,7 @@ class _Binarised:
     def add(self, parent: int, right: tuple[Any, ...], cell: int) -> None:
         if len(right) == 1:
             (item,) = right
-            if isinstance(item, Words):
+            if isinstance(item, TerminalRun):
                 self.lexical.append((parent, item, cell))
             else:
                 self.unary.append((parent, item, cell))
@@ -169,7 +177,7 @@ class _Binarised:
 
     def symbol(self, right: tuple[Any, ...]) -> int:
         """The symbol that derives this part of a right-hand side and nothing else."""
-        if len(right) == 1 and not isinstance(right[0], Words):
+        if len(right) == 1 and not isinstance(right[0], TerminalRun):
             return right[0]
         if right not in self.helpers:
             self.helpers[right] = self.n_symbols
@@ -182,7 +190,7 @@ def layout_of(
     grammar: Grammar, index: dict[Any, Any], n_shown: int | None = None, *, is_given: bool = True
 ) -> GrammarLayout:
     """A grammar laid out over words with these codes, of which trees show so many symbols."""
-    parts, n_words = _Binarised(grammar), len(index)
+    parts, n_words = _BinaryRules(grammar), len(index)
     codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
     several: dict[tuple[Any, ...], int] = {}
     terminals = []
@@ -218,7 +226,7 @@ class GrammarProblem(NamedTuple):
     corpus: Corpus
     words: list[Any]  # all tokens
     layout: GrammarLayout
-    lexicon: Lexicon
+    lexicon: TerminalIndex
     brackets: Brackets
     dense: DenseRules | None  # the rules in tables, where there are enough of them
     forest: Forest | None  # all derivations, where that is possible
@@ -276,7 +284,7 @@ def unseen(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarPr
 
 
 def engines_of(
-    layout: GrammarLayout, lexicon: Lexicon, brackets: Brackets, once: bool = False
+    layout: GrammarLayout, lexicon: TerminalIndex, brackets: Brackets, once: bool = False
 ) -> tuple[DenseRules | None, Forest | None, bool]:
     """What the sentences are inferred with: `dense`, `forest` and `factored` of `GrammarProblem`.
 
@@ -297,7 +305,7 @@ def engines_of(
     return None, forest_of(rules, lexicon, brackets, len(layout.lhs), most), False
 
 
-def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> Lexicon:
+def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> TerminalIndex:
     """Occurrences of the grammar's terminals in a corpus without missing tokens."""
     starts = corpus.starts
     text = np.minimum(corpus.tokens, layout.n_words)
@@ -314,7 +322,7 @@ def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> Lexicon:
     entry = np.arange(ends[-1]) + np.repeat(layout.first[text] - (ends - n_terminals), n_terminals)
     begin, end = first - starts[sentence], stop - starts[sentence]
     each = np.bincount(sentence, n_terminals, len(starts) - 1)
-    return Lexicon(
+    return TerminalIndex(
         np.diff(starts).astype(np.int32),
         np.append(0, np.cumsum(each)).astype(np.int64),
         np.repeat(begin.astype(np.int32), n_terminals),
@@ -324,7 +332,7 @@ def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> Lexicon:
     )
 
 
-def _check_longest(rules: Rules, lengths: np.ndarray) -> None:
+def _check_longest(rules: TreeRules, lengths: np.ndarray) -> None:
     """Tell of a sentence that takes long, and raise where its chart has no room."""
     i = int(lengths.argmax())
     n = int(lengths[i])

@@ -22,12 +22,12 @@ from sklearn_cvb.grammar.inference import (
     used_rules,
 )
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
-from sklearn_cvb.kernels.tree.arrays import Trees
-from sklearn_cvb.kernels.tree.tallies import Shares
+from sklearn_cvb.kernels.tree.arrays import Derivations
+from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
-from sklearn_cvb.learning.model import Drawn, Inferred, RowModel, State, inferred
+from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample, inferred
 from sklearn_cvb.reading.validation import as_numbers
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
@@ -247,7 +247,9 @@ class GrammarModel(RowModel):
         weights, known = first_weights(self.init, layout, rng), layout.grammar.probabilities
         return weights if known is None else np.where(layout.fixed, known, weights)
 
-    def start(self, prior: np.ndarray, seed: np.ndarray, keep: bool) -> tuple[Inferred, np.ndarray]:
+    def start(
+        self, prior: np.ndarray, seed: np.ndarray, keep: bool
+    ) -> tuple[InferenceResult, np.ndarray]:
         """Counts expected under the first weights."""
         if keep:
             tally = frozen_tally(self.problem.layout, seed)
@@ -261,7 +263,7 @@ class GrammarModel(RowModel):
 
     # EM and VB
 
-    def infer(self, weights: np.ndarray, work: Any = None) -> Inferred:
+    def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts of all sentences."""
         return inferred(*expectation(weights, self.problem))
 
@@ -269,7 +271,7 @@ class GrammarModel(RowModel):
 
     def leave_out(
         self, counts: np.ndarray, prior: np.ndarray, shares: Any, *, frozen: bool
-    ) -> Inferred:
+    ) -> InferenceResult:
         """Each sentence from the counts of all others."""
         tally = tally_of(self.problem.layout, counts, prior)
         new, log_z = leave_out_sweep(self.problem, tally, shares, frozen)
@@ -279,31 +281,31 @@ class GrammarModel(RowModel):
 
     # Sampling
 
-    def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> Drawn:
+    def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """Trees drawn under the first weights."""
         return self.draw_structures(self.seed(prior, rng), rng)
 
-    def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> Drawn:
+    def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """A tree of each sentence under these weights."""
         layout = self.problem.layout
         trees, log_z, _ = draw_sweep(self.problem, frozen_tally(layout, weights), rng)
-        return Drawn(used_rules(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
+        return StructureSample(used_rules(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
 
     def resample(
         self,
         counts: np.ndarray,
         prior: np.ndarray,
-        sample: Trees,
+        sample: Derivations,
         rng: np.random.Generator,
         temperature: float,
-    ) -> Drawn:
+    ) -> StructureSample:
         """A Hastings step of each sentence given the trees of all others."""
         layout = self.problem.layout
         tally = tally_of(layout, counts, prior)
         trees, _, proposals = draw_sweep(self.problem, tally, rng, sample, temperature)
-        return Drawn(used_rules(trees, layout), trees, proposals=proposals)
+        return StructureSample(used_rules(trees, layout), trees, proposals=proposals)
 
-    def means(self, counts: np.ndarray, prior: np.ndarray, sample: Trees) -> np.ndarray:
+    def means(self, counts: np.ndarray, prior: np.ndarray, sample: Derivations) -> np.ndarray:
         """Posterior means, those of unknown words included."""
         layout, rare = self.problem.layout, self.rare(counts)
         if rare is not None:
@@ -311,7 +313,7 @@ class GrammarModel(RowModel):
             np.add.at(counts, layout.unknown_cells, rare)
         return layout.rows(counts, prior).mean()
 
-    def remembered(self, memory: Any, sample: Trees) -> Any:
+    def remembered(self, memory: Any, sample: Derivations) -> Any:
         """How often each tree of each sentence was sampled; rules in pre-order tell trees apart."""
         nodes = [
             (sample.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in sample[1:]))
@@ -327,7 +329,7 @@ class GrammarModel(RowModel):
         if alpha.learned:
             alpha = alpha._replace(cells=state.hyper.cells)
         counts = state.counts
-        if isinstance(state.shares, Shares):
+        if isinstance(state.shares, TreeShares):
             # Counts are summed again: a sweep broken off half-way has changed shares in tables.
             counts = counts_of(state.shares, self.problem)
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
@@ -341,13 +343,13 @@ class GrammarModel(RowModel):
             return None
         return rare_counts(counts, layout, corpus.uses(layout.n_words))
 
-    def trees(self, state: State, *, averages: bool) -> Trees:
+    def trees(self, state: State, *, averages: bool) -> Derivations:
         """Trees of the sentences: under the last Q(t_i), most often sampled, or the heaviest."""
         layout = self.problem.layout
-        if isinstance(state.shares, Shares):
+        if isinstance(state.shares, TreeShares):
             tally = tally_of(layout, state.counts, state.prior)
             return left_out_trees(state.shares, tally, self.problem)
-        if isinstance(state.shares, Trees):
+        if isinstance(state.shares, Derivations):
             return trees_of(most_frequent(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
         return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
@@ -361,15 +363,15 @@ class DrawnGrammar(GrammarModel):
         self,
         counts: np.ndarray,
         prior: np.ndarray,
-        sample: Trees,
+        sample: Derivations,
         rng: np.random.Generator,
         temperature: float,
-    ) -> Drawn:
+    ) -> StructureSample:
         """Probabilities given the trees, then all trees given the probabilities."""
         layout = self.problem.layout
         tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
         trees = draw_sweep(self.problem, tally, rng)[0]
-        return Drawn(used_rules(trees, layout), trees)
+        return StructureSample(used_rules(trees, layout), trees)
 
 
 def dirichlet_draw(

@@ -15,9 +15,9 @@ from sklearn_cvb.grammar.model import (
     where_to_start,
 )
 from sklearn_cvb.grammar.prediction import arranged_trees, words_without_rule
-from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
@@ -113,7 +113,7 @@ class GrammarObservation:
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
 
-    def left(self, result: FitResult) -> Left:
+    def left(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
         best, _, read, algorithm, model, counts = result
         state = best.state
@@ -125,10 +125,10 @@ class GrammarObservation:
             state.weights,
             model.rare(counts),
             algorithm.averages,
-            mean_means(state, model) if isinstance(state.shares, Trees) else None,
+            mean_means(state, model) if isinstance(state.shares, Derivations) else None,
         )
         attributes = {"counts_": PCFGCounts(counts), "alpha_": state.hyper.public()}
-        return Left(learned, attributes | self.left_trees(result))
+        return FitOutcome(learned, attributes | self.left_trees(result))
 
     def left_trees(self, result: FitResult) -> dict[str, Any]:
         """Trees of the training sentences."""

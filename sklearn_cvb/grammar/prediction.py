@@ -16,10 +16,10 @@ from sklearn_cvb.grammar.inference import (
 )
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem, as_lists, unseen
 from sklearn_cvb.grammar.model import log_weights, predicting_weights
-from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.decoding import k_best_trees
 from sklearn_cvb.kernels.tree.engines import Engine, count_in_logs
-from sklearn_cvb.kernels.tree.lists import Spans, expected_listed_counts, spans_of
+from sklearn_cvb.kernels.tree.lists import SpanPosteriors, expected_listed_counts, spans_of
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.unknown_tokens import nearest_cause, other_readings
@@ -79,7 +79,7 @@ def best_trees(learned: Learned, corpus: Corpus, words: list[Any]) -> np.ndarray
 
 
 def arranged_trees(
-    layout: GrammarLayout, corpus: Corpus, words: list[Any], trees: Trees
+    layout: GrammarLayout, corpus: Corpus, words: list[Any], trees: Derivations
 ) -> np.ndarray:
     """Derivations as nltk.Tree, or as charts of a 2-D X."""
     if corpus.width is not None:
@@ -92,7 +92,7 @@ def sentences_of(corpus: Corpus, words: list[Any]) -> list[list[Any]]:
     return [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
 
 
-def to_nltk(layout: GrammarLayout, trees: Trees, sentences: Iterable[Any]) -> list[Any]:
+def to_nltk(layout: GrammarLayout, trees: Derivations, sentences: Iterable[Any]) -> list[Any]:
     """Derivations as trees in the user's symbols; binarisation is undone.
 
     A sentence without derivation becomes a flat tree below the start symbol.
@@ -129,7 +129,7 @@ def to_nltk(layout: GrammarLayout, trees: Trees, sentences: Iterable[Any]) -> li
     return result
 
 
-def to_charts(layout: GrammarLayout, trees: Trees, corpus: Corpus) -> np.ndarray:
+def to_charts(layout: GrammarLayout, trees: Derivations, corpus: Corpus) -> np.ndarray:
     """Derivations of a 2-D input as integer charts, (n_sentences, width, width + 1).
 
     Cell [i, begin, end] is one more than the number of the label of words[begin:end] (the highest,
@@ -195,7 +195,7 @@ def span_tables(problem: GrammarProblem, theta: np.ndarray) -> list[np.ndarray]:
     return tables
 
 
-def span_posteriors(engine: Engine, i: int) -> tuple[Spans | None, float]:
+def span_posteriors(engine: Engine, i: int) -> tuple[SpanPosteriors | None, float]:
     """Posterior of all nodes of sentence `i`, by lists that have weights, and log p(words).
 
     None where it has no tree.

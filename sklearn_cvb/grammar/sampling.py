@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.grammar.grammar import Grammar, Words
+from sklearn_cvb.grammar.grammar import Grammar, TerminalRun
 from sklearn_cvb.reading.corpus import object_array
 from sklearn_cvb.reading.sample_sizes import drawn_within
 
@@ -61,7 +61,7 @@ def _derives_words(grammar: Grammar, probabilities: np.ndarray) -> np.ndarray:
     while len(rules) < n_rules:
         n_rules, left = len(rules), []
         for rule in rules:
-            if all(isinstance(item, Words) or derives[item] for item in rule.right):
+            if all(isinstance(item, TerminalRun) or derives[item] for item in rule.right):
                 derives[rule.parent] = True
             else:
                 left.append(rule)
@@ -90,7 +90,7 @@ def _drawn(
         rule = grammar.rules[choices[symbol][min(place, last)]]
         below = []
         for item in rule.right:
-            if isinstance(item, Words):
+            if isinstance(item, TerminalRun):
                 node.extend(item)
                 n_words += len(item)
             elif item < n_shown:

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.chain.predictions.prediction import Read
+from sklearn_cvb.chain.predictions.prediction import WeightedSequences
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.emissions.emission import StandardUnits, shaped
 from sklearn_cvb.emissions.gaussian import Gaussian
@@ -237,7 +237,7 @@ class Face(BaseEstimator):
         given = {name: getattr(self, own) for own, name in HERE.items() if hasattr(self, own)}
         return HMMParameters.by_name(given)
 
-    def _read(self, X: Any, lengths: Any) -> Read:
+    def _read(self, X: Any, lengths: Any) -> WeightedSequences:
         hmm, sequences = self._hmm(), self._split(self._checked(X), lengths)
         return hmm._read_again(learned_of(hmm), sequences)
 

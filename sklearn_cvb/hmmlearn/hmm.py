@@ -15,7 +15,7 @@ from sklearn_cvb.settings import HMMParameters
 __all__ = ["CategoricalHMM", "GaussianHMM", "PoissonHMM"]
 
 
-class Stepwise(Face):
+class StepwiseFace(Face):
     """Steps of EM: from weights to counts, and from these to the next weights."""
 
     def _first(self) -> HMMParameters:
@@ -93,7 +93,7 @@ def _added(counts: np.ndarray, prior: Any, before: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False)
-class CategoricalHMM(OfSymbols, Stepwise):
+class CategoricalHMM(OfSymbols, StepwiseFace):
     """Hidden states of symbols 0, 1, ..., by expectation-maximisation, as hmmlearn has it.
 
     Parameters
@@ -144,7 +144,7 @@ class CategoricalHMM(OfSymbols, Stepwise):
 
 
 @dataclass(eq=False, repr=False)
-class PoissonHMM(Stepwise):
+class PoissonHMM(StepwiseFace):
     """Hidden states of counts, by expectation-maximisation, as hmmlearn has it.
 
     Parameters
@@ -207,7 +207,7 @@ class PoissonHMM(Stepwise):
 
 
 @dataclass(eq=False, repr=False)
-class GaussianHMM(OfNormals, Stepwise):
+class GaussianHMM(OfNormals, StepwiseFace):
     """Hidden states of normal numbers, by expectation-maximisation, as hmmlearn has it.
 
     Parameters

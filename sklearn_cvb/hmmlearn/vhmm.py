@@ -7,14 +7,14 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers.e_step import NumberWeights
 from sklearn_cvb.chain.parameters.rows import (
+    ChainPrior,
     HMMCounts,
-    Prior,
     divergence,
     empty_counts,
     exp_expected_log,
 )
 from sklearn_cvb.emissions.gaussian import Gaussian
-from sklearn_cvb.emissions.gaussian_columns import Posterior
+from sklearn_cvb.emissions.gaussian_columns import NormalGamma
 from sklearn_cvb.hmmlearn.base import Face, OfNormals, OfSymbols, rows
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -58,7 +58,7 @@ class _Variational(Face):
                     raise ValueError(f"{whole} has shape {table.shape}, must have {shape}")
                 setattr(self, whole, table)
 
-    def _dirichlets(self, which: str) -> Prior:
+    def _dirichlets(self, which: str) -> ChainPrior:
         """Their parameters: of the prior, or of the posterior."""
         start, steps = (getattr(self, f"{name}_{which}_") for name in ("startprob", "transmat"))
         # Where numbers are emitted there are no cells of emissions.
@@ -66,7 +66,7 @@ class _Variational(Face):
         if hasattr(self, "emissionprob_prior_"):
             table = getattr(self, f"emissionprob_{which}_")
             emission, total = table.T.ravel(), table.sum(axis=1)
-        return Prior(start, float(start.sum()), steps, steps.sum(axis=1), emission, total)
+        return ChainPrior(start, float(start.sum()), steps, steps.sum(axis=1), emission, total)
 
     def _learn(self, model: Any) -> None:
         work = None
@@ -156,7 +156,7 @@ class VariationalCategoricalHMM(OfSymbols, _Variational):
             drawn = self._rng().dirichlet(self.emissionprob_prior_[0], size=n)
             self.emissionprob_posterior_ = drawn * (len(X) / n)
 
-    def _averaged(self, posterior: Prior, model: Any) -> Any:
+    def _averaged(self, posterior: ChainPrior, model: Any) -> Any:
         # Nothing beside the posterior: tiny parameters would lose their digits in a difference.
         return model.average(empty_counts(model.cells), posterior, None)[0], 0.0
 
@@ -290,7 +290,7 @@ class VariationalGaussianHMM(OfNormals, _Variational):
         """How many columns share a variance."""
         return self.n_features if self._kind() == "spherical" else 1
 
-    def _averaged(self, posterior: Prior, model: Any) -> Any:
+    def _averaged(self, posterior: ChainPrior, model: Any) -> Any:
         family, cells, shape = model.problem.family, model.cells, self.means_posterior_.shape
         beta, dof, scale = self.beta_posterior_, self.dof_posterior_, self.scale_posterior_
         means, many = self.means_posterior_, self._n_together
@@ -300,7 +300,7 @@ class VariationalGaussianHMM(OfNormals, _Variational):
         else:
             tables = means, beta, many * dof, many * scale
             told = [np.broadcast_to(_along(table, means), shape) for table in tables]
-        found = family.taken(Posterior(*told))
+        found = family.taken(NormalGamma(*told))
         weights = exp_expected_log(empty_counts(cells), posterior, cells)
         return NumberWeights(weights, family.expected_under(found)), family.divergence_of(found)
 

@@ -18,8 +18,8 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 
-# What `Pairs.cell` says of words that never stood beside each other, of target words that may
-# come from any source word alike, and of links that are ruled out.
+# What `AlignmentPairs.cell` says of words that never stood beside each other, of target words that
+# may come from any source word alike, and of links that are ruled out.
 UNLISTED, FREE, FORBIDDEN = -1, -2, -3
 # Cells of the row of NULL.
 LINKED, NONE = 0, 1
@@ -30,7 +30,7 @@ UNALIGNED = -2
 MOST_LOST = 2**30
 
 
-class Pairs(NamedTuple):
+class AlignmentPairs(NamedTuple):
     """Sentence pairs.
 
     The table of a pair has I + 1 rows, the last of NULL, and J columns.
@@ -46,24 +46,24 @@ class Pairs(NamedTuple):
     longest_jump: int  # K
 
 
-class Sums(NamedTuple):
+class AlignmentSums(NamedTuple):
     """Counts by cell, and their totals by row."""
 
     cells: np.ndarray
     totals: np.ndarray
 
 
-class Tally(NamedTuple):
+class AlignmentTally(NamedTuple):
     """Counts as a sweep changes them, and the prior: weights are their quotients."""
 
-    sums: Sums
+    sums: AlignmentSums
     prior: np.ndarray
     prior_totals: np.ndarray
     rest: np.ndarray  # by row, the prior of a cell of the lexicon that is not listed
     p_null: float  # for the weight of cell 1 in the row of NULL; negative where it is learned
 
 
-class Shares(NamedTuple):
+class AlignmentShares(NamedTuple):
     """What each pair adds to the counts.
 
     Where a pair may overwrite the one before, all begin at 0.
@@ -71,11 +71,11 @@ class Shares(NamedTuple):
 
     link_first: np.ndarray  # (n_pairs,), int64, where the links of a pair begin
     jump_first: np.ndarray  # (n_pairs,), int64, where its jumps begin
-    link: np.ndarray  # link posteriors, placed as in `Pairs.cell`
+    link: np.ndarray  # link posteriors, placed as in `AlignmentPairs.cell`
     jump: np.ndarray  # 2 K + 1 expected jumps of each pair, also those that were drawn again
 
 
-class Workspace(NamedTuple):
+class AlignmentWorkspace(NamedTuple):
     """The trellis of one pair, with room for the longest: of I and J words."""
 
     jump: np.ndarray  # (2 K + 1,), weights of jumps
@@ -92,11 +92,11 @@ class Workspace(NamedTuple):
     scale: np.ndarray  # (J,), p(word | words before)
 
 
-def work_for(pairs: Pairs) -> Workspace:
+def work_for(pairs: AlignmentPairs) -> AlignmentWorkspace:
     """A trellis with room for the longest sentences."""
     n = int(np.diff(pairs.source_starts).max())
     m = int(np.diff(pairs.target_starts).max())
-    return Workspace(
+    return AlignmentWorkspace(
         np.zeros(2 * pairs.longest_jump + 1),
         np.zeros(2 * pairs.longest_jump + 1),
         np.zeros(n + 1),
@@ -112,16 +112,16 @@ def work_for(pairs: Pairs) -> Workspace:
     )
 
 
-def shares_for(pairs: Pairs, kept: bool) -> Shares:
+def shares_for(pairs: AlignmentPairs, kept: bool) -> AlignmentShares:
     """Room for what each pair adds, or for one pair at a time."""
     n_pairs, width = len(pairs.first) - 1, 2 * pairs.longest_jump + 1
     if kept:
         jump_first = width * np.arange(n_pairs)
-        return Shares(
+        return AlignmentShares(
             pairs.first[:-1], jump_first, np.zeros(pairs.first[-1]), np.zeros(n_pairs * width)
         )
     none = np.zeros(n_pairs, np.int64)
-    return Shares(none, none, np.zeros(np.diff(pairs.first).max()), np.zeros(width))
+    return AlignmentShares(none, none, np.zeros(np.diff(pairs.first).max()), np.zeros(width))
 
 
 # Weights of one pair, and the passes over its target words
@@ -428,7 +428,7 @@ def best_alignments(pairs, tally, work, came_from, positions, logs):
 # again are part of a sample, so that all counts are whole.
 
 
-class Draws(NamedTuple):
+class AlignmentSweep(NamedTuple):
     """The alignments of a sweep; lost jumps are those that left the sentence."""
 
     position: np.ndarray  # (n_target_tokens,), int64, of the source of each word, -1 or `UNALIGNED`
@@ -438,10 +438,10 @@ class Draws(NamedTuple):
     n_accepted: np.ndarray  # (2,), int64, alignments proposed and accepted
 
 
-def draws_for(position: np.ndarray, lost: np.ndarray, pairs: Pairs) -> Draws:
+def draws_for(position: np.ndarray, lost: np.ndarray, pairs: AlignmentPairs) -> AlignmentSweep:
     """A sweep that has not begun."""
     longest = int(np.diff(pairs.target_starts).max())
-    return Draws(
+    return AlignmentSweep(
         position,
         lost,
         np.zeros(longest, np.int64),

@@ -83,7 +83,7 @@ def spread_over(builder: Any, number: Any, kind: Any = VECTOR) -> Any:
     return builder.shuffle_vector(first, nothing, every)
 
 
-class _Place:
+class _RowPlace:
     """Where a vector lies in a row, in what an intrinsic writes."""
 
     def __init__(self, context: Any, builder: Any, kinds: Any, arguments: Any) -> None:
@@ -116,7 +116,7 @@ def part(typing, row, k):
         return None
 
     def write(context, builder, signature, arguments):
-        place = _Place(context, builder, signature.args, arguments)
+        place = _RowPlace(context, builder, signature.args, arguments)
         zeros = ir.Constant(VECTOR, [0.0] * LANES)
         with builder.if_else(place.is_whole) as (whole, rest):
             with whole:
@@ -139,7 +139,7 @@ def put(typing, row, k, vector):
         return None
 
     def write(context, builder, signature, arguments):
-        place = _Place(context, builder, signature.args, arguments)
+        place = _RowPlace(context, builder, signature.args, arguments)
         with builder.if_else(place.is_whole) as (whole, rest):
             with whole:
                 builder.store(arguments[2], place.pointer, align=8)

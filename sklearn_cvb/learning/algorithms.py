@@ -90,7 +90,7 @@ def learned(
     return model.learn(state.hyper, state, step, absence)
 
 
-class Batch(Algorithm[Learnable]):
+class BatchAlgorithm(Algorithm[Learnable]):
     """M-step, then E-step: EM and VB differ in the weights, and in what the objective subtracts."""
 
     requires = Learnable
@@ -121,7 +121,7 @@ class Batch(Algorithm[Learnable]):
         return after, float(value)
 
 
-class EM(Batch):
+class EM(BatchAlgorithm):
     """Expectation-maximisation: the mode of the parameters."""
 
     never_asks = ("average", "leave_out", "absence")
@@ -133,7 +133,7 @@ class EM(Batch):
         return model.maximise(counts, prior, before)
 
 
-class VB(Batch):
+class VB(BatchAlgorithm):
     """Variational Bayes: exp E[log parameters], and a bound that never falls."""
 
     never_asks = ("maximise", "leave_out", "absence")

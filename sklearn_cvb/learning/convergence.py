@@ -33,7 +33,7 @@ _HIGHER, _ROUNDING = 1e-3, 1e-9
 Copy = Iterator[tuple[State, float]]
 
 
-class Rule(NamedTuple):
+class StoppingRule(NamedTuple):
     """When a restart has converged.
 
     Attributes
@@ -60,7 +60,7 @@ class Rule(NamedTuple):
     max_iter: float = np.inf
 
 
-def looked_at(fit: Fit, rule: Rule, stops: Callable[[], bool] = lambda: False) -> Fit:
+def looked_at(fit: Fit, rule: StoppingRule, stops: Callable[[], bool] = lambda: False) -> Fit:
     """The fit after one more sweep, with whether it has converged, if it is time to look.
 
     `stops` tells whether the user has asked to stop.
@@ -105,7 +105,7 @@ def _tried(
     looks: tuple[Any, ...],
     distance: float,
     copy: Copy,
-    rule: Rule,
+    rule: StoppingRule,
     stops: Callable[[], bool],
 ) -> Fit:
     """A fit in which nothing moves, after what its disturbed copy tells."""

@@ -18,7 +18,7 @@ from sklearn_cvb.learning.model import Fit, Samplable, State, mapped, plus
 _BLOCK = 128
 
 
-class Traced(NamedTuple):
+class TraceNote(NamedTuple):
     """What is noted of a sweep: log p(x, sample | prior), whether the sample is kept, and more."""
 
     value: float
@@ -53,7 +53,7 @@ class Memory(NamedTuple):
     n_kept: int = 0
     labels: Any = None
     kept: tuple[tuple[Any, ...], ...] = ()
-    trace: tuple[tuple[Traced, ...], ...] = ()
+    trace: tuple[tuple[TraceNote, ...], ...] = ()
     proposals: Any = 0.0
 
 
@@ -127,7 +127,7 @@ class Gibbs(Algorithm[Samplable]):
             kept = model.kept(counts, prior, sample)
             if kept is not None:
                 memory = memory._replace(kept=appended(memory.kept, kept))
-        traced = Traced(value, is_kept, model.noted(state.hyper, counts))
+        traced = TraceNote(value, is_kept, model.noted(state.hyper, counts))
         return memory._replace(trace=appended(memory.trace, traced))
 
     def temperature(self, n_sweeps: int, n_planned: int) -> float:

@@ -135,7 +135,7 @@ class Learned(NamedTuple):
 
 
 class FitResult(NamedTuple):
-    """A fit whose sweeps are over: what a family makes `Left` of."""
+    """A fit whose sweeps are over: what a family makes `FitOutcome` of."""
 
     best: Fit  # the restart that is kept
     fits: list[Fit]  # all restarts
@@ -145,7 +145,7 @@ class FitResult(NamedTuple):
     counts: Any  # those that the fit leaves
 
 
-class Left(NamedTuple):
+class FitOutcome(NamedTuple):
     """What a fit leaves, before it is set: all at once, so that nobody sees a half of it.
 
     Attributes

@@ -14,7 +14,7 @@ import numpy as np
 NOBODY = np.empty(0, np.intp)
 
 
-class Inferred(NamedTuple):
+class InferenceResult(NamedTuple):
     """What inference of all units found.
 
     Attributes
@@ -38,7 +38,7 @@ class Inferred(NamedTuple):
     work: Any = None
 
 
-class Drawn(NamedTuple):
+class StructureSample(NamedTuple):
     """A sample of the hidden structure of all units.
 
     Attributes
@@ -131,7 +131,7 @@ Sweep = Callable[[Any], tuple[Any, float]]
 Record = Callable[[Fit], bool]
 
 
-class Fixed(NamedTuple):
+class FixedConcentrations(NamedTuple):
     """Concentrations of which none is learned."""
 
     def log_density(self) -> float:
@@ -184,7 +184,7 @@ class Learnable(Resumable, Protocol):
     def seed(self, prior: Any, rng: np.random.Generator) -> Any:
         """What is drawn before a restart, for all parts of the data alike."""
 
-    def start(self, prior: Any, seed: Any, keep: bool) -> tuple[Inferred, Any]:
+    def start(self, prior: Any, seed: Any, keep: bool) -> tuple[InferenceResult, Any]:
         """First counts (and shares, to `keep`), and the weights that gave them, if any."""
 
     def maximise(self, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
@@ -193,10 +193,10 @@ class Learnable(Resumable, Protocol):
     def average(self, counts: Any, prior: Any, before: Any) -> tuple[Any, float]:
         """VB: exp E[log parameters], and KL(posterior || prior)."""
 
-    def infer(self, weights: Any, work: Any = None) -> Inferred:
+    def infer(self, weights: Any, work: Any = None) -> InferenceResult:
         """Expected counts of all units under the same weights."""
 
-    def leave_out(self, counts: Any, prior: Any, shares: Any, *, frozen: bool) -> Inferred:
+    def leave_out(self, counts: Any, prior: Any, shares: Any, *, frozen: bool) -> InferenceResult:
         """CVB: each unit in turn given the counts of all others, put back new (frozen: as it was).
 
         `counts` are those of all parts; what is returned are the model's own.
@@ -218,12 +218,12 @@ class Learnable(Resumable, Protocol):
 class Samplable(Resumable, Protocol):
     """What samplers ask (Wang and Blunsom 2013, figure 1; eqs. 28-29)."""
 
-    def first_sample(self, prior: Any, rng: np.random.Generator) -> Drawn:
+    def first_sample(self, prior: Any, rng: np.random.Generator) -> StructureSample:
         """Where a chain begins."""
 
     def resample(
         self, counts: Any, prior: Any, sample: Any, rng: np.random.Generator, temperature: float
-    ) -> Drawn:
+    ) -> StructureSample:
         """The next sample of a chain."""
 
     def log_evidence(self, counts: Any, prior: Any, sample: Any) -> float:
@@ -260,7 +260,7 @@ class Model(Resumable):
 
     def hyper(self) -> Any:
         """None of them is learned."""
-        return Fixed()
+        return FixedConcentrations()
 
     def learn(
         self, hyper: Any, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
@@ -354,10 +354,12 @@ class RowModel(Model):
         return self.problem.layout.rows(counts, prior).log_evidence()
 
 
-def inferred(counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = None) -> Inferred:
+def inferred(
+    counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = None
+) -> InferenceResult:
     """What families return that have a log normaliser for each unit, -inf for unexplained ones."""
     total = float(log_z[np.isfinite(log_z)].sum())
-    return Inferred(counts, total, np.flatnonzero(np.isneginf(log_z)), shares, work)
+    return InferenceResult(counts, total, np.flatnonzero(np.isneginf(log_z)), shares, work)
 
 
 def mapped(function: Callable[..., Any], *trees: Any) -> Any:

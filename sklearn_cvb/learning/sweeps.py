@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.convergence import Copy, Rule, looked_at
+from sklearn_cvb.learning.convergence import Copy, StoppingRule, looked_at
 from sklearn_cvb.learning.learned import FitSettings, Job, Reading
 from sklearn_cvb.learning.model import Fit, ModelT, Record, State, Sweep
 from sklearn_cvb.learning.requirements import check_requirements
@@ -123,15 +123,15 @@ def run_all(
             return [_ranked(job, fit) for fit in interrupted.fits], True
 
 
-def _rule(job: Job[ModelT], begun: Fit | None) -> Rule:
+def _rule(job: Job[ModelT], begun: Fit | None) -> StoppingRule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     algorithm, model = job.algorithm, job.model
     if not algorithm.stops:
-        return Rule(0.0, model)
+        return StoppingRule(0.0, model)
     n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
     n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
     disturbed = partial(_disturbed, algorithm, model)
-    return Rule(job.asked.tol, model, n_resting, disturbed, algorithm.never_falls)
+    return StoppingRule(job.asked.tol, model, n_resting, disturbed, algorithm.never_falls)
 
 
 def _disturbed(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
@@ -176,7 +176,7 @@ def sweep_until(
     fit: Fit,
     sweep: Sweep,
     max_iter: int,
-    rule: Rule,
+    rule: StoppingRule,
     record: Record,
     rng: np.random.Generator | None = None,
     stops: Callable[[], bool] = lambda: False,

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.predictions.traces import PathCounts, Sampled
+from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts
 from sklearn_cvb.chain.tags.knowledge import Legal, TagKnowledge, attributes_of
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
@@ -168,7 +168,7 @@ class _Order(NamedTuple):
         start, transition = self.chain(cells.topology.start, cells.topology.transition)
         return cells._replace(topology=cells.topology._replace(start=start, transition=transition))
 
-    def prior(self, prior: Prior) -> Prior:
+    def prior(self, prior: ChainPrior) -> ChainPrior:
         """Priors and their totals."""
         known = prior.concentrations
         if known is not None and known.given is not None:
@@ -211,7 +211,7 @@ def _renumbered(model: Any, new: list[Any]) -> Any:
     return changed
 
 
-def _sampled(sampled: Sampled, by: _Order, new: list[Any]) -> Sampled:
+def _sampled(sampled: ChainSamples, by: _Order, new: list[Any]) -> ChainSamples:
     """What a sampler's chain tells, under the new numbers."""
     paths, kept = sampled.paths, sampled.kept
     if isinstance(kept, PathCounts):

@@ -343,7 +343,7 @@ class Table(NamedTuple):
     given: Any  # X itself
 
 
-class Taken(NamedTuple):
+class TakenSequences(NamedTuple):
     """Sequences of X as they were taken to be fitted to."""
 
     sequences: Sequences
@@ -375,7 +375,7 @@ def some_types(known: KnownWords, types: list[Any]) -> list[Any]:
     return types
 
 
-def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> Taken:
+def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> TakenSequences:
     """X as taken to be fitted to; lengths in `y` are refused, also where `y` is ignored."""
     attributes: dict[str, Any] = {}
     messages: list[str] = []
@@ -396,7 +396,7 @@ def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> Taken:
             "numbers into bins, as sklearn.preprocessing.KBinsDiscretizer(encode='ordinal') does"
         )
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-    return Taken(sequences, attributes, tuple(messages))
+    return TakenSequences(sequences, attributes, tuple(messages))
 
 
 def _cautions_of_column(known: KnownWords, X: Table) -> list[str]:

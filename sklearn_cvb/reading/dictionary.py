@@ -216,7 +216,7 @@ def tags_in(
     return sorted_types(tags)
 
 
-class Overruled(NamedTuple):
+class OverruledLabels(NamedTuple):
     """Labels that a dictionary forbids: their tokens, and what stands there."""
 
     tokens: np.ndarray

@@ -25,7 +25,7 @@ from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
 from sklearn_cvb.scale import checkpoint_files as checkpoint
-from sklearn_cvb.scale.state_files import Packed, pack, unpack
+from sklearn_cvb.scale.state_files import PackedTree, pack, unpack
 from sklearn_cvb.settings import Checkpoint
 
 # What a fit that goes on may have otherwise.
@@ -241,7 +241,7 @@ class FitCheckpoint(FitSaver):
         except FileNotFoundError:
             return None
         try:
-            owner, found = facts["owner"], unpack(Packed(arrays, facts["fit"]))
+            owner, found = facts["owner"], unpack(PackedTree(arrays, facts["fit"]))
             own = self._owner(fit_name, index)
             other = [what for what in own if owner[what] != own[what]]
         except KeyError as error:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
-from sklearn_cvb.learning.model import NOBODY, Inferred, Model, State, plus
+from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, plus
 
 
 class PartIndex(NamedTuple):
@@ -104,7 +104,7 @@ class LocalParts:
         return summed([getattr(shard, name)(*arguments) for shard in self.shards])
 
 
-class Held(NamedTuple):
+class ShardState(NamedTuple):
     """What the units of a shard added in a sweep of a restart, and what the shard answered."""
 
     n_sweeps: int
@@ -132,7 +132,7 @@ class Shard:
         self.messages = messages
         # What inference can use again.
         self.work: Any = None
-        self.held: dict[int, Held] = {}
+        self.held: dict[int, ShardState] = {}
         self._keeps_runs = keeps_runs
 
     @property
@@ -206,7 +206,7 @@ class Shard:
             found = found._replace(total=total)
         return self._keep(found._replace(shares=shares), settings, now)
 
-    def _keep(self, found: Inferred, settings: SweepSettings, n_sweeps: int) -> PartResult:
+    def _keep(self, found: InferenceResult, settings: SweepSettings, n_sweeps: int) -> PartResult:
         """Keep shares and answer; returns the answer."""
         absence = None
         if settings.hyper.learned and n_sweeps >= WARM_UP_SWEEPS:
@@ -214,10 +214,10 @@ class Shard:
         if not self._keeps_runs:
             self.held.clear()
         answer = self._found(found)._replace(absence=absence)
-        self.held[settings.run] = Held(n_sweeps, found.shares, answer)
+        self.held[settings.run] = ShardState(n_sweeps, found.shares, answer)
         return answer
 
-    def _found(self, found: Inferred) -> PartResult:
+    def _found(self, found: InferenceResult) -> PartResult:
         """What the model has found, as shards add it: sequences by their number as read."""
         unexplained, problem = found.unexplained, self.model.problem
         if hasattr(problem, "of_given"):
@@ -284,7 +284,7 @@ class Round(NamedTuple):
     source: Any = None  # who has the shares, where a later fit may go on with them
 
 
-class Sharded(Model):
+class ShardedModel(Model):
     """A model of all units, which are in shards: each is asked, and what they find is added up.
 
     It stands before a family's model, which knows all but the units, and whose `problem` has the
@@ -302,7 +302,7 @@ class Sharded(Model):
         """The product over all shards."""
         return shares.absence
 
-    def start(self, prior: Any, seed: Any, keep: bool) -> tuple[Inferred, Any]:
+    def start(self, prior: Any, seed: Any, keep: bool) -> tuple[InferenceResult, Any]:
         """First counts of all shards, in a new run of them where shares are to be kept."""
         if not keep:
             # That of the family before whose model this one stands.
@@ -310,22 +310,22 @@ class Sharded(Model):
         run = self.problem.next_run()
         found = self.problem.source.ask("start", seed, SweepSettings(run, 0, self.hyper_in(prior)))
         shares = Round(run, 0, found.absence)
-        return Inferred(found.counts, found.total, found.unexplained, shares), None
+        return InferenceResult(found.counts, found.total, found.unexplained, shares), None
 
-    def infer(self, weights: Any, work: Any = None) -> Inferred:
+    def infer(self, weights: Any, work: Any = None) -> InferenceResult:
         """Expected counts of all shards."""
         found = self.problem.source.ask("infer", weights)
-        return Inferred(found.counts, found.total, found.unexplained)
+        return InferenceResult(found.counts, found.total, found.unexplained)
 
-    def leave_out(self, counts: Any, prior: Any, shares: Round, *, frozen: bool) -> Inferred:
+    def leave_out(self, counts: Any, prior: Any, shares: Round, *, frozen: bool) -> InferenceResult:
         """A round: all shards sweep from the same counts; frozen: a score."""
         question = counts, SweepSettings(shares.run, shares.n_sweeps, self.hyper_in(prior))
         if frozen:
             found = self.problem.source.ask("score", *question)
-            return Inferred(counts, found.total, found.unexplained, shares)
+            return InferenceResult(counts, found.total, found.unexplained, shares)
         found = self.problem.source.ask("sweep", *question)
         after = Round(shares.run, shares.n_sweeps + 1, found.absence)
-        return Inferred(found.counts, found.total, found.unexplained, after)
+        return InferenceResult(found.counts, found.total, found.unexplained, after)
 
     def copied(self, state: State) -> State | None:
         """A state of its own; None where posteriors are with the parts."""

@@ -17,14 +17,14 @@ _PACKAGE = "sklearn_cvb"
 _SMALL = 4096
 
 
-class Packed(NamedTuple):
+class PackedTree(NamedTuple):
     """A tree as arrays by name, and as what JSON can hold."""
 
     arrays: dict[str, np.ndarray]
     tree: Any
 
 
-def pack(value: Any) -> Packed:
+def pack(value: Any) -> PackedTree:
     """A tree of named tuples, tuples, lists, dicts, arrays and plain values, in parts.
 
     Raises
@@ -35,10 +35,10 @@ def pack(value: Any) -> Packed:
     found = _Arrays()
     node = _node_of(value, found)
     arrays, specs = found.stored()
-    return Packed(arrays, {"arrays": specs, "value": node})
+    return PackedTree(arrays, {"arrays": specs, "value": node})
 
 
-def unpack(packed: Packed) -> Any:
+def unpack(packed: PackedTree) -> Any:
     """The tree that `pack` took apart.
 
     Raises

@@ -25,7 +25,7 @@ from sklearn_cvb.store.files import (
 )
 from sklearn_cvb.store.number_store import NumberStore
 from sklearn_cvb.store.on_disk import BATCH_SIZE, StoredSequences
-from sklearn_cvb.store.scratch import Kept, Scratch, check_scratch
+from sklearn_cvb.store.scratch import Scratch, ScratchValue, check_scratch
 
 
 def open_store(
@@ -217,7 +217,7 @@ class StoredStates:
         kind = np.uint16 if len(classes) <= np.iinfo(np.uint16).max else np.int32
         scratch = Scratch(store.scratch)
         self._pieces = store.pieces()
-        self._kept: list[Kept] | None = []
+        self._kept: list[ScratchValue] | None = []
         for begin, end in self._pieces:
             starts = np.array(store.starts[begin : end + 1]) - store.starts[begin]
             kept = starts, path_of(begin, end).astype(kind)

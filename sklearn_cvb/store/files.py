@@ -46,7 +46,7 @@ class Header(NamedTuple):
     files: dict[str, dict[str, int]]  # bytes and CRC-32 of each
 
 
-class Checked:
+class ChecksummedFile:
     """A file that is written from start to end, with its checksum."""
 
     def __init__(self, path: Path) -> None:
@@ -76,7 +76,7 @@ class Checked:
 
 def write_json(path: Path, value: Any) -> dict[str, int]:
     """Write a value as JSON; returns size and checksum."""
-    file = Checked(path)
+    file = ChecksummedFile(path)
     try:
         file.write(json.dumps(value).encode("ascii"))
         return file.close()

@@ -49,10 +49,10 @@ class NumberStore(StoredSequences):
         (self._file,) = NUMBERS.values() & header.files.keys()
         self.dtype: np.dtype = dtype_of(self._file)
         is_whole = self._span == (0, header.n_sequences)
-        self._survey: Survey | None = survey_from(told["survey"]) if is_whole else None
+        self._survey: StoreSurvey | None = survey_from(told["survey"]) if is_whole else None
 
     @property
-    def survey(self) -> "Survey":
+    def survey(self) -> "StoreSurvey":
         """Moments of the columns, and steps with a value: as written, or of those of a part."""
         if self._survey is None:
             self._survey = surveyed(self.table, self.n_tokens)
@@ -128,14 +128,14 @@ def read_rows(path: Path, kind: np.dtype, n_columns: int, rows: tuple[int, int])
 # What is known of all steps beforehand
 
 
-class Survey(NamedTuple):
+class StoreSurvey(NamedTuple):
     """Moments of the columns, and how many steps have any value."""
 
     moments: Moments
     n_observed: int
 
 
-def surveyed(rows: Callable[[int, int], np.ndarray], n_steps: int) -> Survey:
+def surveyed(rows: Callable[[int, int], np.ndarray], n_steps: int) -> StoreSurvey:
     """One pass over all steps."""
     n_observed = 0
 
@@ -146,15 +146,15 @@ def surveyed(rows: Callable[[int, int], np.ndarray], n_steps: int) -> Survey:
         return table
 
     moments = moments_of_rows(counted, n_steps)
-    return Survey(moments, n_observed)
+    return StoreSurvey(moments, n_observed)
 
 
-def survey_to(survey: Survey) -> list[Any]:
+def survey_to(survey: StoreSurvey) -> list[Any]:
     """A survey for JSON, which keeps all digits."""
     return [[table.tolist() for table in survey.moments], survey.n_observed]
 
 
-def survey_from(told: list[Any]) -> Survey:
+def survey_from(told: list[Any]) -> StoreSurvey:
     """What `survey_to` has put in JSON."""
     tables, n_observed = told
-    return Survey(Moments(*map(np.array, tables)), n_observed)
+    return StoreSurvey(Moments(*map(np.array, tables)), n_observed)

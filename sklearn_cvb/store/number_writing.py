@@ -17,7 +17,7 @@ from sklearn_cvb.store.files import (
     NUMBERS,
     OFFSET,
     STARTS,
-    Checked,
+    ChecksummedFile,
     Header,
     write_header,
     write_json,
@@ -152,7 +152,10 @@ class _NumberWriter:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._name, self._kind = folder, name, dtype_of(name)
-        self._files = {name: Checked(folder / name), STARTS: Checked(folder / STARTS)}
+        self._files = {
+            name: ChecksummedFile(folder / name),
+            STARTS: ChecksummedFile(folder / STARTS),
+        }
         self._files[STARTS].write(np.zeros(1, OFFSET))
         self._columns: tuple[int, list[Any] | None] | None = None
         self._n_sequences = self._n_steps = 0

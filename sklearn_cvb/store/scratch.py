@@ -67,7 +67,7 @@ class _Slot(NamedTuple):
     offset: int
 
 
-class Kept:
+class ScratchValue:
     """A value whose arrays lie in a scratch file, in a span from one byte, of so many bytes.
 
     The template is the value with a `_Slot` for each array.
@@ -135,7 +135,7 @@ class Scratch:
         self._end = 0
         self._lock = threading.Lock()
 
-    def keep(self, value: Any, whole: tuple[type, ...] = ()) -> Kept:
+    def keep(self, value: Any, whole: tuple[type, ...] = ()) -> ScratchValue:
         """Write the arrays of a value: of tuples, and of lists of these, also in one another.
 
         Values of the types in `whole` stay in memory, and so does all else. Raises OSError if the
@@ -149,7 +149,7 @@ class Scratch:
         for slot, array in arrays.values():
             self.write(array, begin + slot.offset)
         self.write(np.zeros(1, np.uint8), begin + length - 1)
-        return Kept(self, template, (begin, length))
+        return ScratchValue(self, template, (begin, length))
 
     def rows(self, shape: tuple[int, ...]) -> Rows:
         """A table of float64 whose rows are read and written; OSError if the disk is full."""

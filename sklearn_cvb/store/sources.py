@@ -1,7 +1,7 @@
 """What a store is written from: batches of sequences, text files, parquet files, Arrow tables.
 
-All of it becomes a stream of `Batch`. Nothing of pyarrow is imported unless something of it, or a
-parquet file, is given.
+All of it becomes a stream of `RawBatch`. Nothing of pyarrow is imported unless something of it,
+or a parquet file, is given.
 """
 
 import os
@@ -22,7 +22,7 @@ _ARROW_NEEDED = (
 )
 
 
-class Batch(NamedTuple):
+class RawBatch(NamedTuple):
     """Some sequences, one after the other; tokens and their tags are lists or pyarrow.Array."""
 
     tokens: Any
@@ -30,7 +30,7 @@ class Batch(NamedTuple):
     tags: Any = None
 
 
-class Reading(NamedTuple):
+class SourceFormat(NamedTuple):
     """How sources are read (see `sklearn_cvb.store.write_store`)."""
 
     column: str | None = None
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
     tagged: bool = False
 
 
-def batches_of(source: Any, reading: Reading) -> Iterator[Batch]:
+def batches_of(source: Any, reading: SourceFormat) -> Iterator[RawBatch]:
     """All batches of a source; errors of what is no sequence begin with its batch."""
     if callable(source):
         source = source()
@@ -65,7 +65,7 @@ def batches_of(source: Any, reading: Reading) -> Iterator[Batch]:
         yield from _read(item, f"batch {i}", reading)
 
 
-def _read(item: Any, name: str, reading: Reading) -> Iterator[Batch]:
+def _read(item: Any, name: str, reading: SourceFormat) -> Iterator[RawBatch]:
     """The batches of one item: a file, an Arrow column, a pair, or some sequences."""
     if isinstance(item, str | os.PathLike):
         yield from _of_file(Path(item), reading)
@@ -108,20 +108,20 @@ def _holds_sequences(values: Any) -> bool:
 # Python's own
 
 
-def _of_sequences(sequences: Any, name: str) -> Batch:
+def _of_sequences(sequences: Any, name: str) -> RawBatch:
     """A batch of lists, arrays, or rows of a table."""
     if isinstance(sequences, np.ndarray) and sequences.ndim == 2:
         lengths = np.full(len(sequences), sequences.shape[1], np.int64)
-        return _not_empty(Batch(sequences.ravel().tolist(), lengths), name)
+        return _not_empty(RawBatch(sequences.ravel().tolist(), lengths), name)
     rows = [
         row if type(row) in (list, tuple) else tokens_of(row, f"{name}, sequence {i}")
         for i, row in enumerate(samples_of(sequences))
     ]
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    return _not_empty(Batch(list(chain.from_iterable(rows)), lengths), name)
+    return _not_empty(RawBatch(list(chain.from_iterable(rows)), lengths), name)
 
 
-def _with_tags(batch: Batch, tags: Any, name: str) -> Batch:
+def _with_tags(batch: RawBatch, tags: Any, name: str) -> RawBatch:
     """A batch with the tags of its tokens, None for a sequence without any."""
     given = samples_of(tags)
     if len(given) != len(batch.lengths):
@@ -135,7 +135,7 @@ def _with_tags(batch: Batch, tags: Any, name: str) -> Batch:
     return batch._replace(tags=list(chain.from_iterable(rows)))
 
 
-def _not_empty(batch: Batch, name: str) -> Batch:
+def _not_empty(batch: RawBatch, name: str) -> RawBatch:
     empty = np.flatnonzero(batch.lengths == 0)
     if len(empty):
         raise ValueError(f"{name}, sequence {empty[0]} is empty: leave empty sequences out")
@@ -145,7 +145,7 @@ def _not_empty(batch: Batch, name: str) -> Batch:
 # Files
 
 
-def _of_file(path: Path, reading: Reading) -> Iterator[Batch]:
+def _of_file(path: Path, reading: SourceFormat) -> Iterator[RawBatch]:
     """The batches of a file: by the given reader, of parquet, or one sequence a line."""
     if not path.exists():
         raise FileNotFoundError(
@@ -163,7 +163,7 @@ def _of_file(path: Path, reading: Reading) -> Iterator[Batch]:
         yield from _of_text(path)
 
 
-def _of_text(path: Path) -> Iterator[Batch]:
+def _of_text(path: Path) -> Iterator[RawBatch]:
     """One sequence a line, its tokens cut at blanks; empty lines are none."""
     with open(path, encoding="utf-8") as handle:
         try:
@@ -171,14 +171,14 @@ def _of_text(path: Path) -> Iterator[Batch]:
                 rows = list(filter(None, map(str.split, lines)))
                 lengths = np.fromiter(map(len, rows), np.int64, len(rows))
                 if len(rows):
-                    yield Batch(list(chain.from_iterable(rows)), lengths)
+                    yield RawBatch(list(chain.from_iterable(rows)), lengths)
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"{str(path)!r} is no text in UTF-8 ({error}): give a reader that knows its code"
             ) from None
 
 
-def _of_parquet(path: Path, reading: Reading) -> Iterator[Batch]:
+def _of_parquet(path: Path, reading: SourceFormat) -> Iterator[RawBatch]:
     """The batches of a parquet file."""
     parquet = _pyarrow().parquet
     with parquet.ParquetFile(path) as file:
@@ -200,7 +200,7 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def _of_arrow(source: Any, reading: Reading) -> Iterator[Batch]:
+def _of_arrow(source: Any, reading: SourceFormat) -> Iterator[RawBatch]:
     """The batches of a table, a record batch, or an array of lists; also of a frame's column."""
     arrow = _pyarrow()
     if hasattr(source, "dtype"):
@@ -215,7 +215,7 @@ def _of_arrow(source: Any, reading: Reading) -> Iterator[Batch]:
         yield _of_record(rows, names, "the table")
 
 
-def _columns_of(schema: Any, reading: Reading, name: str) -> tuple[str, str | None]:
+def _columns_of(schema: Any, reading: SourceFormat, name: str) -> tuple[str, str | None]:
     """The columns of the sequences and of their tags."""
     types = _pyarrow().types
     kinds = types.is_list, types.is_large_list, types.is_fixed_size_list
@@ -235,11 +235,11 @@ def _columns_of(schema: Any, reading: Reading, name: str) -> tuple[str, str | No
     return column, reading.tag_column
 
 
-def _of_record(rows: Any, names: tuple[str, str | None], name: str) -> Batch:
+def _of_record(rows: Any, names: tuple[str, str | None], name: str) -> RawBatch:
     """The batch of some rows of a table."""
     column, tag_column = names
     tokens, lengths = _flat(rows.column(column), f"{name}, column {column!r}")
-    batch = _not_empty(Batch(tokens, lengths), name)
+    batch = _not_empty(RawBatch(tokens, lengths), name)
     if tag_column is None:
         return batch
     tags, tag_lengths = _flat(rows.column(tag_column), f"{name}, column {tag_column!r}")

@@ -26,7 +26,7 @@ from sklearn_cvb.store.files import (
     TOKENS,
     UNFINISHED,
     WORDS,
-    Checked,
+    ChecksummedFile,
     Header,
     StoreError,
     own_files,
@@ -35,7 +35,7 @@ from sklearn_cvb.store.files import (
     write_json,
 )
 from sklearn_cvb.store.scratch import remove_temporary, temporary_folder
-from sklearn_cvb.store.sources import Batch, Reading, batches_of
+from sklearn_cvb.store.sources import RawBatch, SourceFormat, batches_of
 
 # Codes put in order at a time.
 _BLOCK = 1 << 22
@@ -45,7 +45,7 @@ _UNSORTED = ".unsorted"
 _MADE = FILES | {Path(name).with_suffix(_UNSORTED).name for name in (TOKENS, TAGS)}
 
 
-class _Unsupported(Exception):
+class _UnsupportedToken(Exception):
     """A token that no store holds."""
 
 
@@ -61,7 +61,7 @@ class _Codes(dict[Any, Any]):
             return code
         if is_missing(token):
             return -1
-        raise _Unsupported(token)
+        raise _UnsupportedToken(token)
 
 
 def write_store(
@@ -130,7 +130,7 @@ def write_store(
     """
     given = None if vocabulary is None else _given(vocabulary)
     begin = partial(_Writer, vocabulary=given, with_tags=tagged or tag_column is not None)
-    read = batches_of(batches, Reading(column, tag_column, reader, tagged))
+    read = batches_of(batches, SourceFormat(column, tag_column, reader, tagged))
     return write_files(Path(folder), overwrite, begin, read)
 
 
@@ -196,11 +196,11 @@ class _Writer:
         for code, word in enumerate(vocabulary or []):
             self._types[word] = code
         names = [TOKENS, STARTS, *([TAGS] if with_tags else [])]
-        self._files = {name: Checked(folder / name) for name in names}
+        self._files = {name: ChecksummedFile(folder / name) for name in names}
         self._files[STARTS].write(np.zeros(1, OFFSET))
         self._n_sequences = self._n_tokens = 0
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: RawBatch) -> None:
         """Encode a batch and write it."""
         codes = self._encoded(batch.tokens, batch.lengths, self._types, "token")
         if TAGS in self._files:
@@ -218,7 +218,7 @@ class _Writer:
             if is_list:
                 return np.fromiter(map(types.__getitem__, values), CODE, len(values))
             return _codes_of_arrow(values, types)
-        except _Unsupported as error:
+        except _UnsupportedToken as error:
             (token,) = error.args
             where = "a column"
             if is_list:
@@ -261,7 +261,7 @@ class _Writer:
         path = self._folder / name
         old = path.with_suffix(_UNSORTED)
         path.rename(old)
-        file = Checked(path)
+        file = ChecksummedFile(path)
         try:
             with open(old, "rb") as handle:
                 while len(codes := np.fromfile(handle, CODE, _BLOCK)):

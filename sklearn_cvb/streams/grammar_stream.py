@@ -12,9 +12,9 @@ from sklearn_cvb.grammar.model import GrammarModel, rare_counts
 from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.kernels.tree.engines import count_in_logs
 from sklearn_cvb.kernels.tree.leave_out import steps_for, sweep_steps
-from sklearn_cvb.kernels.tree.tallies import Tally, empty_shares
+from sklearn_cvb.kernels.tree.tallies import TreeTally, empty_shares
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.learning.model import Inferred, State, inferred
+from sklearn_cvb.learning.model import InferenceResult, State, inferred
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
@@ -66,7 +66,7 @@ class GrammarStream(Stream):
 
     def step_through(
         self, state: State, order: np.ndarray, pace: tuple[int, float], n_steps: int
-    ) -> Inferred:
+    ) -> InferenceResult:
         """Counts that move after every few sentences."""
         tally = tally_of(self.model.problem.layout, state.counts, state.prior, state.weights)
         log_z, n_steps = stepwise_sweep(self.model.problem, tally, order, (*pace, n_steps))
@@ -74,7 +74,7 @@ class GrammarStream(Stream):
 
 
 def stepwise_sweep(
-    problem: GrammarProblem, tally: Tally, order: np.ndarray, batches: tuple[int, float, int]
+    problem: GrammarProblem, tally: TreeTally, order: np.ndarray, batches: tuple[int, float, int]
 ) -> tuple[np.ndarray, int]:
     """log p(words) in batches under the weights that all before have left, and steps so far.
 

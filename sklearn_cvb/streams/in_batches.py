@@ -13,13 +13,13 @@ from sklearn_cvb.estimators.parameters import Parameters
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.generators import spawn_generators
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading, result_of
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading, result_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
 from sklearn_cvb.streams.one_batch import Course, RunningCounts, Stream, learned_from
-from sklearn_cvb.streams.seen import Seen, seen_after, size_of
+from sklearn_cvb.streams.seen import SeenSoFar, seen_after, size_of
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -133,12 +133,12 @@ class InBatches(Batches, BaseModel):
 
     # What a fit, and a batch, leaves
 
-    def _left(self, result: FitResult) -> Left:
+    def _left(self, result: FitResult) -> FitOutcome:
         size = size_of(result.read.problem, result.best.state.unexplained)
         seen = seen_after(None, size, None, n_batches=0)
         return self._left_after(super()._left(result), seen)
 
-    def _left_after(self, left: Left, seen: Seen, **others: Any) -> Left:
+    def _left_after(self, left: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
         """What is left once so much was seen, from which `partial_fit` may go on."""
         seen = seen._replace(parameters=self._layout_parameters())
         return left._replace(
@@ -146,7 +146,7 @@ class InBatches(Batches, BaseModel):
             attributes={**left.attributes, "n_batches_seen_": seen.n_batches},
         )
 
-    def _after_batch(self, read: Reading, running: RunningCounts | None) -> Left:
+    def _after_batch(self, read: Reading, running: RunningCounts | None) -> FitOutcome:
         """What is left after one more batch."""
         algorithm, model = self._algorithm_of_batches(), self._model(read)
         check_requirements(algorithm, model)

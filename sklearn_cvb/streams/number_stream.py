@@ -14,7 +14,7 @@ from sklearn_cvb.chain.numbers.observed import (
     states_told,
 )
 from sklearn_cvb.chain.numbers.series import apart
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import refuse_lengths
@@ -29,7 +29,7 @@ class NumberStream(Stream):
 
     model: NumberChain
 
-    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, HMMCounts]:
+    def given(self, prior: ChainPrior, counts: HMMCounts) -> tuple[ChainPrior, HMMCounts]:
         """The counts and statistics so far in the prior, and none beside it to start from."""
         nothing = HMMCounts(*map(np.zeros_like, counts))
         known = added_to(prior, without_emission(counts), self.model.cells)

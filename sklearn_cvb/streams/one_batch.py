@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.algorithms import CVB, Algorithm, Batch
-from sklearn_cvb.learning.model import Inferred, Learnable, State, mapped, mixed
-from sklearn_cvb.streams.seen import Seen, Step, seen_after, size_of, step_for, step_size
+from sklearn_cvb.learning.algorithms import CVB, Algorithm, BatchAlgorithm
+from sklearn_cvb.learning.model import InferenceResult, Learnable, State, mapped, mixed
+from sklearn_cvb.streams.seen import SeenSoFar, Step, seen_after, size_of, step_for, step_size
 
 # A family
 
@@ -62,7 +62,7 @@ class Stream:
         """Counts, for so many tokens, that the first step ever is inferred from."""
         raise NotImplementedError
 
-    def step_on(self, counts: Any, prior: Any, steps: Step, *, averages: bool) -> Inferred:
+    def step_on(self, counts: Any, prior: Any, steps: Step, *, averages: bool) -> InferenceResult:
         """Running counts after all steps, of which `steps` holds arrays, from these."""
         raise NotImplementedError
 
@@ -88,7 +88,7 @@ class RunningCounts(NamedTuple):
 class EMOfBatches:
     """What EM and VB make of a batch."""
 
-    algorithm: Batch
+    algorithm: BatchAlgorithm
 
     def before(self, stream: Stream, running: RunningCounts) -> State:
         """Running counts, and the weights that cells without count and prior keep."""
@@ -145,10 +145,11 @@ def of_batches(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
     """What an algorithm makes of a batch."""
     if isinstance(algorithm, CVB):
         return CVBOfBatches(algorithm)
-    if not isinstance(algorithm, Batch):
+    if not isinstance(algorithm, BatchAlgorithm):
         raise TypeError(
-            f"partial_fit takes steps of EM, VB and CVB, and of what inherits from `Batch`, which "
-            f"{type(algorithm).__name__} does not: fit to all sequences at once"
+            f"partial_fit takes steps of EM, VB and CVB, and of what inherits from "
+            f"`BatchAlgorithm`, which {type(algorithm).__name__} does not: fit to all sequences "
+            f"at once"
         )
     return EMOfBatches(algorithm)
 
@@ -173,7 +174,7 @@ class Course(NamedTuple):
     """
 
     running: RunningCounts | None
-    seen: Seen | None
+    seen: SeenSoFar | None
     sizes: np.ndarray | None
     decay: float
     offset: float
@@ -186,7 +187,7 @@ class BatchOutcome(NamedTuple):
 
     state: State
     counts: Any
-    seen: Seen
+    seen: SeenSoFar
     value: float
     objective: float
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 
-class Seen(NamedTuple):
+class SeenSoFar(NamedTuple):
     """How much a model has learned from.
 
     Attributes
@@ -47,8 +47,8 @@ def size_of(problem: Any, unexplained: np.ndarray) -> BatchSize:
 
 
 def seen_after(
-    before: Seen | None, size: BatchSize, total_samples: int | None, n_batches: int = 1
-) -> Seen:
+    before: SeenSoFar | None, size: BatchSize, total_samples: int | None, n_batches: int = 1
+) -> SeenSoFar:
     """What was seen with one more batch (None before it: that one alone)."""
     n_tokens, n_sequences, uses = size
     parameters: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def seen_after(
         uses[: len(before.uses)] += before.uses
         n_batches, parameters = n_batches + before.n_batches, before.parameters
     scale = 1.0 if total_samples is None else total_samples / max(1, n_sequences)
-    return Seen(n_tokens, n_sequences, scale * n_tokens, n_batches, uses, parameters)
+    return SeenSoFar(n_tokens, n_sequences, scale * n_tokens, n_batches, uses, parameters)
 
 
 class Step(NamedTuple):
@@ -101,7 +101,7 @@ def step_size(n_seen: Any, n_batch: Any, decay: float, offset: float) -> Any:
     return np.maximum(1.0 / t, (offset + t) ** -decay)
 
 
-def step_for(before: Seen | None, after: Seen, decay: float, offset: float) -> Step:
+def step_for(before: SeenSoFar | None, after: SeenSoFar, decay: float, offset: float) -> Step:
     """The factors that mix running counts with those of a batch.
 
     Parameters

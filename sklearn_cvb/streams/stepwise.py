@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_cvb.learning.algorithms import EM
-from sklearn_cvb.learning.model import Inferred, Learnable, State
+from sklearn_cvb.learning.model import InferenceResult, Learnable, State
 
 
 class Pace(NamedTuple):
@@ -29,11 +29,13 @@ class UnitStream(Protocol):
     def units(self) -> np.ndarray:
         """Indices of the units that can be learned from."""
 
-    def step_through(self, state: State, order: np.ndarray, pace: Pace, n_steps: int) -> Inferred:
+    def step_through(
+        self, state: State, order: np.ndarray, pace: Pace, n_steps: int
+    ) -> InferenceResult:
         """Counts that move after every few units in this order; `work` is the steps so far."""
 
 
-class Stepwise(EM):
+class StepwiseEM(EM):
     """EM whose sweep goes through the units in a random order, a few at a time.
 
     Parameters

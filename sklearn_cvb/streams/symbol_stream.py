@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, posterior_mean, rare_counts
-from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, posterior_mean, rare_counts
+from sklearn_cvb.chain.starts.starting_points import StartingPoint
 from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.learning.algorithms import CVB, Algorithm
-from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.streams import vocabulary_growth, windows
 from sklearn_cvb.streams.one_batch import BatchPieces, Stream
 from sklearn_cvb.streams.seen import Step
@@ -40,15 +40,15 @@ class SymbolStream(Stream):
     model: SymbolChain
     in_steps: InSteps
 
-    def with_unseen(self, counts: HMMCounts, prior: Prior) -> HMMCounts:
+    def with_unseen(self, counts: HMMCounts, prior: ChainPrior) -> HMMCounts:
         """A little for words and steps that no batch has used, where the prior is 0."""
         return vocabulary_growth.with_unseen(HMMCounts(*counts), prior, self.model.cells)
 
-    def given(self, prior: Prior, counts: HMMCounts) -> tuple[Prior, Start]:
+    def given(self, prior: ChainPrior, counts: HMMCounts) -> tuple[ChainPrior, StartingPoint]:
         """The counts so far in the prior, and its means to start from."""
         prior = vocabulary_growth.added_to(prior, HMMCounts(*counts), self.model.cells)
         nothing = HMMCounts(*map(np.zeros_like, counts))
-        return prior, Start(None, posterior_mean(nothing, prior, self.model.cells))
+        return prior, StartingPoint(None, posterior_mean(nothing, prior, self.model.cells))
 
     def rare(self, counts: HMMCounts, uses: np.ndarray) -> np.ndarray | None:
         """Mean count of the words used once, by state, if unknown words have none."""
@@ -72,11 +72,13 @@ class SymbolStream(Stream):
         is_long = starts[-1] >= length * problem.corpus.n_sequences
         return BatchPieces(windows.sizes_of(problem, length), decays[0 if is_long else 1])
 
-    def first_counts(self, prior: Prior, rng: np.random.Generator, mass: float) -> HMMCounts:
+    def first_counts(self, prior: ChainPrior, rng: np.random.Generator, mass: float) -> HMMCounts:
         """Those that the start is worth."""
         return windows.first_counts(self.model.beginning(prior, rng)(), self.model.problem, mass)
 
-    def step_on(self, counts: HMMCounts, prior: Prior, steps: Step, *, averages: bool) -> Inferred:
+    def step_on(
+        self, counts: HMMCounts, prior: ChainPrior, steps: Step, *, averages: bool
+    ) -> InferenceResult:
         """Window by window."""
         asked = self.model.problem, counts, prior, steps, self.in_steps.length, averages
         return windows.stepped(*asked)

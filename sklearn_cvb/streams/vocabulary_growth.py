@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.lattice import Cells
 
 
@@ -59,7 +59,7 @@ def with_labels(growth: Growth, words: np.ndarray, states: np.ndarray) -> Growth
     return Growth(larger, places[growth.places])
 
 
-def with_unseen(counts: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:
+def with_unseen(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> HMMCounts:
     """Counts with a little for what nothing has been counted of, where the prior is 0.
 
     Without it a batch could use nothing that those before had not: no new word, no new step. Such
@@ -84,9 +84,9 @@ def with_unseen(counts: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:
     return HMMCounts(start, transition, np.where(none, little, counts.emission))
 
 
-def added_to(prior: Prior, counts: HMMCounts, cells: Cells) -> Prior:
+def added_to(prior: ChainPrior, counts: HMMCounts, cells: Cells) -> ChainPrior:
     """A prior with counts: what is inferred from it is inferred from both."""
-    return Prior(
+    return ChainPrior(
         prior.start + counts.start,
         prior.start_total + float(counts.start.sum()),
         prior.transition + counts.transition,

@@ -10,22 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import (
+    ChainPrior,
     HMMCounts,
-    Prior,
     expected_log,
     log_weights,
     posterior_mean,
 )
 from sklearn_cvb.chain.paths.lattice import Problem, entry_cells, entry_states
-from sklearn_cvb.chain.starts.starting_points import Start, counts_from_marginals
+from sklearn_cvb.chain.starts.starting_points import StartingPoint, counts_from_marginals
 from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes
 from sklearn_cvb.kernels.chain.log_space import (
     add_pairs_log,
     forward_backward_log,
     forward_pass_log,
 )
-from sklearn_cvb.kernels.chain.windows import Below, Moving, Room, Spans, step_through_windows
-from sklearn_cvb.learning.model import Inferred, mixed
+from sklearn_cvb.kernels.chain.windows import Below, Moving, Room, WindowSpans, step_through_windows
+from sklearn_cvb.learning.model import InferenceResult, mixed
 from sklearn_cvb.streams.seen import Step
 
 # Tokens of a border.
@@ -65,7 +65,7 @@ def _given_before(problem: Problem, tokens: np.ndarray) -> np.ndarray:
     return np.append(0, np.cumsum(problem.places >= 0))[tokens]
 
 
-def first_counts(start: Start, problem: Problem, mass: float) -> HMMCounts:
+def first_counts(start: StartingPoint, problem: Problem, mass: float) -> HMMCounts:
     """Counts whose means a first window is inferred under: of weights, or of posteriors."""
     if start.weights is None:
         assert start.posterior is not None, "a start has weights or posteriors"
@@ -75,7 +75,7 @@ def first_counts(start: Start, problem: Problem, mass: float) -> HMMCounts:
     return HMMCounts(first.copy(), each * transition, each * emission)
 
 
-def lifted(prior: Prior, problem: Problem) -> Prior:
+def lifted(prior: ChainPrior, problem: Problem) -> ChainPrior:
     """A prior with a little where it is 0: the cells of a row share one count.
 
     Without it a window could use nothing that those before had not: no new word, no new step.
@@ -98,28 +98,28 @@ def lifted(prior: Prior, problem: Problem) -> Prior:
     )
 
 
-class Walk(NamedTuple):
+class WindowWalk(NamedTuple):
     """What stepping through windows needs, but for the counts."""
 
     problem: Problem
-    prior: Prior  # lifted
-    spans: Spans
+    prior: ChainPrior  # lifted
+    spans: WindowSpans
     room: Room
     averages: bool
 
 
 def stepped(
-    problem: Problem, counts: HMMCounts, prior: Prior, steps: Step, length: int, averages: bool
-) -> Inferred:
+    problem: Problem, counts: HMMCounts, prior: ChainPrior, steps: Step, length: int, averages: bool
+) -> InferenceResult:
     """Counts after all windows, each mixed in by its step; the sum of their log p(x) (nats).
 
     The log p of a window is that of its own steps given the border before, under the counts of all
     windows before it.
     """
     cut, prior = cut_of(problem, length), lifted(prior, problem)
-    walk = Walk(problem, prior, *_laid_out(problem, cut, steps), averages)
+    walk = WindowWalk(problem, prior, *_laid_out(problem, cut, steps), averages)
     moving = _moving(counts, problem)
-    below = Below(*(getattr(prior, name) for name in Prior._fields[:-1]))
+    below = Below(*(getattr(prior, name) for name in ChainPrior._fields[:-1]))
     done, n_windows, total, lost = 0, len(cut.begin), 0.0, []
     while done < n_windows:
         done, value = step_through_windows(
@@ -131,17 +131,17 @@ def stepped(
             total += value if np.isfinite(value) else 0.0
             lost += [] if np.isfinite(value) else [cut.sequence[done]]
             done += 1
-    return Inferred(_counts_of(moving), total, np.unique(np.array(lost, np.intp)))
+    return InferenceResult(_counts_of(moving), total, np.unique(np.array(lost, np.intp)))
 
 
-def _laid_out(problem: Problem, cut: Cut, steps: Step) -> tuple[Spans, Room]:
+def _laid_out(problem: Problem, cut: Cut, steps: Step) -> tuple[WindowSpans, Room]:
     """Windows with their borders and steps, and buffers for any of them."""
     starts, n, lattice = problem.corpus.starts, problem.cells.n_states, problem.lattice
     before, after = starts[cut.sequence], starts[cut.sequence + 1]
     first = np.maximum(cut.begin - BORDER, before)
     last = np.minimum(cut.end + BORDER, after)
     each = np.broadcast_to(np.asarray(steps.running), cut.begin.shape)
-    spans = Spans(
+    spans = WindowSpans(
         cut.begin, cut.end, first, last, first == before, each.copy(), np.array(steps.batch)
     )
     longest = int((last - first).max(initial=1))
@@ -162,7 +162,7 @@ def _counts_of(moving: Moving) -> HMMCounts:
     return HMMCounts(*(unit * t for t in (moving.start, moving.transition, moving.emission)))
 
 
-def _in_log_space(walk: Walk, moving: Moving, i: int) -> tuple[Moving, float]:
+def _in_log_space(walk: WindowWalk, moving: Moving, i: int) -> tuple[Moving, float]:
     """The step of a window that float64 loses; nothing, and -inf, where no path explains it."""
     (problem, prior, spans, room, averages), counts = walk, _counts_of(moving)
     cells, first, last = problem.cells, spans.first[i], spans.last[i]

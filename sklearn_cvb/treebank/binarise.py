@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.treebank.arrays import NONE, Parses, Rules, Trees, rules_of
+from sklearn_cvb.kernels.treebank.arrays import (
+    NONE,
+    AnnotatedRules,
+    ObservedTrees,
+    Parses,
+    rules_of,
+)
 from sklearn_cvb.reading.corpus import Corpus, sorted_types
 from sklearn_cvb.reading.trees import spans_of
 
@@ -50,7 +56,7 @@ class Treebank(NamedTuple):
     unary: list[Any]
     words: list[Any]
     counts: np.ndarray  # (n_rules,), how often each rule is used, in this order
-    trees: Trees  # their symbols are in `rules`
+    trees: ObservedTrees  # their symbols are in `rules`
     # For each pair (A, C) of symbols of a unary rule the labels between them, most often.
     paths: dict[Any, Any]
     top: Any  # what stands above each tree's root
@@ -63,12 +69,12 @@ class Treebank(NamedTuple):
             found.add(self.top)
         return sorted_types(found)
 
-    def rules(self, n_subtypes: np.ndarray) -> Rules:
+    def rules(self, n_subtypes: np.ndarray) -> AnnotatedRules:
         """The rules, laid out for so many subtypes of each symbol."""
         return rules_of(n_subtypes, self.roots, self.binary, self.unary, self.words)
 
 
-# Kinds of rules, in the order of `Rules`.
+# Kinds of rules, in the order of `AnnotatedRules`.
 _ROOT, _BINARY, _UNARY, _WORD = range(4)
 
 
@@ -156,7 +162,7 @@ def binarised(trees: list[Any], words: list[int], top: Any, horizontal: int | No
     rule = rule + begin[kind]
     root = np.array(root_rules, np.int64)
     counts = np.bincount(np.concatenate([root, rule]), minlength=begin[-1])
-    trees_read = Trees(np.array(starts, np.int64), rule, left.copy(), right.copy(), root)
+    trees_read = ObservedTrees(np.array(starts, np.int64), rule, left.copy(), right.copy(), root)
     paths = {pair: seen.most_common(1)[0][0] for pair, seen in reader.paths.items()}
     roots, binary, unary, words_of_tags = map(list, reader.rules)
     rules = roots, binary, unary, words_of_tags

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_cvb.kernels.treebank.arrays import NONE, Trees
+from sklearn_cvb.kernels.treebank.arrays import NONE, ObservedTrees
 from sklearn_cvb.kernels.treebank.tokens import Nodes, add_uses, spread, sweep_nodes
 from sklearn_cvb.kernels.treebank.training import (
     EXPECT,
@@ -13,9 +13,9 @@ from sklearn_cvb.kernels.treebank.training import (
     SCORE,
     SWEEP,
     WEIGH,
+    AnnotatedShares,
+    AnnotatedTally,
     Blocks,
-    Shares,
-    Tally,
     infer,
     shares_for,
     workspace_for,
@@ -23,7 +23,7 @@ from sklearn_cvb.kernels.treebank.training import (
 from sklearn_cvb.learning.threads import even_pieces
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.treebank.binarise import Treebank
-from sklearn_cvb.treebank.parameters import TreebankLayout, Weights
+from sklearn_cvb.treebank.parameters import AnnotatedWeights, TreebankLayout
 
 # From so many numbers on shares are kept with half the digits.
 _MANY = 40_000_000
@@ -36,7 +36,7 @@ class TreebankProblem(NamedTuple):
     treebank: Treebank
 
     @property
-    def trees(self) -> Trees:
+    def trees(self) -> ObservedTrees:
         """The observed trees."""
         return self.treebank.trees
 
@@ -47,21 +47,27 @@ class TreebankProblem(NamedTuple):
         return treebank.symbols, treebank[1:5], treebank.trees
 
 
-def frozen_tally(weights: Weights, layout: TreebankLayout) -> Tally:
+def frozen_tally(weights: AnnotatedWeights, layout: TreebankLayout) -> AnnotatedTally:
     """A tally without prior whose quotients are the weights."""
     n_rows = len(layout.sizes)
-    return Tally(weights.cells, np.ones(n_rows), 0.0, np.zeros(n_rows), weights.log_scale)
+    return AnnotatedTally(weights.cells, np.ones(n_rows), 0.0, np.zeros(n_rows), weights.log_scale)
 
 
-def tally_of(counts: np.ndarray, alpha: float, layout: TreebankLayout) -> Tally:
+def tally_of(counts: np.ndarray, alpha: float, layout: TreebankLayout) -> AnnotatedTally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     prior_totals = alpha * layout.sizes
     log_scale = np.zeros(len(layout.blocks.first))
-    return Tally(counts.copy(), layout.totals(counts), float(alpha), prior_totals, log_scale)
+    return AnnotatedTally(
+        counts.copy(), layout.totals(counts), float(alpha), prior_totals, log_scale
+    )
 
 
 def _inferred(
-    trees: Trees, layout: TreebankLayout, tally: Tally, shares: Shares, update: int
+    trees: ObservedTrees,
+    layout: TreebankLayout,
+    tally: AnnotatedTally,
+    shares: AnnotatedShares,
+    update: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Logs of the weights of all trees, and sums; what is done is said in the kernel."""
     work = workspace_for(trees, layout.rules, adds=update == EXPECT)
@@ -74,7 +80,7 @@ def _inferred(
 
 
 def marginals(
-    weights: Weights, layout: TreebankLayout, trees: Trees
+    weights: AnnotatedWeights, layout: TreebankLayout, trees: ObservedTrees
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Inside and outside weights of all nodes, whose products are posteriors; logs of trees.
 
@@ -92,8 +98,11 @@ def marginals(
 
 
 def expectation(
-    weights: Weights, layout: TreebankLayout, trees: Trees, keeps_shares: bool = False
-) -> tuple[np.ndarray, np.ndarray, Shares]:
+    weights: AnnotatedWeights,
+    layout: TreebankLayout,
+    trees: ObservedTrees,
+    keeps_shares: bool = False,
+) -> tuple[np.ndarray, np.ndarray, AnnotatedShares]:
     """Expected counts of all trees, their log weights (-inf for none), and what each tree adds."""
     sizes = layout.blocks.nx * layout.blocks.ny * layout.blocks.nz
     is_large = keeps_shares and sizes[trees.rule].sum() > _MANY
@@ -106,15 +115,21 @@ def expectation(
     return sums, log_z, shares
 
 
-def log_likelihoods(weights: Weights, layout: TreebankLayout, trees: Trees) -> np.ndarray:
+def log_likelihoods(
+    weights: AnnotatedWeights, layout: TreebankLayout, trees: ObservedTrees
+) -> np.ndarray:
     """Log of the weight of each tree, summed over annotations."""
     tally, shares = frozen_tally(weights, layout), shares_for(trees, layout.blocks, False)
     return _inferred(trees, layout, tally, shares, WEIGH)[0]
 
 
 def leave_out_sweep(
-    trees: Trees, layout: TreebankLayout, tally: Tally, shares: Shares, frozen: bool
-) -> tuple[Shares, np.ndarray]:
+    trees: ObservedTrees,
+    layout: TreebankLayout,
+    tally: AnnotatedTally,
+    shares: AnnotatedShares,
+    frozen: bool,
+) -> tuple[AnnotatedShares, np.ndarray]:
     """Infer every tree from the counts of all others, which change at once unless frozen."""
     if not frozen:
         shares = shares._replace(count=shares.count.copy())
@@ -122,11 +137,11 @@ def leave_out_sweep(
     return shares, _inferred(trees, layout, tally, shares, update)[0]
 
 
-def sum_of(shares: Shares, layout: TreebankLayout, trees: Trees) -> np.ndarray:
+def sum_of(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
     """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
     n_cells, n_rows = int(layout.rules.first[-1]), len(layout.sizes)
     log_scale = np.zeros(len(layout.blocks.first))
-    tally = Tally(np.zeros(n_cells), np.zeros(n_rows), 0.0, np.zeros(n_rows), log_scale)
+    tally = AnnotatedTally(np.zeros(n_cells), np.zeros(n_rows), 0.0, np.zeros(n_rows), log_scale)
     # No tree is to be inferred, so that shares are added, and that is all.
     done, work = np.zeros(len(trees.root)), workspace_for(trees, layout.rules)
     infer(trees, layout.blocks, tally, shares, work, SCORE, np.int64(0), done)
@@ -137,10 +152,10 @@ def sum_of(shares: Shares, layout: TreebankLayout, trees: Trees) -> np.ndarray:
 
 
 def _count_lost(
-    trees: Trees,
+    trees: ObservedTrees,
     blocks: Blocks,
-    tally: Tally,
-    shares: Shares,
+    tally: AnnotatedTally,
+    shares: AnnotatedShares,
     sums: np.ndarray,
     update: int,
     i: int,
@@ -191,7 +206,7 @@ def _count_lost(
 _PIECE = 20_000
 
 
-def nodes_above(trees: Trees) -> np.ndarray:
+def nodes_above(trees: ObservedTrees) -> np.ndarray:
     """The node above each, `NONE` for roots."""
     above = np.full(len(trees.rule), NONE, np.int64)
     for children in (trees.left, trees.right):
@@ -200,7 +215,9 @@ def nodes_above(trees: Trees) -> np.ndarray:
     return above
 
 
-def first_nodes(weights: Weights, layout: TreebankLayout, trees: Trees) -> np.ndarray:
+def first_nodes(
+    weights: AnnotatedWeights, layout: TreebankLayout, trees: ObservedTrees
+) -> np.ndarray:
     """Posteriors of each node's subtypes under given weights; then the row of a child not there."""
     inner, outer, log_z = marginals(weights, layout, trees)
     q = np.zeros((len(inner) + 1, inner.shape[1]))
@@ -214,21 +231,25 @@ def first_nodes(weights: Weights, layout: TreebankLayout, trees: Trees) -> np.nd
     return q
 
 
-def counts_of(q: np.ndarray, layout: TreebankLayout, trees: Trees) -> np.ndarray:
+def counts_of(q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
     """Expected counts of all trees."""
     tally = tally_of(np.zeros(len(layout.row)), 0.0, layout)
     add_uses(trees, layout.blocks, tally, q)
     return tally.cells
 
 
-def token_sweep(q: np.ndarray, layout: TreebankLayout, trees: Trees, tally: Tally) -> np.ndarray:
+def token_sweep(
+    q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees, tally: AnnotatedTally
+) -> np.ndarray:
     """New distributions of all nodes; the tally, of their counts, is changed in place."""
     nodes = Nodes(q.copy(), nodes_above(trees))
     sweep_nodes(trees, layout.blocks, tally, nodes, np.zeros((2, q.shape[1])))
     return nodes.q
 
 
-def score(q: np.ndarray, layout: TreebankLayout, trees: Trees, tally: Tally) -> np.ndarray:
+def score(
+    q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees, tally: AnnotatedTally
+) -> np.ndarray:
     """Logs of the weights of all trees, each under the counts of all others."""
     found = []
     for begin, end in even_pieces(trees.starts, _PIECE):
@@ -238,7 +259,7 @@ def score(q: np.ndarray, layout: TreebankLayout, trees: Trees, tally: Tally) -> 
             for part in (trees.left[first:last], trees.right[first:last])
         )
         starts, rule = trees.starts[begin : end + 1] - first, trees.rule[first:last].copy()
-        piece = Trees(starts, rule, left, right, trees.root[begin:end].copy())
+        piece = ObservedTrees(starts, rule, left, right, trees.root[begin:end].copy())
         shares = shares_for(piece, layout.blocks, True)
         spread(piece, layout.blocks, shares, np.concatenate([q[first:last], q[-1:]]))
         found.append(leave_out_sweep(piece, layout, tally, shares, True)[1])

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sklearn_cvb.kernels.treebank.arrays import Trees, rules_of
-from sklearn_cvb.kernels.treebank.training import Shares
-from sklearn_cvb.learning.model import NOBODY, Inferred, Model, State, inferred
+from sklearn_cvb.kernels.treebank.arrays import ObservedTrees, rules_of
+from sklearn_cvb.kernels.treebank.training import AnnotatedShares
+from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, inferred
 from sklearn_cvb.learning.split_merge import Plan
 from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.inference import (
@@ -23,8 +23,8 @@ from sklearn_cvb.treebank.inference import (
     token_sweep,
 )
 from sklearn_cvb.treebank.parameters import (
+    AnnotatedWeights,
     TreebankLayout,
-    Weights,
     layout_of,
     lists_of,
     scaled,
@@ -44,7 +44,7 @@ class AnnotatedModel(Model):
     merge_share: float  # part of the splits that is undone at a time
     is_fixed: bool  # layouts have `n_subtypes` of all symbols
 
-    _shares_type: ClassVar[type] = Shares
+    _shares_type: ClassVar[type] = AnnotatedShares
 
     @property
     def n_observed(self) -> int:
@@ -59,31 +59,37 @@ class AnnotatedModel(Model):
         """Weights of the first E-step, the same for all parts."""
         return first_weights(self.init, self.problem.treebank, self.layout, rng)
 
-    def start(self, prior: float, seed: np.ndarray, keep: bool) -> tuple[Inferred, Weights]:
+    def start(
+        self, prior: float, seed: np.ndarray, keep: bool
+    ) -> tuple[InferenceResult, AnnotatedWeights]:
         """Expected counts under first weights, and what each tree adds."""
         weights = unscaled(seed, self.layout)
         return inferred(*expectation(weights, self.layout, self.problem.trees, keep)), weights
 
     def maximise(
-        self, counts: np.ndarray, prior: float, before: Weights | None
-    ) -> tuple[Weights, float]:
+        self, counts: np.ndarray, prior: float, before: AnnotatedWeights | None
+    ) -> tuple[AnnotatedWeights, float]:
         """The mode in the softmax basis, and minus the sum of alpha log theta."""
         rows = self.layout.rows(counts, prior)
         cells = rows.mean(self.whole(before))
         return unscaled(cells, self.layout), -rows.log_prior_density(cells)
 
-    def average(self, counts: np.ndarray, prior: float, before: Any) -> tuple[Weights, float]:
+    def average(
+        self, counts: np.ndarray, prior: float, before: Any
+    ) -> tuple[AnnotatedWeights, float]:
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
         rows = self.layout.rows(counts, prior)
         logs = rows.expected_log()
         return scaled(logs, self.layout), rows.divergence(logs)
 
-    def infer(self, weights: Weights, work: Any = None) -> Inferred:
+    def infer(self, weights: AnnotatedWeights, work: Any = None) -> InferenceResult:
         """Expected counts of all trees."""
         counts, log_z, _ = expectation(weights, self.layout, self.problem.trees)
         return inferred(counts, log_z)
 
-    def leave_out(self, counts: np.ndarray, prior: float, shares: Any, *, frozen: bool) -> Inferred:
+    def leave_out(
+        self, counts: np.ndarray, prior: float, shares: Any, *, frozen: bool
+    ) -> InferenceResult:
         """Each tree from the counts of all others."""
         trees, layout = self.problem.trees, self.layout
         tally = tally_of(counts, prior, layout)
@@ -124,7 +130,7 @@ class AnnotatedModel(Model):
         """Posterior means of a state."""
         return self.layout.rows(state.counts, self.alpha).mean(self.whole(state.weights))
 
-    def whole(self, weights: Weights | None) -> np.ndarray | None:
+    def whole(self, weights: AnnotatedWeights | None) -> np.ndarray | None:
         """What weights are without their scale, where there are any."""
         return None if weights is None else weights.whole(self.layout)
 
@@ -137,15 +143,17 @@ class TokenAnnotatedModel(AnnotatedModel):
 
     _shares_type = np.ndarray
 
-    def start(self, prior: float, seed: np.ndarray, keep: bool) -> tuple[Inferred, Weights]:
+    def start(
+        self, prior: float, seed: np.ndarray, keep: bool
+    ) -> tuple[InferenceResult, AnnotatedWeights]:
         """The nodes under first weights, and their expected counts."""
         weights, trees = unscaled(seed, self.layout), self.problem.trees
         q = first_nodes(weights, self.layout, trees)
-        return Inferred(counts_of(q, self.layout, trees), 0.0, shares=q), weights
+        return InferenceResult(counts_of(q, self.layout, trees), 0.0, shares=q), weights
 
     def leave_out(
         self, counts: np.ndarray, prior: float, shares: np.ndarray, *, frozen: bool
-    ) -> Inferred:
+    ) -> InferenceResult:
         """Each node given all others; the total is of a pass over the trees, after the sweep."""
         trees, layout = self.problem.trees, self.layout
         if not frozen:
@@ -213,7 +221,11 @@ def split(
 
 
 def merged(
-    weights: np.ndarray, counts: np.ndarray, layout: TreebankLayout, trees: Trees, share: float
+    weights: np.ndarray,
+    counts: np.ndarray,
+    layout: TreebankLayout,
+    trees: ObservedTrees,
+    share: float,
 ) -> tuple[np.ndarray, TreebankLayout]:
     """Merge a share of all pairs of subtypes: those that tell least apart."""
     rows, losses = losses_of(weights, counts, layout, trees)
@@ -232,7 +244,7 @@ def merged(
 
 
 def losses_of(
-    weights: np.ndarray, counts: np.ndarray, layout: TreebankLayout, trees: Trees
+    weights: np.ndarray, counts: np.ndarray, layout: TreebankLayout, trees: ObservedTrees
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the log-likelihood would lose if two subtypes of a symbol were one.
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.learned import FitResult, Learned, Left, Reading
+from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.split_merge import Plan
 from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, KnownWords, Taken, short_repr
+from sklearn_cvb.reading.corpus import Corpus, KnownWords, TakenSequences, short_repr
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import tell
 from sklearn_cvb.settings import SplitAndMerge
@@ -70,7 +70,7 @@ class TreebankObservation:
         problem = TreebankProblem(corpus, treebank)
         return Reading(problem, lexicon, attributes | known, messages, self)
 
-    def _gold(self, X: Any, y: Any) -> tuple[Taken, Gold]:
+    def _gold(self, X: Any, y: Any) -> tuple[TakenSequences, Gold]:
         """Sentences and their trees."""
         if is_tree(X):
             raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
@@ -78,7 +78,7 @@ class TreebankObservation:
             if y is not None:
                 raise ValueError("X holds trees, and so does y: pass sentences and trees, or trees")
             gold = without_top(trees_in(X, "X"))
-            return Taken(sentences_in(gold.trees), {}), gold
+            return TakenSequences(sentences_in(gold.trees), {}), gold
         if y is None:
             raise ValueError(
                 f"{self.options.name} requires y to be passed, but the target y is None: pass "
@@ -107,7 +107,7 @@ class TreebankObservation:
         """What fixes where all restarts begin; empty where it is random."""
         return "without subtypes nothing is hidden" if self.options.n_subtypes == 1 else ""
 
-    def left(self, result: FitResult) -> Left:
+    def left(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
         best, _, read, algorithm, model, cells = result
         state, treebank, alpha = best.state, read.problem.treebank, self.options.alpha
@@ -124,7 +124,7 @@ class TreebankObservation:
             averages=algorithm.averages,
             more=more,
         )
-        return Left(learned, attributes)
+        return FitOutcome(learned, attributes)
 
     def encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
         """Sentences, or those of trees, in the numbers that rules have for words; and all words."""

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.kernels.treebank.arrays import Rules, rows_of, rules_of
+from sklearn_cvb.kernels.treebank.arrays import AnnotatedRules, rows_of, rules_of
 from sklearn_cvb.kernels.treebank.training import Blocks, blocks_of
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
@@ -29,7 +29,7 @@ class LatentPCFGCounts(NamedTuple):
 class TreebankLayout(NamedTuple):
     """Annotated rules, and what is computed from them once."""
 
-    rules: Rules
+    rules: AnnotatedRules
     blocks: Blocks
     row: np.ndarray  # (n_cells,), the annotated left-hand side of each cell
     sizes: np.ndarray  # (n_rows,), how many cells each has
@@ -44,7 +44,7 @@ class TreebankLayout(NamedTuple):
         return DirichletRows(counts, alpha, *totals, self.row, self.sizes)
 
 
-class Weights(NamedTuple):
+class AnnotatedWeights(NamedTuple):
     """Weights of annotated rules, those of each rule divided by a number so that none is lost."""
 
     cells: np.ndarray
@@ -57,7 +57,7 @@ class Weights(NamedTuple):
         return self.cells * np.exp(np.repeat(self.log_scale, np.diff(layout.rules.first)))
 
 
-def lists_of(rules: Rules) -> list[list[Any]]:
+def lists_of(rules: AnnotatedRules) -> list[list[Any]]:
     """Roots, binary and unary rules and those of words, as `rules_of` takes them."""
     rows = np.column_stack([rules.parent, rules.left, rules.right])
     roots, binary, unary, words = np.split(rows, rules.begin[1:4])
@@ -65,23 +65,23 @@ def lists_of(rules: Rules) -> list[list[Any]]:
     return [roots[:, 1].tolist(), list(map(tuple, binary.tolist())), *pairs]
 
 
-def layout_of(rules: Rules) -> TreebankLayout:
+def layout_of(rules: AnnotatedRules) -> TreebankLayout:
     """What is computed from rules once."""
     row = rows_of(rules)
     sizes = np.bincount(row, minlength=int(rules.n_subtypes.sum()) + 1).astype(np.float64)
     return TreebankLayout(rules, blocks_of(rules), row, sizes)
 
 
-def unscaled(cells: np.ndarray, layout: TreebankLayout) -> Weights:
+def unscaled(cells: np.ndarray, layout: TreebankLayout) -> AnnotatedWeights:
     """Weights that are not divided by anything."""
-    return Weights(cells, np.zeros(len(layout.blocks.first)))
+    return AnnotatedWeights(cells, np.zeros(len(layout.blocks.first)))
 
 
-def scaled(logs: np.ndarray, layout: TreebankLayout) -> Weights:
+def scaled(logs: np.ndarray, layout: TreebankLayout) -> AnnotatedWeights:
     """The exponentials of logs, those of each rule divided by their largest."""
     first = layout.rules.first
     largest = np.maximum.reduceat(logs, first[:-1])
-    return Weights(np.exp(logs - np.repeat(largest, np.diff(first))), largest)
+    return AnnotatedWeights(np.exp(logs - np.repeat(largest, np.diff(first))), largest)
 
 
 # Weights that predictions are made under, whichever algorithm left them
@@ -101,7 +101,7 @@ def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
     return learned.layout.rows(learned.counts.cells, alpha).exp_expected_log()
 
 
-def with_any_word(learned: Learned, weights: np.ndarray) -> tuple[Rules, np.ndarray]:
+def with_any_word(learned: Learned, weights: np.ndarray) -> tuple[AnnotatedRules, np.ndarray]:
     """Rules and weights with those of one more word: that of no known class.
 
     A tag has it as often as it has rare words of all classes; without any, as it has any word.

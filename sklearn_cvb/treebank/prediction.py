@@ -10,9 +10,16 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from joblib import effective_n_jobs
 
-from sklearn_cvb.kernels.treebank.arrays import NONE, Grammar, Parses, Rules, grammar_of, rows_of
+from sklearn_cvb.kernels.treebank.arrays import (
+    NONE,
+    AnnotatedGrammar,
+    AnnotatedRules,
+    Parses,
+    grammar_of,
+    rows_of,
+)
 from sklearn_cvb.kernels.treebank.chart import (
-    Chart,
+    ItemChart,
     Items,
     Reach,
     chart_of,
@@ -35,9 +42,9 @@ _Result = TypeVar("_Result")
 class Parser(NamedTuple):
     """A grammar with and without annotations."""
 
-    fine: Grammar
-    coarse: Grammar
-    logs: Grammar  # the fine one with logs for weights
+    fine: AnnotatedGrammar
+    coarse: AnnotatedGrammar
+    logs: AnnotatedGrammar  # the fine one with logs for weights
     # (2, n_symbols), which symbols can be the lower and the upper items of one word, and of more
     narrow: np.ndarray
     wide: np.ndarray
@@ -47,14 +54,14 @@ class Inference(NamedTuple):
     """What is known of a sentence of n words under a grammar."""
 
     n: int
-    grammar: Grammar
+    grammar: AnnotatedGrammar
     items: Items
     reach: Reach
-    chart: Chart
+    chart: ItemChart
     log_z: float  # log p(words); -inf without a tree
 
 
-def without_annotations(rules: Rules, weights: np.ndarray) -> np.ndarray:
+def without_annotations(rules: AnnotatedRules, weights: np.ndarray) -> np.ndarray:
     """Weights of rules whatever the annotations, as often as each subtype is expected."""
     rows, sizes = rows_of(rules), np.diff(rules.first)
     rule = np.repeat(np.arange(len(sizes)), sizes)
@@ -83,7 +90,7 @@ def without_annotations(rules: Rules, weights: np.ndarray) -> np.ndarray:
     return np.bincount(rule, weights * share[rows], len(sizes))
 
 
-def parser_for(rules: Rules, weights: np.ndarray, coarse: np.ndarray) -> Parser:
+def parser_for(rules: AnnotatedRules, weights: np.ndarray, coarse: np.ndarray) -> Parser:
     """Arrange rules for parsing; `coarse` (n_rules,) are weights without annotations."""
     one = np.ones_like(rules.n_subtypes)
     unannotated = rules._replace(n_subtypes=one, first=np.arange(len(rules.parent) + 1))
@@ -98,7 +105,7 @@ def parser_for(rules: Rules, weights: np.ndarray, coarse: np.ndarray) -> Parser:
     return Parser(fine, grammar_of(unannotated, coarse), logs, *layers)
 
 
-def all_items(parser: Parser, grammar: Grammar, n: int) -> Items:
+def all_items(parser: Parser, grammar: AnnotatedGrammar, n: int) -> Items:
     """All items that n words could have."""
     shape = n * (n + 1) // 2, *parser.wide.shape
     keeps = np.broadcast_to(parser.wide, shape).copy()
@@ -108,7 +115,7 @@ def all_items(parser: Parser, grammar: Grammar, n: int) -> Items:
     return items_of(grammar.n_subtypes, n, span, is_upper == 1, symbol)
 
 
-def infer_inside(grammar: Grammar, words: np.ndarray, items: Items) -> Inference:
+def infer_inside(grammar: AnnotatedGrammar, words: np.ndarray, items: Items) -> Inference:
     """The inside weights of a sentence, and the outside weights of its root."""
     n, reach, chart = len(words), reach_for(grammar, len(words)), chart_of(items)
     chart.inside[:] = _with_words(grammar, words, items)
@@ -116,7 +123,7 @@ def infer_inside(grammar: Grammar, words: np.ndarray, items: Items) -> Inference
     return Inference(n, grammar, items, reach, chart, _divide_roots(grammar, chart))
 
 
-def _with_words(grammar: Grammar, words: np.ndarray, items: Items) -> np.ndarray:
+def _with_words(grammar: AnnotatedGrammar, words: np.ndarray, items: Items) -> np.ndarray:
     """Weights of words in the cells of their tags, zeros elsewhere."""
     cells, lexicon, n_symbols = np.zeros(items.first[-1]), grammar.words, len(grammar.n_subtypes)
     for i, word in enumerate(words.tolist()):
@@ -128,7 +135,7 @@ def _with_words(grammar: Grammar, words: np.ndarray, items: Items) -> np.ndarray
     return cells
 
 
-def _roots(grammar: Grammar, chart: Chart) -> list[tuple[slice, np.ndarray]]:
+def _roots(grammar: AnnotatedGrammar, chart: ItemChart) -> list[tuple[slice, np.ndarray]]:
     """The cells of each possible root, and its weights."""
     at = chart.upper_at[-len(grammar.n_subtypes) :][grammar.roots.symbol]
     sizes = grammar.n_subtypes[grammar.roots.symbol]
@@ -139,7 +146,7 @@ def _roots(grammar: Grammar, chart: Chart) -> list[tuple[slice, np.ndarray]]:
     ]
 
 
-def _divide_roots(grammar: Grammar, chart: Chart) -> float:
+def _divide_roots(grammar: AnnotatedGrammar, chart: ItemChart) -> float:
     """Write the outside weights of the whole sentence; returns log p(words)."""
     roots = _roots(grammar, chart)
     total = sum(float(weight @ chart.inside[cells]) for cells, weight in roots)
@@ -189,7 +196,7 @@ def _max_rule_tree(found: Inference) -> tuple[Best, int]:
     return best, max(roots, key=lambda root: root[0])[1].start
 
 
-def _heaviest_tree(logs: Grammar, words: np.ndarray, found: Inference) -> tuple[Best, int]:
+def _heaviest_tree(logs: AnnotatedGrammar, words: np.ndarray, found: Inference) -> tuple[Best, int]:
     """The heaviest annotated tree, and its root's cell."""
     weights = _with_words(found.grammar, words, found.items)
     with np.errstate(divide="ignore"):
@@ -236,7 +243,7 @@ def _log_likelihood(parser: Parser, words: np.ndarray) -> float:
 
 
 def parse(
-    rules: Rules,
+    rules: AnnotatedRules,
     weights: np.ndarray,
     tokens: np.ndarray,
     starts: np.ndarray,
@@ -259,7 +266,7 @@ def parse(
 
 
 def log_likelihoods(
-    rules: Rules,
+    rules: AnnotatedRules,
     weights: np.ndarray,
     tokens: np.ndarray,
     starts: np.ndarray,
@@ -273,7 +280,7 @@ def log_likelihoods(
 
 def _for_each(
     work: Callable[[Parser, np.ndarray], _Result],
-    grammar: tuple[Rules, np.ndarray, np.ndarray],
+    grammar: tuple[AnnotatedRules, np.ndarray, np.ndarray],
     tokens: np.ndarray,
     starts: np.ndarray,
     n_jobs: int | None,
@@ -303,7 +310,7 @@ def _for_each(
 # Sentences and binarised trees drawn from the root outwards
 
 
-class Drawn(NamedTuple):
+class SampledTree(NamedTuple):
     """A drawn tree."""
 
     words: list[int]  # by the numbers that rules have for them
@@ -320,7 +327,7 @@ class Choices:
         self.levels: list[np.ndarray] = [
             np.cumsum(part) for part in np.split(weights[order], bounds)
         ]
-        self.rules: Rules = layout.rules
+        self.rules: AnnotatedRules = layout.rules
         self.before: np.ndarray = np.cumsum(layout.rules.n_subtypes) - layout.rules.n_subtypes
 
     def root(self, rng: np.random.RandomState) -> tuple[int, int]:
@@ -348,7 +355,7 @@ class Choices:
         return (rule, *_subtypes(self.rules, rule, int(cell)))
 
 
-def _subtypes(rules: Rules, rule: int, cell: int) -> tuple[int, int, int]:
+def _subtypes(rules: AnnotatedRules, rule: int, cell: int) -> tuple[int, int, int]:
     """Subtypes of the parent and the children of a cell of a rule; 0 where there is none."""
     left, right = rules.left[rule], rules.right[rule]
     n_left = 1 if rule >= rules.begin[3] else int(rules.n_subtypes[left])
@@ -378,7 +385,7 @@ def sample_parses(
     return [drawn.words for drawn in found], Parses(ends, *nodes.T)
 
 
-def _drawn_tree(choices: Choices, longest: int, rng: np.random.RandomState) -> Drawn | None:
+def _drawn_tree(choices: Choices, longest: int, rng: np.random.RandomState) -> SampledTree | None:
     """One tree, None if it gets too long."""
     words: list[int] = []
     symbols: list[int] = []
@@ -402,4 +409,4 @@ def _drawn_tree(choices: Choices, longest: int, rng: np.random.RandomState) -> D
         # Every open symbol derives a word or more; unary rules alone might go on and on.
         if len(words) + n_open > longest or len(symbols) > 100 * longest:
             return None
-    return Drawn(words, list(zip(symbols, begins, ends, strict=True)))
+    return SampledTree(words, list(zip(symbols, begins, ends, strict=True)))

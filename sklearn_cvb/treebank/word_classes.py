@@ -94,7 +94,7 @@ def _begin(word: str, is_first: bool) -> list[str]:
     return ["small"] if word[0].islower() else []
 
 
-class Lexicon(NamedTuple):
+class WordNumbers(NamedTuple):
     """Which number stands for a word."""
 
     # Frequent words and classes of the others, as they were in training.
@@ -119,7 +119,7 @@ class Lexicon(NamedTuple):
 
 def lexicon_of(
     words: list[Any], tags: list[Any], starts: Iterable[int], rare_threshold: int
-) -> Lexicon:
+) -> WordNumbers:
     """The words seen more often than the threshold, and the classes of the others."""
     seen, first = Counter(words), set(starts)
     frequent = sorted_types(word for word, n in seen.items() if n > rare_threshold)
@@ -130,7 +130,7 @@ def lexicon_of(
         if seen[word] <= rare_threshold and not (t in first and _inside(word) in known)
     ]
     names = [*frequent, *sorted(_classes_of(rare))]
-    return Lexicon({name: i for i, name in enumerate(names)}, len(frequent))
+    return WordNumbers({name: i for i, name in enumerate(names)}, len(frequent))
 
 
 def _inside(word: Hashable) -> str | None:

@@ -38,8 +38,8 @@ from sklearn_cvb.alignment.model import (
     log_likelihoods,
 )
 from sklearn_cvb.alignment.parameters import (
-    Encoded,
-    Weights,
+    AlignmentWeights,
+    EncodedPairs,
     cells_from,
     counts_from,
     layout_of,
@@ -48,7 +48,13 @@ from sklearn_cvb.alignment.parameters import (
     words_beside,
 )
 from sklearn_cvb.alignment.reading import AlignmentProblem
-from sklearn_cvb.kernels.alignment import Sums, Tally, _draw_poisson, _use, _use_many
+from sklearn_cvb.kernels.alignment import (
+    AlignmentSums,
+    AlignmentTally,
+    _draw_poisson,
+    _use,
+    _use_many,
+)
 from sklearn_cvb.learning.model import State
 
 # Words 0 to 3 of the source, 0 to 2 of the target; a word stands twice in the second pair.
@@ -63,7 +69,7 @@ def encoded(pairs):
     """Pairs as arrays."""
     rows, targets = ([np.array(pair[k]) for pair in pairs] for k in range(2))
     starts = [np.cumsum([0, *map(len, part)]) for part in (rows, targets)]
-    return Encoded(np.concatenate(rows), starts[0], np.concatenate(targets), starts[1])
+    return EncodedPairs(np.concatenate(rows), starts[0], np.concatenate(targets), starts[1])
 
 
 def random_weights(farthest, seed, total=1.0):
@@ -89,7 +95,7 @@ def model_of(farthest, pairs=PAIRS, known=None):
 def flat(weights, layout):
     rows, columns = np.divmod(layout.keys, N_TARGETS)
     parts = weights["lexicon"][rows, columns], weights["jump"], weights["null"]
-    return Weights(np.concatenate(parts), np.zeros(layout.n_rows))
+    return AlignmentWeights(np.concatenate(parts), np.zeros(layout.n_rows))
 
 
 def as_dict(cells, layout):
@@ -354,9 +360,9 @@ def both_uses(tallies, cell, sign, n):
 
 def test_many_uses_of_a_cell_weigh_as_one_by_one():
     """The urn's weights in one step, added, left, and taken out."""
-    counts = [Sums(np.array([2.0, 1.0]), np.array([3.0])) for _ in range(2)]
+    counts = [AlignmentSums(np.array([2.0, 1.0]), np.array([3.0])) for _ in range(2)]
     prior = np.array([1e-10, 0.5]), np.array([0.5 + 1e-10]), np.zeros(1), -1.0
-    tallies = Tally(counts[0], *prior), Tally(counts[1], *prior)
+    tallies = AlignmentTally(counts[0], *prior), AlignmentTally(counts[1], *prior)
     for cell, sign in [(0, 1.0), (1, 1.0), (1, 0.0), (1, -1.0)]:
         found, expected = both_uses(tallies, cell, sign, 40)
         assert sign < 0 or found == pytest.approx(expected, rel=1e-12)

@@ -7,7 +7,7 @@ from sklearn_cvb import EMHMM, EMHMMTagger, Symbols
 from sklearn_cvb.chain.parameters.rows import uniform_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import engines_of, expectation
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
 SETTINGS = {"random_state": 0, "emission": Symbols(handle_unknown="error")}
 LEGAL = {
@@ -35,7 +35,7 @@ def problem_of(X, estimator=None):
     tables = (
         table * rng.uniform(0.1, 1.9, table.shape) for table in uniform_weights(problem.cells)
     )
-    return problem, Weights(*tables)
+    return problem, ChainWeights(*tables)
 
 
 def one_at_a_time(problem):

@@ -16,7 +16,7 @@ from sklearn import config_context
 from sklearn_cvb import GibbsHMM, Samples, Symbols
 from sklearn_cvb.chain.symbols import sampling as gibbs_sweeps
 from sklearn_cvb.chain.symbols.sampling import draw_weights
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
 UPDATES = ("sequence", "parameter")
 # Chains of long autocorrelation are longer, and not every sweep of theirs says something new.
@@ -364,7 +364,7 @@ def test_drawn_parameters_follow_their_dirichlets(temperature):
     counts = first_counts(estimator, read)
     rng = np.random.default_rng(1)
     draws = [draw_weights(counts, prior, task.cells, temperature, rng) for _ in range(2000)]
-    stacked = Weights(*(np.array(table) ** temperature for table in zip(*draws, strict=True)))
+    stacked = ChainWeights(*(np.array(table) ** temperature for table in zip(*draws, strict=True)))
     emit = task.cells.row_totals(counts.emission) + prior.emission_total
     out = counts.transition.sum(axis=1) + prior.transition_total
     cases = [(stacked.start[:, 0], counts.start[0] + prior.start[0], 8 + prior.start_total)]

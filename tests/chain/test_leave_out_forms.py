@@ -22,7 +22,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     total_of,
 )
-from sklearn_cvb.kernels.chain.leave_out import INFER, TAKE_OUT, Stored
+from sklearn_cvb.kernels.chain.leave_out import INFER, TAKE_OUT, UnitResults
 from sklearn_cvb.kernels.chain.listed import N_PARTS, SHARED, SILENT, UNSEEN
 
 # Three words of one tag and three ambiguous ones; and more tags, since a sequence with more pairs
@@ -256,7 +256,7 @@ def test_all_units_taken_out_leave_the_prior(form, monkeypatch):
     X = text(rng, missing=True)
     problem, units, prior = first_units(form, X, labels(X, rng), monkeypatch)
     shared = shared_by(tally_of(units.own, prior, problem.cells), floor_of(prior))
-    stored = Stored(units.posterior, units.pairs, np.empty(units.layout.n_units))
+    stored = UnitResults(units.posterior, units.pairs, np.empty(units.layout.n_units))
     make_pass(TAKE_OUT, Pass(units.layout, shared, stored))
     emission = shared.emission[:-1].copy()
     if units.layout.settled is not None:
@@ -277,7 +277,7 @@ def test_rounding_leaves_no_cell_below_its_prior(form, monkeypatch):
     floor = floor_of(prior)
     shared = shared_by(tally_of(units.own, prior, problem.cells), floor)
     # Posteriors that are larger than all that has been counted.
-    stored = Stored(100 * units.posterior, 100 * units.pairs, np.empty(units.layout.n_units))
+    stored = UnitResults(100 * units.posterior, 100 * units.pairs, np.empty(units.layout.n_units))
     work = Pass(units.layout, shared, stored)
     make_pass(TAKE_OUT, work, (0, problem.corpus.n_sequences))
     assert (shared.steps >= floor.least_step).all()

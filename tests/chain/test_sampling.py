@@ -10,7 +10,7 @@ from problems import make_problem, random_problem, unequal_priors
 from scipy.special import gammaln
 
 from sklearn_cvb import Samples
-from sklearn_cvb.chain.parameters.rows import Concentrations, HMMCounts, prior_of, tally_of
+from sklearn_cvb.chain.parameters.rows import ChainConcentrations, HMMCounts, prior_of, tally_of
 from sklearn_cvb.chain.paths.lattice import cells_for, lattice_for, problem_of
 from sklearn_cvb.chain.predictions.traces import log_joint
 from sklearn_cvb.chain.symbols import sampling as gibbs_sweeps
@@ -147,7 +147,9 @@ def test_a_state_without_weight_is_never_drawn():
 
 def test_counts_survive_a_prior_that_drowns_them():
     cells = cells_for(None, 2, 2, False)
-    prior = prior_of(cells, Concentrations(2.0**60, 0.5, False, False, (1.0, 1.0), (1.0, 1.0), 1.0))
+    prior = prior_of(
+        cells, ChainConcentrations(2.0**60, 0.5, False, False, (1.0, 1.0), (1.0, 1.0), 1.0)
+    )
     corpus = Corpus(np.array([0, 1], np.int32), np.array([0, 2]), None, [])
     problem = problem_of(corpus, lattice_for(corpus, cells), cells)
     slots = np.array([1, 2], np.int32)
@@ -165,7 +167,9 @@ def test_log_joint_of_many_cells(equal):
     cells = cells_for(None, 3, 700, False)
     counts = HMMCounts(np.zeros(3), np.zeros((3, 3)), rng.poisson(1.0, 2100).astype(float))
     counts.emission[:3] = [0, 5000, 300]
-    prior = prior_of(cells, Concentrations(1.0, 0.3, False, False, (1.0, 1.0), (1.0, 1.0), 1.0))
+    prior = prior_of(
+        cells, ChainConcentrations(1.0, 0.3, False, False, (1.0, 1.0), (1.0, 1.0), 1.0)
+    )
     if not equal:
         beta = rng.random(2100)
         prior = prior._replace(emission=beta, emission_total=cells.row_totals(beta))

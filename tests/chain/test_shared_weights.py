@@ -11,7 +11,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import gamma as gamma_distribution
 
 from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM, Samples, Symbols, Transitions
-from sklearn_cvb.chain.parameters.rows import Concentrations, HMMCounts, Presence
+from sklearn_cvb.chain.parameters.rows import ChainConcentrations, HMMCounts, Presence
 from sklearn_cvb.chain.parameters.shared_weights import drawn_weights, learned_weights
 from sklearn_cvb.chain.starts.state_merging import joined_counts, likely_pairs
 from sklearn_cvb.learning import dirichlet
@@ -35,7 +35,7 @@ def chain(seed, n_states=5, n_symbols=20, n_sequences=40, length=50):
 
 
 def concentrations(n_states, alpha, gamma, sticky=0.0, start_alpha=None):
-    first = Concentrations(alpha, 0.1, False, False, (1.0, 1.0), (1.0, 1.0), start_alpha)
+    first = ChainConcentrations(alpha, 0.1, False, False, (1.0, 1.0), (1.0, 1.0), start_alpha)
     weights = np.arange(1.0, n_states + 1)
     return first._replace(
         shared=tuple((weights / weights.sum()).tolist()), gamma=gamma, sticky=sticky
@@ -62,7 +62,7 @@ def expected_tables(counts, alpha, shared, sticky):
 
 
 def pooled(alpha, weights, **changed):
-    first = Concentrations(alpha, 0.1, False, False, (2.0, 0.5), (1.0, 1.0), 0.3)
+    first = ChainConcentrations(alpha, 0.1, False, False, (2.0, 0.5), (1.0, 1.0), 0.3)
     rows = tuple(map(tuple, weights.tolist()))
     return first._replace(shared=rows, gamma=float(len(rows)), **changed)
 

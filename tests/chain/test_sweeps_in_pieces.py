@@ -8,7 +8,7 @@ from sklearn_cvb import EMHMM, VBHMM, EMHMMTagger, Symbols, VBHMMTagger
 from sklearn_cvb.chain.parameters.rows import uniform_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import engines_of, expectation
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
 N_WORDS, N_TAGS = 20, 6
 TAGS = [f"tag {k}" for k in range(N_TAGS)]
@@ -43,7 +43,7 @@ def problem_and_weights(estimator, X):
     problem = estimator._read(X, None).problem
     rng = np.random.default_rng(1)
     uniform = uniform_weights(problem.cells)
-    return problem, Weights(*(table * rng.uniform(0.1, 1.9, table.shape) for table in uniform))
+    return problem, ChainWeights(*(table * rng.uniform(0.1, 1.9, table.shape) for table in uniform))
 
 
 def keep_whole(monkeypatch):

@@ -3,14 +3,14 @@
 import numpy as np
 from estimators import make_estimator
 
-from sklearn_cvb.chain.parameters.rows import Prior
+from sklearn_cvb.chain.parameters.rows import ChainPrior
 
 
 def prior_cells(problem, cells):
     """The problem's prior cells, laid out as the kernels hold them: emissions word by word."""
     words = np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))
     transition, start = problem.alpha[:-1], problem.alpha[-1]
-    return Prior(
+    return ChainPrior(
         start,
         float(start.sum()),
         transition,

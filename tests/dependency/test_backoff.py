@@ -30,7 +30,7 @@ from sklearn_cvb.dependency.parameters import (
     tables_of,
     unmixed_counts,
 )
-from sklearn_cvb.kernels.dependency.arrays import Sentences
+from sklearn_cvb.kernels.dependency.arrays import DependencySentences
 
 
 def random_weights(rng, tables, normalised=True):
@@ -45,7 +45,9 @@ def sentences_of(tags, form, n_types=W, known=None):
     if known is not None:
         head[:] = [-1 if h is None else h for sentence in known for h in sentence]
     layout = DependencyLayout(n_types, *form)
-    return Sentences(token, starts.astype(np.int64), head, n_types, form[0], layout.coarse)
+    return DependencySentences(
+        token, starts.astype(np.int64), head, n_types, form[0], layout.coarse
+    )
 
 
 # One sentence.

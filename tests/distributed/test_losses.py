@@ -26,7 +26,7 @@ from sklearn_cvb import Checkpoint
 from sklearn_cvb.scale.dask import workers
 from sklearn_cvb.scale.dask.fitting import Partitions, Progress, WorkersLost
 from sklearn_cvb.scale.parts import PartIndex
-from sklearn_cvb.scale.symbols.parts import Sent
+from sklearn_cvb.scale.symbols.parts import ShippedWeights
 
 pytestmark = pytest.mark.process
 
@@ -213,13 +213,13 @@ def test_weights_below_float64_are_no_failure_to_dask(caplog):
     model = VBHMM(4, beta=1e-6, **settings)
     plain, asked = clone(model).fit(X), []
     cluster = LocalCluster(n_workers=1, processes=False, dashboard_address=":0")
-    logs = Sent.logs
+    logs = ShippedWeights.logs
 
     def noting(self, cells):
         asked.append(self.logs_sent is None)
         return logs(self, cells)
 
-    with cluster, Client(cluster), patch.object(Sent, "logs", noting):
+    with cluster, Client(cluster), patch.object(ShippedWeights, "logs", noting):
         found = clone(model).fit(dask.bag.from_sequence(X, npartitions=2))
     np.testing.assert_allclose(found.history_, plain.history_, rtol=1e-9)
     assert {True, False} <= set(asked)

@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
 from sklearn_cvb.emissions import Columns, Gaussian, Poisson
-from sklearn_cvb.emissions.gaussian_matrices import Point
+from sklearn_cvb.emissions.gaussian_matrices import MatricesPoint
 from sklearn_cvb.reading.moments import moments_of
 
 TYPES = ("full", "tied")
@@ -136,7 +136,7 @@ def test_em_stands_at_a_maximum():
     top = likelihood(best)
     for _ in range(20):
         step = 1e-3 * rng.normal(size=(2, 3, 3))
-        moved = Point(
+        moved = MatricesPoint(
             best.means + 1e-3 * rng.normal(size=best.means.shape),
             best.covariances + 0.5 * (step + np.swapaxes(step, 1, 2)),
         )

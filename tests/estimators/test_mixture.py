@@ -23,7 +23,7 @@ from sklearn_cvb import (
     Transitions,
 )
 from sklearn_cvb.estimators.mixture import briefly_fitted, posteriors_of
-from sklearn_cvb.learning.algorithms import Batch
+from sklearn_cvb.learning.algorithms import BatchAlgorithm
 
 MOVES = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.8], [0.8, 0.2]]])
 SHOWN = np.array([[0.6, 0.3, 0.1, 0.0], [0.0, 0.1, 0.3, 0.6]])
@@ -187,7 +187,7 @@ def test_ctrl_c_keeps_the_best_restart_so_far(at, restart, n_kept, monkeypatch):
     estimator = EMHMM(2, max_iter=30, tol=0)
     model = HMMMixture(estimator, n_init=3, random_state=0)
     best = clone(model).set_params(n_init=restart).fit(X)
-    n_sweeps, sweep = 0, Batch.sweep
+    n_sweeps, sweep = 0, BatchAlgorithm.sweep
 
     def pressed(self, state, chain, rng):
         nonlocal n_sweeps
@@ -196,7 +196,7 @@ def test_ctrl_c_keeps_the_best_restart_so_far(at, restart, n_kept, monkeypatch):
             raise KeyboardInterrupt
         return sweep(self, state, chain, rng)
 
-    monkeypatch.setattr(Batch, "sweep", pressed)
+    monkeypatch.setattr(BatchAlgorithm, "sweep", pressed)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert hasattr(model, "labels_") == (n_kept > 0)

@@ -26,7 +26,7 @@ from sklearn_cvb import (
     split_by_lengths,
     tag_dictionary_from,
 )
-from sklearn_cvb.chain.parameters.rows import Concentrations, prior_of
+from sklearn_cvb.chain.parameters.rows import ChainConcentrations, prior_of
 from sklearn_cvb.chain.paths.lattice import cells_for
 from sklearn_cvb.chain.symbols.sampling import check_powers
 from sklearn_cvb.compilation.cases import AROUND, SITUATIONS
@@ -215,7 +215,7 @@ def test_a_temperature_that_falls_to_nothing():
 def test_powers_of_counts_that_float64_cannot_hold():
     prior = prior_of(
         cells_for(None, 2, 3, True),
-        Concentrations(0.1, 0.1, False, False, (1.0, 1.0), (1.0, 1.0), 0.1),
+        ChainConcentrations(0.1, 0.1, False, False, (1.0, 1.0), (1.0, 1.0), 0.1),
     )
     # 10,000 tokens and .4 of the prior: log(10000.4) / 700 = .01316.
     check_powers(0.0132, prior, 10_000)

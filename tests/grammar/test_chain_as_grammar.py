@@ -5,7 +5,7 @@ import numpy as np
 from sklearn_cvb import CVBPCFG, CVBHMMTagger, EMHMMTagger, Grammar, Symbols
 from sklearn_cvb.chain.symbols import leave_out
 from sklearn_cvb.grammar import model as trees
-from sklearn_cvb.grammar.grammar import Rule, Words
+from sklearn_cvb.grammar.grammar import Rule, TerminalRun
 from sklearn_cvb.kernels.chain.leave_out import SWEEP
 
 END, K, ALPHA, BETA = "</s>", 3, 0.4, 0.2
@@ -17,8 +17,8 @@ def chain_grammar(vocabulary):
     rules = []
     for k in range(K + 1):
         rules += [Rule(k, (K + 1 + j, 1 + j)) for j in range(K)]
-        rules.append(Rule(k, (Words((END,)),)))
-    rules += [Rule(K + 1 + j, (Words((word,)),)) for j in range(K) for word in vocabulary]
+        rules.append(Rule(k, (TerminalRun((END,)),)))
+    rules += [Rule(K + 1 + j, (TerminalRun((word,)),)) for j in range(K) for word in vocabulary]
     return Grammar(symbols, 0, rules)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMPCFG, VBPCFG, Grammar
-from sklearn_cvb.grammar.grammar import Words
+from sklearn_cvb.grammar.grammar import TerminalRun
 
 TEXT = "S -> NP VP\nNP -> D N | 'they'\nVP -> V NP | V\nD -> 'the'\nN -> 'duck' | 'saw'\nV -> 'saw'"
 X = [["they", "saw", "the", "duck"], ["the", "duck", "saw"], ["they", "saw", "they"]]
@@ -103,8 +103,8 @@ def test_full_grammar():
 def test_substrings_of_a_corpus():
     words = ["aba", "ab"]
     grammar = Grammar.from_text("W -> P R | R").with_substrings(["P", "R"], words).check()
-    pieces = {rule.right[0] for rule in grammar.rules if isinstance(rule.right[0], Words)}
-    assert pieces == set(map(Words, ["a", "b", "ab", "ba", "aba"]))
+    pieces = {rule.right[0] for rule in grammar.rules if isinstance(rule.right[0], TerminalRun)}
+    assert pieces == set(map(TerminalRun, ["a", "b", "ab", "ba", "aba"]))
     assert len(grammar.rules) == 2 + 2 * 5
     short = Grammar.from_text("W -> R").with_substrings(["R"], words, longest=2)
     assert len(short.rules) == 1 + 4

@@ -9,7 +9,7 @@ from sklearn_cvb.grammar import model as grammars
 from sklearn_cvb.grammar.inference import draw_sweep, frozen_tally
 from sklearn_cvb.grammar.layout import layout_of
 from sklearn_cvb.grammar.model import dirichlet_draw
-from sklearn_cvb.kernels.tree.arrays import Trees
+from sklearn_cvb.kernels.tree.arrays import Derivations
 
 # Text, sentences, alpha, unary depth, and the largest stationary acceptance rate.
 GRAMMARS = {
@@ -141,7 +141,7 @@ def accept_all(problem, tally, rng, old=None, temperature=1.0):
     starts = np.concatenate([[0], np.cumsum([len(rules) for rules in parts])])
     rules = np.concatenate(parts)
     nothing = np.zeros(len(rules), np.int32)
-    return Trees(starts, nothing, nothing, nothing, rules, nothing), None, np.array([n, n])
+    return Derivations(starts, nothing, nothing, nothing, rules, nothing), None, np.array([n, n])
 
 
 def count(tally, rules, sign):

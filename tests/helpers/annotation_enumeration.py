@@ -111,7 +111,7 @@ CASES = {
 
 def arrays_of(case):
     """The trees as kernels read them."""
-    from sklearn_cvb.kernels.treebank.arrays import Trees
+    from sklearn_cvb.kernels.treebank.arrays import ObservedTrees
 
     starts = np.cumsum([0, *map(len, case.trees)])
     rows = [
@@ -120,7 +120,7 @@ def arrays_of(case):
         for rule, *children in tree
     ]
     rule, left, right = np.array(rows, np.int64).T.copy()
-    return Trees(starts, rule, left, right, np.array(case.tree_roots, np.int64))
+    return ObservedTrees(starts, rule, left, right, np.array(case.tree_roots, np.int64))
 
 
 def as_dict(case, cells):

@@ -19,9 +19,9 @@ from scipy.special import digamma, gammaln, logsumexp, xlogy
 
 from sklearn_cvb.alignment import parameters as alignment_parameters
 from sklearn_cvb.alignment.model import expectation
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
-from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, State, inferred
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
+from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample, inferred
 from sklearn_cvb.treebank.parameters import lists_of, unscaled
 
 
@@ -141,13 +141,13 @@ class EnumeratedModel(Model):
             total += log_z
             if not frozen:
                 shares[i], counts = share, others + share
-        return Inferred(sum(shares), total, shares=shares)
+        return InferenceResult(sum(shares), total, shares=shares)
 
     # Sampling
 
     def first_sample(self, prior, rng):
         sample = [int(rng.integers(len(uses))) for uses in self.uses]
-        return Drawn(self.used(sample), sample)
+        return StructureSample(self.used(sample), sample)
 
     def resample(self, counts, prior, sample, rng, temperature):
         sample = list(sample)
@@ -157,7 +157,7 @@ class EnumeratedModel(Model):
             logs = logs / temperature
             sample[i] = int(rng.choice(len(uses), p=np.exp(logs - logsumexp(logs))))
             counts = others + uses[sample[i]]
-        return Drawn(self.used(sample), sample)
+        return StructureSample(self.used(sample), sample)
 
     def log_evidence(self, counts, prior, sample):
         """log p(data, derivations) of counts whose last axis are cells."""
@@ -260,7 +260,7 @@ class EnumeratedChain(EnumeratedModel):
         return HMMCounts(*self._tables(cells))
 
     def weights_of(self, cells):
-        return Weights(*self._tables(cells))
+        return ChainWeights(*self._tables(cells))
 
     def prior_of(self, cells):
         start, transition, emission = self._tables(cells)
@@ -270,7 +270,9 @@ class EnumeratedChain(EnumeratedModel):
             # What follows the end is never asked for, but nothing must be divided by 0.
             transition = np.vstack([transition[:-1], np.ones(n)])
             totals[[n, 2 * n]] = n, 1.0
-        return Prior(start, totals[0], transition, totals[1 : n + 1], emission, totals[n + 1 :])
+        return ChainPrior(
+            start, totals[0], transition, totals[1 : n + 1], emission, totals[n + 1 :]
+        )
 
     def flat_prior(self, prior):
         """Cells that a dictionary rules out share what the others leave of the row."""
@@ -464,7 +466,7 @@ class EnumeratedAlignment(EnumeratedModel):
 
     def weights_of(self, cells):
         n_rows = self.real.problem.layout.n_rows
-        return alignment_parameters.Weights(cells[self.places], np.zeros(n_rows))
+        return alignment_parameters.AlignmentWeights(cells[self.places], np.zeros(n_rows))
 
     def prior_of(self, cells):
         first = np.searchsorted(self.rows, np.arange(self.rows.max() + 1))
@@ -472,7 +474,7 @@ class EnumeratedAlignment(EnumeratedModel):
         whole = rest[self.rows]
         whole[self.places] = cells[self.places]
         totals = np.bincount(self.rows, whole)
-        return alignment_parameters.Prior(whole[self.places], totals, rest, p_null)
+        return alignment_parameters.AlignmentPrior(whole[self.places], totals, rest, p_null)
 
     def flat_prior(self, prior):
         result = prior.rest[self.rows]

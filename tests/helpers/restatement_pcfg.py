@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
-from sklearn_cvb.grammar.grammar import Words
+from sklearn_cvb.grammar.grammar import TerminalRun
 
 
 def all_trees(grammar, words, depth=3):
@@ -29,7 +29,7 @@ def all_trees(grammar, words, depth=3):
 
     def side_trees(right, begin, end, left):
         item = right[0]
-        if isinstance(item, Words):
+        if isinstance(item, TerminalRun):
             stop = begin + len(item)
             if tuple(words[begin:stop]) != tuple(item):
                 return []
@@ -46,7 +46,7 @@ def all_trees(grammar, words, depth=3):
         ]
 
     def last_trees(right, begin, end):
-        if len(right) == 1 and not isinstance(right[0], Words):
+        if len(right) == 1 and not isinstance(right[0], TerminalRun):
             return symbol_trees(right[0], begin, end, depth)
         return side_trees(right, begin, end, depth)
 

@@ -12,7 +12,7 @@ import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Checkpoint, write_store
 from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning import convergence
-from sklearn_cvb.learning.convergence import Rule, looked_at, moved
+from sklearn_cvb.learning.convergence import StoppingRule, looked_at, moved
 from sklearn_cvb.learning.model import Fit, Model, State, mapped
 
 # Sweeps at which counts are looked at.
@@ -126,7 +126,7 @@ def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
 def test_counts_of_a_look_stay_what_they_were():
     """Where a sweep changes them in place, too."""
     counts = np.zeros(2)
-    rule = Rule(0.1, Counted())
+    rule = StoppingRule(0.1, Counted())
     fit = Fit(State(counts, None, None), [0.0] * 5, False)
     fit = looked_at(fit, rule)
     counts += 1.0
@@ -160,7 +160,7 @@ def walk(distances, tol=0.0025, gains=None, unexplained=(), max_iter=1000):
     lost = np.arange(len(unexplained))
     states = [State(np.array([d, -d]), None, None, unexplained=lost) for d in distances]
     copy = zip(states, [0.0] * len(states) if gains is None else gains, strict=True)
-    rule = Rule(tol, Counted(), 0, lambda state: copy, gains is not None, max_iter)
+    rule = StoppingRule(tol, Counted(), 0, lambda state: copy, gains is not None, max_iter)
     state = State(np.zeros(2), None, None)
     return looked_at(Fit(state, [0.0] * 10, False, looks=(np.zeros(2),) * 2), rule)
 
@@ -224,7 +224,7 @@ def test_a_fit_that_moves_is_not_disturbed():
     def disturbed(state):
         raise AssertionError
 
-    rule = Rule(0.1, Counted(), 0, disturbed)
+    rule = StoppingRule(0.1, Counted(), 0, disturbed)
     fit = Fit(State(np.ones(2), None, None), [0.0] * 10, False, looks=(np.zeros(2),) * 2)
     fit = looked_at(fit, rule)
     assert (fit.distance, fit.converged) == (1.0, False)

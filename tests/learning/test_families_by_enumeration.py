@@ -21,7 +21,7 @@ import sklearn_cvb
 from sklearn_cvb import Symbols, Transitions, Valence
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
-from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.treebank.model import AnnotatedModel
 
 EVERYWHERE = [[0, 1, 2, 1], [3], [2, 0], [1, 3, 0, 1], [3, 0, 0, 2]]
@@ -317,7 +317,7 @@ def test_planted_mistakes_are_seen(make, mistake):
                 for i, share in enumerate(shares)
             ]
             shares, logs = zip(*found, strict=True)
-            return Inferred(sum(shares), sum(logs), shares=list(shares))
+            return InferenceResult(sum(shares), sum(logs), shares=list(shares))
 
     fields = {field.name: getattr(model, field.name) for field in dataclasses.fields(model)}
     assert not swept(Wrong(**fields), algorithm, 2)[0] < 1e-3

@@ -28,7 +28,7 @@ from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale import checkpoint_files as checkpoint
 from sklearn_cvb.scale.checkpoints import every_of
-from sklearn_cvb.scale.state_files import Packed, pack, unpack
+from sklearn_cvb.scale.state_files import PackedTree, pack, unpack
 
 WHOLE, STOP = 9, 5
 # Every estimator in every way to sweep; titles that sweep as another does are left out.
@@ -467,10 +467,10 @@ def test_what_is_packed_comes_back():
         "apart": np.arange(4)[::2],
         "fixed": np.frombuffer(b"abcd", np.uint8),
         "numbers": (1, 2.5, np.float64(0.1), None, True, "é", b"\0", 2**70, float("nan")),
-        "named": Packed({}, [np.int32(3)]),
+        "named": PackedTree({}, [np.int32(3)]),
     }
     packed = pack(state)
-    found = unpack(Packed(packed.arrays, json.loads(json.dumps(packed.tree))))
+    found = unpack(PackedTree(packed.arrays, json.loads(json.dumps(packed.tree))))
     assert found["table"] is found["same"]
     for name in ("table", "row", "by column", "apart", "fixed"):
         assert (found[name] == state[name]).all()
@@ -479,7 +479,7 @@ def test_what_is_packed_comes_back():
     assert not found["fixed"].flags.writeable
     assert found["numbers"][:-1] == state["numbers"][:-1]
     assert [type(value) for value in found["numbers"]] == list(map(type, state["numbers"]))
-    assert isinstance(found["named"], Packed)
+    assert isinstance(found["named"], PackedTree)
     for wrong in (object(), np.array([None]), {1, 2}):
         with pytest.raises(TypeError, match="cannot be saved"):
             pack(wrong)
@@ -498,7 +498,7 @@ def test_what_is_packed_comes_back():
 )
 def test_nothing_but_named_tuples_of_the_package_is_made(node):
     with pytest.raises(ValueError, match=r"no state of a fit|none of this|no named tuple"):
-        unpack(Packed({}, {"arrays": [], "value": node}))
+        unpack(PackedTree({}, {"arrays": [], "value": node}))
 
 
 def test_a_state_of_another_make_is_refused(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM
-from sklearn_cvb.learning.convergence import Rule
+from sklearn_cvb.learning.convergence import StoppingRule
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.gibbs import most_frequent, with_sample
 from sklearn_cvb.learning.learned import best_fit
@@ -27,7 +27,7 @@ def follow(values, max_iter, record=lambda fit: False):
     def sweep(state):
         return state + 1, values[state]
 
-    return sweep_until(begun, sweep, max_iter, Rule(0.0, Model()), record)
+    return sweep_until(begun, sweep, max_iter, StoppingRule(0.0, Model()), record)
 
 
 def test_sweeps_stop_at_the_largest_number():
@@ -59,7 +59,11 @@ def test_generators_differ_and_do_not_depend_on_how_many_there_are():
 def _walk(index, generator, record):
     begun = Fit(index, [], False)
     return sweep_until(
-        begun, lambda state: (state, float(generator.normal())), 20, Rule(0.0, Model()), record
+        begun,
+        lambda state: (state, float(generator.normal())),
+        20,
+        StoppingRule(0.0, Model()),
+        record,
     )
 
 

@@ -12,10 +12,10 @@ import sklearn_cvb
 from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
-from sklearn_cvb.learning.model import Fixed, Inferred, Learnable, Model, mixed
+from sklearn_cvb.learning.model import FixedConcentrations, InferenceResult, Learnable, Model, mixed
 from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.learning.split_merge import Plan, SplitMerge
-from sklearn_cvb.streams.stepwise import Pace, Stepwise
+from sklearn_cvb.streams.stepwise import Pace, StepwiseEM
 
 
 def learned(algorithm, model, n_sweeps, seed=0):
@@ -119,7 +119,7 @@ class EnumeratedHMM(EnumeratedModel):
         return sum(map(len, SEQUENCES))
 
     def hyper(self):
-        return Fixed()
+        return FixedConcentrations()
 
     def learn(self, hyper, state, step, absence):
         return hyper
@@ -142,7 +142,7 @@ class EnumeratedHMM(EnumeratedModel):
             eta = (n_steps + 2) ** -pace.power
             counts = mixed(counts, 1 - eta, found.counts, eta * len(order) / len(batch))
             total, n_steps = total + found.total, n_steps + 1
-        return Inferred(counts, total, work=n_steps)
+        return InferenceResult(counts, total, work=n_steps)
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def itself(model):
 def test_stepwise_em_of_a_new_family_counts_its_steps(model):
     """With all units in a step each sweep makes one, from whatever order they are in."""
     power, counts = 0.6, model.infer(first_weights(model)).counts
-    state, history = learned(Stepwise(Pace(len(SEQUENCES), power), itself), model, 6)
+    state, history = learned(StepwiseEM(Pace(len(SEQUENCES), power), itself), model, 6)
     for k in range(6):
         found = model.infer(model.mean(counts + ALPHA))
         eta = (k + 2) ** -power
@@ -248,12 +248,12 @@ def test_stepwise_em_of_a_new_family_counts_its_steps(model):
     np.testing.assert_allclose(state.counts, counts, atol=1e-12)
     weights = model.mean(counts + ALPHA)
     objective = model.infer(weights).total + ALPHA * np.log(weights).sum()
-    last = Stepwise(Pace(len(SEQUENCES), power), itself).objective(state, model, history)
+    last = StepwiseEM(Pace(len(SEQUENCES), power), itself).objective(state, model, history)
     assert last == pytest.approx(objective, abs=1e-12)
 
 
 def test_stepwise_em_of_a_new_family_gets_to_where_em_gets(model):
-    algorithm = Stepwise(Pace(1, 0.51), itself)
+    algorithm = StepwiseEM(Pace(1, 0.51), itself)
     state, history = learned(algorithm, model, 1000)
     _, of_em = learned(EM(), model, 600)
     assert state.work.n_steps == 1000 * len(SEQUENCES)
@@ -262,7 +262,7 @@ def test_stepwise_em_of_a_new_family_gets_to_where_em_gets(model):
 
 def test_stepwise_em_of_a_new_family_goes_on_in_the_orders_that_it_began_with(model):
     """The generator has moved on, or is another, and what is ruled out stays out of the orders."""
-    algorithm = Stepwise(Pace(1, 0.7), itself)
+    algorithm = StepwiseEM(Pace(1, 0.7), itself)
     half, first = learned(algorithm, model, 4)
     _, whole = learned(algorithm, model, 8)
     half = model.finished(half, goes_on=True)._replace(unexplained=np.array([2]))

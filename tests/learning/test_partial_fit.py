@@ -11,7 +11,7 @@ import sklearn_cvb
 from sklearn_cvb import GammaPrior, StepSizes, Transitions
 from sklearn_cvb.learning.algorithms import EM, Algorithm
 from sklearn_cvb.learning.model import Learnable
-from sklearn_cvb.streams.seen import BatchSize, Seen, seen_after, step_for, step_size
+from sklearn_cvb.streams.seen import BatchSize, SeenSoFar, seen_after, step_for, step_size
 
 NAMES = [
     f"{algorithm}{family}"
@@ -75,7 +75,7 @@ def test_steps():
     assert (step.running, step.batch) == pytest.approx((1.0, 1.0))
     assert step_for(before, before, 0.7, 1.0) == (1.0, 0.0, 1.0)
     assert seen_after(before, BatchSize(4, 1, nothing), 300).mass == 1200
-    assert Seen(8, 2, 8.0, 1, nothing, {})[:4] == before[:4]
+    assert SeenSoFar(8, 2, 8.0, 1, nothing, {})[:4] == before[:4]
 
 
 @pytest.mark.parametrize("kind", STREAMING)
@@ -241,5 +241,5 @@ def test_an_algorithm_without_steps_is_told_by_its_name():
     class Own(sklearn_cvb.EMHMM):
         _algorithm = _Scaled
 
-    with pytest.raises(TypeError, match="of what inherits from `Batch`, which _Scaled does not"):
+    with pytest.raises(TypeError, match="of what inherits from `BatchAlgorithm`, which _Scaled"):
         Own(2).partial_fit(BATCHES[0])

@@ -20,7 +20,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.emissions import AutoRegressive, Columns, Gaussian, Mixture, Poisson, ZeroInflated
-from sklearn_cvb.grammar.grammar import Words
+from sklearn_cvb.grammar.grammar import TerminalRun
 from sklearn_cvb.reading.saved_values import loaded, saved
 
 # Beside the first of each estimator: those that keep trees, tuples as keys, or laws of durations.
@@ -32,7 +32,7 @@ CASES = [
     if i == 0 or title in TOLD
 ]
 VALUES = [
-    {("a", 1): 1, "b": {2.5: [Words(("x", "y"))]}},
+    {("a", 1): 1, "b": {2.5: [TerminalRun(("x", "y"))]}},
     {"a": ({None: True},), "b": np.arange(3)},
     {1: 2, "1": 3},
     Counter({("a",): 2}),

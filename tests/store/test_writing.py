@@ -420,7 +420,7 @@ def test_a_folder_of_something_else_is_no_store(tmp_path):
 @pytest.mark.parametrize("n_writes", range(6))
 def test_a_full_disk_names_the_folder_and_leaves_nothing(n_writes, tmp_path, monkeypatch):
     left = [n_writes]
-    write = files.Checked.write
+    write = files.ChecksummedFile.write
 
     def fails(self, data):
         if not left[0]:
@@ -428,7 +428,7 @@ def test_a_full_disk_names_the_folder_and_leaves_nothing(n_writes, tmp_path, mon
         left[0] -= 1
         write(self, data)
 
-    monkeypatch.setattr(files.Checked, "write", fails)
+    monkeypatch.setattr(files.ChecksummedFile, "write", fails)
     with pytest.raises(OSError, match=r"No space left.*bytes are free.*make room.*store\.unfin"):
         write_store([X[:1], X[1:]], tmp_path / "store")
     assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ import pytest
 
 from sklearn_cvb.__main__ import main
 from sklearn_cvb.demo import display as shown_by
-from sklearn_cvb.demo.display import RichDisplay, Row
+from sklearn_cvb.demo.display import RichDisplay, TableRow
 
 TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
 ON_POSIX = pytest.mark.skipif(os.name == "nt", reason="signals and terminals are of POSIX")
@@ -108,13 +108,13 @@ def test_the_table_fits_in_80_columns(has_paper):
     from rich.console import Console
 
     from sklearn_cvb.demo.experiment import Restart, Unseen
-    from sklearn_cvb.demo.published import Published
+    from sklearn_cvb.demo.published import PublishedResult
 
     display = RichDisplay(has_paper)
     display.console.width = 80
     restarts = (Restart(0.871, 1.25, ()), Restart(0.899, 1.5, ()))
     unseen = Unseen(0.9321, 0.4567, 1234.56, None)
-    display.show(Row("cvb-sequence", restarts, unseen, Published(81.4, 0.9)), True)
+    display.show(TableRow("cvb-sequence", restarts, unseen, PublishedResult(81.4, 0.9)), True)
     file = io.StringIO()
     Console(file=file, width=80).print(display.rendered())
     shown = file.getvalue()

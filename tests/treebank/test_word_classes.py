@@ -11,8 +11,8 @@ from nltk import Tree
 from sklearn_cvb import CVBLatentPCFG
 from sklearn_cvb.treebank.word_classes import (
     ANY_WORD,
-    Lexicon,
     Signature,
+    WordNumbers,
     lexicon_of,
     signatures_of,
 )
@@ -192,7 +192,7 @@ def test_tags_may_be_no_strings_and_words_stand_below_phrases():
 
 
 def test_a_lexicon_is_a_plain_value():
-    found = Lexicon({"the": 0, Signature(("word", "small"), "ing"): 1}, 1)
+    found = WordNumbers({"the": 0, Signature(("word", "small"), "ing"): 1}, 1)
     assert pickle.loads(pickle.dumps(found)) == found
     assert read_as(found, ["going", "Going"]) == ["<word small -ing>", None]
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.published import pocket_english
 from benchmarks.published.settings import run_parts
 from benchmarks.published.tables import as_text
-from sklearn_cvb.demo.text import Text
+from sklearn_cvb.demo.text import TaggingText
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def results(quick):
 def test_a_small_text_is_described():
     X = [["a", "b", "a"], ["a", "c", "d", "c", "a", "e"]]
     dictionary = {"a": ("X", "Y"), "b": ("X",), "c": ("X",), "d": ("Y",), "e": ("Y",)}
-    found = pocket_english.described(Text("small", X, X, dictionary, True))
+    found = pocket_english.described(TaggingText("small", X, X, dictionary, True))
     assert (found["n_tokens"], found["n_types"], found["once"]) == (9, 5, 3 / 5)
     assert (found["length"], found["length_deviation"]) == (4.5, 1.5)
     assert found["ambiguous"] == pytest.approx(4 / 9)

@@ -42,7 +42,7 @@ AlignedSentences(*X[4], forward.link_proba_[4], gold=gold[0])
 
 # %%
 # What the model has learned of single words is in its lexicon
-# (:class:`~sklearn_cvb.alignment.parameters.Lexicon`):
+# (:class:`~sklearn_cvb.alignment.parameters.TranslationTable`):
 
 print(forward.lexicon_.translations("green", 2))
 

@@ -19,7 +19,7 @@ Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepsInMemory:
     """All steps of the data, where they are in one piece."""
 
     problem: NumericProblem

@@ -11,7 +11,7 @@ from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions.emission import Family, Scores
 from sklearn_cvb.emissions.semi_markov import SemiMarkovScores
 from sklearn_cvb.kernels.chain.decoding import draw_paths
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Passes, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice, Passes
 from sklearn_cvb.kernels.chain.log_space import (
     add_pairs_log,
     forward_backward_log,
@@ -19,7 +19,7 @@ from sklearn_cvb.kernels.chain.log_space import (
 )
 from sklearn_cvb.kernels.chain.steps import backward_steps, forward_steps, room_for_steps
 from sklearn_cvb.kernels.special import room_for_bits, to_weights
-from sklearn_cvb.learning.model import Drawn, Inferred
+from sklearn_cvb.learning.model import InferenceResult, StructureSample
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.series import FittedColumns
 
@@ -74,13 +74,13 @@ class NumericProblem(NamedTuple):
         own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
         return np.unique(own)
 
-    def scored(self, scores: Scores, begin: int, end: int, units: np.ndarray) -> "Scored":
+    def scored(self, scores: Scores, begin: int, end: int, units: np.ndarray) -> "StepScores":
         """Some steps under scores, whose units begin at `units` among them."""
         known = None if self.known is None else self.known[begin:end]
         shape = end - begin, self.cells.n_emitting
-        return Scored(scores, self.observations.part(begin, end), shape, units, known)
+        return StepScores(scores, self.observations.part(begin, end), shape, units, known)
 
-    def stretches(self, begin: int, end: int, starts: np.ndarray) -> "Stretches":
+    def stretches(self, begin: int, end: int, starts: np.ndarray) -> "ContextStretches":
         """Which tables lead to some steps, whose sequences begin at `starts` among them."""
         own = None if self.contexts is None else self.contexts[begin:end]
         return stretches_for(own, starts)
@@ -95,8 +95,8 @@ def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
 
 
 def in_contexts(
-    lattice: Lattice, tables: Weights, contexts: np.ndarray | None
-) -> tuple[Lattice, Weights]:
+    lattice: Lattice, tables: ChainWeights, contexts: np.ndarray | None
+) -> tuple[Lattice, ChainWeights]:
     """Steps whose context is known as a part of their state: state k of context c is c K + k.
 
     What leads to a state is the table of its context, wherever it comes from.
@@ -122,7 +122,7 @@ _ADDED = 256
 _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
 
 
-class Found(NamedTuple):
+class StepPosteriors(NamedTuple):
     """What inference finds."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
@@ -131,59 +131,59 @@ class Found(NamedTuple):
     visits: np.ndarray | None = None  # (n_tables, K, L) of each duration, where these have laws
 
 
-class Chain(NamedTuple):
-    """Weights of the chain, as many tables as `Stretches` have on the first axis."""
+class ChainTables(NamedTuple):
+    """Weights of the chain, as many tables as `ContextStretches` have on the first axis."""
 
     start: np.ndarray
     transition: np.ndarray
     end: np.ndarray | None  # of a sequence's end after each state; None where ends are no events
 
 
-def chain_of(weights: Weights, n_states: int) -> Chain:
+def chain_of(weights: ChainWeights, n_states: int) -> ChainTables:
     """One chain for all steps, or a table of transitions for each context."""
     if len(weights.transition) > len(weights.start):
         transition = weights.transition.reshape(-1, n_states, n_states)
-        return Chain(np.tile(weights.start, (len(transition), 1)), transition, None)
+        return ChainTables(np.tile(weights.start, (len(transition), 1)), transition, None)
     end = None
     if len(weights.start) > n_states:
         end = np.ascontiguousarray(weights.transition[:n_states, n_states])[None]
     transition = np.ascontiguousarray(weights.transition[:n_states, :n_states])
-    return Chain(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
+    return ChainTables(np.ascontiguousarray(weights.start[:n_states])[None], transition[None], end)
 
 
-class Stretches(NamedTuple):
+class ContextStretches(NamedTuple):
     """Which table of a chain leads to each step: one to all steps of a stretch."""
 
     begins: np.ndarray  # (n_stretches + 1,) as every sequence begins one; and the number of steps
     table: np.ndarray  # (n_stretches,)
 
 
-def one_table(starts: np.ndarray) -> Stretches:
+def one_table(starts: np.ndarray) -> ContextStretches:
     """A single table."""
-    return Stretches(starts, np.zeros(len(starts) - 1, np.int64))
+    return ContextStretches(starts, np.zeros(len(starts) - 1, np.int64))
 
 
-def stretches_for(contexts: np.ndarray | None, starts: np.ndarray) -> Stretches:
+def stretches_for(contexts: np.ndarray | None, starts: np.ndarray) -> ContextStretches:
     """A table for each context, or a single one where steps have no contexts."""
     return one_table(starts) if contexts is None else stretches_of(contexts, starts)
 
 
-def stretches_of(table: np.ndarray, starts: np.ndarray) -> Stretches:
+def stretches_of(table: np.ndarray, starts: np.ndarray) -> ContextStretches:
     """Stretches of steps, given the table that leads to each."""
     begins = np.append(True, table[1:] != table[:-1])
     begins[starts[:-1]] = True
-    return Stretches(np.append(np.flatnonzero(begins), len(table)), table[begins])
+    return ContextStretches(np.append(np.flatnonzero(begins), len(table)), table[begins])
 
 
 class NumberWeights(NamedTuple):
     """Weights of the chain, and what states emit."""
 
-    chain: Weights
+    chain: ChainWeights
     scores: Scores | None = None  # None where the counts were expected under none
     point: Any = None  # EM: parameters of the emissions
 
 
-class Scored(NamedTuple):
+class StepScores(NamedTuple):
     """Observations, the scores that give their log weights, and states that are known."""
 
     scores: Scores
@@ -212,14 +212,19 @@ class GivenLogs(NamedTuple):
         out[:] = self.logs
 
 
-def given_logs(logs: np.ndarray) -> Scored:
+def given_logs(logs: np.ndarray) -> StepScores:
     """Log weights (n_steps, K), no matter of what."""
-    return Scored(GivenLogs(logs), None, logs.shape, np.empty(0))
+    return StepScores(GivenLogs(logs), None, logs.shape, np.empty(0))
 
 
 def infer(
-    chain: Chain, scores: Scored, starts: np.ndarray, stretches: Stretches, *, exact: bool = False
-) -> Found:
+    chain: ChainTables,
+    scores: StepScores,
+    starts: np.ndarray,
+    stretches: ContextStretches,
+    *,
+    exact: bool = False,
+) -> StepPosteriors:
     """Forward-backward over sequences, one at a time.
 
     With `exact` a state may leave float64 twice, before it is all for a while and after: a sweep
@@ -227,11 +232,11 @@ def infer(
     """
     if isinstance(scores.scores, SemiMarkovScores):
         given = given_to_visits(chain, scores)
-        return Found(*visits.inferred(*given, starts, each_table(stretches)))
+        return StepPosteriors(*visits.inferred(*given, starts, each_table(stretches)))
     weights, n_states = np.empty(scores.shape), scores.shape[1]
     largest = fill_weights(chain, scores, starts, stretches, weights)
     pairs, log_z = np.zeros(chain.transition.shape), np.empty(len(starts) - 1)
-    found = Found(np.empty_like(weights), pairs, log_z)
+    found = StepPosteriors(np.empty_like(weights), pairs, log_z)
     fading: Any = slice(0)
     if exact and chain.transition.min() <= SMALLEST_STEP:
         message, room = np.empty_like(weights), room_for_steps(n_states)
@@ -252,21 +257,27 @@ def infer(
     return found
 
 
-def each_table(stretches: Stretches) -> np.ndarray:
+def each_table(stretches: ContextStretches) -> np.ndarray:
     """The table that leads to each step."""
     return np.repeat(stretches.table, np.diff(stretches.begins))
 
 
-def given_to_visits(chain: Chain, scored: Scored) -> tuple[visits.Tables, np.ndarray]:
+def given_to_visits(
+    chain: ChainTables, scored: StepScores
+) -> tuple[visits.VisitTables, np.ndarray]:
     """The tables of a hidden semi-Markov chain, and log weights of all steps."""
     logs, scores = np.empty(scored.shape), cast(SemiMarkovScores, scored.scores)
     scored.fill(logs)
     durations = scores.log_durations(len(chain.start))
-    return visits.Tables(chain.start, chain.transition, durations), logs
+    return visits.VisitTables(chain.start, chain.transition, durations), logs
 
 
 def fill_weights(
-    chain: Chain, scores: Scored, starts: np.ndarray, stretches: Stretches, table: np.ndarray
+    chain: ChainTables,
+    scores: StepScores,
+    starts: np.ndarray,
+    stretches: ContextStretches,
+    table: np.ndarray,
 ) -> np.ndarray:
     """Weights of all steps, with ends, the largest of each 1, into a table; logs of what it was."""
     scores.fill(table)
@@ -283,7 +294,7 @@ def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
 
 
 def some_stretches(
-    stretches: Stretches, begin: int, end: int
+    stretches: ContextStretches, begin: int, end: int
 ) -> tuple[np.ndarray, np.ndarray, slice]:
     """The stretches of whole sequences, from their first step and first table on; their tables."""
     first, last = np.searchsorted(stretches.begins, [begin, end])
@@ -293,11 +304,11 @@ def some_stretches(
 
 
 def pass_over(
-    chain: Chain,
+    chain: ChainTables,
     weights: np.ndarray,
     starts: np.ndarray,
-    stretches: Stretches,
-    found: Found,
+    stretches: ContextStretches,
+    found: StepPosteriors,
     first: int = 0,
     last: int | None = None,
 ) -> None:
@@ -322,7 +333,7 @@ def is_small(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def logs_with_ends(
-    chain: Chain, scores: Scored, starts: np.ndarray, stretches: Stretches
+    chain: ChainTables, scores: StepScores, starts: np.ndarray, stretches: ContextStretches
 ) -> np.ndarray:
     """Log weights of all steps, ends among them."""
     logs = np.empty(scores.shape)
@@ -340,16 +351,16 @@ class LogChain(NamedTuple):
     own: slice  # which tables of the chain these are
 
 
-def alone_in(chain: Chain, stretches: Stretches, steps: slice) -> LogChain:
+def alone_in(chain: ChainTables, stretches: ContextStretches, steps: slice) -> LogChain:
     """The chain's tables for the steps of one sequence, ends left out."""
     begins, table, own = some_stretches(stretches, steps.start, steps.stop)
     with np.errstate(divide="ignore"):
         start, transition = np.log(chain.start[own][table[0]]), np.log(chain.transition[own])
-    return LogChain(start, transition, each_table(Stretches(begins, table)), own)
+    return LogChain(start, transition, each_table(ContextStretches(begins, table)), own)
 
 
 def _add_ends(
-    chain: Chain, log_weights: np.ndarray, starts: np.ndarray, stretches: Stretches
+    chain: ChainTables, log_weights: np.ndarray, starts: np.ndarray, stretches: ContextStretches
 ) -> None:
     """Add the log weight of its end to the last step of each sequence, where ends are events."""
     if chain.end is None:
@@ -361,11 +372,11 @@ def _add_ends(
 
 
 def _add_lost(
-    chain: Chain,
-    scored: Scored,
+    chain: ChainTables,
+    scored: StepScores,
     starts: np.ndarray,
-    stretches: Stretches,
-    found: Found,
+    stretches: ContextStretches,
+    found: StepPosteriors,
     lost: np.ndarray,
 ) -> None:
     """Add the sequences that leave the range of float64, in log space."""
@@ -394,14 +405,14 @@ def _summing_to_one(rows: np.ndarray) -> np.ndarray:
 
 
 def expectation(
-    weights: Weights, scores: Scores, problem: NumericProblem, n_jobs: int | None
-) -> Inferred:
+    weights: ChainWeights, scores: Scores, problem: NumericProblem, n_jobs: int | None
+) -> InferenceResult:
     """E-step over all sequences, on up to `n_jobs` threads."""
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
     chain = chain_of(weights, n_states)
     pieces = problem.pieces()
 
-    def part(first: int, last: int) -> Inferred:
+    def part(first: int, last: int) -> InferenceResult:
         begin, end = starts[first], starts[last]
         inside = starts[first : last + 1] - begin
         scored = problem.scored(scores, begin, end, np.array([0, end - begin]))
@@ -409,7 +420,7 @@ def expectation(
         explained = np.isfinite(found.log_z)
         lost = first + np.flatnonzero(~explained)
         counts = counts_of(found, scored.observations, problem, inside, scores)
-        return Inferred(counts, float(found.log_z[explained].sum()), lost)
+        return InferenceResult(counts, float(found.log_z[explained].sum()), lost)
 
     counts, total, lost = None, 0.0, []
     for i in range(0, len(pieces), _ADDED):
@@ -417,7 +428,7 @@ def expectation(
             counts = in_place(counts, share.counts)
             total += share.total
             lost.append(share.unexplained)
-    return Inferred(counts, total, np.concatenate(lost))
+    return InferenceResult(counts, total, np.concatenate(lost))
 
 
 def in_place(counts: HMMCounts | None, more: HMMCounts) -> HMMCounts:
@@ -430,7 +441,7 @@ def in_place(counts: HMMCounts | None, more: HMMCounts) -> HMMCounts:
 
 
 def counts_of(
-    found: Found,
+    found: StepPosteriors,
     observations: object,
     problem: NumericProblem,
     starts: np.ndarray,
@@ -451,7 +462,11 @@ def counts_of(
 
 
 def statistics_of(
-    found: Found, observations: Any, problem: NumericProblem, units: np.ndarray, scores: Any = None
+    found: StepPosteriors,
+    observations: Any,
+    problem: NumericProblem,
+    units: np.ndarray,
+    scores: Any = None,
 ) -> np.ndarray:
     """Statistics (n_units, S, K) of steps, and of visits where their durations have laws."""
     of_visits = () if found.visits is None else (found.visits,)
@@ -459,8 +474,12 @@ def statistics_of(
 
 
 def independent(
-    posterior: np.ndarray, starts: np.ndarray, stretches: Stretches, n_tables: int, cells: Cells
-) -> Found:
+    posterior: np.ndarray,
+    starts: np.ndarray,
+    stretches: ContextStretches,
+    n_tables: int,
+    cells: Cells,
+) -> StepPosteriors:
     """Posteriors of independent steps, with the products of neighbours as pairs."""
     n, inside = cells.n_emitting, np.ones(len(posterior), bool)
     inside[starts[:-1]] = False
@@ -477,13 +496,13 @@ def independent(
         lasting = visits.geometric_visits(held, np.diagonal(pairs, axis1=1, axis2=2), cells.longest)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
-    return Found(posterior, pairs, np.zeros(len(starts) - 1), lasting)
+    return StepPosteriors(posterior, pairs, np.zeros(len(starts) - 1), lasting)
 
 
 # What is known of each step as its sequence unfolds
 
 
-class Filtered(NamedTuple):
+class FilteredSteps(NamedTuple):
     """What is known of each step as its sequence unfolds."""
 
     message: np.ndarray  # p(z_t | x_1..t)
@@ -492,13 +511,13 @@ class Filtered(NamedTuple):
 
 
 def filtered(
-    chain: Chain,
-    scores: Scored,
+    chain: ChainTables,
+    scores: StepScores,
     starts: np.ndarray,
-    stretches: Stretches | None = None,
+    stretches: ContextStretches | None = None,
     *,
     every_step: bool = False,
-) -> Filtered:
+) -> FilteredSteps:
     """Forward messages p(z_t | x_1..t) of all steps, and log Z of the sequences.
 
     Without `stretches` the chain has one table. A state that underflows and comes back is seen if
@@ -525,14 +544,14 @@ def filtered(
         work = Passes(own.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(own)))
         log_z[i] = forward_pass_log(*tables, lattice_of_steps(*own.shape), 0, len(own), work)
         message[steps] = _summing_to_one(np.exp(forward))
-    return Filtered(message, log_z, by_sequence)
+    return FilteredSteps(message, log_z, by_sequence)
 
 
 def _underflown(
-    chain: Chain,
+    chain: ChainTables,
     weights: np.ndarray,
     starts: np.ndarray,
-    stretches: Stretches,
+    stretches: ContextStretches,
     message: np.ndarray,
     every_step: bool,
 ) -> np.ndarray:
@@ -542,14 +561,18 @@ def _underflown(
         return small
     # Messages that go back from the end tell what matters.
     pairs = np.zeros(chain.transition.shape)
-    found = Found(np.empty_like(weights), pairs, np.zeros(len(small)))
+    found = StepPosteriors(np.empty_like(weights), pairs, np.zeros(len(small)))
     for first, last in runs_of(small):
         pass_over(chain, weights, starts, stretches, found, first, last)
     return np.isnan(found.log_z)
 
 
 def drawn_path(
-    weights: Weights, scored: Scored, starts: np.ndarray, contexts: Any, rng: np.random.Generator
+    weights: ChainWeights,
+    scored: StepScores,
+    starts: np.ndarray,
+    contexts: Any,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """A path of every sequence, by forward filtering and backward sampling."""
     n_states = scored.shape[1]
@@ -598,13 +621,13 @@ def counts_of_path(
         transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
     posterior = np.zeros((len(path), n))
     posterior[np.arange(len(path)), path] = 1.0
-    found, whole = Found(posterior, pairs, np.empty(0), lasting), np.array([0, len(path)])
+    found, whole = StepPosteriors(posterior, pairs, np.empty(0), lasting), np.array([0, len(path)])
     return HMMCounts(start, transition, statistics_of(found, observations, problem, whole)[0])
 
 
 def drawn_structures(
-    problem: NumericProblem, weights: Weights, scores: Any, rng: np.random.Generator
-) -> Drawn:
+    problem: NumericProblem, weights: ChainWeights, scores: Any, rng: np.random.Generator
+) -> StructureSample:
     """The states of all steps given parameters, and their counts; values that are missing, too."""
     n_steps = len(problem.corpus.tokens)
     scored = problem.scored(scores, 0, n_steps, np.array([0, n_steps]))
@@ -616,4 +639,4 @@ def drawn_structures(
     else:
         path = drawn_path(weights, scored, starts, problem.contexts, rng)
     completed = problem.family.completed(problem.observations, scores, path, rng)
-    return Drawn(counts_of_path(path, problem, completed, lasting), path)
+    return StructureSample(counts_of_path(path, problem, completed, lasting), path)

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.numbers.e_step import (
-    Chain,
-    Found,
+    ChainTables,
+    ContextStretches,
     NumericProblem,
-    Scored,
-    Stretches,
+    StepPosteriors,
+    StepScores,
     filtered,
     in_place,
     independent,
@@ -27,8 +27,8 @@ from sklearn_cvb.chain.numbers.e_step import (
     statistics_of,
     stretches_of,
 )
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior
-from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
+from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.settings import window_for
 
 # A sweep has so many groups at least, where there are as many sequences; and no group has more
@@ -40,14 +40,14 @@ _FEWEST_GROUPS, _LARGEST_GROUP = 16, 8192
 Group = tuple[int, int, int, int]
 
 
-class Layout(NamedTuple):
+class NumberUnitLayout(NamedTuple):
     """What is left out at a time."""
 
     units: np.ndarray  # where units begin among all steps
     groups: list[Group]
     block_length: int | None
     # A table of transitions leads to the steps of each unit, or to those in each of its contexts.
-    stretches: Stretches
+    stretches: ContextStretches
     unit: np.ndarray  # (n_tables,), ascending
     context: np.ndarray  # (n_tables,)
 
@@ -57,16 +57,18 @@ class Layout(NamedTuple):
         return [(first, last) for first, last, _, _ in self.groups]
 
 
-class Units(NamedTuple):
+class NumberUnits(NamedTuple):
     """What each unit adds to the counts; all but the layout changes in place."""
 
-    layout: Layout
+    layout: NumberUnitLayout
     posterior: np.ndarray  # (n_steps, K)
     pairs: np.ndarray  # (n_tables, K, K)
     statistics: np.ndarray  # (n_units, S, K)
 
 
-def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool = False) -> Layout:
+def layout_for(
+    problem: NumericProblem, block_length: int | None, is_known: bool = False
+) -> NumberUnitLayout:
     """Whole sequences; windows where asked for, or where one sequence is most of the data.
 
     Not of all that `is_known`, where there were batches before.
@@ -88,16 +90,16 @@ def layout_for(problem: NumericProblem, block_length: int | None, is_known: bool
         own = np.searchsorted(units, starts[[first, last]])
         groups.append((first, last, int(own[0]), int(own[1])))
         first = last
-    return Layout(units, groups, block_length, *_tables_of(problem, units))
+    return NumberUnitLayout(units, groups, block_length, *_tables_of(problem, units))
 
 
 def _tables_of(
     problem: NumericProblem, units: np.ndarray
-) -> tuple[Stretches, np.ndarray, np.ndarray]:
+) -> tuple[ContextStretches, np.ndarray, np.ndarray]:
     """Which table leads to each step, and the unit and the context of each table."""
     every = np.arange(len(units) - 1)
     if problem.contexts is None:
-        return Stretches(units, every), every, np.zeros_like(every)
+        return ContextStretches(units, every), every, np.zeros_like(every)
     n = problem.cells.n_tables
     both, table = np.unique(
         np.repeat(every, np.diff(units)) * n + problem.contexts, return_inverse=True
@@ -105,7 +107,9 @@ def _tables_of(
     return stretches_of(table, problem.corpus.starts), both // n, both % n
 
 
-def counts_by_unit(found: Found, starts: np.ndarray, units: np.ndarray, has_end: bool) -> HMMCounts:
+def counts_by_unit(
+    found: StepPosteriors, starts: np.ndarray, units: np.ndarray, has_end: bool
+) -> HMMCounts:
     """Start counts of each unit, and those of its tables with ends; no emissions."""
     n_units, n = len(units) - 1, found.posterior.shape[1]
     size = n + has_end
@@ -123,15 +127,19 @@ def counts_by_unit(found: Found, starts: np.ndarray, units: np.ndarray, has_end:
 
 
 def chain_without(
-    counts: HMMCounts, own: HMMCounts, prior: Prior, problem: NumericProblem, place: "_Place"
-) -> Chain:
+    counts: HMMCounts,
+    own: HMMCounts,
+    prior: ChainPrior,
+    problem: NumericProblem,
+    place: "_GroupPlace",
+) -> ChainTables:
     """Posterior means of the chain from all counts but those of each unit."""
     n, topology = problem.cells.n_emitting, problem.cells.topology
     start = np.maximum(counts.start - own.start, 0.0)
     start = (start + prior.start) / (start.sum(axis=-1, keepdims=True) + prior.start_total)
     if topology is not None and topology.tied:
         transition = np.repeat(start[:, None, :], n, axis=1)
-        return Chain(start, np.ascontiguousarray(transition), None)
+        return ChainTables(start, np.ascontiguousarray(transition), None)
     rows: Any = counts.transition, prior.transition, prior.transition_total[:, None]
     if problem.contexts is not None:
         start = start[place.unit]
@@ -144,15 +152,19 @@ def chain_without(
     moved += below
     moved /= out
     end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.has_end else None
-    return Chain(np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end)
+    return ChainTables(
+        np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end
+    )
 
 
-def room_for_units(layout: Layout, problem: NumericProblem) -> Units:
+def room_for_units(layout: NumberUnitLayout, problem: NumericProblem) -> NumberUnits:
     """Place for what units add."""
     n, n_units = problem.cells.n_emitting, len(layout.units) - 1
     posterior = problem.room((int(layout.units[-1]), n))
     pairs = problem.room((len(layout.unit), n, n))
-    return Units(layout, posterior, pairs, problem.room((n_units, problem.family.n_statistics, n)))
+    return NumberUnits(
+        layout, posterior, pairs, problem.room((n_units, problem.family.n_statistics, n))
+    )
 
 
 def _summed(by_table: np.ndarray, context: np.ndarray, problem: NumericProblem) -> np.ndarray:
@@ -165,7 +177,7 @@ def _summed(by_table: np.ndarray, context: np.ndarray, problem: NumericProblem) 
     return total.reshape(-1, n)
 
 
-def with_known(statistics: np.ndarray, prior: Prior) -> np.ndarray:
+def with_known(statistics: np.ndarray, prior: ChainPrior) -> np.ndarray:
     """Statistics, with those that a prior has of batches before."""
     return statistics + prior.emission if prior.emission.size else statistics
 
@@ -174,7 +186,7 @@ def first_units(
     problem: NumericProblem,
     posteriors: Callable[[list[tuple[int, int]]], Iterable[np.ndarray]],
     block_length: int | None,
-) -> Units:
+) -> NumberUnits:
     """Independent steps in the units that are left out, from posteriors of ranges of sequences."""
     layout = layout_for(problem, block_length)
     found = room_for_units(layout, problem)
@@ -191,8 +203,8 @@ def first_units(
 
 
 def inferred_units(
-    problem: NumericProblem, block_length: int | None, counts: HMMCounts, prior: Prior
-) -> Units:
+    problem: NumericProblem, block_length: int | None, counts: HMMCounts, prior: ChainPrior
+) -> NumberUnits:
     """All units inferred from the same counts, nothing left out: where a lost fit goes on."""
     layout = layout_for(problem, block_length, prior.emission.size > 0)
     found, size = room_for_units(layout, problem), len(counts.start)
@@ -212,14 +224,14 @@ def inferred_units(
 
 
 def _sums(
-    own: HMMCounts, statistics: np.ndarray, place: "_Place", problem: NumericProblem
+    own: HMMCounts, statistics: np.ndarray, place: "_GroupPlace", problem: NumericProblem
 ) -> HMMCounts:
     """Counts and statistics that a group's units add up to."""
     start, transition = own.start.sum(axis=0), _summed(own.transition, place.context, problem)
     return HMMCounts(start, transition, statistics.sum(axis=0))
 
 
-def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
+def counts_of_units(shares: NumberUnits, problem: NumericProblem) -> HMMCounts:
     """Counts and statistics that all units add up to."""
     total: HMMCounts | None = None
     for group in shares.layout.groups:
@@ -230,7 +242,9 @@ def counts_of_units(shares: Units, problem: NumericProblem) -> HMMCounts:
     return total
 
 
-def sweep(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem) -> Inferred:
+def sweep(
+    shares: NumberUnits, counts: HMMCounts, prior: ChainPrior, problem: NumericProblem
+) -> InferenceResult:
     """One sweep; shares change in place. Counts are those of all units at the end."""
     running, total = HMMCounts(*map(np.copy, counts)), 0.0
     # Counted anew, so that rounding does not build up.
@@ -253,10 +267,12 @@ def sweep(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProble
         explained = np.isfinite(found.log_z)
         total += found.log_z[explained].sum()
         lost.append(group[0] + np.flatnonzero(~explained))
-    return Inferred(counted, total, np.concatenate(lost), shares)
+    return InferenceResult(counted, total, np.concatenate(lost), shares)
 
 
-def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem) -> float:
+def score(
+    shares: NumberUnits, counts: HMMCounts, prior: ChainPrior, problem: NumericProblem
+) -> float:
     """Sum of log p(unit | all others), all counts frozen (nats)."""
     total = 0.0
     for group in shares.layout.groups:
@@ -267,12 +283,12 @@ def score(shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProble
     return total
 
 
-def are_left_out(shares: Units, problem: NumericProblem, block_length: int | None) -> bool:
+def are_left_out(shares: NumberUnits, problem: NumericProblem, block_length: int | None) -> bool:
     """Whether these units are those that are left out now."""
     return np.array_equal(layout_for(problem, block_length).units, shares.layout.units)
 
 
-class _Place(NamedTuple):
+class _GroupPlace(NamedTuple):
     """Where a group lies: its steps, units and tables; and what is where among its steps."""
 
     steps: slice
@@ -280,45 +296,45 @@ class _Place(NamedTuple):
     tables: slice
     starts: np.ndarray  # where its sequences begin
     bounds: np.ndarray  # and its units
-    stretches: Stretches
+    stretches: ContextStretches
     unit: np.ndarray  # of each table
     context: np.ndarray
 
 
-class Without(NamedTuple):
+class LeaveOneOutInputs(NamedTuple):
     """A group's units, what all others say of each, and their own counts."""
 
-    chain: Chain
-    scored: Scored
-    place: _Place
+    chain: ChainTables
+    scored: StepScores
+    place: _GroupPlace
     own: HMMCounts
 
 
-def _place_of(group: Group, layout: Layout, problem: NumericProblem) -> _Place:
+def _place_of(group: Group, layout: NumberUnitLayout, problem: NumericProblem) -> _GroupPlace:
     first, last, first_unit, last_unit = group
     starts = problem.corpus.starts[first : last + 1]
     bounds = layout.units[first_unit : last_unit + 1]
     begin, end = int(starts[0]), int(starts[-1])
     units = tables = slice(first_unit, last_unit)
-    stretches = Stretches(bounds - begin, np.arange(last_unit - first_unit))
+    stretches = ContextStretches(bounds - begin, np.arange(last_unit - first_unit))
     if problem.contexts is not None:
         tables = slice(*np.searchsorted(layout.unit, [first_unit, last_unit]).tolist())
         inside, table, _ = some_stretches(layout.stretches, begin, end)
-        stretches = Stretches(inside, table)
+        stretches = ContextStretches(inside, table)
     unit, context = layout.unit[tables] - first_unit, layout.context[tables]
     within = starts - begin, bounds - begin, stretches, unit, context
-    return _Place(slice(begin, end), units, tables, *within)
+    return _GroupPlace(slice(begin, end), units, tables, *within)
 
 
-def _own_counts(shares: Units, place: _Place, problem: NumericProblem) -> HMMCounts:
+def _own_counts(shares: NumberUnits, place: _GroupPlace, problem: NumericProblem) -> HMMCounts:
     """Start and transition counts of a group's units."""
-    found = Found(shares.posterior[place.steps], shares.pairs[place.tables], np.empty(0))
+    found = StepPosteriors(shares.posterior[place.steps], shares.pairs[place.tables], np.empty(0))
     return counts_by_unit(found, place.starts, place.bounds, problem.cells.has_end)
 
 
 def _without(
-    group: Group, shares: Units, counts: HMMCounts, prior: Prior, problem: NumericProblem
-) -> Without:
+    group: Group, shares: NumberUnits, counts: HMMCounts, prior: ChainPrior, problem: NumericProblem
+) -> LeaveOneOutInputs:
     """What is known of a group's units from all counts but those of each."""
     place = _place_of(group, shares.layout, problem)
     own = _own_counts(shares, place, problem)
@@ -329,4 +345,4 @@ def _without(
         others = np.zeros_like(others)
     scores = problem.family.predictive(with_known(others, prior))
     scored = problem.scored(scores, place.steps.start, place.steps.stop, place.bounds)
-    return Without(chain, scored, place, own)
+    return LeaveOneOutInputs(chain, scored, place, own)

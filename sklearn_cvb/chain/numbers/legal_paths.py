@@ -13,11 +13,11 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers.clusters import as_table, clusters_of, drawn_steps, ends_of
 from sklearn_cvb.chain.numbers.e_step import lattice_of_steps
-from sklearn_cvb.chain.parameters.user_tables import Tables
+from sklearn_cvb.chain.parameters.user_tables import UserTables
 from sklearn_cvb.chain.paths.lattice import Cells, Topology
 from sklearn_cvb.emissions.emission import Family, Observations, Scores
 from sklearn_cvb.kernels.chain.decoding import viterbi
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 
 # Means and paths in turn, at most so often.
 _TURNS = 20
@@ -29,7 +29,7 @@ _NUMBERINGS, _ALL_NUMBERED, _RANDOM = 2, 7, 5
 _NEXT_TO_NOTHING = 1e-3
 
 
-class Rules(NamedTuple):
+class PathRules(NamedTuple):
     """What a sequence may do: probabilities that are known, else 1 where something is allowed."""
 
     start: np.ndarray  # (K,)
@@ -46,7 +46,7 @@ class Rules(NamedTuple):
         """See `Topology`."""
         return Topology(self.start > 0, self.transition > 0, False).is_ordered
 
-    def one_at_a_time(self) -> "Rules":
+    def one_at_a_time(self) -> "PathRules":
         """Of states in order: from the first one on, none skipped."""
         n = len(self.start)
         steps = np.where(np.eye(n) + np.eye(n, k=1) > 0, self.transition, 0.0)
@@ -65,11 +65,11 @@ class Rules(NamedTuple):
             logs[starts[1:] - 1] += np.where(self.end > 0, 0.0, -np.inf)
         path, total = np.empty(len(logs), np.int32), np.empty(len(starts) - 1)
         lattice = lattice_of_steps(*logs.shape) if lattice is None else lattice
-        viterbi(Weights(start, moves, logs.ravel()), lattice, starts, path, total)
+        viterbi(ChainWeights(start, moves, logs.ravel()), lattice, starts, path, total)
         return path, total
 
 
-def rules_of(cells: Cells, tables: Tables | None = None) -> Rules | None:
+def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None:
     """What a topology and given tables say; None where they say nothing of paths."""
     n, topology, start, transition, end = cells.n_emitting, cells.topology, None, None, None
     if tables is not None:
@@ -85,7 +85,7 @@ def rules_of(cells: Cells, tables: Tables | None = None) -> Rules | None:
         start, transition = topology.start[:n] * start, topology.transition * transition
     if cells.has_end:
         end = transition[:n, n]
-    rules = Rules(start, transition[:n, :n], end)
+    rules = PathRules(start, transition[:n, :n], end)
     # Sequences that stay in one state have no order: single steps tell which states there are.
     is_constant = np.array_equal(rules.transition > 0, np.eye(n, dtype=bool))
     return None if is_constant and n > 1 else rules
@@ -107,7 +107,7 @@ class Sample(NamedTuple):
         lengths = np.diff(self.starts).tolist()
         return np.concatenate([np.searchsorted(cuts, (np.arange(n) + 0.5) / n) for n in lengths])
 
-    def settled(self, states: np.ndarray, rules: Rules) -> tuple[float, Scores]:
+    def settled(self, states: np.ndarray, rules: PathRules) -> tuple[float, Scores]:
         """Means and the nearest legal path in turn, from an assignment on; how near it is."""
         lattice, before = lattice_of_steps(len(states), self.n_states), -np.inf
         for _ in range(_TURNS):
@@ -126,7 +126,7 @@ class Sample(NamedTuple):
 
 
 def legal_scores(
-    sample: Sample, rules: Rules, rng: np.random.Generator, *, is_first: bool
+    sample: Sample, rules: PathRules, rng: np.random.Generator, *, is_first: bool
 ) -> Scores:
     """What is nearest to a legal path, of several that are tried; of one drawn, if not the first.
 
@@ -139,7 +139,7 @@ def legal_scores(
     return next(scores for total, scores in tried if total >= best - 1e-9 * abs(best))
 
 
-def _candidates(sample: Sample, rules: Rules, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def _candidates(sample: Sample, rules: PathRules, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Assignments to begin with: even segments and cuts where states have an order, clusters."""
     k = sample.n_states
     if rules.is_ordered:
@@ -154,7 +154,7 @@ def _candidates(sample: Sample, rules: Rules, rng: np.random.Generator) -> Itera
             yield found
 
 
-def _drawn(sample: Sample, rules: Rules, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def _drawn(sample: Sample, rules: PathRules, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """One assignment: at cuts, or of clusters around steps, that are drawn."""
     if rules.is_ordered:
         yield sample.by_cuts(np.sort(rng.random(sample.n_states - 1)))
@@ -163,7 +163,7 @@ def _drawn(sample: Sample, rules: Rules, rng: np.random.Generator) -> Iterator[n
 
 
 def _numbered(
-    found: np.ndarray, sample: Sample, rules: Rules, rng: np.random.Generator
+    found: np.ndarray, sample: Sample, rules: PathRules, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """The numberings of clusters that lose fewest steps, begins and ends to the rules."""
     k, starts = sample.n_states, sample.starts

@@ -16,7 +16,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     expectation,
 )
 from sklearn_cvb.chain.numbers.leave_out import (
-    Units,
+    NumberUnits,
     are_left_out,
     counts_of_units,
     first_units,
@@ -35,9 +35,9 @@ from sklearn_cvb.chain.numbers.starts import (
 from sklearn_cvb.chain.numbers.visits import counts_of_visits
 from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
 from sklearn_cvb.chain.parameters.rows import (
-    Concentrations,
+    ChainConcentrations,
+    ChainPrior,
     HMMCounts,
-    Prior,
     divergence,
     exp_expected_log,
     going_on,
@@ -48,12 +48,12 @@ from sklearn_cvb.chain.parameters.rows import (
     uniform_weights,
 )
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.predictions.traces import Sampled, log_joint, noted
+from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, noted
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.emissions.emission import Family, Scores, with_parts
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
+from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.learning.requirements import Requirement
 from sklearn_cvb.reading.series import FittedColumns
 
@@ -61,12 +61,12 @@ from sklearn_cvb.reading.series import FittedColumns
 
 
 def drawn_parameters(
-    counts: HMMCounts, prior: Prior, cells: Cells, family: Family, rng: np.random.Generator
+    counts: HMMCounts, prior: ChainPrior, cells: Cells, family: Family, rng: np.random.Generator
 ) -> NumberWeights:
     """Parameters given the states of all steps, without scores."""
     start = drawn_rows(counts.start, prior.start, rng)
     transition = drawn_rows(counts.transition, prior.transition, rng)
-    chain = tied(Weights(start, transition, np.empty(0)), cells)
+    chain = tied(ChainWeights(start, transition, np.empty(0)), cells)
     return NumberWeights(chain, None, family.draw(counts.emission, rng))
 
 
@@ -81,7 +81,7 @@ def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) 
 # What predictions need of the emissions
 
 
-class Fitted(NamedTuple):
+class EmissionFit(NamedTuple):
     """What predictions need of the emissions."""
 
     family: Family
@@ -100,7 +100,7 @@ class Fitted(NamedTuple):
 def densities(
     reads: str, family: Family, statistics: np.ndarray, point: Any
 ) -> tuple[Scores, Scores]:
-    """Log densities for states, and for likelihoods (see `Fitted.reads`)."""
+    """Log densities for states, and for likelihoods (see `EmissionFit.reads`)."""
     if reads == "point":
         scores = family.at(point)
         return scores, scores
@@ -119,12 +119,12 @@ _OF_EMISSION = {
 }
 
 
-class Kept(NamedTuple):
+class NumberSample(NamedTuple):
     """A kept sample: states of all steps, in a small type, and what posteriors are made of."""
 
     path: np.ndarray
     counts: HMMCounts
-    prior: Prior
+    prior: ChainPrior
 
 
 def without_emission(counts: HMMCounts) -> HMMCounts:
@@ -137,7 +137,7 @@ class NumberChain(Model):
     """Sequences of observations of any family; `counts.emission` holds statistics (S, K)."""
 
     problem: NumericProblem
-    concentrations: Concentrations
+    concentrations: ChainConcentrations
     init: Any
     block_length: int | None = None
     n_threads: int = 1
@@ -154,17 +154,19 @@ class NumberChain(Model):
 
     # Concentrations and prior
 
-    def hyper(self) -> Concentrations:
+    def hyper(self) -> ChainConcentrations:
         """Those of the first sweep; emissions have priors of their own."""
         return self.concentrations._replace(learn_beta=False)
 
-    def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
+    def learn(
+        self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
+    ) -> ChainConcentrations:
         """One step of eq. 29 in its plain form."""
         if not hyper.learned:
             return hyper
         return learn(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
-    def prior(self, hyper: Concentrations) -> Prior:
+    def prior(self, hyper: ChainConcentrations) -> ChainPrior:
         """Of start and transitions."""
         # No emission has a cell: totals of 1 keep functions of them away from 0.
         ones = np.ones(self.cells.n_states)
@@ -176,7 +178,7 @@ class NumberChain(Model):
         """K-means begins alike again and again: every other restart begins with steps."""
         return replace(self, init=STEPS) if self.init is None and index % 2 else self
 
-    def seed(self, prior: Prior, rng: np.random.Generator) -> np.random.Generator:
+    def seed(self, prior: ChainPrior, rng: np.random.Generator) -> np.random.Generator:
         """The generator: starts draw where clusters begin, or for every step."""
         return rng
 
@@ -198,37 +200,39 @@ class NumberChain(Model):
             yield posterior / posterior.sum(axis=1, keepdims=True)
 
     def gains_of_joining(
-        self, counts: HMMCounts, prior: Prior, pairs: list[tuple[int, int]]
+        self, counts: HMMCounts, prior: ChainPrior, pairs: list[tuple[int, int]]
     ) -> list[float]:
         """What the log evidence of all observations gains where two states are one."""
         log_evidence = self.problem.family.log_evidence
         both = (joined_counts(counts, pair, self.cells).emission for pair in pairs)
         return [log_evidence(one) for one in both]
 
-    def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, NumberWeights | None]:
+    def start(
+        self, prior: ChainPrior, seed: Any, keep: bool
+    ) -> tuple[InferenceResult, NumberWeights | None]:
         """Posteriors of a start, as independent steps."""
         problem, first = self.problem, seed
         if isinstance(seed, HMMCounts):
             units = inferred_units(problem, self.block_length, seed, prior)
-            return Inferred(counts_of_units(units, problem), 0.0, shares=units), None
+            return InferenceResult(counts_of_units(units, problem), 0.0, shares=units), None
         if keep:
             posteriors = partial(self._first_posteriors, seed)
             units = first_units(problem, posteriors, self.block_length)
-            return Inferred(counts_of_units(units, problem), 0.0, shares=units), None
+            return InferenceResult(counts_of_units(units, problem), 0.0, shares=units), None
         if isinstance(seed, np.random.Generator):
             is_merged = isinstance(self.init, str) and self.init == MERGED
             first = self.init if is_merged else seed_for(EveryStep(problem), self.init, seed)
         if isinstance(first, NumberWeights):
             begun = self.infer(first)
-            return Inferred(begun.counts, begun.total), first
+            return InferenceResult(begun.counts, begun.total), first
         found = replace(self, init=first)._first_posteriors(seed, problem.pieces())
         counts = first_counts(problem, found)
-        return Inferred(counts, 0.0), NumberWeights(uniform_weights(self.cells))
+        return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
     # EM and VB
 
     def maximise(
-        self, counts: HMMCounts, prior: Prior, before: NumberWeights
+        self, counts: HMMCounts, prior: ChainPrior, before: NumberWeights
     ) -> tuple[NumberWeights, float]:
         """The mode in the softmax basis, and minus its log prior density."""
         chain, family = without_emission(counts), self.problem.family
@@ -238,7 +242,7 @@ class NumberChain(Model):
         return NumberWeights(weights, family.at(point), point), cost
 
     def average(
-        self, counts: HMMCounts, prior: Prior, before: NumberWeights | None
+        self, counts: HMMCounts, prior: ChainPrior, before: NumberWeights | None
     ) -> tuple[NumberWeights, float]:
         """exp E[log theta], E[log p(x | theta)], and KL of the posterior from the prior."""
         chain, family = without_emission(counts), self.problem.family
@@ -246,17 +250,21 @@ class NumberChain(Model):
         weights = exp_expected_log(chain, prior, self.cells)
         return NumberWeights(weights, family.expected(counts.emission)), cost
 
-    def infer(self, weights: NumberWeights, work: Any = None) -> Inferred:
+    def infer(self, weights: NumberWeights, work: Any = None) -> InferenceResult:
         """E-step over all sequences."""
         assert weights.scores is not None, "an M-step gives them"
         return expectation(weights.chain, weights.scores, self.problem, self.n_threads)
 
     # CVB
 
-    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
+    def leave_out(
+        self, counts: HMMCounts, prior: ChainPrior, shares: Any, *, frozen: bool
+    ) -> InferenceResult:
         """Each sequence, or window, from the statistics of all others; shares change in place."""
         if frozen:
-            return Inferred(counts, score(shares, counts, prior, self.problem), shares=shares)
+            return InferenceResult(
+                counts, score(shares, counts, prior, self.problem), shares=shares
+            )
         return sweep(shares, counts, prior, self.problem)
 
     # Convergence
@@ -270,7 +278,7 @@ class NumberChain(Model):
 
     # Sampling
 
-    def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
+    def first_sample(self, prior: ChainPrior, rng: np.random.Generator) -> StructureSample:
         """States drawn from the posteriors of a start."""
         problem, topology = self.problem, self.cells.topology
         whole = [(0, len(problem.corpus.starts) - 1)]
@@ -283,22 +291,22 @@ class NumberChain(Model):
         if topology is not None:
             # Steps are drawn independently: what must not follow must not be learned from.
             counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
-        return Drawn(counts, path)
+        return StructureSample(counts, path)
 
     def resample(
         self,
         counts: HMMCounts,
-        prior: Prior,
+        prior: ChainPrior,
         sample: np.ndarray,
         rng: np.random.Generator,
         temperature: float,
-    ) -> Drawn:
+    ) -> StructureSample:
         """Parameters given all states, then all states given them (Gao and Johnson 2008)."""
         weights = self.draw_parameters(counts, prior, rng)
         return drawn_structures(self.problem, weights.chain, weights.scores, rng)
 
     def draw_parameters(
-        self, counts: HMMCounts, prior: Prior, rng: np.random.Generator
+        self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> NumberWeights:
         """Those of the chain, and of what states emit."""
         drawn = drawn_parameters(counts, prior, self.cells, self.problem.family, rng)
@@ -307,12 +315,12 @@ class NumberChain(Model):
     draw_hyper = draw_hyper
     noted = noted
 
-    def log_evidence(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> float:
+    def log_evidence(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> float:
         """log p(x, z | alpha)."""
         chain = log_joint(without_emission(counts), prior, self.cells)
         return chain + self.problem.family.log_evidence(counts.emission)
 
-    def means(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> Weights:
+    def means(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> ChainWeights:
         """Posterior means of the chain."""
         return posterior_mean(without_emission(counts), prior, self.cells)
 
@@ -323,9 +331,9 @@ class NumberChain(Model):
         frequency[np.arange(len(sample)), sample] += 1.0
         return frequency
 
-    def kept(self, counts: HMMCounts, prior: Prior, sample: np.ndarray) -> Kept:
+    def kept(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> NumberSample:
         """The states, and the statistics, each of which has its own predictive distributions."""
-        return Kept(sample.astype(np.min_scalar_type(-self.cells.n_states)), counts, prior)
+        return NumberSample(sample.astype(np.min_scalar_type(-self.cells.n_states)), counts, prior)
 
     # What this model asks of its emission
 
@@ -339,14 +347,14 @@ class NumberChain(Model):
 
     def posterior(self, state: State) -> np.ndarray | None:
         """q(z_t) of every step; None where only weights tell."""
-        if isinstance(state.shares, Units):
+        if isinstance(state.shares, NumberUnits):
             return state.shares.posterior
         if state.shares is None:
             return None
         frequency = sampled_labels(state, self)
         return frequency / frequency[0].sum()
 
-    def emissions(self, state: State, counts: HMMCounts) -> Fitted:
+    def emissions(self, state: State, counts: HMMCounts) -> EmissionFit:
         """What predictions need of the emissions, given the counts that a fit leaves."""
         problem, family, statistics = self.problem, self.problem.family, counts.emission
         reads, point = "predictive", None
@@ -362,14 +370,14 @@ class NumberChain(Model):
         if self.cells.longest:
             longest = max(problem.longest, int(np.diff(problem.given.starts).max()))
         read = problem.columns, problem.is_table
-        return Fitted(family, point, *scores, *read, reads, problem.settings, longest)
+        return EmissionFit(family, point, *scores, *read, reads, problem.settings, longest)
 
-    def sampled(self, state: State) -> tuple[Sampled, float]:
+    def sampled(self, state: State) -> tuple[ChainSamples, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         kept = [one for block in state.work.kept for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
         posteriors = tuple((one.counts, one.prior) for one in kept)
-        return Sampled(paths, mean_means(state, self), posteriors), 1.0
+        return ChainSamples(paths, mean_means(state, self), posteriors), 1.0
 
     # Going on
 
@@ -377,16 +385,16 @@ class NumberChain(Model):
         """The state under the prior of now; None where other windows are left out."""
         hyper = going_on(self.hyper(), state.hyper)
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
-        if not isinstance(state.shares, Units):
+        if not isinstance(state.shares, NumberUnits):
             return state
         if not are_left_out(state.shares, self.problem, self.block_length):
             return None
         units = self.own_units(state.shares)
         return state._replace(shares=units, counts=counts_of_units(units, self.problem))
 
-    def own_units(self, units: Units) -> Units:
+    def own_units(self, units: NumberUnits) -> NumberUnits:
         """Units that sweeps may change, also after Ctrl-C."""
-        return Units(units.layout, *(table.copy() for table in units[1:]))
+        return NumberUnits(units.layout, *(table.copy() for table in units[1:]))
 
     def lighter(self, state: State) -> State:
         """Without scores, which the next sweep makes anew."""

@@ -9,11 +9,11 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers import visits
 from sklearn_cvb.chain.numbers.e_step import (
-    Chain,
+    ChainTables,
+    ContextStretches,
     NumberWeights,
     NumericProblem,
-    Scored,
-    Stretches,
+    StepScores,
     chain_of,
     filtered,
     given_logs,
@@ -24,7 +24,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     stretches_for,
 )
 from sklearn_cvb.chain.numbers.model import (
-    Fitted,
+    EmissionFit,
     NumberChain,
     densities,
     without_emission,
@@ -44,8 +44,8 @@ from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.observation import EmissionOutcome, Observation
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import (
+    ChainPrior,
     HMMCounts,
-    Prior,
     log_weights,
     posterior_mean,
     prior_settings,
@@ -61,7 +61,7 @@ from sklearn_cvb.chain.parameters.user_tables import (
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
 from sklearn_cvb.chain.predictions.prediction import (
-    Read,
+    WeightedSequences,
     by_context,
     chain_counts,
     mean_and_log,
@@ -72,7 +72,7 @@ from sklearn_cvb.emissions.emission import Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import (
@@ -129,7 +129,7 @@ def refuse_settings_of_symbols(asked: ChainOptions) -> None:
 
 
 @dataclass(frozen=True)
-class ReadNumbers(Read):
+class WeightedNumbers(WeightedSequences):
     """Sequences of numbers; cells are those of a table of weights, a row for each step."""
 
     taken_off: np.ndarray  # the largest log weight of each step, which the table is without
@@ -156,7 +156,7 @@ class ReadNumbers(Read):
             posterior[lost] = shares / shares.sum(axis=1, keepdims=True)
         return posterior.ravel(), log_z
 
-    def _chain(self) -> tuple[Chain, Stretches]:
+    def _chain(self) -> tuple[ChainTables, ContextStretches]:
         """The chain's tables, and which of them leads to each step."""
         stretches = stretches_for(self.contexts, self.corpus.starts)
         return chain_of(self.weights, self.cells.n_emitting), stretches
@@ -168,7 +168,7 @@ class ReadNumbers(Read):
         online, starts = chain._replace(end=None), self.corpus.starts
         return filtered(online, self._scored(), starts, stretches, every_step=True)[:2]
 
-    def _scored(self) -> Scored:
+    def _scored(self) -> StepScores:
         """Log weights of all steps."""
         return given_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
 
@@ -190,38 +190,38 @@ class ReadNumbers(Read):
         return self.entries()[1] + self.lacking()
 
 
-class ReadInContexts(ReadNumbers):
+class WeightedContexts(WeightedNumbers):
     """Sequences of numbers whose steps have contexts."""
 
-    def _by_context(self) -> Read:
+    def _by_context(self) -> WeightedSequences:
         """The same, whose states are pairs: the context of a step, which is known, and a state."""
         lattice, weights = in_contexts(self.lattice, self.weights, self.contexts)
         logs = in_contexts(self.lattice, self.logs, self.contexts)[1]
-        return Read(self.corpus, lattice, weights, logs, self.cells)
+        return WeightedSequences(self.corpus, lattice, weights, logs, self.cells)
 
     def best_path(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the most probable paths; -inf for each sequence that has none."""
-        path, log_p = Read.best_path(self._by_context())
+        path, log_p = WeightedSequences.best_path(self._by_context())
         return path % self.cells.n_states, log_p
 
     def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
-        path, log_z = Read.drawn_path(self._by_context(), rng)
+        path, log_z = WeightedSequences.drawn_path(self._by_context(), rng)
         return path % self.cells.n_states, log_z
 
 
 @dataclass(frozen=True)
-class ReadVisits(ReadNumbers):
+class WeightedVisits(WeightedNumbers):
     """Sequences of numbers under a hidden semi-Markov chain."""
 
     scores: Any = None  # those of durations
 
-    def _scored(self) -> Scored:
+    def _scored(self) -> StepScores:
         """Log weights of all steps, and of durations."""
         logs = super()._scored()
         return logs._replace(scores=self.scores._replace(emission=logs.scores))
 
-    def _to_visits(self) -> tuple[visits.Tables, np.ndarray, np.ndarray]:
+    def _to_visits(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
         """Tables of visits, log weights of all steps, and where sequences begin."""
         return *given_to_visits(self._chain()[0], self._scored()), self.corpus.starts
 
@@ -234,7 +234,7 @@ class ReadVisits(ReadNumbers):
         given = visits.given_others if all_others else visits.given_past
         return visits.shares_of(given(*self._to_visits())[0])
 
-    def at_the_end(self) -> tuple[np.ndarray, visits.Tables]:
+    def at_the_end(self) -> tuple[np.ndarray, visits.VisitTables]:
         """Last states and how long their visits go on (see `visits.at_the_end`); all tables."""
         tables, logs, starts = self._to_visits()
         return visits.at_the_end(tables, logs, starts)[0], tables
@@ -258,13 +258,13 @@ class NumericSequences(NamedTuple):
 
 
 def read_at(
-    given: NumericSequences, chain: tuple[Weights, Weights], scores: Scores, cells: Cells
-) -> ReadNumbers:
+    given: NumericSequences, chain: tuple[ChainWeights, ChainWeights], scores: Scores, cells: Cells
+) -> WeightedNumbers:
     """Sequences under weights and scores."""
     corpus, observations, known, contexts = given
     shape = len(corpus.tokens), cells.n_emitting
     emission, whole = np.empty(shape), np.array([0, shape[0]])
-    Scored(scores, observations, shape, whole, known).fill(emission)
+    StepScores(scores, observations, shape, whole, known).fill(emission)
     taken_off = emission.max(axis=1)
     # Steps that no state explains stay as they are.
     taken_off[np.isneginf(taken_off)] = 0.0
@@ -273,8 +273,8 @@ def read_at(
     logs = chain[1]._replace(emission=emission.ravel())
     lattice = lattice_of_steps(*shape)
     if cells.longest:
-        return ReadVisits(corpus, lattice, weights, logs, cells, taken_off, scores=scores)
-    kind = ReadNumbers if contexts is None else ReadInContexts
+        return WeightedVisits(corpus, lattice, weights, logs, cells, taken_off, scores=scores)
+    kind = WeightedNumbers if contexts is None else WeightedContexts
     return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
 
 
@@ -394,16 +394,20 @@ class NumberObservation(Observation):
         )
 
     def read_under(
-        self, learned: Learned, X: Any, chain: tuple[Weights, Weights], means: bool = False
-    ) -> ReadNumbers:
+        self,
+        learned: Learned,
+        X: Any,
+        chain: tuple[ChainWeights, ChainWeights],
+        means: bool = False,
+    ) -> WeightedNumbers:
         """Sequences under weights and their logs, and densities for states or for likelihoods."""
         numeric, new = learned.more.numeric, self.given_again(learned, X)
         scores = numeric.scoring if means else numeric.predicting
         return read_at(new, chain, scores, learned.layout)
 
     def reads_under(
-        self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-    ) -> tuple[Iterable[ReadNumbers], np.ndarray]:
+        self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
+    ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
         new, numeric, cells = self.given_again(learned, X), learned.more.numeric, learned.layout
         if samples is None:
@@ -417,7 +421,7 @@ class NumberObservation(Observation):
 
     def reads_at(
         self, learned: Learned, X: Any, weights: Iterable[NumberWeights]
-    ) -> tuple[Iterable[ReadNumbers], np.ndarray]:
+    ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Sequences under each of some parameters; and how many steps were observed."""
         new, cells, family = (
             self.given_again(learned, X),
@@ -473,7 +477,7 @@ class NumberObservation(Observation):
 
         With contexts in their column, and labels of categories.
         """
-        fitted: Fitted = learned.more.numeric
+        fitted: EmissionFit = learned.more.numeric
         numbers = np.random.default_rng(rng.randint(2**31 - 1))
         family, point = fitted.family, fitted.point
         if family.order:
@@ -488,7 +492,7 @@ class NumberObservation(Observation):
 
     def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
-        before: Fitted = learned.more.numeric
+        before: EmissionFit = learned.more.numeric
         family, counts = before.family, learned.counts
         start, transition = by.chain(counts.start, counts.transition)
         counts = HMMCounts(start, transition, counts.emission[by.order])
@@ -548,7 +552,7 @@ def layout_of(
     return cells, family, settings_of(asked)
 
 
-def emitting(asked: ChainOptions) -> Fitted:
+def emitting(asked: ChainOptions) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
     names, categories, _ = columns_told(asked, emission)
@@ -559,7 +563,7 @@ def emitting(asked: ChainOptions) -> Fitted:
     refuse_other_sizes(columns, moments)
     family = emission.bind(moments, asked.n_components)
     point = given_point(family, given)
-    return Fitted(family, point, *(family.at(point),) * 2, columns, False, "point")
+    return EmissionFit(family, point, *(family.at(point),) * 2, columns, False, "point")
 
 
 # Under weights
@@ -567,7 +571,7 @@ def emitting(asked: ChainOptions) -> Fitted:
 
 def under_final_weights(
     chain: NumberChain, state: Any, averages: bool, training: NumericSequences | None = None
-) -> ReadNumbers:
+) -> WeightedNumbers:
     """Training sequences under the final weights: all, or some of them."""
     problem, cells = chain.problem, chain.cells
     if training is None:
@@ -580,8 +584,8 @@ def under_final_weights(
 
 
 def _predictive(
-    family: Family, counts: HMMCounts, prior: Prior, cells: Cells
-) -> tuple[tuple[Weights, Weights], Scores]:
+    family: Family, counts: HMMCounts, prior: ChainPrior, cells: Cells
+) -> tuple[tuple[ChainWeights, ChainWeights], Scores]:
     """Mean weights and their logs, and predictive log densities, given the counts of a sample."""
     weights = posterior_mean(without_emission(counts), prior, cells)
     return (weights, log_weights(weights)), family.predictive(counts.emission)
@@ -592,7 +596,7 @@ def counts_of_fit(learned: Learned) -> HMMCounts:
     return chain_counts(learned)._replace(emission=learned.counts.emission.T)
 
 
-def _labelled(fitted: Fitted, values: np.ndarray) -> np.ndarray:
+def _labelled(fitted: EmissionFit, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
     names, categories, _ = fitted.columns
     if not categories:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_cvb.chain.numbers.clusters import (
     Nearest,
     Range,
-    Steps,
+    StepsInMemory,
     are_read_later,
     clusters_for,
     drawn_steps,
@@ -27,7 +27,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     infer,
 )
 from sklearn_cvb.chain.numbers.legal_paths import (
-    Rules,
+    PathRules,
     legal_scores,
     rules_of,
     sample_of_family,
@@ -39,7 +39,7 @@ from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.starts.starting_points import posterior_arrays, smooth_weights
 from sklearn_cvb.emissions.emission import Family, given_point
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
@@ -110,7 +110,7 @@ def _posteriors(
 # What is drawn, or sought, for all parts of the data alike
 
 
-class EveryStep(Steps):
+class EveryStep(StepsInMemory):
     """All steps, which tell statistics and counts, too."""
 
     def statistics_at(self, steps: np.ndarray) -> np.ndarray:
@@ -183,7 +183,7 @@ def given_start(every: Any, given: HMMParameters, rng: np.random.Generator) -> N
         point = family.mean(counts.emission)
     counted = smooth_weights(counts.start, counts.transition, np.empty(0))
     each = zip(tables, counted, strict=True)
-    chain = Weights(*(found if table is None else table for table, found in each))
+    chain = ChainWeights(*(found if table is None else table for table, found in each))
     chain = kept_to_topology(chain, problem.cells)
     return NumberWeights(tied(chain, problem.cells), family.at(point), point)
 
@@ -230,7 +230,7 @@ class Alike(NamedTuple):
 
 
 def _legal_start(
-    every: Any, rules: Rules, rng: np.random.Generator, *, is_first: bool = True
+    every: Any, rules: PathRules, rng: np.random.Generator, *, is_first: bool = True
 ) -> Nearest:
     """Paths that are near to what their steps tell, by whole sequences of some steps."""
     problem, (steps, starts) = every.problem, sampled_sequences(every.starts, rng)

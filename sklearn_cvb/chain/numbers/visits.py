@@ -21,7 +21,7 @@ from sklearn_cvb.kernels.special import room_for_bits, to_weights
 from sklearn_cvb.kernels.vectors import up_to_vectors
 
 
-class Tables(NamedTuple):
+class VisitTables(NamedTuple):
     """A chain of visits, as many tables as there are on the first axis."""
 
     start: np.ndarray  # (n_tables, K)
@@ -35,7 +35,7 @@ class Tables(NamedTuple):
         return logs[..., ::-1]
 
 
-class Expected(NamedTuple):
+class VisitExpectations(NamedTuple):
     """What is expected of visits."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
@@ -47,14 +47,14 @@ class Expected(NamedTuple):
 class _Passes(NamedTuple):
     """Both passes in float64; `log_z` is NaN where this loses a sequence."""
 
-    expected: Expected
+    expected: VisitExpectations
     entered: np.ndarray  # (n_steps, K) p(a visit begins at t | x_1..t-1)
     log_steps: np.ndarray  # log p(x_t | x_1..t-1)
 
 
 def inferred(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
-) -> Expected:
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
+) -> VisitExpectations:
     """Forward-backward; `table` says which tables hold for visits that begin at each step."""
     found = _passes(tables, log_weights, starts, table).expected
     for i in np.flatnonzero(np.isnan(found.log_z)).tolist():
@@ -64,7 +64,7 @@ def inferred(
 
 
 def _passes(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray, table: np.ndarray
 ) -> _Passes:
     """Forward and backward over all sequences, scaled."""
     n_steps, n = log_weights.shape
@@ -88,7 +88,7 @@ def _passes(
     log_z += np.add.reduceat(largest, starts[:-1])
     by_state = np.ascontiguousarray(np.swapaxes(visits[:, :, :n], 1, 2))
     posterior = np.ascontiguousarray(posterior[:, :n])
-    found = Expected(posterior, pairs * tables.transition, log_z, by_state)
+    found = VisitExpectations(posterior, pairs * tables.transition, log_z, by_state)
     with np.errstate(divide="ignore", invalid="ignore"):
         return _Passes(found, entered, np.log(scale) + largest)
 
@@ -101,7 +101,7 @@ class _Logs(NamedTuple):
     log_z: float
 
 
-def _forward_in_logs(tables: Tables, logs: np.ndarray, table: np.ndarray) -> _Logs:
+def _forward_in_logs(tables: VisitTables, logs: np.ndarray, table: np.ndarray) -> _Logs:
     """One sequence that leaves float64: every step looks back at all durations."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
     entered, left = np.full((2, *logs.shape), -np.inf)
@@ -119,7 +119,12 @@ def _forward_in_logs(tables: Tables, logs: np.ndarray, table: np.ndarray) -> _Lo
 
 
 def _add_in_logs(
-    tables: Tables, logs: np.ndarray, table: np.ndarray, i: int, steps: slice, found: Expected
+    tables: VisitTables,
+    logs: np.ndarray,
+    table: np.ndarray,
+    i: int,
+    steps: slice,
+    found: VisitExpectations,
 ) -> None:
     """Add what is expected of sequence i, which leaves float64."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
@@ -146,7 +151,7 @@ def _add_in_logs(
     posterior /= posterior.sum(axis=1, keepdims=True)
 
 
-def _log_tables(tables: Tables) -> tuple[np.ndarray, ...]:
+def _log_tables(tables: VisitTables) -> tuple[np.ndarray, ...]:
     """Logs of a single table's start, transitions, durations and of lasting for so long."""
     with np.errstate(divide="ignore"):
         start, transition = np.log(tables.start[0]), np.log(tables.transition[0])
@@ -155,7 +160,7 @@ def _log_tables(tables: Tables) -> tuple[np.ndarray, ...]:
 
 
 def best(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """States of the most probable visits under a single table, and their log probabilities."""
     room, back = np.empty((2, *log_weights.shape)), np.empty((2, *log_weights.shape), np.int64)
@@ -165,7 +170,7 @@ def best(
 
 
 def _log_entered(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(x_1..t-1, a visit to s begins at t), up to what a sequence has in common; log Z."""
     table = np.zeros(len(log_weights), np.int64)
@@ -181,7 +186,7 @@ def _log_entered(
 
 
 def given_past(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(x_1..t-1, z_t), up to what the states of a step have in common; log Z."""
     entered, log_z = _log_entered(tables, log_weights, starts)
@@ -198,7 +203,7 @@ def given_past(
 
 
 def filtered(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """p(z_t | x_1..t) of all steps; log Z."""
     before, log_z = given_past(tables, log_weights, starts)
@@ -206,7 +211,7 @@ def filtered(
 
 
 def given_others(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(x but for x_t, z_t), up to what the states of a step have in common; log Z."""
     entered, log_z = _log_entered(tables, log_weights, starts)
@@ -237,7 +242,7 @@ def shares_of(logs: np.ndarray) -> np.ndarray:
 
 
 def at_the_end(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """p(state, steps that its visit goes on | x) at the end of each sequence, (n, K, L); log Z."""
     entered, log_z = _log_entered(tables, log_weights, starts)
@@ -258,7 +263,7 @@ def at_the_end(
 
 
 def drawn(
-    tables: Tables, log_weights: np.ndarray, starts: np.ndarray, rng: np.random.Generator
+    tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """States of visits drawn given what was observed, under a single table; log Z."""
     entered, log_z = _log_entered(tables, log_weights, starts)

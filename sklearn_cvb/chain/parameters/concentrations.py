@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import (
-    Concentrations,
+    ChainConcentrations,
     HMMCounts,
     Presence,
     row_totals,
@@ -22,13 +22,13 @@ _SHARED_STEPS, _STANDS_STILL = 20, 1e-5
 
 
 def learn(
-    concentrations: Concentrations,
+    concentrations: ChainConcentrations,
     counts: HMMCounts,
     cells: Cells,
     n_sweeps: int,
     step: Callable[..., Any],
     presence: Callable[[], Presence | None] | None = None,
-) -> Concentrations:
+) -> ChainConcentrations:
     """One step for each learned concentration, both from the same counts; none in the warm-up.
 
     `presence` gives None where it is not known, and nothing is learned; without it the plain form
@@ -84,9 +84,9 @@ def learn(
     return after
 
 
-def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> Concentrations:
+def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> ChainConcentrations:
     """Under HDP the weights of the states, alpha and gamma are drawn (a method of chains)."""
-    before: Concentrations = state.hyper
+    before: ChainConcentrations = state.hyper
     if before.shared is None:
         return chain.learn(before, state, step, None)
     rest = chain.learn(before._replace(shared=None, learn_alpha=False), state, step, None)

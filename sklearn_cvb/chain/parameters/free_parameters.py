@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, flat_cells
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, flat_cells
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.learned import Learned
@@ -82,7 +82,7 @@ def _tells_of_unknown(learned: Learned) -> bool:
     return learned.rare is not None or bool(unknown.any())
 
 
-def still_cells(init: Any, cells: Cells, words: Any, prior: Prior) -> HMMCounts | None:
+def still_cells(init: Any, cells: Cells, words: Any, prior: ChainPrior) -> HMMCounts | None:
     """Cells without prior that are 0 in the tables that a fit begins with; None for none."""
     vocabulary = getattr(words, "types", None)
     if not isinstance(init, HMMParameters):

@@ -11,8 +11,8 @@ from scipy.special import gammaln, xlogy
 
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.kernels.chain.forward_backward import Weights
-from sklearn_cvb.kernels.chain.leave_out import Floor, Tally
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
+from sklearn_cvb.kernels.chain.leave_out import ChainTally, Floor
 from sklearn_cvb.learning.dirichlet import (
     FIRST_VALUE,
     FIXED_MASS,
@@ -59,7 +59,7 @@ class Presence(NamedTuple):
     totals: HMMCounts
 
 
-class Prior(NamedTuple):
+class ChainPrior(NamedTuple):
     """Dirichlet prior: cells and row totals of the start row, transitions and emissions.
 
     Totals count every cell of a row, also those a dictionary rules out.
@@ -86,20 +86,20 @@ class Prior(NamedTuple):
         totals = self.transition_total.max(), self.emission_total.max(initial=0.0)
         return bool(max(self.start_total, *totals) >= FIXED_MASS / 2)
 
-    def over(self, below: "Prior") -> "Prior":
+    def over(self, below: "ChainPrior") -> "ChainPrior":
         """This prior where it says something, one `below` where it is NaN."""
         each: Any = zip(self._fields[:-1], self, below, strict=False)
         tables: Any = {name: np.where(np.isnan(own), other, own) for name, own, other in each}
         tables["start_total"] = float(tables["start_total"])
         return below._replace(**tables)
 
-    def tally(self) -> Tally:
+    def tally(self) -> ChainTally:
         """Its cells and row totals, but for that of the start row."""
         rows = self.transition, self.transition_total, self.emission, self.emission_total
-        return Tally(self.start, *rows)
+        return ChainTally(self.start, *rows)
 
 
-class Concentrations(NamedTuple):
+class ChainConcentrations(NamedTuple):
     """alpha and beta of a sweep, which of them are learned, and their Gamma priors.
 
     `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp", or
@@ -123,7 +123,7 @@ class Concentrations(NamedTuple):
     gamma_prior: tuple[float, float] = (1.0, 1.0)
     sticky: float = 0.0
     dictionary_weight: float | None = None
-    given: Prior | None = None
+    given: ChainPrior | None = None
 
     @property
     def learned(self) -> bool:
@@ -140,7 +140,7 @@ class Concentrations(NamedTuple):
         """Rows of weights: that of all states, or one for each."""
         return np.atleast_2d(np.array(self.shared))
 
-    def sharing(self, weights: np.ndarray) -> "Concentrations":
+    def sharing(self, weights: np.ndarray) -> "ChainConcentrations":
         """The same with other weights, in rows."""
         rows = tuple(map(tuple, weights.tolist()))
         return self._replace(shared=rows if self.is_pooled else rows[0])
@@ -162,12 +162,12 @@ class Concentrations(NamedTuple):
 # Priors
 
 
-def prior_settings(asked: ChainOptions, dictionary_weight: float | None) -> Concentrations:
+def prior_settings(asked: ChainOptions, dictionary_weight: float | None) -> ChainConcentrations:
     """Those of the first sweep, as is asked for."""
     weights, n = asked.weights, asked.n_components
     is_pooled = asked.transitions.prior == "pooled"
     usual = FIRST_VALUE if weights is None else 1.0
-    first = Concentrations(
+    first = ChainConcentrations(
         first_value(usual if asked.alpha is None else asked.alpha),
         first_value(asked.beta),
         asked.alpha_prior is not None,
@@ -201,7 +201,7 @@ def prior_settings(asked: ChainOptions, dictionary_weight: float | None) -> Conc
     )
 
 
-def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, Any]:
+def shared_weights(hyper: ChainConcentrations, held: np.ndarray | None) -> dict[str, Any]:
     """The weights of the states, where the prior has them, and how many hold many tokens."""
     if hyper.shared is None:
         return {}
@@ -214,7 +214,7 @@ def shared_weights(hyper: Concentrations, held: np.ndarray | None) -> dict[str, 
     return found
 
 
-def going_on(first: Concentrations, before: Concentrations) -> Concentrations:
+def going_on(first: ChainConcentrations, before: ChainConcentrations) -> ChainConcentrations:
     """The concentrations asked for now, where learned ones go on from their values `before`."""
     beta = before.beta if first.learn_beta else first.beta
     if np.shape(first.shared or ()) != np.shape(before.shared or ()):
@@ -228,7 +228,7 @@ def going_on(first: Concentrations, before: Concentrations) -> Concentrations:
     )
 
 
-def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
+def prior_of(cells: Cells, hyper: ChainConcentrations) -> ChainPrior:
     """The prior of a sweep: one concentration for each kind of cell, and what changes that."""
     n, alpha, beta = cells.n_states, hyper.alpha, hyper.beta
     start_alpha = alpha if hyper.start_alpha is None else hyper.start_alpha
@@ -257,11 +257,11 @@ def prior_of(cells: Cells, hyper: Concentrations) -> Prior:
     weighted = with_dictionary(emission, cells, hyper)
     if weighted is not emission:
         emission, emit = weighted, emit + cells.row_totals(weighted - emission)
-    prior = Prior(start, start_total, transition, out, emission, emit, hyper)
+    prior = ChainPrior(start, start_total, transition, out, emission, emit, hyper)
     return prior if hyper.given is None else hyper.given.over(prior)
 
 
-def with_dictionary(emission: np.ndarray, cells: Cells, hyper: Concentrations) -> np.ndarray:
+def with_dictionary(emission: np.ndarray, cells: Cells, hyper: ChainConcentrations) -> np.ndarray:
     """Prior cells of emissions with what a dictionary and forms expect.
 
     As if the corpus had been tagged so many times in the proportions that they expect; words known
@@ -288,7 +288,7 @@ def row_totals(counts: HMMCounts, cells: Cells) -> HMMCounts:
 # Weights
 
 
-def rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows]:
+def rows_of(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> list[DirichletRows]:
     """The Dirichlet posteriors of the start row, of transitions and of emissions."""
     emission, u, row = counts.emission, prior.emission, cells.state
     if cells.is_full:
@@ -306,8 +306,8 @@ def rows_of(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows
 
 
 def posterior_mean(
-    counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None = None
-) -> Weights:
+    counts: HMMCounts, prior: ChainPrior, cells: Cells, kept: ChainWeights | None = None
+) -> ChainWeights:
     """Posterior means, or maximum likelihood with a prior of 0.
 
     Rows without count and prior keep the values of `kept`; None for uniform rows.
@@ -326,33 +326,33 @@ def posterior_mean(
     return _weights_of(means, cells)
 
 
-def _weights_of(tables: list[np.ndarray], cells: Cells) -> Weights:
+def _weights_of(tables: list[np.ndarray], cells: Cells) -> ChainWeights:
     """Tables as `rows_of` has them, as weights."""
-    return tied(Weights(tables[0], tables[1], tables[2].reshape(-1)), cells)
+    return tied(ChainWeights(tables[0], tables[1], tables[2].reshape(-1)), cells)
 
 
-def tied(weights: Weights, cells: Cells) -> Weights:
+def tied(weights: ChainWeights, cells: Cells) -> ChainWeights:
     """Weights whose transitions all are the start row, where no state depends on another."""
     if cells.topology is None or not cells.topology.tied:
         return weights
     return weights._replace(transition=np.tile(weights.start, (cells.n_states, 1)))
 
 
-def exp_expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
+def exp_expected_log(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> ChainWeights:
     """Weights exp(E[log theta]) under the Dirichlet posterior (Beal 2003; paper, section 2.1)."""
     rows = rows_of(counts, prior, cells)
     return _weights_of([table.exp_expected_log() for table in rows], cells)
 
 
-def expected_log(counts: HMMCounts, prior: Prior, cells: Cells) -> Weights:
+def expected_log(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> ChainWeights:
     """E[log theta] under the Dirichlet posterior."""
     rows = rows_of(counts, prior, cells)
     return _weights_of([table.expected_log() for table in rows], cells)
 
 
 def weights_under(
-    counts: HMMCounts, prior: Prior, cells: Cells, kept: Weights | None, *, averages: bool
-) -> tuple[Weights, Weights]:
+    counts: HMMCounts, prior: ChainPrior, cells: Cells, kept: ChainWeights | None, *, averages: bool
+) -> tuple[ChainWeights, ChainWeights]:
     """Weights for prediction, and their logs: exp E[log theta] or posterior means."""
     if averages:
         return exp_expected_log(counts, prior, cells), expected_log(counts, prior, cells)
@@ -360,10 +360,10 @@ def weights_under(
     return weights, log_weights(weights)
 
 
-def uniform_weights(cells: Cells) -> Weights:
+def uniform_weights(cells: Cells) -> ChainWeights:
     """Equal weights for every state and symbol."""
     n = cells.n_states
-    weights = Weights(
+    weights = ChainWeights(
         np.full(n, 1.0 / n),
         np.full((cells.n_tables * n, n), 1.0 / n),
         np.full(len(cells.state), 1.0 / max(1, cells.n_rows)),
@@ -371,7 +371,7 @@ def uniform_weights(cells: Cells) -> Weights:
     return kept_to_topology(weights, cells)
 
 
-def kept_to_topology(weights: Weights, cells: Cells) -> Weights:
+def kept_to_topology(weights: ChainWeights, cells: Cells) -> ChainWeights:
     """Weights with zeros where the topology allows nothing, and rows that sum to 1 again."""
     if cells.topology is None and cells.has_end:
         # No sequence is empty.
@@ -385,10 +385,10 @@ def kept_to_topology(weights: Weights, cells: Cells) -> Weights:
     )
 
 
-def log_weights(weights: Weights) -> Weights:
+def log_weights(weights: ChainWeights) -> ChainWeights:
     """Elementwise logs; log 0 is -inf."""
     with np.errstate(divide="ignore"):
-        return Weights(*(np.log(table) for table in weights))
+        return ChainWeights(*(np.log(table) for table in weights))
 
 
 # Log densities and divergences of all rows
@@ -401,7 +401,7 @@ def _allowed(cells: Cells) -> list[np.ndarray | slice]:
     return [slice(cells.n_emitting if cells.has_end else None), slice(None), slice(None)]
 
 
-def _listed_rows(counts: HMMCounts, prior: Prior, cells: Cells) -> list[DirichletRows]:
+def _listed_rows(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> list[DirichletRows]:
     """The Dirichlet posteriors of the cells that are allowed, listed one by one."""
     n = cells.n_states
     rows_of_steps = np.repeat(np.arange(cells.n_tables * n, dtype=np.int32), n)
@@ -416,14 +416,16 @@ def _listed_rows(counts: HMMCounts, prior: Prior, cells: Cells) -> list[Dirichle
     ]
 
 
-def divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
+def divergence(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
     """KL of the posterior from the prior."""
     return sum(rows.divergence() for rows in _listed_rows(counts, prior, cells))
 
 
-def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tuple[Weights, float]:
+def weights_and_divergence(
+    counts: HMMCounts, prior: ChainPrior, cells: Cells
+) -> tuple[ChainWeights, float]:
     """exp E[log theta], and KL of the posterior from the prior, which shares its digammas."""
-    weights, value = Weights(*(np.zeros(table.shape) for table in counts)), 0.0
+    weights, value = ChainWeights(*(np.zeros(table.shape) for table in counts)), 0.0
     each = zip(_listed_rows(counts, prior, cells), weights, _allowed(cells), strict=True)
     for rows, table, kept in each:
         table.reshape(-1)[kept], divergence = rows.averages()
@@ -431,7 +433,9 @@ def weights_and_divergence(counts: HMMCounts, prior: Prior, cells: Cells) -> tup
     return weights, value
 
 
-def log_prior_density(counts: HMMCounts, prior: Prior, weights: Weights, cells: Cells) -> float:
+def log_prior_density(
+    counts: HMMCounts, prior: ChainPrior, weights: ChainWeights, cells: Cells
+) -> float:
     """The log prior in the softmax basis: the sum of u log theta over all cells (nats)."""
     # Where numbers are emitted no cell has a total.
     emits = len(cells.state) and prior.emission_total.any()
@@ -469,7 +473,7 @@ def empty_counts(cells: Cells) -> HMMCounts:
     return HMMCounts(np.zeros(n), np.zeros((cells.n_tables * n, n)), np.zeros(len(cells.state)))
 
 
-def without_fixed(tables: HMMCounts, prior: Prior, cells: Cells) -> HMMCounts:
+def without_fixed(tables: HMMCounts, prior: ChainPrior, cells: Cells) -> HMMCounts:
     """Tables with zeros in the rows that are fixed."""
     start, out, emit = prior.fixed
     return HMMCounts(
@@ -534,14 +538,14 @@ def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCo
     return counts._replace(emission=emission)
 
 
-def tally_of(counts: HMMCounts, prior: Prior | None, cells: Cells) -> Tally:
+def tally_of(counts: HMMCounts, prior: ChainPrior | None, cells: Cells) -> ChainTally:
     """Counts plus prior, with denominators (`prior` None: plain counts)."""
     start, transition, emission = counts
     plain = start, transition, transition.sum(axis=1), emission, cells.row_totals(emission)
-    return Tally(*plain if prior is None else map(np.add, plain, prior.tally()))
+    return ChainTally(*plain if prior is None else map(np.add, plain, prior.tally()))
 
 
-def floor_of(prior: Prior) -> Floor:
+def floor_of(prior: ChainPrior) -> Floor:
     """The tables of a prior alone: what no count may fall below."""
     # A row whose every cell is 0 has no count either; nor has the end in the start row.
     least_step = min(prior.transition.min(), prior.start[prior.start > 0].min(initial=np.inf))

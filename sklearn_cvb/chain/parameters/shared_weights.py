@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import Concentrations, HMMCounts, Presence
+from sklearn_cvb.chain.parameters.rows import ChainConcentrations, HMMCounts, Presence
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import SymmetricRows
 
@@ -40,7 +40,7 @@ class _Table(NamedTuple):
 
 
 def _table(
-    concentrations: Concentrations, counts: HMMCounts, totals: HMMCounts | None = None
+    concentrations: ChainConcentrations, counts: HMMCounts, totals: HMMCounts | None = None
 ) -> _Table:
     """Counts, or how surely they are positive; totals None for their sums."""
     if concentrations.is_pooled:
@@ -64,7 +64,7 @@ class _RowPrior(NamedTuple):
     per_alpha: np.ndarray  # (n_rows,) By how much a total rises with alpha
 
 
-def _prior(concentrations: Concentrations, own: _Table) -> _RowPrior:
+def _prior(concentrations: ChainConcentrations, own: _Table) -> _RowPrior:
     """That of rows with these counts."""
     alpha, weights, n_rows = concentrations.alpha, concentrations.weights, len(own.cells)
     scale, per_alpha, n = np.full(n_rows, alpha), np.ones(n_rows), weights.shape[1]
@@ -81,14 +81,14 @@ def _prior(concentrations: Concentrations, own: _Table) -> _RowPrior:
     return _RowPrior(weighted, _Table(cells, np.full_like(own.ends, alpha / n), totals), per_alpha)
 
 
-def _by_weights(tables: np.ndarray, concentrations: Concentrations) -> np.ndarray:
+def _by_weights(tables: np.ndarray, concentrations: ChainConcentrations) -> np.ndarray:
     """Sums over the rows that share weights, a row for each of these."""
     return tables.reshape(-1, *concentrations.weights.shape).sum(axis=0)
 
 
 def _with_weights(
-    concentrations: Concentrations, shares: np.ndarray, **changed: Any
-) -> Concentrations:
+    concentrations: ChainConcentrations, shares: np.ndarray, **changed: Any
+) -> ChainConcentrations:
     """With weights in proportion to these, and other changes."""
     found = np.maximum(shares, 0.0)
     found = np.maximum(found / found.sum(axis=1, keepdims=True), _SMALLEST)
@@ -96,8 +96,11 @@ def _with_weights(
 
 
 def learned_weights(
-    concentrations: Concentrations, counts: HMMCounts, surely: Presence, step: Callable[..., Any]
-) -> Concentrations:
+    concentrations: ChainConcentrations,
+    counts: HMMCounts,
+    surely: Presence,
+    step: Callable[..., Any],
+) -> ChainConcentrations:
     """Weights, and what else is learned of alpha and gamma, after one step from expected tables."""
     alpha, own = concentrations.alpha, _table(concentrations, counts)
     seen, prior = _table(concentrations, surely.cells, surely.totals), _prior(concentrations, own)
@@ -128,7 +131,7 @@ def learned_weights(
     return found
 
 
-def _evidence(concentrations: Concentrations, own: _Table) -> float:
+def _evidence(concentrations: ChainConcentrations, own: _Table) -> float:
     """Log evidence of the rows' counts, and the log densities of what is learned."""
     prior = _prior(concentrations, own).table
     value = dirichlet.log_evidence(own.cells, prior.cells, own.totals, prior.totals)
@@ -136,7 +139,9 @@ def _evidence(concentrations: Concentrations, own: _Table) -> float:
     return value + concentrations.log_density()
 
 
-def _shortened(before: Concentrations, after: Concentrations, own: _Table) -> Concentrations:
+def _shortened(
+    before: ChainConcentrations, after: ChainConcentrations, own: _Table
+) -> ChainConcentrations:
     """A step towards `after` that does not lower the evidence."""
     least = _evidence(before, own)
     for _ in range(30):
@@ -149,8 +154,8 @@ def _shortened(before: Concentrations, after: Concentrations, own: _Table) -> Co
 
 
 def drawn_weights(
-    concentrations: Concentrations, counts: HMMCounts, rng: np.random.Generator
-) -> Concentrations:
+    concentrations: ChainConcentrations, counts: HMMCounts, rng: np.random.Generator
+) -> ChainConcentrations:
     """Weights, and alpha and gamma where they are learned, drawn given whole counts.
 
     Table counts first (Antoniak 1974), then alpha and gamma given those of all cells, and of all

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.parameters.rows import Concentrations, Prior, with_dictionary
+from sklearn_cvb.chain.parameters.rows import ChainConcentrations, ChainPrior, with_dictionary
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
 from sklearn_cvb.reading.corpus import names_of_columns
@@ -17,7 +17,7 @@ from sklearn_cvb.settings import HMMParameters
 _OFF, _ROUNDING = 1e-6, 1e-12
 
 
-class Tables(NamedTuple):
+class UserTables(NamedTuple):
     """The tables of a chain as they are given; None for those that are not."""
 
     start: np.ndarray | None
@@ -46,7 +46,7 @@ def probabilities(name: str, value: Any, shape: tuple[int, ...], rest: bool = Fa
     return (rows / np.where(is_off, sums, 1.0)[:, None]).reshape(shape)
 
 
-def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None) -> Tables:
+def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None) -> UserTables:
     """Start, transitions and, where states emit symbols, emissions, over all cells."""
     n, start, transition, emission = cells.n_emitting, None, None, None
     _refuse_other_order(given)
@@ -66,7 +66,7 @@ def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | No
         raise InvalidParameterError(f"{next(iter(given.emitted))}: this model emits symbols")
     elif given.emissionprob is not None:
         emission = _emissions(given, cells, vocabulary)
-    return Tables(start, transition, emission)
+    return UserTables(start, transition, emission)
 
 
 def _refuse_ruled_out(
@@ -186,8 +186,8 @@ def fixed_rows(asked: ChainOptions, n_states: int) -> dict[str, np.ndarray]:
 
 
 def with_given(
-    first: Concentrations, asked: ChainOptions, cells: Cells, vocabulary: np.ndarray | None
-) -> Concentrations:
+    first: ChainConcentrations, asked: ChainOptions, cells: Cells, vocabulary: np.ndarray | None
+) -> ChainConcentrations:
     """Concentrations that know what is said of single cells and rows, and not made from them."""
     n, rows = cells.n_states, fixed_rows(asked, cells.n_emitting)
     if vocabulary is None:
@@ -196,7 +196,7 @@ def with_given(
     n_rows, emission = cells.n_tables * n, np.full(len(cells.state), np.nan)
     none, emit = np.full((2, n), np.nan)
     out, steps = np.full(n_rows, np.nan), np.full((n_rows, n), np.nan)
-    given = Prior(none, np.nan, steps, out, emission, emit)
+    given = ChainPrior(none, np.nan, steps, out, emission, emit)
     if _is_table(asked.alpha):
         first, given = _with_steps(first, given, asked, cells)
     if _is_table(asked.beta):
@@ -225,8 +225,8 @@ def _table(name: str, asked: ChainOptions, *shapes: tuple[int, int]) -> np.ndarr
 
 
 def _with_steps(
-    first: Concentrations, given: Prior, asked: ChainOptions, cells: Cells
-) -> tuple[Concentrations, Prior]:
+    first: ChainConcentrations, given: ChainPrior, asked: ChainOptions, cells: Cells
+) -> tuple[ChainConcentrations, ChainPrior]:
     """With prior cells of transitions; the start row has the usual concentration."""
     n = cells.n_emitting
     if first.shared is not None:
@@ -239,12 +239,12 @@ def _with_steps(
 
 
 def _with_words(
-    first: Concentrations,
-    given: Prior,
+    first: ChainConcentrations,
+    given: ChainPrior,
     asked: ChainOptions,
     cells: Cells,
     vocabulary: np.ndarray | None,
-) -> Prior:
+) -> ChainPrior:
     """With prior cells of emissions; unknown words have the usual concentration, or their own."""
     if vocabulary is None:
         raise InvalidParameterError("beta is for symbols: emissions of numbers have priors")
@@ -262,7 +262,9 @@ def _with_words(
     return given._replace(emission=emission)
 
 
-def _with_fixed(given: Prior, tables: Tables, rows: dict[str, np.ndarray], cells: Cells) -> Prior:
+def _with_fixed(
+    given: ChainPrior, tables: UserTables, rows: dict[str, np.ndarray], cells: Cells
+) -> ChainPrior:
     """With rows that are fixed, whose tables must be there."""
     for name, table in zip(_NAMES, tables, strict=True):
         if name in rows and table is None:
@@ -281,7 +283,7 @@ def _with_fixed(given: Prior, tables: Tables, rows: dict[str, np.ndarray], cells
     return given
 
 
-def _refuse(first: Concentrations, asked: ChainOptions, rows: dict[str, np.ndarray]) -> None:
+def _refuse(first: ChainConcentrations, asked: ChainOptions, rows: dict[str, np.ndarray]) -> None:
     """Raise where rows cannot be fixed, or leave nothing to learn a concentration from."""
     every = {name: bool(own.all()) for name, own in rows.items()}
     begins = "start" in rows or first.start_alpha is not None

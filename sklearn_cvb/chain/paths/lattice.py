@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.kernels.chain.decoding import viterbi
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -132,6 +132,15 @@ class Cells(NamedTuple):
             centre=None if centre is None else np.insert(centre, places, 1.0),
             by_label=places + np.arange(len(added)),
         )
+
+
+class WordLayout(NamedTuple):
+    """What words tell of a model."""
+
+    words: Any  # Vocabulary or TagKnowledge
+    cells: Cells
+    told: Any = None  # what is known of the tokens of this corpus alone
+    messages: tuple[str, ...] = ()
 
 
 class Runs(NamedTuple):
@@ -538,7 +547,7 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
         return Problem(alone, lattice, cells, _runs_of(alone, lattice, cells), corpus, sequences)
     with np.errstate(divide="ignore"):
         start, transition = np.log(topology.start * 1.0), np.log(topology.transition * 1.0)
-    logs = Weights(start, transition, np.zeros(len(cells.state)))
+    logs = ChainWeights(start, transition, np.zeros(len(cells.state)))
     path, log_p = np.empty(len(corpus.tokens), np.int32), np.empty(corpus.n_sequences)
     viterbi(logs, lattice, corpus.starts, path, log_p)
     # Some path explains a sequence if the best one has some weight.

@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import predicting_weights
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import Learned
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Filter:
         return proba
 
 
-def _chain_of(learned: Learned) -> tuple[tuple[Weights, Weights], np.ndarray]:
+def _chain_of(learned: Learned) -> tuple[tuple[ChainWeights, ChainWeights], np.ndarray]:
     """Weights of predictions and their logs; log probabilities (L, K) of durations.
 
     Where these have no laws visits are steps: each state follows itself as its row says.

@@ -15,7 +15,7 @@ from sklearn_cvb.chain.paths.transitions import contexts_to_draw
 from sklearn_cvb.chain.predictions import drawing
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.decoding import best_states
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import check_counts, tell
@@ -47,7 +47,7 @@ def chain_counts(learned: Learned) -> parameters.HMMCounts:
     return parameters.with_rare(running_counts(learned), learned.rare, learned.layout)
 
 
-def mean_weights(learned: Learned) -> Weights:
+def mean_weights(learned: Learned) -> ChainWeights:
     """Posterior-mean weights; of a sampler their averages over its samples."""
     if learned.more.sampled is not None:
         return learned.more.sampled.means
@@ -56,13 +56,13 @@ def mean_weights(learned: Learned) -> Weights:
     )
 
 
-def mean_and_log(learned: Learned) -> tuple[Weights, Weights]:
+def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Posterior-mean weights and their logs."""
     weights = mean_weights(learned)
     return weights, parameters.log_weights(weights)
 
 
-def predicting_weights(learned: Learned) -> tuple[Weights, Weights]:
+def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Weights of `predict` and `predict_proba`, and their logs."""
     if learned.more.sampled is not None:
         return mean_and_log(learned)
@@ -97,7 +97,7 @@ def emission_table(learned: Learned) -> np.ndarray:
     return np.ascontiguousarray(weights.T)
 
 
-def log_posterior_of_paths(read: "Read") -> float:
+def log_posterior_of_paths(read: "WeightedSequences") -> float:
     """Log probability of the most probable path of every sequence, given what was observed."""
     best, log_z = read.best_path()[1], read.entries()[1]
     # What no path explains has no states to be sure of.
@@ -108,13 +108,13 @@ def log_posterior_of_paths(read: "Read") -> float:
 
 
 @dataclass(frozen=True)
-class Read:
+class WeightedSequences:
     """Sequences, and the weights that they are read under."""
 
     corpus: Corpus
     lattice: Lattice  # allowed states of each token
-    weights: Weights
-    logs: Weights
+    weights: ChainWeights
+    logs: ChainWeights
     cells: Cells
 
     def _with_ends(self) -> tuple[Lattice, np.ndarray, np.ndarray | slice]:
@@ -179,8 +179,8 @@ class Read:
 
 
 def smoothed_entries(
-    weights: Weights,
-    logs: Weights,
+    weights: ChainWeights,
+    logs: ChainWeights,
     lattice: Lattice,
     starts: np.ndarray,
     kernel: Callable[..., Any] = decoding.smoothed,
@@ -203,7 +203,7 @@ def tell_unexplained(log_p: np.ndarray) -> None:
         )
 
 
-def paths(read: Read, decoding: str) -> tuple[np.ndarray, np.ndarray]:
+def paths(read: WeightedSequences, decoding: str) -> tuple[np.ndarray, np.ndarray]:
     """The states of all tokens, and log p of each sequence."""
     if decoding == "viterbi":
         return read.best_path()
@@ -213,7 +213,9 @@ def paths(read: Read, decoding: str) -> tuple[np.ndarray, np.ndarray]:
     return path, log_p
 
 
-def posterior_table(read: Read, kernel: Callable[..., Any] = decoding.smoothed) -> np.ndarray:
+def posterior_table(
+    read: WeightedSequences, kernel: Callable[..., Any] = decoding.smoothed
+) -> np.ndarray:
     """Posteriors over all states, token by token; warns of what no path explains."""
     posterior, log_z = read.entries(kernel)
     tell_unexplained(log_z)

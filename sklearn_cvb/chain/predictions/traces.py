@@ -7,9 +7,9 @@ import numpy as np
 from scipy.special import xlogy
 
 from sklearn_cvb.chain.parameters.rows import (
-    Concentrations,
+    ChainConcentrations,
+    ChainPrior,
     HMMCounts,
-    Prior,
     prior_of,
     rare_in,
     with_rare,
@@ -17,7 +17,7 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
 from sklearn_cvb.chain.symbols.sampling import counts_of_path, slots_of
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIXED_MASS
 from sklearn_cvb.learning.model import Fit
@@ -55,7 +55,7 @@ def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
     return Chains(*np.moveaxis(np.array(rows, dtype=float), 2, 0))
 
 
-def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
+def log_joint(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
     """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
     known = 0.0
     if prior.any_fixed:
@@ -85,17 +85,17 @@ def log_joint(counts: HMMCounts, prior: Prior, cells: Cells) -> float:
     )
 
 
-def noted(chain: Any, hyper: Concentrations, counts: HMMCounts) -> tuple[Any, ...]:
+def noted(chain: Any, hyper: ChainConcentrations, counts: HMMCounts) -> tuple[Any, ...]:
     """Concentrations, and the number of states that have a token (a method of chains)."""
     n_tokens = (counts.start + counts.transition.sum(axis=0))[: chain.cells.n_emitting]
     return hyper.alpha, hyper.beta, int(np.count_nonzero(n_tokens)), hyper.shared
 
 
-class Sampled(NamedTuple):
+class ChainSamples(NamedTuple):
     """What only a sampler's chain tells."""
 
     paths: np.ndarray | None  # states of all training tokens in the kept samples, if any
-    means: Weights  # averages over samples of the posterior means given the sample
+    means: ChainWeights  # averages over samples of the posterior means given the sample
     kept: Any  # `PathCounts`, or counts and prior of each kept sample
     chains: Chains | None = None  # of all restarts
 
@@ -105,7 +105,7 @@ class Sampled(NamedTuple):
         assert self.paths is not None, "samples were kept"
         return len(self.paths)
 
-    def posteriors(self) -> Iterable[tuple[HMMCounts, Prior]]:
+    def posteriors(self) -> Iterable[tuple[HMMCounts, ChainPrior]]:
         """Counts and prior of each kept sample."""
         if not isinstance(self.kept, PathCounts):
             return self.kept
@@ -120,7 +120,7 @@ class PathCounts(NamedTuple):
 
     problem: Problem
     counts_rare: bool  # whether unknown words take the mean count of words seen once
-    last: Prior  # of the last sweep
+    last: ChainPrior  # of the last sweep
     concentrations: np.ndarray  # alpha and beta of each sample, (n_samples, 2)
     shared: tuple[Any, ...]  # weights of the states of each sample
 
@@ -134,7 +134,7 @@ class PathCounts(NamedTuple):
         counts = counts_of_path(problem, slots_of(problem.lattice, path))
         return with_rare(counts, rare_in(problem, counts) if self.counts_rare else None, cells)
 
-    def prior(self, row: int) -> Prior:
+    def prior(self, row: int) -> ChainPrior:
         """Prior of one kept sample: its own where concentrations are learned."""
         first = self.last.concentrations
         if not first.learned:
@@ -144,7 +144,7 @@ class PathCounts(NamedTuple):
         return prior_of(self.problem.cells, here)
 
 
-def refuse_without_posterior(sampled: Sampled, temperatures: Any, name: str) -> None:
+def refuse_without_posterior(sampled: ChainSamples, temperatures: Any, name: str) -> None:
     """Raise unless the samples are of the posterior."""
     if temperatures is not None:
         raise ValueError(f"{name} needs samples of the posterior: fit with samples=Samples()")

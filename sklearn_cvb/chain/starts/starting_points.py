@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from sklearn_cvb.chain.options import StartModel
 from sklearn_cvb.chain.parameters.rows import (
+    ChainPrior,
     HMMCounts,
-    Prior,
     flat_cells,
     kept_to_topology,
     log_weights,
@@ -22,7 +22,7 @@ from sklearn_cvb.chain.parameters.rows import (
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, Topology, entry_cells, entry_states
 from sklearn_cvb.kernels.chain.decoding import smoothed
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.reading.corpus import as_list, short_repr
 from sklearn_cvb.reading.validation import as_numbers
 from sklearn_cvb.settings import HMMParameters
@@ -42,11 +42,11 @@ _BLOCK = 2**18
 _DENSE = 0.15
 
 
-class Start(NamedTuple):
+class StartingPoint(NamedTuple):
     """A starting point: posteriors of all (token, state) entries, or weights; not both."""
 
     posterior: np.ndarray | None
-    weights: Weights | None
+    weights: ChainWeights | None
 
 
 def normalise_entries(lattice: Lattice, entries: np.ndarray) -> None:
@@ -106,14 +106,14 @@ def counts_from_marginals(problem: Problem, posterior: np.ndarray) -> HMMCounts:
     return counts._replace(start=start, transition=transition)
 
 
-def kept_to_start(start: Start, problem: Problem) -> Start:
+def kept_to_start(start: StartingPoint, problem: Problem) -> StartingPoint:
     """A start under the topology of a problem: no sequence begins where none may.
 
     Weights of transitions that are ruled out become 0.
     """
     topology = problem.cells.topology
     if start.weights is not None:
-        return Start(None, kept_to_topology(start.weights, problem.cells))
+        return StartingPoint(None, kept_to_topology(start.weights, problem.cells))
     if topology is None:
         return start
     lattice = problem.lattice
@@ -128,10 +128,10 @@ def kept_to_start(start: Start, problem: Problem) -> Start:
     lost = np.bincount(tokens, weights=kept) == 0
     kept = np.where(lost[tokens], allowed, kept)
     entries[inside] = kept / np.bincount(tokens, weights=kept)[tokens]
-    return Start(entries, None)
+    return StartingPoint(entries, None)
 
 
-def posterior_of(start: Start, problem: Problem) -> np.ndarray:
+def posterior_of(start: StartingPoint, problem: Problem) -> np.ndarray:
     """Token posteriors of a start; its weights get one forward-backward pass."""
     if start.posterior is not None:
         return start.posterior
@@ -148,7 +148,7 @@ def posterior_of(start: Start, problem: Problem) -> np.ndarray:
     return posterior
 
 
-def token_start(problem: Problem, rng: np.random.Generator) -> Start:
+def token_start(problem: Problem, rng: np.random.Generator) -> StartingPoint:
     """q_t from Dirichlet(1) over each token's allowed states, independently.
 
     Times the shares that a weighted dictionary gives them.
@@ -157,7 +157,7 @@ def token_start(problem: Problem, rng: np.random.Generator) -> Start:
     if problem.cells.expected is not None:
         entries *= _expected_entries(problem)
     normalise_entries(problem.lattice, entries)
-    return Start(entries, None)
+    return StartingPoint(entries, None)
 
 
 def _expected_entries(problem: Problem) -> np.ndarray:
@@ -178,20 +178,20 @@ def word_weights(cells: Cells, rng: np.random.Generator) -> np.ndarray:
     return np.append(weights + 1e-200, 1.0)
 
 
-def words_start(problem: Problem, weights: np.ndarray) -> Start:
+def words_start(problem: Problem, weights: np.ndarray) -> StartingPoint:
     """Posteriors in proportion to the weights of cells (`word_weights`)."""
     entries = weights[entry_cells(problem.lattice)]
     normalise_entries(problem.lattice, entries)
-    return Start(entries, None)
+    return StartingPoint(entries, None)
 
 
-def parameter_weights(cells: Cells, rng: np.random.Generator) -> Weights:
+def parameter_weights(cells: Cells, rng: np.random.Generator) -> ChainWeights:
     """Transitions and emissions drawn from Dirichlet(1)."""
     n = cells.n_states
     emission = rng.standard_exponential(len(cells.state))
     totals = cells.row_totals(emission)
     totals[totals == 0] = 1.0
-    return Weights(
+    return ChainWeights(
         rng.dirichlet(np.ones(n)),
         rng.dirichlet(np.ones(n), size=cells.n_tables * n),
         cells.divided(emission, totals),
@@ -204,7 +204,7 @@ def given_weights(
     vocabulary: np.ndarray,
     rng: np.random.Generator,
     emitted: Callable[[np.ndarray], np.ndarray],
-) -> Weights:
+) -> ChainWeights:
     """The tables that are given, and what follows from them; else what "parameter" draws.
 
     ``emitted(cuts)`` has the emissions that segments count (see `segments_start`).
@@ -220,7 +220,7 @@ def given_weights(
             counts = emitted(cuts_of(SEGMENTS, n, rng)) + _UNAMBIGUOUS_COUNT
             others = others._replace(emission=cells.divided(counts, cells.row_totals(counts)))
     each = zip(tables, others, strict=True)
-    return Weights(*(other if table is None else table for table, other in each))
+    return ChainWeights(*(other if table is None else table for table, other in each))
 
 
 def cuts_of(init: str, n_states: int, rng: np.random.Generator) -> np.ndarray:
@@ -230,7 +230,7 @@ def cuts_of(init: str, n_states: int, rng: np.random.Generator) -> np.ndarray:
     return np.sort(rng.random(n_states - 1))
 
 
-def segments_start(problem: Problem, cuts: np.ndarray) -> Start:
+def segments_start(problem: Problem, cuts: np.ndarray) -> StartingPoint:
     """Nearly all of the states in their order, from one to the next at these cuts."""
     has_end, starts = problem.cells.has_end, problem.corpus.starts
     lengths = np.diff(starts)
@@ -239,7 +239,7 @@ def segments_start(problem: Problem, cuts: np.ndarray) -> Start:
     inside = entry_states(problem.lattice) == np.repeat(states, problem.lattice.count)
     entries = np.where(inside, 1.0 - _REST, 0.0) + _REST / problem.cells.n_emitting
     normalise_entries(problem.lattice, entries)
-    return Start(entries, None)
+    return StartingPoint(entries, None)
 
 
 def emitted_in_segments(problem: Problem, cuts: np.ndarray) -> np.ndarray:
@@ -249,11 +249,11 @@ def emitted_in_segments(problem: Problem, cuts: np.ndarray) -> np.ndarray:
     return counts_from_marginals(problem, found).emission
 
 
-def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarray) -> Weights:
+def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarray) -> ChainWeights:
     """Weights of counted steps, a little added to each; emissions as they are given."""
     start = start + _UNAMBIGUOUS_COUNT
     transition = transition + _UNAMBIGUOUS_COUNT
-    return Weights(
+    return ChainWeights(
         start / start.sum(), transition / transition.sum(axis=1, keepdims=True), emission
     )
 
@@ -266,22 +266,22 @@ def context_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     return counts.start + problem.runs.start, counts.transition + problem.runs.transition
 
 
-def context_tables(start: np.ndarray, transition: np.ndarray, cells: Cells) -> Weights:
+def context_tables(start: np.ndarray, transition: np.ndarray, cells: Cells) -> ChainWeights:
     """Weights of steps from `context_counts`; no emissions."""
     return kept_to_topology(smooth_weights(start, transition, np.empty(0)), cells)
 
 
-def neighbours_start(problem: Problem, tables: Weights) -> Start:
+def neighbours_start(problem: Problem, tables: ChainWeights) -> StartingPoint:
     """How well each token's states go with those of its neighbours, under `context_tables`."""
     lattice, entries = problem.lattice, _expected_entries(problem)
     normalise_entries(lattice, entries)
     entries = _from_neighbours(lattice, problem.corpus.starts, entries, tables)
     normalise_entries(lattice, entries)
-    return Start(entries, None)
+    return StartingPoint(entries, None)
 
 
 def _from_neighbours(
-    lattice: Lattice, starts: np.ndarray, posterior: np.ndarray, weights: Weights
+    lattice: Lattice, starts: np.ndarray, posterior: np.ndarray, weights: ChainWeights
 ) -> np.ndarray:
     """How well each entry goes with the posteriors of the tokens before and after it."""
     n_tokens, n_states = len(lattice.count), len(weights.start)
@@ -324,7 +324,7 @@ def posterior_arrays(init: Any, starts: np.ndarray, n_states: int) -> list[np.nd
     return arrays
 
 
-def array_start(problem: Problem, init: Any) -> Start:
+def array_start(problem: Problem, init: Any) -> StartingPoint:
     """Posteriors given as arrays, which must keep to the allowed states."""
     starts = problem.given.starts
     table = np.concatenate(posterior_arrays(init, starts, problem.cells.n_emitting))
@@ -344,7 +344,7 @@ def array_start(problem: Problem, init: Any) -> Start:
             f"init[{sequence}] must give each token non-negative probabilities that sum to 1 over "
             f"its allowed states (position {wrong[0] - starts[sequence]} does not)"
         )
-    return Start(entries, None)
+    return StartingPoint(entries, None)
 
 
 def model_counts(problem: Problem, model: StartModel, vocabulary: np.ndarray) -> HMMCounts:
@@ -381,16 +381,18 @@ def model_counts(problem: Problem, model: StartModel, vocabulary: np.ndarray) ->
     return counts
 
 
-def model_start(problem: Problem, model: StartModel, prior: Prior, vocabulary: np.ndarray) -> Start:
+def model_start(
+    problem: Problem, model: StartModel, prior: ChainPrior, vocabulary: np.ndarray
+) -> StartingPoint:
     """The posterior-mean weights of a fitted model."""
     counts = model_counts(problem, model, vocabulary)
     kept = uniform_weights(problem.cells)
-    return Start(None, posterior_mean(counts, prior, problem.cells, kept))
+    return StartingPoint(None, posterior_mean(counts, prior, problem.cells, kept))
 
 
 def starting_point(
-    init: Any, problem: Problem, prior: Prior, vocabulary: np.ndarray, rng: np.random.Generator
-) -> Start:
+    init: Any, problem: Problem, prior: ChainPrior, vocabulary: np.ndarray, rng: np.random.Generator
+) -> StartingPoint:
     """Posteriors or weights to start from: by a name, of a fitted model, or as given."""
     runs, cells = problem.runs, problem.cells
     if isinstance(init, str) and init == "token":
@@ -404,14 +406,14 @@ def starting_point(
         start = segments_start(problem, cuts_of(init, cells.n_emitting, rng))
     elif isinstance(init, str) and init == "unambiguous":
         flat = np.ones(len(cells.state))
-        start = Start(None, smooth_weights(runs.start, runs.transition, flat))
+        start = StartingPoint(None, smooth_weights(runs.start, runs.transition, flat))
     elif isinstance(init, str):
-        start = Start(None, parameter_weights(cells, rng))
+        start = StartingPoint(None, parameter_weights(cells, rng))
     elif hasattr(init, "predict_proba"):
         start = model_start(problem, init, prior, vocabulary)
     elif isinstance(init, HMMParameters):
         emitted = partial(emitted_in_segments, problem)
-        start = Start(None, given_weights(init, problem.cells, vocabulary, rng, emitted))
+        start = StartingPoint(None, given_weights(init, problem.cells, vocabulary, rng, emitted))
     else:
         start = array_start(problem, init)
     return kept_to_start(start, problem)

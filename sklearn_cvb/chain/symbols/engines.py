@@ -33,13 +33,18 @@ import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import HMMCounts, empty_counts, log_weights
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, certain_counts, spans_of
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights, expected_counts, passes_for
+from sklearn_cvb.kernels.chain.forward_backward import (
+    ChainWeights,
+    Lattice,
+    expected_counts,
+    passes_for,
+)
 from sklearn_cvb.kernels.chain.log_space import expected_counts_log
-from sklearn_cvb.kernels.chain.runs import Borders, RunRoom, expected_counts_of_runs
+from sklearn_cvb.kernels.chain.runs import RunBorders, RunRoom, expected_counts_of_runs
 from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
+    LockstepTables,
     Messages,
-    Tables,
     add_tables,
     clear_counts,
     clear_messages,
@@ -50,7 +55,7 @@ from sklearn_cvb.kernels.chain.side_by_side import (
     tables_for,
     width_for,
 )
-from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 
 # A sequence with a run whose steps have more entries is none of the runs: wide steps are faster
@@ -78,7 +83,7 @@ class RunEngine(NamedTuple):
     members: np.ndarray  # (n_members,) The sequences
     lattice: Lattice  # their tokens, one after the other
     starts: np.ndarray  # (n_members + 1,) Where each begins among these
-    borders: Borders
+    borders: RunBorders
     sequence: np.ndarray  # (n_members + 1,) Member m has the runs ``sequence[m] : sequence[m + 1]``
     certain: HMMCounts  # counts of certain tokens and pairs
     sizes: tuple[int, int]  # most entries of a run, and most entries of its steps
@@ -86,13 +91,13 @@ class RunEngine(NamedTuple):
     pieces: list[tuple[int, int]]
 
 
-class Batch(NamedTuple):
+class LockstepBatch(NamedTuple):
     """Sequences that one thread infers side by side, and its buffers."""
 
     members: np.ndarray  # the sequences by falling length
     # Of all sequences; `first` is a token's row in the tables, times the number of states.
     lattice: Lattice
-    tables: Tables  # weights, which all batches share, and counts of its own
+    tables: LockstepTables  # weights, which all batches share, and counts of its own
     messages: Messages
 
 
@@ -100,7 +105,7 @@ class Engines(NamedTuple):
     """Which sequences are inferred how; None for an engine that none has."""
 
     runs: RunEngine | None
-    side_by_side: list[Batch] | None
+    side_by_side: list[LockstepBatch] | None
     sequences: list[np.ndarray] | None  # the sequences that each thread infers one at a time
     lost: np.ndarray = _NONE  # those among them that another engine lost
 
@@ -190,7 +195,7 @@ def _runs_of(problem: Problem, chosen: np.ndarray) -> RunEngine:
         members,
         lattice,
         starts,
-        Borders(begin, end, *_states_around(lattice, starts, begin, end)),
+        RunBorders(begin, end, *_states_around(lattice, starts, begin, end)),
         sequence,
         HMMCounts(*certain),
         (int(entries.max(initial=1)), int(steps.max(initial=1))),
@@ -221,7 +226,7 @@ def _fits_side_by_side(problem: Problem) -> bool:
     return bool(len(lengths) > 1 and is_open and size <= _LARGEST_BATCH)
 
 
-def _batches_of(problem: Problem, chosen: np.ndarray) -> list[Batch] | None:
+def _batches_of(problem: Problem, chosen: np.ndarray) -> list[LockstepBatch] | None:
     """Side by side: the chosen sequences, in batches for several threads."""
     cells, lengths, lattice = problem.cells, np.diff(problem.corpus.starts), problem.lattice
     if cells.has_end:
@@ -238,7 +243,7 @@ def _batches_of(problem: Problem, chosen: np.ndarray) -> list[Batch] | None:
         side = min(SIDE_BY_SIDE, len(members))
         messages = messages_for(side, lengths[members[0]], cells.n_states)
         own = tables if index == 0 else tables_beside(tables)
-        batches.append(Batch(members, lattice, own, messages))
+        batches.append(LockstepBatch(members, lattice, own, messages))
     return batches or None
 
 
@@ -251,12 +256,12 @@ class Share(NamedTuple):
 
 
 def expectation(
-    weights: Weights,
+    weights: ChainWeights,
     problem: Problem,
     engines: Engines,
     n_jobs: int | None = 1,
-    logs: Callable[[], Weights] | None = None,
-) -> Inferred:
+    logs: Callable[[], ChainWeights] | None = None,
+) -> InferenceResult:
     """E-step over all sequences, on up to `n_jobs` threads; the next one begins with its `work`.
 
     `logs` makes the logs of the weights without underflow.
@@ -294,16 +299,18 @@ def expectation(
             )
     explained = np.isfinite(log_z)
     total += log_z[explained].sum()
-    return Inferred(counts, total, np.flatnonzero(~explained), work=engines)
+    return InferenceResult(counts, total, np.flatnonzero(~explained), work=engines)
 
 
 # Runs
 
 
-def infer_runs(weights: Weights, cells: Cells, engine: RunEngine, piece: tuple[int, int]) -> Share:
+def infer_runs(
+    weights: ChainWeights, cells: Cells, engine: RunEngine, piece: tuple[int, int]
+) -> Share:
     """Counts and log weights of some runs."""
     counts, entries, steps = empty_counts(cells), *engine.sizes
-    borders = Borders(*(values[slice(*piece)] for values in engine.borders))
+    borders = RunBorders(*(values[slice(*piece)] for values in engine.borders))
     room = RunRoom(np.empty(entries), np.empty(entries), np.empty(steps))
     lost = np.zeros(len(borders.begin), bool)
     total = expected_counts_of_runs(weights, engine.lattice, borders, room, counts, lost)
@@ -312,7 +319,7 @@ def infer_runs(weights: Weights, cells: Cells, engine: RunEngine, piece: tuple[i
     return Share(counts, total, engine.members[sequences])
 
 
-def count_certain(weights: Weights, cells: Cells, engine: RunEngine) -> Share:
+def count_certain(weights: ChainWeights, cells: Cells, engine: RunEngine) -> Share:
     """Counts of what is certain, and its log weight."""
     total = 0.0
     for table, times in zip(weights, engine.certain, strict=True):
@@ -323,7 +330,7 @@ def count_certain(weights: Weights, cells: Cells, engine: RunEngine) -> Share:
     return Share(HMMCounts(*map(np.copy, engine.certain)), total)
 
 
-def _without_weight(weights: Weights, engine: RunEngine) -> np.ndarray:
+def _without_weight(weights: ChainWeights, engine: RunEngine) -> np.ndarray:
     """The sequences in which something certain has no weight."""
     lattice, starts = engine.lattice, engine.starts
     certain = lattice.count == 1
@@ -339,7 +346,9 @@ def _without_weight(weights: Weights, engine: RunEngine) -> np.ndarray:
 # Side by side
 
 
-def infer_batch(weights: Weights, cells: Cells, problem: Problem, batch: Batch) -> Share:
+def infer_batch(
+    weights: ChainWeights, cells: Cells, problem: Problem, batch: LockstepBatch
+) -> Share:
     """Counts and log Z of some sequences side by side."""
     clear_counts(batch.tables)
     lost = np.zeros(problem.corpus.n_sequences, bool)
@@ -358,7 +367,7 @@ def infer_batch(weights: Weights, cells: Cells, problem: Problem, batch: Batch) 
 
 
 def infer_sequences(
-    weights: Weights, cells: Cells, problem: Problem, log_z: np.ndarray, members: np.ndarray
+    weights: ChainWeights, cells: Cells, problem: Problem, log_z: np.ndarray, members: np.ndarray
 ) -> Share:
     """Counts of some sequences; fills their log Z, NaN where log space has to decide."""
     lattice, starts, counts = problem.lattice, problem.corpus.starts, empty_counts(cells)

@@ -13,10 +13,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, empty_counts, floor_of, tally_of
+from sklearn_cvb.chain.parameters.rows import (
+    ChainPrior,
+    HMMCounts,
+    empty_counts,
+    floor_of,
+    tally_of,
+)
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, Topology
 from sklearn_cvb.chain.starts import starting_points as starting
-from sklearn_cvb.chain.symbols.leave_out_lists import Settled, lists_for, ragged
+from sklearn_cvb.chain.symbols.leave_out_lists import CertainEmissions, lists_for, ragged
 from sklearn_cvb.kernels.chain import leave_token_out
 from sklearn_cvb.kernels.chain.absence import (
     Absence,
@@ -24,20 +30,24 @@ from sklearn_cvb.kernels.chain.absence import (
     absence_of_units,
     full_absence,
 )
-from sklearn_cvb.kernels.chain.forward_backward import Weights, Workspace, workspace_of_size
-from sklearn_cvb.kernels.chain.gibbs import Factors
+from sklearn_cvb.kernels.chain.forward_backward import (
+    ChainWeights,
+    UnitWorkspace,
+    workspace_of_size,
+)
+from sklearn_cvb.kernels.chain.gibbs import ChainFactors
 from sklearn_cvb.kernels.chain.leave_out import (
     EXPECT,
     INFER,
     PUT_BACK,
     SCORE,
     SWEEP,
-    Borders,
+    ChainTally,
     Floor,
-    Sequences,
-    Shared,
-    Stored,
-    Tally,
+    SharedCounts,
+    UnitResults,
+    UnitTokens,
+    WindowMessages,
     infer_lost,
     pass_over_sequences,
 )
@@ -63,14 +73,14 @@ HALF_OF_ALL = (
 )
 
 
-class LeftOut(NamedTuple):
+class UpdateUnit(NamedTuple):
     """What is left out at a time."""
 
     update: str
     block_length: int | None
 
 
-WHOLE = LeftOut("sequence", None)
+WHOLE = UpdateUnit("sequence", None)
 
 
 # How units are laid out
@@ -85,15 +95,15 @@ class Most(NamedTuple):
     n_block: int
 
 
-class Layout(NamedTuple):
+class SymbolUnitLayout(NamedTuple):
     """Units, where each keeps its posteriors and pairs, and the engine that infers it."""
 
-    sequences: Sequences  # all units, token by token
+    sequences: UnitTokens  # all units, token by token
     n_states: int
     most: Most
     lists: Lists | None = None  # all units by their lists
-    settled: Settled | None = None  # what lists leave out
-    borders: Borders | None = None  # where units are windows
+    settled: CertainEmissions | None = None  # what lists leave out
+    borders: WindowMessages | None = None  # where units are windows
 
     @property
     def n_units(self) -> int:
@@ -101,12 +111,12 @@ class Layout(NamedTuple):
         return len(self.sequences.begin)
 
 
-def layout_of(problem: Problem, left_out: LeftOut) -> Layout | None:
+def layout_of(problem: Problem, left_out: UpdateUnit) -> SymbolUnitLayout | None:
     """Where units keep what they infer; None where tokens are left out."""
     return None if left_out.update == "token" else layout_for(problem, left_out.block_length)
 
 
-def layout_for(problem: Problem, block_length: int | None = None) -> Layout:
+def layout_for(problem: Problem, block_length: int | None = None) -> SymbolUnitLayout:
     """Cut a corpus into sequences, or into windows of at most `block_length` tokens.
 
     Lists are for whole sequences under a dictionary. Elsewhere, with topologies or windows, and
@@ -122,22 +132,22 @@ def layout_for(problem: Problem, block_length: int | None = None) -> Layout:
         if n_pairs.sum() <= _MOST_PAIRS_A_TOKEN * (end - begin).sum():
             summed = np.zeros(len(begin), bool)
             offsets = _offsets(n_entries), _offsets(n_pairs)
-            sequences = Sequences(begin, end, *offsets, summed, True, problem.lattice)
+            sequences = UnitTokens(begin, end, *offsets, summed, True, problem.lattice)
             most = _most(sequences)
             lists, settled = lists_for(sequences, cells.n_states, len(cells.state))
             if lists is not None:
-                return Layout(sequences, cells.n_states, most, lists, settled)
+                return SymbolUnitLayout(sequences, cells.n_states, most, lists, settled)
     n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 1)
     summed = (n_pairs > n_steps / _SUMMED) | (restricted & (end - begin > 1))
     n_pairs[summed] = n_steps
     offsets = _offsets(n_entries), _offsets(n_pairs)
-    sequences = Sequences(begin, end, *offsets, summed, False, problem.lattice)
+    sequences = UnitTokens(begin, end, *offsets, summed, False, problem.lattice)
     most = _most(sequences)
     if not borrowed.any():
-        return Layout(sequences, cells.n_states, most)
+        return SymbolUnitLayout(sequences, cells.n_states, most)
     right = np.ones((len(begin), cells.n_states))
-    borders = Borders(borrowed, right, np.zeros(cells.n_states), np.ones(cells.n_states))
-    return Layout(sequences, cells.n_states, most, borders=borders)
+    borders = WindowMessages(borrowed, right, np.zeros(cells.n_states), np.ones(cells.n_states))
+    return SymbolUnitLayout(sequences, cells.n_states, most, borders=borders)
 
 
 def _windows(
@@ -180,7 +190,7 @@ def _sums(values: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.where(end > begin, sums, 0)
 
 
-def _most(sequences: Sequences) -> Most:
+def _most(sequences: UnitTokens) -> Most:
     """What a buffer for any of the units has to hold."""
     return Most(
         int((sequences.end - sequences.begin).max(initial=0)),
@@ -190,12 +200,12 @@ def _most(sequences: Sequences) -> Most:
     )
 
 
-def stored_entries(layout: Layout, entries: np.ndarray) -> np.ndarray:
+def stored_entries(layout: SymbolUnitLayout, entries: np.ndarray) -> np.ndarray:
     """Posteriors of all (token, state) entries, as units keep them."""
     return entries[_places(layout)[0]]
 
 
-def all_entries(layout: Layout, posterior: np.ndarray) -> np.ndarray:
+def all_entries(layout: SymbolUnitLayout, posterior: np.ndarray) -> np.ndarray:
     """Posteriors of all (token, state) entries: 1 where a token has one state."""
     entries = np.ones(int(layout.sequences.lattice.count.sum(dtype=np.int64)))
     places, own = _places(layout)
@@ -203,7 +213,7 @@ def all_entries(layout: Layout, posterior: np.ndarray) -> np.ndarray:
     return entries
 
 
-def _places(layout: Layout) -> tuple[np.ndarray, np.ndarray | None]:
+def _places(layout: SymbolUnitLayout) -> tuple[np.ndarray, np.ndarray | None]:
     """Which entries the units keep, and which of these are not of borrowed tokens (None: all)."""
     sequences, count = layout.sequences, layout.sequences.lattice.count
     if layout.borders is None:
@@ -221,37 +231,40 @@ def _places(layout: Layout) -> tuple[np.ndarray, np.ndarray | None]:
 # First posteriors, and what they add up to
 
 
-class Units(NamedTuple):
+class SymbolUnits(NamedTuple):
     """What is left out at a time: posteriors, and the counts that they add up to."""
 
     own: HMMCounts  # what these posteriors add up to
     learns: bool  # whether a concentration is learned, which asks how surely pairs were there
-    layout: Layout | None  # None where tokens are left out
+    layout: SymbolUnitLayout | None  # None where tokens are left out
     posterior: np.ndarray  # q(z_t) as the layout keeps it; of all entries where there is none
     pairs: np.ndarray  # pair marginals as the layout keeps them
-    left_out: LeftOut
+    left_out: UpdateUnit
     n_sweeps: int = 0
     # Absence of transitions in units that keep the sum of their pairs (`kernels.chain.absence`);
     # None before a sweep has noted it.
     absent: np.ndarray | None = None
 
     @property
-    def laid_out(self) -> Layout:
+    def laid_out(self) -> SymbolUnitLayout:
         """The layout, in what is done for sequences alone."""
         assert self.layout is not None, "tokens are left out, not sequences"
         return self.layout
 
 
 def first_units(
-    problem: Problem, starting_point: Callable[[], starting.Start], left_out: LeftOut, learns: bool
-) -> Units:
+    problem: Problem,
+    starting_point: Callable[[], starting.StartingPoint],
+    left_out: UpdateUnit,
+    learns: bool,
+) -> SymbolUnits:
     """Units before the first sweep: posteriors of a start, and their counts.
 
     Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
     tokens. `starting_point` is called for the start, whose memory is free before pairs are made.
     """
     layout, nothing = layout_of(problem, left_out), np.empty(0)
-    units = Units(HMMCounts(*[nothing] * 3), learns, layout, nothing, nothing, left_out)
+    units = SymbolUnits(HMMCounts(*[nothing] * 3), learns, layout, nothing, nothing, left_out)
     start = starting_point()
     if layout is None:
         entries = starting.posterior_of(start, problem)
@@ -269,15 +282,15 @@ def first_units(
     return expected._replace(own=counts_of(expected, problem.cells))
 
 
-def _expected(units: Units, weights: Weights) -> Units | None:
+def _expected(units: SymbolUnits, weights: ChainWeights) -> SymbolUnits | None:
     """Units with the posteriors and pairs under given weights; None if a path is impossible."""
     layout = units.laid_out
     # A pass divides counts by their totals: weights are counts whose totals are 1.
     ones = np.ones(layout.n_states)
-    tally = Tally(weights.start, weights.transition, ones, weights.emission, ones)
+    tally = ChainTally(weights.start, weights.transition, ones, weights.emission, ones)
     shared = shared_by(tally, Floor(*tally, 0.0, 0.0))
     sizes = layout.sequences.entry[-1], layout.sequences.pair[-1], layout.n_units
-    found = Stored(*map(np.empty, sizes))
+    found = UnitResults(*map(np.empty, sizes))
     make_pass(EXPECT, Pass(layout, shared, found, _noted(units)))
     if not np.isfinite(found.log_z).all():
         return None
@@ -285,7 +298,7 @@ def _expected(units: Units, weights: Weights) -> Units | None:
 
 
 def product_pairs(
-    layout: Layout, posterior: np.ndarray, topology: Topology | None = None
+    layout: SymbolUnitLayout, posterior: np.ndarray, topology: Topology | None = None
 ) -> np.ndarray:
     """Pair marginals of independent tokens: neighbouring posteriors multiplied."""
     pairs = np.empty(layout.sequences.pair[-1])
@@ -299,7 +312,7 @@ def product_pairs(
 
 
 def _fill_sums(
-    layout: Layout,
+    layout: SymbolUnitLayout,
     posterior: np.ndarray,
     units: np.ndarray,
     pairs: np.ndarray,
@@ -325,7 +338,7 @@ def _fill_sums(
     pairs[sequences.pair[units][owner] + place] = sums.ravel()
 
 
-def _kept(sequences: Sequences, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _kept(sequences: UnitTokens, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The tokens of units, where the posteriors of each begin, and where the units end."""
     lengths = (sequences.end - sequences.begin)[units]
     owner, place = ragged(lengths)
@@ -337,7 +350,9 @@ def _kept(sequences: Sequences, units: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return token, at, np.cumsum(lengths)
 
 
-def _table(layout: Layout, posterior: np.ndarray, token: np.ndarray, at: np.ndarray) -> np.ndarray:
+def _table(
+    layout: SymbolUnitLayout, posterior: np.ndarray, token: np.ndarray, at: np.ndarray
+) -> np.ndarray:
     """Posteriors of tokens over all states, shape (n_tokens, K)."""
     lattice = layout.sequences.lattice
     owner, slot = ragged(lattice.count[token])
@@ -349,7 +364,7 @@ def _table(layout: Layout, posterior: np.ndarray, token: np.ndarray, at: np.ndar
 
 
 def _fill_blocks(
-    layout: Layout, posterior: np.ndarray, units: np.ndarray, pairs: np.ndarray
+    layout: SymbolUnitLayout, posterior: np.ndarray, units: np.ndarray, pairs: np.ndarray
 ) -> None:
     """`product_pairs` of units that keep blocks."""
     sequences = layout.sequences
@@ -368,7 +383,7 @@ def _fill_blocks(
     pairs[sequences.pair[units][owner] + place] = values
 
 
-def counts_of(units: Units, cells: Cells) -> HMMCounts:
+def counts_of(units: SymbolUnits, cells: Cells) -> HMMCounts:
     """The counts that the posteriors and pairs of units add up to."""
     layout, shared = units.laid_out, shared_nothing(cells)
     if layout.settled is not None:
@@ -377,7 +392,7 @@ def counts_of(units: Units, cells: Cells) -> HMMCounts:
     return HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
 
-def resumed(units: Units, problem: Problem) -> Units:
+def resumed(units: SymbolUnits, problem: Problem) -> SymbolUnits:
     """Units to go on from, whose counts are those of their posteriors.
 
     A sweep that was broken off has changed posteriors in place, but the counts before it are kept.
@@ -393,8 +408,13 @@ def resumed(units: Units, problem: Problem) -> Units:
 
 
 def sweep(
-    units: Units, counts: HMMCounts, prior: Prior, problem: Problem, *, frozen: bool = False
-) -> tuple[Units, float]:
+    units: SymbolUnits,
+    counts: HMMCounts,
+    prior: ChainPrior,
+    problem: Problem,
+    *,
+    frozen: bool = False,
+) -> tuple[SymbolUnits, float]:
     """One sweep from the counts of all, or its score; the sum of log normalisers (nats).
 
     Posteriors and pairs change in place, the counts do not. With all counts `frozen` nothing does,
@@ -429,13 +449,13 @@ def sweep(
     return units._replace(own=own), total
 
 
-def shared_by(tally: Tally, floor: Floor, n_out: float = 1.0) -> Shared:
+def shared_by(tally: ChainTally, floor: Floor, n_out: float = 1.0) -> SharedCounts:
     """A copy of a tally as passes need it, which take out `n_out` sequences at a time."""
     n_states = len(tally.out)
     steps = np.concatenate([tally.transition.ravel(), tally.start])
     # The sequence that is left out begins with probability 1.
     total = tally.start.sum() - n_out
-    return Shared(
+    return SharedCounts(
         steps,
         steps[: n_states**2].reshape(n_states, n_states),
         steps[n_states**2 :],
@@ -451,16 +471,16 @@ def shared_by(tally: Tally, floor: Floor, n_out: float = 1.0) -> Shared:
     )
 
 
-def shared_nothing(cells: Cells) -> Shared:
+def shared_nothing(cells: Cells) -> SharedCounts:
     """What units are counted into."""
     n = cells.n_states
-    zeros = Tally(
+    zeros = ChainTally(
         np.zeros(n), np.zeros((n, n)), np.zeros(n), np.zeros(len(cells.state)), np.zeros(n)
     )
     return shared_by(zeros, Floor(*zeros, 0.0, 0.0))
 
 
-def moved(own: HMMCounts, before: Tally, after: Shared) -> HMMCounts:
+def moved(own: HMMCounts, before: ChainTally, after: SharedCounts) -> HMMCounts:
     """The counts of units after what a sweep has taken out of a tally, and put back."""
     tables = (
         (own.start, before.start, after.start),
@@ -474,7 +494,7 @@ def moved(own: HMMCounts, before: Tally, after: Shared) -> HMMCounts:
     return HMMCounts(*changes)
 
 
-def total_of(layout: Layout, log_z: np.ndarray, rest: np.ndarray) -> float:
+def total_of(layout: SymbolUnitLayout, log_z: np.ndarray, rest: np.ndarray) -> float:
     """The sum of log normalisers (nats), with the settled emissions that lists leave out.
 
     `rest` is what emission cells have beside the counts of these units: the prior, and others'.
@@ -491,19 +511,19 @@ def total_of(layout: Layout, log_z: np.ndarray, rest: np.ndarray) -> float:
 class Pass(NamedTuple):
     """What passes over all units change and need (`absent`: see `pass_over_sequences`)."""
 
-    layout: Layout
-    shared: Shared
-    stored: Stored
+    layout: SymbolUnitLayout
+    shared: SharedCounts
+    stored: UnitResults
     absent: np.ndarray | None = None
 
 
-def _pass(units: Units, shared: Shared) -> Pass:
+def _pass(units: SymbolUnits, shared: SharedCounts) -> Pass:
     """What a pass over these units changes and needs."""
-    stored = Stored(units.posterior, units.pairs, np.empty(units.laid_out.n_units))
+    stored = UnitResults(units.posterior, units.pairs, np.empty(units.laid_out.n_units))
     return Pass(units.laid_out, shared, stored, _noted(units))
 
 
-def _noted(units: Units) -> np.ndarray | None:
+def _noted(units: SymbolUnits) -> np.ndarray | None:
     """Where a pass notes how surely each pair was there, which a sum of pairs does not say.
 
     None where nobody asks. All passes of a fit get the same type, or kernels would be compiled
@@ -555,7 +575,7 @@ def _recover(steps: int, work: Pass, unit: int) -> None:
         make_pass(PUT_BACK, work, (unit, unit + 1))
 
 
-def _buffers(layout: Layout) -> Workspace:
+def _buffers(layout: SymbolUnitLayout) -> UnitWorkspace:
     """Buffers for any unit, token by token."""
     most = layout.most
     # Certain tokens have an entry of their own while a unit is inferred.
@@ -566,13 +586,13 @@ def _buffers(layout: Layout) -> Workspace:
 # Absence: how surely a count is 0
 
 
-def knows_absence(units: Units) -> bool:
+def knows_absence(units: SymbolUnits) -> bool:
     """Whether sums of pairs, if there are any, were watched in the last sweep."""
     layout = units.layout
     return layout is None or units.absent is not None or not layout.sequences.summed.any()
 
 
-def absence_of(units: Units, problem: Problem) -> Absence:
+def absence_of(units: SymbolUnits, problem: Problem) -> Absence:
     """P(C = 0) of all counts under the state's posteriors and pairs."""
     absence = full_absence(problem.cells.n_states, len(problem.cells.state))
     if units.layout is None:
@@ -591,8 +611,8 @@ def absence_of(units: Units, problem: Problem) -> Absence:
 
 
 def sweep_by_token(
-    units: Units, counts: HMMCounts, prior: Prior, problem: Problem
-) -> tuple[Units, float]:
+    units: SymbolUnits, counts: HMMCounts, prior: ChainPrior, problem: Problem
+) -> tuple[SymbolUnits, float]:
     """Algorithm 1; the sum of log normalisers (nats)."""
     tokens = _tokens(units, problem)
     # The prior is not in this tally, which changes in place.
@@ -604,22 +624,22 @@ def sweep_by_token(
     return units._replace(own=counts_of_tokens(units, problem)), total
 
 
-def counts_of_tokens(units: Units, problem: Problem) -> HMMCounts:
+def counts_of_tokens(units: SymbolUnits, problem: Problem) -> HMMCounts:
     """The counts that the posteriors of independent tokens add up to."""
     counts = empty_counts(problem.cells)
     leave_token_out.count_tokens(_tokens(units, problem), *counts)
     return counts
 
 
-def _tokens(units: Units, problem: Problem) -> leave_token_out.Tokens:
+def _tokens(units: SymbolUnits, problem: Problem) -> leave_token_out.Tokens:
     return leave_token_out.Tokens(problem.lattice, problem.corpus.starts, units.posterior)
 
 
-def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
+def score_of_tokens(units: SymbolUnits, prior: ChainPrior, problem: Problem) -> float:
     """Score of independent tokens, whole sequences left out."""
     starts, n_states = problem.corpus.starts, problem.cells.n_states
     tally, floor = tally_of(units.own, prior, problem.cells), floor_of(prior)
-    factors = Factors(tally.start, tally.transition, tally.emission, *np.empty((2, n_states)))
+    factors = ChainFactors(tally.start, tally.transition, tally.emission, *np.empty((2, n_states)))
     tokens = _tokens(units, problem)
     longest = int(np.diff(starts).max())
     entries = longest * int(problem.lattice.count.max())
@@ -633,7 +653,9 @@ def score_of_tokens(units: Units, prior: Prior, problem: Problem) -> float:
     return float((log_z - log_start).sum())
 
 
-def score_in_windows(units: Units, prior: Prior, problem: Problem, block_length: int) -> float:
+def score_in_windows(
+    units: SymbolUnits, prior: ChainPrior, problem: Problem, block_length: int
+) -> float:
     """Score of independent tokens, windows left out."""
     layout = layout_for(problem, block_length)
     posterior = stored_entries(layout, units.posterior)

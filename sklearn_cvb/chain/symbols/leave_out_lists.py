@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.chain import listed
 from sklearn_cvb.kernels.chain.forward_backward import Lattice
-from sklearn_cvb.kernels.chain.leave_out import Sequences
+from sklearn_cvb.kernels.chain.leave_out import UnitTokens
 
 # Lists are kept where they, the posteriors and the pairs need no more than this for a token, or no
 # more than 64 MB in all.
@@ -16,7 +16,7 @@ _SMALL = 64_000_000
 _CHUNK = 2000
 
 
-class Settled(NamedTuple):
+class CertainEmissions(NamedTuple):
     """Emissions of certain tokens in cells that no ambiguous token may use.
 
     Their counts never change, so the lists leave them out.
@@ -220,8 +220,8 @@ def _settled_counts(
 
 
 def lists_for(
-    sequences: Sequences, n_states: int, n_cells: int
-) -> tuple[listed.Lists | None, Settled | None]:
+    sequences: UnitTokens, n_states: int, n_cells: int
+) -> tuple[listed.Lists | None, CertainEmissions | None]:
     """Lists of all units, which keep whole blocks, where they need little memory."""
     lattice = sequences.lattice
     begin, end = sequences.begin, sequences.end
@@ -246,4 +246,4 @@ def lists_for(
     lists = listed.Lists(
         np.concatenate(items), np.concatenate(parts), sequences.entry, sequences.pair
     )
-    return lists, Settled(is_settled, *_settled_counts(lattice, begin, end, is_settled))
+    return lists, CertainEmissions(is_settled, *_settled_counts(lattice, begin, end, is_settled))

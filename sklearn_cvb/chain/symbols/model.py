@@ -9,9 +9,9 @@ import numpy as np
 
 from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn, presence
 from sklearn_cvb.chain.parameters.rows import (
-    Concentrations,
+    ChainConcentrations,
+    ChainPrior,
     HMMCounts,
-    Prior,
     expected_log,
     going_on,
     log_prior_density,
@@ -23,15 +23,15 @@ from sklearn_cvb.chain.parameters.rows import (
     with_rare,
 )
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
-from sklearn_cvb.chain.predictions.traces import PathCounts, Sampled, log_joint, noted
+from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts, log_joint, noted
 from sklearn_cvb.chain.starts import starting_points as starting
-from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.starts.starting_points import StartingPoint
 from sklearn_cvb.chain.starts.state_merging import MERGED, gains_of_rows, merged_state
 from sklearn_cvb.chain.symbols import sampling
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of, expectation
 from sklearn_cvb.chain.symbols.leave_out import (
-    LeftOut,
-    Units,
+    SymbolUnits,
+    UpdateUnit,
     absence_of,
     all_entries,
     first_units,
@@ -43,9 +43,9 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     sweep_by_token,
 )
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
-from sklearn_cvb.learning.model import Drawn, Inferred, Model, State
+from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 
 # One sequence that holds most of the tokens is scored in windows of this many.
 _SCORE_WINDOW = 100
@@ -64,14 +64,14 @@ _OF_RESTARTS = {
 }
 
 
-class Logged(NamedTuple):
+class VBWeights(NamedTuple):
     """VB's weights, and what their logs are made from where exp(digamma) has left float64."""
 
-    weights: Weights
+    weights: ChainWeights
     counts: HMMCounts
-    prior: Prior
+    prior: ChainPrior
 
-    def logs(self, cells: Cells) -> Weights:
+    def logs(self, cells: Cells) -> ChainWeights:
         """Made without underflow."""
         return expected_log(self.counts, self.prior, cells)
 
@@ -79,10 +79,10 @@ class Logged(NamedTuple):
 class ChainSettings(NamedTuple):
     """How a chain begins, and what is inferred at a time."""
 
-    concentrations: Concentrations
+    concentrations: ChainConcentrations
     init: Any
     vocabulary: np.ndarray  # the words that a fitted model given as `init` must know
-    left_out: LeftOut = LeftOut("sequence", None)  # CVB: what is left out at a time
+    left_out: UpdateUnit = UpdateUnit("sequence", None)  # CVB: what is left out at a time
     resampled: str = "token"  # Gibbs: what is drawn at a time
     # Gibbs: the lowest temperature; None for 1 throughout, whose samples are kept.
     coldest: float | None = None
@@ -110,11 +110,13 @@ class SymbolChain(Model):
 
     # Concentrations and prior
 
-    def hyper(self) -> Concentrations:
+    def hyper(self) -> ChainConcentrations:
         """Those of the first sweep."""
         return self.settings.concentrations
 
-    def learn(self, hyper: Concentrations, state: State, step: Any, absence: Any) -> Concentrations:
+    def learn(
+        self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
+    ) -> ChainConcentrations:
         """One step of eq. 29 from the last counts."""
         if not self.learns:
             return hyper
@@ -130,7 +132,7 @@ class SymbolChain(Model):
         """P(C = 0) of all counts under posteriors and pairs, once sums of pairs were watched."""
         return absence_of(shares, self.problem) if knows_absence(shares) else None
 
-    def prior(self, hyper: Concentrations) -> Prior:
+    def prior(self, hyper: ChainConcentrations) -> ChainPrior:
         """Of start, transitions and emissions."""
         return prior_of(self.cells, hyper)
 
@@ -142,35 +144,37 @@ class SymbolChain(Model):
         others = _OF_RESTARTS.get(init, init) if isinstance(init, str) else init
         return replace(self, settings=self.settings._replace(init=others))
 
-    def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
+    def seed(self, prior: ChainPrior, rng: np.random.Generator) -> Any:
         """The generator: some starts draw for every token."""
         return rng
 
-    def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, Weights | None]:
+    def start(
+        self, prior: ChainPrior, seed: Any, keep: bool
+    ) -> tuple[InferenceResult, ChainWeights | None]:
         """Counts of a fitted model, of token posteriors, or of one E-step."""
         problem, init = self.problem, self.settings.init
         if keep:
             start = self.beginning(prior, seed)
             units = first_units(problem, start, self.settings.left_out, self.learns)
-            return Inferred(units.own, 0.0, shares=units), None
-        if not isinstance(seed, Start) and hasattr(init, "predict_proba"):
+            return InferenceResult(units.own, 0.0, shares=units), None
+        if not isinstance(seed, StartingPoint) and hasattr(init, "predict_proba"):
             counts = starting.model_counts(problem, init, self.settings.vocabulary)
-            return Inferred(counts, 0.0), uniform_weights(self.cells)
+            return InferenceResult(counts, 0.0), uniform_weights(self.cells)
         first = self.beginning(prior, seed)()
         if first.weights is not None:
             found = self.infer(first.weights)
             # Which sequences have no path is told after the first sweep.
-            return Inferred(found.counts, found.total, work=found.work), first.weights
+            return InferenceResult(found.counts, found.total, work=found.work), first.weights
         assert first.posterior is not None, "a start has weights or posteriors"
         counts = starting.counts_from_marginals(problem, first.posterior)
-        return Inferred(counts, 0.0), uniform_weights(self.cells)
+        return InferenceResult(counts, 0.0), uniform_weights(self.cells)
 
-    def beginning(self, prior: Prior, seed: Any) -> Callable[[], Start]:
+    def beginning(self, prior: ChainPrior, seed: Any) -> Callable[[], StartingPoint]:
         """What makes posteriors or weights to start from: of a seed, or as `init` says."""
-        if isinstance(seed, Weights):
-            return partial(Start, None, seed)
-        if isinstance(seed, Start):
-            return partial(Start, *seed)
+        if isinstance(seed, ChainWeights):
+            return partial(StartingPoint, None, seed)
+        if isinstance(seed, StartingPoint):
+            return partial(StartingPoint, *seed)
         if callable(seed):
             return seed
         init, settings = self.settings.init, self.settings
@@ -186,7 +190,7 @@ class SymbolChain(Model):
         return self.hyper().learned
 
     def gains_of_joining(
-        self, counts: HMMCounts, prior: Prior, pairs: list[tuple[int, int]]
+        self, counts: HMMCounts, prior: ChainPrior, pairs: list[tuple[int, int]]
     ) -> list[float]:
         """What the log evidence of all symbols gains where two states are one."""
         shape = self.cells.n_rows, self.cells.n_emitting
@@ -197,40 +201,46 @@ class SymbolChain(Model):
     # EM and VB
 
     def maximise(
-        self, counts: HMMCounts, prior: Prior, before: Weights | None
-    ) -> tuple[Weights, float]:
+        self, counts: HMMCounts, prior: ChainPrior, before: ChainWeights | None
+    ) -> tuple[ChainWeights, float]:
         """The mode in the softmax basis, and minus the sum of u log theta."""
         weights = posterior_mean(counts, prior, self.cells, before)
         return weights, -log_prior_density(counts, prior, weights, self.cells)
 
-    def average(self, counts: HMMCounts, prior: Prior, before: Any) -> tuple[Logged, float]:
+    def average(self, counts: HMMCounts, prior: ChainPrior, before: Any) -> tuple[VBWeights, float]:
         """exp E[log theta] (eq. 11), and KL of the posterior from the prior."""
         weights, divergence = weights_and_divergence(counts, prior, self.cells)
-        return Logged(weights, counts, prior), divergence
+        return VBWeights(weights, counts, prior), divergence
 
-    def infer(self, weights: Weights | Logged, work: Engines | None = None) -> Inferred:
+    def infer(
+        self, weights: ChainWeights | VBWeights, work: Engines | None = None
+    ) -> InferenceResult:
         """E-step over all sequences, each in its engine."""
         engines, logs = engines_of(self.problem) if work is None else work, None
-        if not isinstance(weights, Weights):
+        if not isinstance(weights, ChainWeights):
             logs, weights = partial(weights.logs, self.cells), weights.weights
         return expectation(weights, self.problem, engines, self.settings.n_threads, logs)
 
     # CVB
 
-    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
+    def leave_out(
+        self, counts: HMMCounts, prior: ChainPrior, shares: Any, *, frozen: bool
+    ) -> InferenceResult:
         """Each sequence, or window, from the counts of all others (eqs. 24-25)."""
         units, total = sweep(shares, counts, prior, self.problem, frozen=frozen)
-        return Inferred(units.own, total, shares=units)
+        return InferenceResult(units.own, total, shares=units)
 
     # Sampling
 
-    def first_sample(self, prior: Prior, rng: np.random.Generator) -> Drawn:
+    def first_sample(self, prior: ChainPrior, rng: np.random.Generator) -> StructureSample:
         """A path drawn from where `init` says."""
         problem, settings = self.problem, self.settings
         if settings.resampled == "sequence" and settings.coldest is not None:
             sampling.check_powers(settings.coldest, prior, len(problem.corpus.tokens))
         slots = sampling.first_slots(problem, prior, self.beginning(prior, rng)(), rng)
-        return Drawn(sampling.counts_of_path(problem, slots), sampling.Walk(slots, self._scan()))
+        return StructureSample(
+            sampling.counts_of_path(problem, slots), sampling.SampledPath(slots, self._scan())
+        )
 
     def _scan(self) -> Any:
         """The order of visits, where one token is drawn at a time."""
@@ -241,33 +251,41 @@ class SymbolChain(Model):
     def resample(
         self,
         counts: HMMCounts,
-        prior: Prior,
-        sample: sampling.Walk,
+        prior: ChainPrior,
+        sample: sampling.SampledPath,
         rng: np.random.Generator,
         temperature: float,
-    ) -> Drawn:
+    ) -> StructureSample:
         """All paths anew, a token, a sequence or all at a time."""
         resample = _RESAMPLE[self.settings.resampled]
         slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
-        return Drawn(counts, sampling.Walk(slots, sample.scan), proposals=proposals)
+        return StructureSample(
+            counts, sampling.SampledPath(slots, sample.scan), proposals=proposals
+        )
 
     draw_hyper = draw_hyper
     noted = noted
 
-    def log_evidence(self, counts: HMMCounts, prior: Prior, sample: sampling.Walk) -> float:
+    def log_evidence(
+        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
+    ) -> float:
         """log p(x, z | alpha, beta)."""
         return log_joint(counts, prior, self.cells)
 
-    def means(self, counts: HMMCounts, prior: Prior, sample: sampling.Walk) -> Weights:
+    def means(
+        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
+    ) -> ChainWeights:
         """Posterior means given one path."""
         rare = rare_in(self.problem, counts) if self.settings.counts_rare else None
         return posterior_mean(with_rare(counts, rare, self.cells), prior, self.cells)
 
-    def remembered(self, memory: np.ndarray | None, sample: sampling.Walk) -> np.ndarray:
+    def remembered(self, memory: np.ndarray | None, sample: sampling.SampledPath) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
         return sampling.frequencies(self.problem.lattice, sample.slots, memory)
 
-    def kept(self, counts: HMMCounts, prior: Prior, sample: sampling.Walk) -> np.ndarray | None:
+    def kept(
+        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
+    ) -> np.ndarray | None:
         """The states of all tokens, but for annealed chains."""
         if self.settings.coldest is not None:
             return None
@@ -279,16 +297,16 @@ class SymbolChain(Model):
 
     def posterior(self, state: State) -> np.ndarray | None:
         """q(z_t) of every (token, state) entry; None where only weights tell."""
-        if isinstance(state.shares, Units):
+        if isinstance(state.shares, SymbolUnits):
             units = state.shares
             is_whole = units.layout is None
             return units.posterior if is_whole else all_entries(units.laid_out, units.posterior)
-        if isinstance(state.shares, sampling.Walk):
+        if isinstance(state.shares, sampling.SampledPath):
             frequency = sampled_labels(state, self)
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
 
-    def sampled(self, state: State) -> tuple[Sampled, float]:
+    def sampled(self, state: State) -> tuple[ChainSamples, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         memory, problem, settings = state.work, self.problem, self.settings
         notes = [one.notes for block in memory.trace for one in block if one.is_kept]
@@ -299,7 +317,7 @@ class SymbolChain(Model):
             drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
             kept = PathCounts(problem, settings.counts_rare, state.prior, *drawn)
         rate = accepted / proposed if proposed else 1.0
-        return Sampled(paths, mean_means(state, self), kept), rate
+        return ChainSamples(paths, mean_means(state, self), kept), rate
 
     # Going on
 
@@ -308,10 +326,10 @@ class SymbolChain(Model):
         hyper = going_on(self.hyper(), state.hyper)
         shares = state.shares
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
-        if isinstance(shares, sampling.Walk):
+        if isinstance(shares, sampling.SampledPath):
             scan = self._scan() if shares.scan is None else shares.scan
             return state._replace(shares=shares._replace(scan=scan))
-        if not isinstance(shares, Units):
+        if not isinstance(shares, SymbolUnits):
             return state
         if shares.left_out != self.settings.left_out:
             return None
@@ -321,9 +339,9 @@ class SymbolChain(Model):
     def lighter(self, state: State) -> State:
         """Without layouts, engines and the order of visits, which the problem gives."""
         state, shares, work = self.finished(state, goes_on=True), state.shares, state.work
-        if isinstance(shares, sampling.Walk):
+        if isinstance(shares, sampling.SampledPath):
             return state._replace(shares=shares._replace(scan=None))
-        if isinstance(shares, Units):
+        if isinstance(shares, SymbolUnits):
             # But for the messages that windows leave each other.
             kept: Any = shares.layout and shares.layout.borders
             return state._replace(shares=shares._replace(layout=kept))
@@ -334,7 +352,7 @@ class SymbolChain(Model):
     def completed(self, state: State) -> State:
         """With layout and engines."""
         shares, work = state.shares, state.work
-        if isinstance(shares, Units):
+        if isinstance(shares, SymbolUnits):
             layout = layout_of(self.problem, shares.left_out)
             borders: Any = shares.layout
             if layout is not None and borders is not None:
@@ -346,28 +364,30 @@ class SymbolChain(Model):
 
     def finished(self, state: State, *, goes_on: bool) -> State:
         """Weights alone of VB's; of CVB's pairs, the largest part, only the next sweep has use."""
-        if isinstance(state.weights, Logged):
+        if isinstance(state.weights, VBWeights):
             state = state._replace(weights=state.weights.weights)
-        if isinstance(state.shares, Units) and not goes_on:
+        if isinstance(state.shares, SymbolUnits) and not goes_on:
             state = state._replace(shares=state.shares._replace(pairs=np.empty(0)))
         return state
 
 
-def merged_start(chain: SymbolChain, rng: np.random.Generator) -> Start:
+def merged_start(chain: SymbolChain, rng: np.random.Generator) -> StartingPoint:
     """Weights of the states that are left of those of random weights."""
     plain = replace(chain, settings=chain.settings._replace(init="parameter"))
     state = merged_state(plain, rng)
-    return Start(None, posterior_mean(state.counts, state.prior, chain.cells))
+    return StartingPoint(None, posterior_mean(state.counts, state.prior, chain.cells))
 
 
 class TokenChain(SymbolChain):
     """The same problem with a token left out at a time (Algorithm 1): tokens are independent."""
 
-    def leave_out(self, counts: HMMCounts, prior: Prior, shares: Any, *, frozen: bool) -> Inferred:
+    def leave_out(
+        self, counts: HMMCounts, prior: ChainPrior, shares: Any, *, frozen: bool
+    ) -> InferenceResult:
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""
         if not frozen:
             units, total = sweep_by_token(shares, counts, prior, self.problem)
-            return Inferred(units.own, total, shares=units)
+            return InferenceResult(units.own, total, shares=units)
         window, lengths = shares.left_out.block_length, np.diff(self.problem.corpus.starts)
         if window is None and 2 * lengths.max() > lengths.sum():
             window = _SCORE_WINDOW
@@ -376,4 +396,4 @@ class TokenChain(SymbolChain):
             score = score_of_tokens(shares, prior, self.problem)
         else:
             score = score_in_windows(shares, prior, self.problem, window)
-        return Inferred(counts, score, shares=shares)
+        return InferenceResult(counts, score, shares=shares)

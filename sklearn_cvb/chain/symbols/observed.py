@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.chain.observation import EmissionOutcome, Observation
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import (
+    ChainPrior,
     HMMCounts,
-    Prior,
     log_weights,
     posterior_mean,
     prior_settings,
@@ -23,6 +23,7 @@ from sklearn_cvb.chain.parameters.user_tables import with_given
 from sklearn_cvb.chain.paths.lattice import (
     Cells,
     Problem,
+    WordLayout,
     cells_for,
     cells_with_end,
     dense_posterior,
@@ -35,10 +36,10 @@ from sklearn_cvb.chain.paths.lattice import (
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
 from sklearn_cvb.chain.starts.state_merging import MERGED, pays
-from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, LeftOut
+from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, UpdateUnit
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import even_pieces, on_threads, threads_for_each
 from sklearn_cvb.reading import corpus as reading
@@ -51,15 +52,6 @@ _LONG = 100
 
 # Fewer tokens than this are not worth a thread.
 _SHORTEST_PIECE = 5000
-
-
-class WordsRead(NamedTuple):
-    """What words tell of a model."""
-
-    words: Any  # Vocabulary or TagKnowledge
-    cells: Cells
-    told: Any = None  # what is known of the tokens of this corpus alone
-    messages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,7 @@ class SymbolObservation(Observation):
 
     def words_and_cells(
         self, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
-    ) -> WordsRead:
+    ) -> WordLayout:
         """What words tell, and the whole layout of parameters, with topology and ends."""
         read = self.words_read(vocabulary, corpus, y, streams)
         transitions = self.options.transitions
@@ -116,11 +108,11 @@ class SymbolObservation(Observation):
 
     def words_read(
         self, vocabulary: Vocabulary, corpus: Corpus | None, y: Any, streams: bool
-    ) -> WordsRead:
+    ) -> WordLayout:
         """What words tell: that any state may emit them."""
         asked, n_words = self.options, len(vocabulary.types)
         with_unknown = asked.words.handle_unknown != "error"
-        return WordsRead(vocabulary, cells_for(None, asked.n_components, n_words, with_unknown))
+        return WordLayout(vocabulary, cells_for(None, asked.n_components, n_words, with_unknown))
 
     def attributes_of(self, words: Any) -> dict[str, Any]:
         """The fitted attributes that tell them."""
@@ -224,8 +216,8 @@ class SymbolObservation(Observation):
         return lattice_for(corpus, learned.layout)
 
     def with_unknown(
-        self, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
-    ) -> tuple[Lattice, Weights, Weights]:
+        self, learned: Learned, corpus: Corpus, weights: ChainWeights, logs: ChainWeights
+    ) -> tuple[Lattice, ChainWeights, ChainWeights]:
         """Weights with what else is known of unknown words, and the lattice that reads them."""
         return self.lattice_of(learned, corpus), weights, logs
 
@@ -239,21 +231,25 @@ class SymbolObservation(Observation):
         return reading.encoded_again(self.options.words, words.index, X, words.listed)
 
     def read_under(
-        self, learned: Learned, X: Any, chain: tuple[Weights, Weights], means: bool = False
-    ) -> prediction.Read:
+        self,
+        learned: Learned,
+        X: Any,
+        chain: tuple[ChainWeights, ChainWeights],
+        means: bool = False,
+    ) -> prediction.WeightedSequences:
         """Sequences under weights and their logs; unknown words nobody emits are unobserved."""
         corpus = self.encoded(learned, X)
         lattice, weights, logs = self.with_unknown(learned, corpus, *chain)
         lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
-        return prediction.Read(corpus, lattice, weights, logs, learned.layout)
+        return prediction.WeightedSequences(corpus, lattice, weights, logs, learned.layout)
 
     def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
         """A single observation as X."""
         return [[observation]]
 
     def reads_under(
-        self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, Prior]] | None
-    ) -> tuple[Iterable[prediction.Read], np.ndarray]:
+        self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
+    ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
         """Under the mean weights, or those of each sample; and how many tokens were observed."""
         cells = learned.layout
         if samples is None:
@@ -262,12 +258,15 @@ class SymbolObservation(Observation):
         return self.reads_at(learned, X, means)
 
     def reads_at(
-        self, learned: Learned, X: Any, weights: Iterable[Weights]
-    ) -> tuple[Iterable[prediction.Read], np.ndarray]:
+        self, learned: Learned, X: Any, weights: Iterable[ChainWeights]
+    ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
         """Sequences under each of some weights; and how many tokens were observed."""
         corpus = self.encoded(learned, X)
         lattice, cells = self.lattice_of(learned, corpus), learned.layout
-        found = (prediction.Read(corpus, lattice, own, log_weights(own), cells) for own in weights)
+        found = (
+            prediction.WeightedSequences(corpus, lattice, own, log_weights(own), cells)
+            for own in weights
+        )
         return found, corpus.observed_lengths
 
     def drawn(
@@ -304,16 +303,16 @@ class SymbolObservation(Observation):
 # What is left out or drawn at a time, and where a fit ends
 
 
-def left_out_by(asked: ChainOptions, longest: int = 0, n_tokens: int = 0) -> LeftOut | None:
+def left_out_by(asked: ChainOptions, longest: int = 0, n_tokens: int = 0) -> UpdateUnit | None:
     """What is left out at a time, given the longest sequence; None where nothing is left out."""
     if not asked.leaves_out:
         return None
     if isinstance(asked.update, Windows):
-        return LeftOut("sequence", asked.update.length)
+        return UpdateUnit("sequence", asked.update.length)
     if asked.update is None:
         window = window_for(longest, n_tokens) if longest >= _LONG else None
-        return LeftOut("sequence", window)
-    return LeftOut(asked.update, None)
+        return UpdateUnit("sequence", window)
+    return UpdateUnit(asked.update, None)
 
 
 def resampled_by(asked: ChainOptions) -> str:
@@ -343,7 +342,7 @@ def path_of_chain(
     return problem.among_given(found, rest)
 
 
-def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[Weights, Weights]:
+def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[ChainWeights, ChainWeights]:
     """Weights of the final counts, and their logs."""
     return weights_under(state.counts, state.prior, cells, state.weights, averages=averages)
 

@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import HMMCounts, Prior, posterior_mean, tally_of, tied
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, posterior_mean, tally_of, tied
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, Runs
-from sklearn_cvb.chain.starts.starting_points import Start, counts_from_marginals
+from sklearn_cvb.chain.starts.starting_points import StartingPoint, counts_from_marginals
 from sklearn_cvb.kernels.chain import gibbs
 from sklearn_cvb.kernels.chain.forward_backward import (
+    ChainWeights,
     Lattice,
-    Weights,
-    Workspace,
+    UnitWorkspace,
     workspace_of_size,
 )
-from sklearn_cvb.kernels.chain.leave_out import Tally
+from sklearn_cvb.kernels.chain.leave_out import ChainTally
 from sklearn_cvb.learning.dirichlet import draw_rows
 
 # Tokens that are grouped by their number of states: few enough to stay in the cache.
@@ -52,7 +52,7 @@ class Scan(NamedTuple):
     blocks: np.ndarray  # visits for which random numbers are drawn together, as offsets
 
 
-class Walk(NamedTuple):
+class SampledPath(NamedTuple):
     """A sampled path: the slot of each token."""
 
     slots: np.ndarray
@@ -66,7 +66,7 @@ Swept = tuple[np.ndarray, HMMCounts, np.ndarray]
 
 
 def first_slots(
-    problem: Problem, prior: Prior, start: Start, rng: np.random.Generator
+    problem: Problem, prior: ChainPrior, start: StartingPoint, rng: np.random.Generator
 ) -> np.ndarray:
     """A path drawn from where a fit starts; it takes no step that the prior forbids."""
     lattice = problem.lattice
@@ -91,14 +91,14 @@ def first_slots(
 
 
 def drawn_given_weights(
-    weights: Weights, problem: Problem, levels: np.ndarray, slots: np.ndarray
+    weights: ChainWeights, problem: Problem, levels: np.ndarray, slots: np.ndarray
 ) -> np.ndarray:
     """The path `slots` with the states of all ambiguous tokens drawn anew, given weights.
 
     `levels` holds a uniform number for each of them. What no path explains stays as it is.
     """
     ones = np.ones(problem.cells.n_states)
-    factors = gibbs.Factors(*weights, ones, ones)
+    factors = gibbs.ChainFactors(*weights, ones, ones)
     stretches, work = stretches_of(problem)
     drawn, is_lost = slots.copy(), np.empty(len(stretches.begin), bool)
     gibbs.draw_stretches(factors, problem.lattice, stretches, levels, drawn, is_lost, work)
@@ -112,13 +112,13 @@ def drawn_given_weights(
 
 
 def _draw_in_logs(
-    factors: gibbs.Factors,
+    factors: gibbs.ChainFactors,
     lattice: Lattice,
-    stretches: gibbs.Stretches,
+    stretches: gibbs.AmbiguousStretches,
     i: int,
     lost: Iterable[int],
     paths: gibbs.Proposal,
-    work: Workspace,
+    work: UnitWorkspace,
 ) -> bool:
     """Draw stretches of sequence i in log space; False where one has no path."""
     slots, drawn, levels, _ = paths
@@ -135,18 +135,20 @@ def _draw_in_logs(
     return possible
 
 
-def stretches_of(problem: Problem) -> tuple[gibbs.Stretches, Workspace]:
+def stretches_of(problem: Problem) -> tuple[gibbs.AmbiguousStretches, UnitWorkspace]:
     """The runs of ambiguous tokens as stretches, and buffers for the longest."""
     runs = problem.runs
     lengths = (runs.end - runs.begin).astype(np.int64)
     numbers = np.cumsum(lengths) - lengths
     longest = int(lengths.max(initial=1))
     most = longest * int(problem.lattice.count.max())
-    stretches = gibbs.Stretches(runs.begin, runs.end, numbers, runs.sequence, problem.corpus.starts)
+    stretches = gibbs.AmbiguousStretches(
+        runs.begin, runs.end, numbers, runs.sequence, problem.corpus.starts
+    )
     return stretches, workspace_of_size(most, longest, problem.cells.n_states, 0)
 
 
-def n_levels(stretches: gibbs.Stretches | Runs) -> int:
+def n_levels(stretches: gibbs.AmbiguousStretches | Runs) -> int:
     """As many random numbers as drawing all stretches takes."""
     return int((stretches.end - stretches.begin).sum(dtype=np.int64))
 
@@ -196,10 +198,10 @@ def scan_for(lattice: Lattice, starts: np.ndarray) -> Scan:
 
 
 def sweep_by_token(
-    walk: Walk,
+    walk: SampledPath,
     counts: HMMCounts,
     problem: Problem,
-    prior: Prior,
+    prior: ChainPrior,
     temperature: float,
     rng: np.random.Generator,
 ) -> Swept:
@@ -240,7 +242,9 @@ def handicaps(counts: np.ndarray, temperature: float, rng: np.random.Generator) 
         return np.exp(numbers, out=numbers)
 
 
-def counts_in(tally: Tally, problem: Problem, slots: np.ndarray, prior: Prior) -> HMMCounts:
+def counts_in(
+    tally: ChainTally, problem: Problem, slots: np.ndarray, prior: ChainPrior
+) -> HMMCounts:
     """The counts of a path, given `tally`, which are these counts plus prior."""
     tables = (prior.start, prior.transition, prior.emission)
     if max(float(table.max()) for table in tables) > _LARGEST_PRIOR:
@@ -252,20 +256,20 @@ def counts_in(tally: Tally, problem: Problem, slots: np.ndarray, prior: Prior) -
 # By sequence: proposals, accepted or not
 
 
-def urn_of(counts: HMMCounts, prior: Prior, cells: Cells, temperature: float) -> gibbs.Urn:
+def urn_of(counts: HMMCounts, prior: ChainPrior, cells: Cells, temperature: float) -> gibbs.Urn:
     """The urn of a path's counts; the counts are copied."""
     counts = HMMCounts(*(table.copy() for table in counts))
     weights = tally_of(counts, prior, cells)
     if temperature != 1.0:
-        weights = Tally(*(table ** (1.0 / temperature) for table in weights))
+        weights = ChainTally(*(table ** (1.0 / temperature) for table in weights))
     return gibbs.Urn(tally_of(counts, None, cells), prior.tally(), weights, 1.0 / temperature)
 
 
 def sweep_by_sequence(
-    walk: Walk,
+    walk: SampledPath,
     counts: HMMCounts,
     problem: Problem,
-    prior: Prior,
+    prior: ChainPrior,
     temperature: float,
     rng: np.random.Generator,
 ) -> Swept:
@@ -274,7 +278,7 @@ def sweep_by_sequence(
     stretches, work = stretches_of(problem)
     urn = urn_of(counts, prior, cells, temperature)
     weights, scales = urn.weights, np.empty((2, cells.n_states))
-    factors = gibbs.Factors(weights.start, weights.transition, weights.emission, *scales)
+    factors = gibbs.ChainFactors(weights.start, weights.transition, weights.emission, *scales)
     n_sequences = len(stretches.starts) - 1
     levels, chances = rng.random(n_levels(stretches)), rng.random(n_sequences)
     proposal = gibbs.Proposal(walk.slots.copy(), walk.slots.copy(), levels, chances)
@@ -296,7 +300,7 @@ def sweep_by_sequence(
     return proposal.slots, counts, np.array([n_proposed, n_accepted])
 
 
-def check_powers(temperature: float, prior: Prior, n_tokens: int) -> None:
+def check_powers(temperature: float, prior: ChainPrior, n_tokens: int) -> None:
     """Raise ValueError where float64 cannot hold counts to the power 1 / temperature."""
     tables = [table[table > 0] for table in (prior.start, prior.transition, prior.emission)]
     least = min(table.min() for table in tables)
@@ -326,10 +330,10 @@ def frequencies(lattice: Lattice, slots: np.ndarray, before: np.ndarray | None) 
 
 
 def sweep_by_parameters(
-    walk: Walk,
+    walk: SampledPath,
     counts: HMMCounts,
     problem: Problem,
-    prior: Prior,
+    prior: ChainPrior,
     temperature: float,
     rng: np.random.Generator,
 ) -> Swept:
@@ -341,8 +345,8 @@ def sweep_by_parameters(
 
 
 def draw_weights(
-    counts: HMMCounts, prior: Prior, cells: Cells, temperature: float, rng: np.random.Generator
-) -> Weights:
+    counts: HMMCounts, prior: ChainPrior, cells: Cells, temperature: float, rng: np.random.Generator
+) -> ChainWeights:
     """All probabilities given the states of all tokens, to the power 1 / `temperature`.
 
     The cells that a dictionary rules out have their share of each row, which is drawn too.
@@ -358,11 +362,11 @@ def draw_weights(
         (counts.transition + prior.transition).ravel(), rows, np.zeros(n), temperature, rng
     )
     emission = draw_rows(counts.emission + prior.emission, cells.state, rest, temperature, rng)
-    return Weights(start, transition.reshape(n, n), emission)
+    return ChainWeights(start, transition.reshape(n, n), emission)
 
 
 def drawn_parameters(
-    counts: HMMCounts, prior: Prior, cells: Cells, rng: np.random.Generator
-) -> Weights:
+    counts: HMMCounts, prior: ChainPrior, cells: Cells, rng: np.random.Generator
+) -> ChainWeights:
     """All rows given the states of all tokens, under the posterior."""
     return tied(draw_weights(counts, prior, cells, 1.0, rng), cells)

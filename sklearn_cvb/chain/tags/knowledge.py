@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.paths.lattice import Cells, cells_for, expect
+from sklearn_cvb.chain.paths.lattice import Cells, WordLayout, cells_for, expect
 from sklearn_cvb.chain.tags import word_forms
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, as_list, known_of, short_repr
@@ -154,15 +154,6 @@ class CorpusTags(NamedTuple):
     outside: dict[Hashable, word_forms.Row]  # the same of other words
 
 
-class TagsRead(NamedTuple):
-    """What a dictionary, a corpus and labels tell; see `WordsRead`."""
-
-    words: TagKnowledge
-    cells: Cells
-    told: CorpusTags
-    messages: tuple[str, ...]
-
-
 # Reading
 
 
@@ -215,7 +206,7 @@ def labels_of(y: Any, corpus: Corpus, vocabulary: Vocabulary) -> list[Any]:
     return read_labels(y, corpus, numeric=vocabulary.types.dtype.kind in "iuf")
 
 
-def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any) -> TagsRead:
+def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any) -> WordLayout:
     """What is known before anything is counted, and the layout of emissions."""
     dictionary, given = settings.tag_dictionary, settings.unknown_tags
     types = vocabulary.types.tolist()
@@ -274,7 +265,7 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
         {every[code]: row for code, row in by_code.items() if code >= len(types)},
     )
     cells = _laid_out(knowledge, told_here, corpus, settings)
-    return TagsRead(knowledge, cells, told_here, tuple(filter(None, (mismatch, blanks, ignored))))
+    return WordLayout(knowledge, cells, told_here, tuple(filter(None, (mismatch, blanks, ignored))))
 
 
 def _label_tallies(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.chain.paths.lattice import Cells, lattice_for, overrule, restrict
+from sklearn_cvb.chain.paths.lattice import Cells, WordLayout, lattice_for, overrule, restrict
 from sklearn_cvb.chain.predictions.prediction import chain_counts
-from sklearn_cvb.chain.symbols.observed import SymbolObservation, WordsRead
+from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags import word_forms
 from sklearn_cvb.chain.tags.knowledge import (
     Legal,
@@ -19,11 +19,11 @@ from sklearn_cvb.chain.tags.knowledge import (
     read_tags,
     settings_of,
 )
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
-from sklearn_cvb.reading.dictionary import Overruled, is_weighted, tags_in
+from sklearn_cvb.reading.dictionary import OverruledLabels, is_weighted, tags_in
 
 # The shares of a word with one tag.
 _ALL = np.ones(1)
@@ -39,10 +39,10 @@ class TagObservation(SymbolObservation):
 
     def words_read(
         self, vocabulary: Vocabulary, corpus: Corpus | None, y: Any, streams: bool
-    ) -> WordsRead:
+    ) -> WordLayout:
         """What a dictionary, a corpus and labels tell."""
         assert corpus is not None, "no tagger is made of parameters"
-        return WordsRead(*read_tags(settings_of(self.options, streams), vocabulary, corpus, y))
+        return read_tags(settings_of(self.options, streams), vocabulary, corpus, y)
 
     def attributes_of(self, words: Any) -> dict[str, Any]:
         """The fitted attributes that tell what is known."""
@@ -69,7 +69,7 @@ class TagObservation(SymbolObservation):
             return lattice, knowledge, ()
         unknown_tags = () if dictionary.unknown_tags is None else dictionary.unknown_tags
         known = set(tags_in(dictionary.entries or {}, (), unknown_tags))
-        overruled = Overruled(forbidden, corpus, sequences.tokens, told.labels, known)
+        overruled = OverruledLabels(forbidden, corpus, sequences.tokens, told.labels, known)
         lattice = overrule(lattice, forbidden, corpus, states, cells)
         return lattice, knowledge, (str(overruled),)
 
@@ -80,8 +80,8 @@ class TagObservation(SymbolObservation):
         return _lattice_and_unknown(learned.words, learned.layout, corpus)[0]
 
     def with_unknown(
-        self, learned: Learned, corpus: Corpus, weights: Weights, logs: Weights
-    ) -> tuple[Lattice, Weights, Weights]:
+        self, learned: Learned, corpus: Corpus, weights: ChainWeights, logs: ChainWeights
+    ) -> tuple[Lattice, ChainWeights, ChainWeights]:
         """Weights with emissions of unknown words, and the lattice that reads them."""
         lattice, rows = _lattice_and_unknown(learned.words, learned.layout, corpus)
         if not rows:
@@ -160,8 +160,11 @@ def _unknown_rows(
 
 
 def _with_unknown_words(
-    lattice: Lattice, weights: tuple[Weights, Weights], rows: list[_MaybeShares], scale: np.ndarray
-) -> tuple[Lattice, Weights, Weights]:
+    lattice: Lattice,
+    weights: tuple[ChainWeights, ChainWeights],
+    rows: list[_MaybeShares],
+    scale: np.ndarray,
+) -> tuple[Lattice, ChainWeights, ChainWeights]:
     """Give unknown words, whose slots are the last, emissions of their own behind all others."""
     # p(word | tag) is p(tag | word) / p(tag) times what is the same for all tags.
     lengths = [len(states) for states, _ in rows]

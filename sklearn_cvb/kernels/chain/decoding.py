@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import (
+    ChainWeights,
     Lattice,
-    Weights,
     backward_pass,
     fill_emission,
     forward_pass,
@@ -145,7 +145,11 @@ def best_paths(log_weights, lattice, starts, score, origin, path, log_p):
 
 
 def viterbi(
-    log_weights: Weights, lattice: Lattice, starts: np.ndarray, path: np.ndarray, log_p: np.ndarray
+    log_weights: ChainWeights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    path: np.ndarray,
+    log_p: np.ndarray,
 ) -> None:
     """Fill in the most probable state path of every sequence, argmax over z of p(x, z).
 
@@ -255,8 +259,8 @@ def _read_off(weights, log_weights, lattice, starts, smooth, target, log_z, as_l
 
 
 def smoothed(
-    weights: Weights,
-    log_weights: Weights,
+    weights: ChainWeights,
+    log_weights: ChainWeights,
     lattice: Lattice,
     starts: np.ndarray,
     posterior: np.ndarray,
@@ -271,8 +275,8 @@ def smoothed(
 
 
 def filtered(
-    weights: Weights,
-    log_weights: Weights,
+    weights: ChainWeights,
+    log_weights: ChainWeights,
     lattice: Lattice,
     starts: np.ndarray,
     posterior: np.ndarray,
@@ -283,7 +287,11 @@ def filtered(
 
 
 def log_likelihood(
-    weights: Weights, log_weights: Weights, lattice: Lattice, starts: np.ndarray, log_z: np.ndarray
+    weights: ChainWeights,
+    log_weights: ChainWeights,
+    lattice: Lattice,
+    starts: np.ndarray,
+    log_z: np.ndarray,
 ) -> None:
     """Fill in log p(x) of every sequence (nats), as `smoothed`; -inf where no path explains it."""
     zeros_are_safe = all(
@@ -367,8 +375,8 @@ def draw_paths(log_transition, lattice, starts, rng, log_filtered, chance, path)
 
 
 def sample_paths(
-    weights: Weights,
-    log_weights: Weights,
+    weights: ChainWeights,
+    log_weights: ChainWeights,
     lattice: Lattice,
     starts: np.ndarray,
     rng: np.random.Generator,

@@ -34,7 +34,7 @@ class Lattice(NamedTuple):
     cell: np.ndarray  # (n_slots,), emission parameter of each slot; -1 where unobserved
 
 
-class Weights(NamedTuple):
+class ChainWeights(NamedTuple):
     """Weights of a chain: start (K,), transition (K, K), emission (n_cells,)."""
 
     start: np.ndarray
@@ -51,7 +51,7 @@ class Passes(NamedTuple):
     scale: np.ndarray  # (length,), scales of the forward pass
 
 
-class Workspace(NamedTuple):
+class UnitWorkspace(NamedTuple):
     """Buffers for one unit that is left out or drawn: those of `Passes`, and more."""
 
     emission: np.ndarray
@@ -79,9 +79,9 @@ def passes_for(starts: np.ndarray, count: np.ndarray) -> Passes:
     return Passes(np.empty(entries), np.empty(entries), np.empty(entries), np.empty(length))
 
 
-def workspace_of_size(entries: int, length: int, n_states: int, block: int) -> Workspace:
+def workspace_of_size(entries: int, length: int, n_states: int, block: int) -> UnitWorkspace:
     """Buffers for so many entries, tokens and entries of pair marginals."""
-    return Workspace(
+    return UnitWorkspace(
         np.empty(entries),
         np.empty(entries),
         np.empty(entries),

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.chain.forward_backward import forward_pass
-from sklearn_cvb.kernels.chain.leave_out import Tally
+from sklearn_cvb.kernels.chain.leave_out import ChainTally
 from sklearn_cvb.kernels.chain.log_space import alone, fill_logs, forward_pass_log
 from sklearn_cvb.kernels.jit import few, jit, jit_called, jit_inline, jit_token
 
@@ -36,7 +36,7 @@ class Visits(NamedTuple):
     border: np.ndarray  # (n_visits,), int8: FIRST and LAST of a sequence, both, or 0
 
 
-class Factors(NamedTuple):
+class ChainFactors(NamedTuple):
     """Weights of a chain whose rows need not sum to 1.
 
     A token in state k weighs ``emission[cell] * scale[k]``, the last one of a sequence
@@ -50,7 +50,7 @@ class Factors(NamedTuple):
     last_scale: np.ndarray
 
 
-class Stretches(NamedTuple):
+class AmbiguousStretches(NamedTuple):
     """Stretches of ambiguous tokens and the sequences that hold them."""
 
     begin: np.ndarray  # (n_stretches,), int32, first token of each stretch
@@ -67,9 +67,9 @@ class Urn(NamedTuple):
     small the prior.
     """
 
-    counts: Tally
-    prior: Tally
-    weights: Tally
+    counts: ChainTally
+    prior: ChainTally
+    weights: ChainTally
     power: float
 
 

@@ -50,7 +50,7 @@ _ONE, _EMITTED, _LEFT = range(3)
 _SMALLEST_MESSAGE = 1e-100
 
 
-class Tally(NamedTuple):
+class ChainTally(NamedTuple):
     """Counts with the prior added: cells of all tables and the denominators of their rows."""
 
     start: np.ndarray
@@ -61,7 +61,7 @@ class Tally(NamedTuple):
 
 
 class Floor(NamedTuple):
-    """The least that each entry of a `Tally` can be, that any emission cell and any step can be.
+    """The least that an entry of a `ChainTally`, an emission cell and a step can be.
 
     Rounding must not make a cell with a tiny prior negative. The smallest prior is bound enough for
     that: where a cell's own is larger, rounding is nothing beside it.
@@ -76,7 +76,7 @@ class Floor(NamedTuple):
     least_step: float
 
 
-class Shared(NamedTuple):
+class SharedCounts(NamedTuple):
     """What units share: counts with the prior added, and the least of each (see `Floor`)."""
 
     steps: np.ndarray  # (K * K + K,), transition counts row by row, and start counts after them
@@ -92,7 +92,7 @@ class Shared(NamedTuple):
     log_start: float  # log of the start row's total without one sequence
 
 
-class Stored(NamedTuple):
+class UnitResults(NamedTuple):
     """What inference leaves of all units."""
 
     posterior: np.ndarray  # q(z_t) of the tokens with more than one state, unit by unit
@@ -102,7 +102,7 @@ class Stored(NamedTuple):
     log_z: np.ndarray  # (n_units,), log normaliser of each unit (nats)
 
 
-class Sequences(NamedTuple):
+class UnitTokens(NamedTuple):
     """Units token by token."""
 
     begin: np.ndarray  # (n_units,), int64, tokens of each unit
@@ -116,7 +116,7 @@ class Sequences(NamedTuple):
     lattice: Lattice
 
 
-class Borders(NamedTuple):
+class WindowMessages(NamedTuple):
     """What windows of a sequence tell each other.
 
     A window's first token is the last one of the window before it ("borrowed"): its weight is the

@@ -16,7 +16,7 @@ SMALLEST_PRODUCT = 1e-100
 LARGEST_PRODUCT = 1e100
 
 
-class Borders(NamedTuple):
+class RunBorders(NamedTuple):
     """Runs of ambiguous tokens and the states around them, (n_runs,), int32 all."""
 
     begin: np.ndarray  # first token of each run

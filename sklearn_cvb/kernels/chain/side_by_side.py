@@ -14,8 +14,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from sklearn_cvb.kernels.chain.forward_backward import (
     _LARGEST_MESSAGE,
     _SMALLEST_SCALE,
+    ChainWeights,
     Lattice,
-    Weights,
 )
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token
 from sklearn_cvb.kernels.tiles import ROWS, add_outer_products, aligned, fetch, multiply
@@ -25,7 +25,7 @@ from sklearn_cvb.kernels.vectors import LANES, part, put, spread, sum_of
 SIDE_BY_SIDE = 32
 
 
-class Tables(NamedTuple):
+class LockstepTables(NamedTuple):
     """Weights and counts of a batch, S states wide."""
 
     start: np.ndarray  # (S,)
@@ -89,14 +89,14 @@ def _look_back(message, forward, weights, inverse, g, counts):
     return sum_of(sums)
 
 
-def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> Tables:
+def tables_for(lattice: Lattice, n_emitting: int, n_states: int) -> LockstepTables:
     """Tables for the words of a lattice in which every token may take every state.
 
     Ends have a row too: their single slot, the last one, is a row begun. All zeros, but for the
     emission weights, which `fill_tables` sets.
     """
     n_rows, width = -(-lattice.state.size // n_emitting), width_for(n_states)
-    return Tables(
+    return LockstepTables(
         start=aligned(width),
         transition=aligned(width, width),
         backward=aligned(width, width),
@@ -120,13 +120,13 @@ def messages_for(side: int, longest: int, n_states: int) -> Messages:
     )
 
 
-def tables_beside(tables: Tables) -> Tables:
+def tables_beside(tables: LockstepTables) -> LockstepTables:
     """The same weights, with counts of their own."""
     shapes = (getattr(tables, name).shape for name in _COUNTS)
     return tables._replace(**{name: aligned(*s) for name, s in zip(_COUNTS, shapes, strict=True)})
 
 
-def clear_counts(tables: Tables) -> None:
+def clear_counts(tables: LockstepTables) -> None:
     """Set all counts to 0."""
     for name in _COUNTS:
         getattr(tables, name).fill(0.0)
@@ -138,7 +138,9 @@ def clear_messages(messages: Messages) -> None:
         getattr(messages, name).fill(0.0)
 
 
-def fill_tables(weights: Weights, lattice: Lattice, n_emitting: int, tables: Tables) -> None:
+def fill_tables(
+    weights: ChainWeights, lattice: Lattice, n_emitting: int, tables: LockstepTables
+) -> None:
     """Copy the weights of the model's states; missing observations have weight 1.
 
     Where one state is the end only ends may take it, and they nothing else.
@@ -157,7 +159,7 @@ def fill_tables(weights: Weights, lattice: Lattice, n_emitting: int, tables: Tab
 
 
 def add_tables(
-    weights: Weights, lattice: Lattice, n_emitting: int, tables: Tables, counts: Any
+    weights: ChainWeights, lattice: Lattice, n_emitting: int, tables: LockstepTables, counts: Any
 ) -> None:
     """Add the counts of the model's states to the `start`, `transition`, `emission` of `counts`."""
     n_states = weights.start.size

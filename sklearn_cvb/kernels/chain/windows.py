@@ -20,7 +20,7 @@ from sklearn_cvb.kernels.special import digamma
 _SMALLEST_UNIT = 1e-100
 
 
-class Spans(NamedTuple):
+class WindowSpans(NamedTuple):
     """Windows in the order of their steps."""
 
     begin: np.ndarray  # (n_windows,), int64, own tokens

@@ -17,7 +17,7 @@ import numpy as np
 
 LEFT_SIDE, RIGHT_SIDE = 0, 1
 STOP, GO = 0, 1
-# What `Sentences.head` says of a token whose head is not known.
+# What `DependencySentences.head` says of a token whose head is not known.
 UNKNOWN_HEAD = -1
 
 # Tables of a chart, by head and other end of a half: open for one more child, or closed; and by
@@ -25,7 +25,7 @@ UNKNOWN_HEAD = -1
 OPEN_RIGHT, RIGHT, ARC_RIGHT, OPEN_LEFT, LEFT, ARC_LEFT, RIGHT_BY_END, LEFT_BY_END = range(8)
 
 
-class Sentences(NamedTuple):
+class DependencySentences(NamedTuple):
     """Tagged sentences."""
 
     token: np.ndarray  # (n_tokens,), int64: the tag of each token
@@ -44,22 +44,22 @@ class Sentences(NamedTuple):
     arc_weights: np.ndarray | None = None
 
 
-class Sums(NamedTuple):
+class DependencySums(NamedTuple):
     """Counts by cell, and their totals by row."""
 
     cells: np.ndarray
     totals: np.ndarray
 
 
-class Tally(NamedTuple):
+class DependencyTally(NamedTuple):
     """Counts as a sweep changes them, and the prior: weights are their quotients."""
 
-    sums: Sums
+    sums: DependencySums
     prior: np.ndarray
     prior_totals: np.ndarray
 
 
-class Shares(NamedTuple):
+class DependencyShares(NamedTuple):
     """What each sentence adds to the counts."""
 
     # (n_sentences,), int64: where the share of a sentence of n tokens begins: n * n expected arcs
@@ -72,7 +72,7 @@ class Shares(NamedTuple):
     count: np.ndarray
 
 
-class Workspace(NamedTuple):
+class DependencyWorkspace(NamedTuple):
     """The chart of one sentence, with room for the longest."""
 
     # Weights of arcs and choices, placed as in a share, with the share of the coarse row in each
@@ -90,19 +90,21 @@ def share_size(n: Any, n_valences: int, backs_off: bool) -> Any:
     return n * (n + 8) + n * n * (n_valences - 1 + n_valences * backs_off)
 
 
-def workspace_for(longest: int, n_valences: int = 1, backs_off: bool = False) -> Workspace:
+def workspace_for(
+    longest: int, n_valences: int = 1, backs_off: bool = False
+) -> DependencyWorkspace:
     """Room for sentences of at most `longest` tokens."""
     tables = 8 * longest * longest
     size = share_size(longest, n_valences, backs_off) + 1
-    return Workspace(np.zeros(size), np.zeros(tables), np.zeros(tables), n_valences)
+    return DependencyWorkspace(np.zeros(size), np.zeros(tables), np.zeros(tables), n_valences)
 
 
 def shares_for(
     starts: np.ndarray, kept: bool, n_valences: int = 1, backs_off: bool = False
-) -> Shares:
+) -> DependencyShares:
     """Room for what each sentence adds, or for one sentence at a time."""
     sizes = share_size(np.diff(starts), n_valences, backs_off)
     if not kept:
-        return Shares(np.zeros(len(sizes), np.int64), np.zeros(sizes.max()))
+        return DependencyShares(np.zeros(len(sizes), np.int64), np.zeros(sizes.max()))
     ends = np.cumsum(sizes)
-    return Shares(ends - sizes, np.zeros(ends[-1]))
+    return DependencyShares(ends - sizes, np.zeros(ends[-1]))

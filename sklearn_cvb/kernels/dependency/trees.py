@@ -186,7 +186,7 @@ def heaviest_trees(sentences, tally, shares, leaves_out, places, head, log_weigh
 # Drawn
 
 
-class Draws(NamedTuple):
+class DependencySweep(NamedTuple):
     """The trees of a sweep."""
 
     # (n_tokens,), int64: the head of each token in the tree at hand, from 1; 0 for the root; -1
@@ -206,9 +206,11 @@ class Draws(NamedTuple):
     descent: Descent
 
 
-def draws_for(head: np.ndarray, is_coarse: np.ndarray, levels: np.ndarray, longest: int) -> Draws:
+def draws_for(
+    head: np.ndarray, is_coarse: np.ndarray, levels: np.ndarray, longest: int
+) -> DependencySweep:
     """A sweep that has not begun."""
-    return Draws(
+    return DependencySweep(
         head,
         is_coarse,
         levels,

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit_inline
 
 
-class Rules(NamedTuple):
+class TreeRules(NamedTuple):
     """A binarised grammar, see `rules_of`."""
 
     n_symbols: int
@@ -46,7 +46,7 @@ class Rules(NamedTuple):
     block_first: np.ndarray
 
 
-class Lexicon(NamedTuple):
+class TerminalIndex(NamedTuple):
     """Occurrences of terminals in sentences, see `lexicon_of`."""
 
     length: np.ndarray  # (n_sentences,), int32: number of words of each sentence
@@ -71,7 +71,7 @@ class Brackets(NamedTuple):
     symbol: np.ndarray
 
 
-class Trees(NamedTuple):
+class Derivations(NamedTuple):
     """Derivations of some sentences, one after the other; each in pre-order."""
 
     # (n_trees + 1,), int64: where the nodes of each tree begin; a sentence without a tree has none
@@ -86,7 +86,7 @@ class Trees(NamedTuple):
 
 
 class BinaryRules(NamedTuple):
-    """Rules parent -> left right, see `Rules` for their order."""
+    """Rules parent -> left right, see `TreeRules` for their order."""
 
     start: int  # the symbol that derives whole sentences
     parent: np.ndarray  # (n_binary,), int32
@@ -95,7 +95,7 @@ class BinaryRules(NamedTuple):
     by_parent: np.ndarray  # (n_binary,), int32
     left_first: np.ndarray  # (n_symbols + 1,), int64
     parent_first: np.ndarray  # (n_symbols + 1,), int64
-    cell: np.ndarray  # (n_binary,), int64: `Rules.binary`
+    cell: np.ndarray  # (n_binary,), int64: `TreeRules.binary`
     # (n_binary,): weights (or their logs, where a kernel says so), and expected counts, which
     # kernels add to
     weight: np.ndarray
@@ -103,12 +103,12 @@ class BinaryRules(NamedTuple):
 
 
 class UnaryRules(NamedTuple):
-    """Rules upper -> lower, see `Rules` for their order and components."""
+    """Rules upper -> lower, see `TreeRules` for their order and components."""
 
     upper: np.ndarray  # (n_unary,), int32
     lower: np.ndarray  # (n_unary,), int32
     cell: np.ndarray  # (n_unary,), int64
-    first: np.ndarray  # `unary_first` and so on of `Rules`
+    first: np.ndarray  # `unary_first` and so on of `TreeRules`
     internal_first: np.ndarray
     member: np.ndarray
     member_first: np.ndarray
@@ -122,7 +122,7 @@ class UnaryRules(NamedTuple):
 
 
 class Terminals(NamedTuple):
-    """Sentences as occurrences of terminals: the fields of `Lexicon`.
+    """Sentences as occurrences of terminals: the fields of `TerminalIndex`.
 
     With weights (or their logs) and expected counts, which kernels add to, of each occurrence.
     """
@@ -137,7 +137,7 @@ class Terminals(NamedTuple):
     count: np.ndarray
 
 
-class Listed(NamedTuple):
+class SentenceIndex(NamedTuple):
     """All that one sentence after the other is inferred from, see `listed_of`."""
 
     binary: BinaryRules
@@ -202,7 +202,7 @@ def rules_of(n_symbols, start, binary_rules, unary_rules):
     sizes = np.array([len(symbols) for symbols in cyclic], np.int64)
     unary_first = np.append(np.searchsorted(owner, kept), len(owner)).astype(np.int64)
     n_leaving = np.array([np.sum(~internal[owner == c]) for c in kept], np.int64)
-    return Rules(
+    return TreeRules(
         int(n_symbols),
         int(start),
         *(np.ascontiguousarray(x, np.int32) for x in (parent, left, right)),
@@ -228,7 +228,7 @@ def lexicon_of(length, sentence, begin, end, symbol, rule):
     sentence, begin, end, symbol, rule = (x[order] for x in fields)
     length = np.asarray(length, np.int32)
     narrow = (x.astype(np.int32) for x in (begin, end, symbol))
-    return Lexicon(length, _first(sentence, len(length)), *narrow, rule), order
+    return TerminalIndex(length, _first(sentence, len(length)), *narrow, rule), order
 
 
 def brackets_of(n_sentences, sentence=(), begin=(), end=(), symbol=()):
@@ -240,7 +240,7 @@ def brackets_of(n_sentences, sentence=(), begin=(), end=(), symbol=()):
     return Brackets(_first(sentence, n_sentences), *narrow)
 
 
-def unary_rules_of(rules: Rules) -> UnaryRules | None:
+def unary_rules_of(rules: TreeRules) -> UnaryRules | None:
     """The unary rules of a grammar with room for weights and counts; None if it has none."""
     n = len(rules.upper)
     if n == 0:
@@ -256,7 +256,7 @@ def unary_rules_of(rules: Rules) -> UnaryRules | None:
     )
 
 
-def listed_of(rules: Rules, lexicon: Lexicon, brackets: Brackets) -> Listed:
+def listed_of(rules: TreeRules, lexicon: TerminalIndex, brackets: Brackets) -> SentenceIndex:
     """Arrange rules and sentences, with room for weights, and counts of 0."""
     n, n_terminals = len(rules.binary), len(lexicon.rule)
     binary = BinaryRules(
@@ -272,15 +272,15 @@ def listed_of(rules: Rules, lexicon: Lexicon, brackets: Brackets) -> Listed:
         np.zeros(n),
     )
     terminals = Terminals(*lexicon, np.empty(n_terminals), np.zeros(n_terminals))
-    return Listed(binary, unary_rules_of(rules), terminals, brackets)
+    return SentenceIndex(binary, unary_rules_of(rules), terminals, brackets)
 
 
 # Trees written node by node, into room that Python makes and enlarges
 
 
-def empty_trees(n_trees: int, n_nodes: int) -> Trees:
+def empty_trees(n_trees: int, n_nodes: int) -> Derivations:
     """Trees without nodes, and room for so many."""
-    return Trees(
+    return Derivations(
         np.zeros(n_trees + 1, np.int64),
         np.empty(n_nodes, np.int32),
         np.empty(n_nodes, np.int32),
@@ -290,7 +290,7 @@ def empty_trees(n_trees: int, n_nodes: int) -> Trees:
     )
 
 
-def with_room(trees: Trees, n_nodes: int) -> Trees:
+def with_room(trees: Derivations, n_nodes: int) -> Derivations:
     """The same trees, and room for at least so many nodes: those there are, or twice as many."""
     larger = empty_trees(len(trees.starts) - 1, max(n_nodes, 2 * len(trees.rule)))
     larger.starts[:] = trees.starts
@@ -299,19 +299,19 @@ def with_room(trees: Trees, n_nodes: int) -> Trees:
     return larger
 
 
-def trimmed(trees: Trees) -> Trees:
+def trimmed(trees: Derivations) -> Derivations:
     """Trees without the room that is left."""
     size = trees.starts[-1]
-    return Trees(trees.starts, *(field[:size].copy() for field in trees[1:]))
+    return Derivations(trees.starts, *(field[:size].copy() for field in trees[1:]))
 
 
-def append(trees: Trees, first: int, nodes: list[tuple[Any, ...]]) -> None:
+def append(trees: Derivations, first: int, nodes: list[tuple[Any, ...]]) -> None:
     """Write nodes (begin, end, symbol, cell, number of children) after the first so many."""
     for field, values in zip(trees[1:], zip(*nodes, strict=True), strict=True):
         field[first : first + len(nodes)] = values
 
 
-def trees_of(found: list[list[tuple[Any, ...]]]) -> Trees:
+def trees_of(found: list[list[tuple[Any, ...]]]) -> Derivations:
     """Trees out of lists of nodes (begin, end, symbol, cell, number of children)."""
     trees = empty_trees(len(found), sum(map(len, found)))
     trees.starts[1:] = np.cumsum([len(nodes) for nodes in found])

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called, jit_inline, jit_token, jit_token_reduction
-from sklearn_cvb.kernels.tree.arrays import Listed
+from sklearn_cvb.kernels.tree.arrays import SentenceIndex
 from sklearn_cvb.kernels.tree.semirings import zero
 from sklearn_cvb.kernels.tree.unary_rules import ChainWorkspace, chain_workspace_for
 
@@ -27,7 +27,7 @@ NOTHING = -(1 << 40)
 FORBIDDEN, FREE = -1, 0
 
 
-class Chart(NamedTuple):
+class SpanChart(NamedTuple):
     """Buffers for the spans of one sentence."""
 
     first: np.ndarray  # (n_spans + 1,), int64: where the items of each span begin
@@ -48,12 +48,12 @@ class Chart(NamedTuple):
     chains: ChainWorkspace
 
 
-def chart_for(listed: Listed) -> Chart:
+def chart_for(listed: SentenceIndex) -> SpanChart:
     """Allocate a chart for the longest sentence."""
     n = len(listed.binary.left_first) - 1
     longest = int(listed.terminals.length.max(initial=1))
     size = longest * (longest + 1) // 2
-    return Chart(
+    return SpanChart(
         np.zeros(size + 1, np.int64),
         np.empty(size * n, np.int32),
         np.empty(size * n),

@@ -17,8 +17,8 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.tree.arrays import (
-    Listed,
-    Trees,
+    Derivations,
+    SentenceIndex,
     empty_trees,
     push,
     put,
@@ -59,7 +59,7 @@ class BestChart(NamedTuple):
     stack: np.ndarray  # (longest + 1, 3), int64: nodes of a tree that are still to be written
 
 
-def best_chart_for(listed: Listed) -> BestChart:
+def best_chart_for(listed: SentenceIndex) -> BestChart:
     """Buffers for the longest sentence."""
     n = len(listed.binary.left_first) - 1
     longest = int(listed.terminals.length.max(initial=1))
@@ -231,8 +231,8 @@ def _best_trees(listed, sentences, x, chart, trees, log_p):
 
 
 def best_listed_trees(
-    listed: Listed, sentences: np.ndarray, chart: BestChart | None = None
-) -> tuple[Trees, np.ndarray]:
+    listed: SentenceIndex, sentences: np.ndarray, chart: BestChart | None = None
+) -> tuple[Derivations, np.ndarray]:
     """The heaviest derivation of some sentences and their log weights, -inf without a tree.
 
     The weights of `listed` are logs; the closure is not read.
@@ -251,7 +251,7 @@ def best_listed_trees(
 # The k heaviest
 
 
-class Ranked(NamedTuple):
+class NBestTables(NamedTuple):
     """Derivations by rank: tables with a row of k for each item, or for each symbol of a span."""
 
     score: np.ndarray  # (n, k): log weights, descending
@@ -263,15 +263,15 @@ class Ranked(NamedTuple):
 
 def _ranked(n, k):
     """Room for k derivations of each item."""
-    return Ranked(np.empty((n, k)), np.empty((n, k, 4), np.int64), np.zeros(n, np.int64))
+    return NBestTables(np.empty((n, k)), np.empty((n, k, 4), np.int64), np.zeros(n, np.int64))
 
 
 class RankedRows(NamedTuple):
     """Buffers for the derivations over one span."""
 
     # Of each symbol: all derivations, and those without a unary rule of the component on top
-    row: Ranked
-    base: Ranked
+    row: NBestTables
+    base: NBestTables
     # (n_unary,), int64: which derivation of its lower symbol comes next, for each unary rule
     next_rank: np.ndarray
     next_base: np.ndarray  # (n_symbols,), int64: which derivation of `base` comes next
@@ -465,7 +465,7 @@ def _ranked_nodes(listed, chart, items, root, n):
     return nodes
 
 
-def k_best_trees(listed: Listed, i: int, k: int) -> tuple[Trees, np.ndarray]:
+def k_best_trees(listed: SentenceIndex, i: int, k: int) -> tuple[Derivations, np.ndarray]:
     """The k heaviest derivations of sentence `i`, or all, and their log weights, descending.
 
     The weights of `listed` are logs, at most 0; the closure is not read.

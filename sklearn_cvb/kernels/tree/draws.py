@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import Trees, put, with_room
+from sklearn_cvb.kernels.tree.arrays import Derivations, put, with_room
 from sklearn_cvb.kernels.tree.engines import (
     Engine,
     draw_tree,
@@ -29,11 +29,11 @@ from sklearn_cvb.kernels.tree.tallies import add_count, add_tree, rule_mean
 BEGIN, DRAW, SETTLE = 0, 1, 2
 
 
-class Draws(NamedTuple):
+class TreeSweep(NamedTuple):
     """The trees of a sweep."""
 
-    old: Trees  # trees before the sweep, and room for those after it
-    new: Trees
+    old: Derivations  # trees before the sweep, and room for those after it
+    new: Derivations
     stack: np.ndarray  # (longest + 1, 3), int64: nodes of a tree that are still to be written
     height: np.ndarray  # (1,), int64: how many they are
     stop: np.ndarray  # (1,), int64: where the tree at hand ends among the nodes of `new`
@@ -41,9 +41,9 @@ class Draws(NamedTuple):
     proposals: np.ndarray  # (2,), int64: trees proposed and accepted
 
 
-def draws_for(old: Trees, new: Trees, longest: int) -> Draws:
+def draws_for(old: Derivations, new: Derivations, longest: int) -> TreeSweep:
     """A sweep that has not begun."""
-    return Draws(
+    return TreeSweep(
         old,
         new,
         np.empty((longest + 1, 3), np.int64),
@@ -142,8 +142,8 @@ def draw_trees(engine, tally, draws, frozen, temperature, i, rng, log_z):
 
 
 def draw_in_logs(
-    engine: Engine, i: int, draws: Draws, rng: np.random.Generator
-) -> tuple[Draws, float]:
+    engine: Engine, i: int, draws: TreeSweep, rng: np.random.Generator
+) -> tuple[TreeSweep, float]:
     """Draw a tree of sentence `i`, to be settled or kept.
 
     Returns the draws, with room for it, and log p(words): -inf if the sentence has no tree.

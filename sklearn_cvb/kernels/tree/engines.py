@@ -12,9 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import Listed
-from sklearn_cvb.kernels.tree.charts import Chart, chart_for
-from sklearn_cvb.kernels.tree.factors import Factors, expected_counts_by_factors, inside_by_factors
+from sklearn_cvb.kernels.tree.arrays import SentenceIndex
+from sklearn_cvb.kernels.tree.charts import SpanChart, chart_for
+from sklearn_cvb.kernels.tree.factors import (
+    TreeFactors,
+    expected_counts_by_factors,
+    inside_by_factors,
+)
 from sklearn_cvb.kernels.tree.forests import (
     Forest,
     ForestWorkspace,
@@ -23,7 +27,7 @@ from sklearn_cvb.kernels.tree.forests import (
     forest_outside,
 )
 from sklearn_cvb.kernels.tree.lists import draw_listed_tree, inside, outside
-from sklearn_cvb.kernels.tree.tables import Tables, expected_counts_by_tables, inside_by_tables
+from sklearn_cvb.kernels.tree.tables import TreeTables, expected_counts_by_tables, inside_by_tables
 from sklearn_cvb.kernels.tree.tallies import rule_mean
 from sklearn_cvb.kernels.tree.unary_rules import fill_closure
 
@@ -33,10 +37,10 @@ class Engine(NamedTuple):
 
     forest: Forest | None
     work: ForestWorkspace | None  # buffers of a forest
-    listed: Listed | None  # rules and sentences of lists, tables and factors
-    tables: Tables | None
-    chart: Chart | None  # buffers of lists
-    factors: Factors | None = None
+    listed: SentenceIndex | None  # rules and sentences of lists, tables and factors
+    tables: TreeTables | None
+    chart: SpanChart | None  # buffers of lists
+    factors: TreeFactors | None = None
 
 
 # Numba leaves out a branch where an argument is None, and only there: so every branch asks for what

@@ -14,11 +14,11 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply
-from sklearn_cvb.kernels.tree.arrays import Listed
+from sklearn_cvb.kernels.tree.arrays import SentenceIndex
 from sklearn_cvb.kernels.tree.charts import (
     NOTHING,
     SMALLEST_ITEM,
-    Chart,
+    SpanChart,
     has_terminal,
     power,
     rescale,
@@ -38,7 +38,7 @@ from sklearn_cvb.kernels.tree.side_by_side import (
 from sklearn_cvb.kernels.vectors import up_to_vectors
 
 
-class Factors(NamedTuple):
+class TreeFactors(NamedTuple):
     """Weights, counts and buffers: K symbols, W of them with those that fill whole vectors."""
 
     n_symbols: int  # K
@@ -49,13 +49,13 @@ class Factors(NamedTuple):
     symbols: np.ndarray  # (rows, W): inside or outside weights of some spans
     parts: np.ndarray  # (rows, 2 W): the same of parts
     charts: DenseCharts
-    chart: Chart | None  # to draw trees from, see `inside_by_factors`
+    chart: SpanChart | None  # to draw trees from, see `inside_by_factors`
     # (1,), int64: number of the sentence at hand, where they come one after the other
     one: np.ndarray
     log_z: np.ndarray  # (1,): its log normaliser
 
 
-def factors_for(listed: Listed, chart: Chart | None = None) -> Factors:
+def factors_for(listed: SentenceIndex, chart: SpanChart | None = None) -> TreeFactors:
     """Tables and buffers for the longest sentence of `listed`, whose weights they share.
 
     Its symbols are K symbols, their left parts, and their right parts. Its K binary rules are those
@@ -63,7 +63,7 @@ def factors_for(listed: Listed, chart: Chart | None = None) -> Factors:
     """
     n = len(listed.binary.cell)
     width = up_to_vectors(n)
-    return Factors(
+    return TreeFactors(
         n,
         aligned(width, 2 * width),
         aligned(2 * width, width),

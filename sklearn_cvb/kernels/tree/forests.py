@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import Brackets, Lexicon, Rules, put
+from sklearn_cvb.kernels.tree.arrays import Brackets, TerminalIndex, TreeRules, put
 from sklearn_cvb.kernels.tree.charts import FORBIDDEN, FREE, allow, restrict, span_at
 from sklearn_cvb.kernels.tree.semirings import (
     element,
@@ -267,7 +267,7 @@ def _add_sentences(rules, lexicon, brackets, items, n_cells, i, buffers):
 
 
 def forest_of(
-    rules: Rules, lexicon: Lexicon, brackets: Brackets, n_cells: int, most: int
+    rules: TreeRules, lexicon: TerminalIndex, brackets: Brackets, n_cells: int, most: int
 ) -> Forest | None:
     """List the derivations of all sentences; None where they need too much.
 

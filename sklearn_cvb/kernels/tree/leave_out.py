@@ -139,7 +139,7 @@ def leave_out(engine, tally, old, new, frozen, inferred, i, log_z):
     return i
 
 
-class Steps(NamedTuple):
+class SweepOrder(NamedTuple):
     """Sentences in the order of a sweep, and how far it is."""
 
     order: np.ndarray  # int64: numbers of the sentences
@@ -153,11 +153,11 @@ class Steps(NamedTuple):
     n_steps: np.ndarray  # (1,), int64: batches so far, those of earlier sweeps included
 
 
-def steps_for(order: np.ndarray, batch_size: int, power: float, n_steps: int) -> Steps:
+def steps_for(order: np.ndarray, batch_size: int, power: float, n_steps: int) -> SweepOrder:
     """A sweep that has not begun, after so many steps."""
     position, size, n_explained = np.zeros((3, 1), np.int64)
     steps = np.array([n_steps], np.int64)
-    return Steps(order, batch_size, power, position, size, n_explained, steps)
+    return SweepOrder(order, batch_size, power, position, size, n_explained, steps)
 
 
 @jit_called

@@ -22,7 +22,7 @@ from sklearn_cvb.kernels.tree.charts import (
     FORBIDDEN,
     FREE,
     NOTHING,
-    Chart,
+    SpanChart,
     allow,
     erase,
     find,
@@ -248,7 +248,7 @@ def expected_listed_counts(listed, chart, sentences, log_z, with_counts):
             outside(listed, sentences[x], chart, None)
 
 
-class Spans(NamedTuple):
+class SpanPosteriors(NamedTuple):
     """Posterior of the nodes over a sentence's spans."""
 
     begin: np.ndarray  # (n_items,), int32
@@ -261,7 +261,7 @@ class Spans(NamedTuple):
     top: np.ndarray
 
 
-def spans_of(chart: Chart, n: int) -> Spans:
+def spans_of(chart: SpanChart, n: int) -> SpanPosteriors:
     """Posterior of all nodes that occur in some tree of a sentence of `n` words.
 
     By ascending end, descending begin, ascending symbol. The chart's outside weights are filled.
@@ -271,7 +271,7 @@ def spans_of(chart: Chart, n: int) -> Spans:
     n_items = chart.first[n * (n + 1) // 2]
     each = np.diff(chart.first[: n * (n + 1) // 2 + 1])
     kept = chart.outside[:n_items] > 0.0
-    return Spans(
+    return SpanPosteriors(
         np.repeat(begin, each)[kept].astype(np.int32),
         np.repeat(end, each)[kept].astype(np.int32),
         chart.symbol[:n_items][kept],

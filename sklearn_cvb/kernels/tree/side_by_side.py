@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called, jit_inline
 from sklearn_cvb.kernels.tiles import ROWS
-from sklearn_cvb.kernels.tree.arrays import Listed, UnaryRules
+from sklearn_cvb.kernels.tree.arrays import SentenceIndex, UnaryRules
 from sklearn_cvb.kernels.tree.charts import FORBIDDEN, NOTHING, has_terminal, restrict, span_at
 from sklearn_cvb.kernels.tree.unary_rules import ChainWorkspace, chain_workspace_for
 
@@ -29,7 +29,7 @@ class DenseCharts(NamedTuple):
     listed: np.ndarray
     inside: np.ndarray  # (n_spans, n_symbols): scaled weights
     outside: np.ndarray  # (n_spans, n_symbols)
-    exponent: np.ndarray  # (n_spans,), int64: as in `sklearn_cvb.kernels.tree.charts.Chart`
+    exponent: np.ndarray  # (n_spans,), int64: as in `sklearn_cvb.kernels.tree.charts.SpanChart`
     gate: np.ndarray  # (n_spans,), int64
     entry: np.ndarray  # (n_spans,), int64: first lexicon entry of each span, or of those after it
     # (n_symbols,), bool: symbols that a span may have, in the grammar's own numbers
@@ -37,7 +37,7 @@ class DenseCharts(NamedTuple):
     chains: ChainWorkspace
 
 
-def charts_for(n_symbols: int, listed: Listed, unary: UnaryRules | None) -> DenseCharts:
+def charts_for(n_symbols: int, listed: SentenceIndex, unary: UnaryRules | None) -> DenseCharts:
     """Buffers for the longest sentence of `listed`, and for several short ones."""
     lengths = listed.terminals.length.astype(np.int64)
     longest, n_spans = int(lengths.max(initial=1)), int(np.sum(lengths * (lengths + 1) // 2))

@@ -18,11 +18,11 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply
-from sklearn_cvb.kernels.tree.arrays import Lexicon, Listed, Rules, UnaryRules
+from sklearn_cvb.kernels.tree.arrays import SentenceIndex, TerminalIndex, TreeRules, UnaryRules
 from sklearn_cvb.kernels.tree.charts import (
     FREE,
     NOTHING,
-    Chart,
+    SpanChart,
     allow,
     has_terminal,
     power,
@@ -70,7 +70,7 @@ class DenseTables(NamedTuple):
     parents: np.ndarray  # (rows, P): inside or outside weights of the parents
 
 
-class Tables(NamedTuple):
+class TreeTables(NamedTuple):
     """All that sentences are inferred from by tables, see `tables_for`."""
 
     dense: DenseRules
@@ -79,13 +79,13 @@ class Tables(NamedTuple):
     charts: DenseCharts
     # With symbols by their new numbers; weights and counts are those of the lists
     unary: UnaryRules | None
-    chart: Chart | None  # to draw trees from, see `inside_by_tables`
+    chart: SpanChart | None  # to draw trees from, see `inside_by_tables`
     # (1,), int64: number of the sentence at hand, where they come one after the other
     one: np.ndarray
     log_z: np.ndarray  # (1,): its log normaliser
 
 
-def dense_rules_of(rules: Rules, lexicon: Lexicon) -> DenseRules:
+def dense_rules_of(rules: TreeRules, lexicon: TerminalIndex) -> DenseRules:
     """Arrange rules for tables; the lexicon says which symbols derive several words at once."""
     symbols = np.arange(rules.n_symbols)
     parent = np.unique(rules.parent)
@@ -137,7 +137,9 @@ def _tables(n_parents, n_columns):
     )
 
 
-def tables_for(dense: DenseRules, listed: Listed, chart: Chart | None = None) -> Tables:
+def tables_for(
+    dense: DenseRules, listed: SentenceIndex, chart: SpanChart | None = None
+) -> TreeTables:
     """Tables and buffers for the longest sentence of `listed`, whose weights they share."""
     n_parents, unary = dense.parent.size, listed.unary
     if unary is not None:
@@ -148,7 +150,7 @@ def tables_for(dense: DenseRules, listed: Listed, chart: Chart | None = None) ->
     others = _tables(n_parents, dense.n_pairs)
     narrow = _tables(n_parents, dense.n_narrow**2)
     one, log_z = np.zeros(1, np.int64), np.zeros(1)
-    return Tables(dense, others, narrow, charts, unary, chart, one, log_z)
+    return TreeTables(dense, others, narrow, charts, unary, chart, one, log_z)
 
 
 @jit_called

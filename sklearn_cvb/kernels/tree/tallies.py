@@ -7,7 +7,7 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit_called, jit_inline
 
 
-class Tally(NamedTuple):
+class TreeTally(NamedTuple):
     """Counts of rules (cells) and of left-hand sides (totals), both in units of `unit`."""
 
     cells: np.ndarray  # (n_rules,)
@@ -20,7 +20,7 @@ class Tally(NamedTuple):
     kept: np.ndarray  # (n_rules,): weights of symbols with neither count nor prior
 
 
-class Shares(NamedTuple):
+class TreeShares(NamedTuple):
     """What each sentence adds to the counts."""
 
     starts: np.ndarray  # (n_sentences + 1,), int64: where the rules of each sentence begin
@@ -32,10 +32,10 @@ class Shares(NamedTuple):
     tables: np.ndarray | None = None
 
 
-def empty_shares(n_sentences: int, room: int, tables: np.ndarray | None = None) -> Shares:
+def empty_shares(n_sentences: int, room: int, tables: np.ndarray | None = None) -> TreeShares:
     """Sentences that add nothing, and room for so many rules."""
     cell, count = np.empty(room, np.int64), np.empty(room)
-    return Shares(np.zeros(n_sentences + 1, np.int64), cell, count, tables)
+    return TreeShares(np.zeros(n_sentences + 1, np.int64), cell, count, tables)
 
 
 @jit_inline

@@ -2,7 +2,7 @@
 
 A symbol A has subtypes A[0], A[1], ...: one or more, each symbol as many as it needs. A rule of the
 treebank stands for all ways to annotate its symbols: a block of cells. Matsuzaki et al. (2005). The
-parser reads rules by their parts, and by words (`Grammar`).
+parser reads rules by their parts, and by words (`AnnotatedGrammar`).
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import numpy as np
 NONE = -1
 
 
-class Rules(NamedTuple):
+class AnnotatedRules(NamedTuple):
     """The rules of a binarised treebank; cells of annotated rules lie in blocks, rule by rule.
 
     First come the roots, then binary rules A -> B C, unary rules A -> B, and words A -> w.
@@ -32,7 +32,7 @@ class Rules(NamedTuple):
     begin: np.ndarray
 
 
-class Trees(NamedTuple):
+class ObservedTrees(NamedTuple):
     """Observed trees without annotations, nodes in post-order, so that the root is the last."""
 
     starts: np.ndarray  # (n_trees + 1,), int64: where the nodes of each tree begin
@@ -57,7 +57,7 @@ class Parses(NamedTuple):
     end: np.ndarray  # (n_nodes,), int64
 
 
-class Pairs(NamedTuple):
+class BinaryRulePairs(NamedTuple):
     """Binary rules, by the pairs of their parts, in order of (left, right, parent)."""
 
     first: np.ndarray  # (n_symbols + 1,), int64: where the pairs of each left part begin
@@ -76,7 +76,7 @@ class Unary(NamedTuple):
     cell: np.ndarray  # (n_unary,), int64: where the block of each rule begins
 
 
-class Lexicon(NamedTuple):
+class TagWordRules(NamedTuple):
     """Rules tag -> word, by words."""
 
     first: np.ndarray  # (n_words + 1,), int64: where the rules of each word begin
@@ -91,20 +91,20 @@ class Roots(NamedTuple):
     cell: np.ndarray  # (n_roots,), int64: where the block of each rule begins
 
 
-class Grammar(NamedTuple):
+class AnnotatedGrammar(NamedTuple):
     """Rules and their weights."""
 
     n_subtypes: np.ndarray  # (n_symbols,), int64
-    pairs: Pairs
+    pairs: BinaryRulePairs
     unary: Unary
-    words: Lexicon
+    words: TagWordRules
     roots: Roots
     weight: np.ndarray  # (n_cells,)
 
 
 def rules_of(
     n_subtypes: np.ndarray, roots: list[Any], binary: list[Any], unary: list[Any], words: list[Any]
-) -> Rules:
+) -> AnnotatedRules:
     """Lay out the blocks of roots, (parent, left, right), (parent, child) and (tag, word)."""
     n_subtypes = np.asarray(n_subtypes, np.int64)
     rows = [(NONE, symbol, NONE) for symbol in roots]
@@ -117,10 +117,10 @@ def rules_of(
     sizes *= np.where(is_word, 1, n_subtypes[np.where(is_word, 0, left)])
     sizes *= np.where(right == NONE, 1, n_subtypes[right])
     first = np.concatenate([[0], np.cumsum(sizes)])
-    return Rules(n_subtypes, parent, left, right, first, begin)
+    return AnnotatedRules(n_subtypes, parent, left, right, first, begin)
 
 
-def rows_of(rules: Rules) -> np.ndarray:
+def rows_of(rules: AnnotatedRules) -> np.ndarray:
     """The annotated left-hand side of each cell, whose cells have weights that sum to 1.
 
     Subtype x of symbol A has the number of all subtypes of the symbols before A, plus x; the root
@@ -135,7 +135,7 @@ def rows_of(rules: Rules) -> np.ndarray:
     return np.repeat(row, sizes) + within // np.repeat(sizes // n_parent, sizes)
 
 
-def grammar_of(rules: Rules, weights: np.ndarray) -> Grammar:
+def grammar_of(rules: AnnotatedRules, weights: np.ndarray) -> AnnotatedGrammar:
     """Arrange rules and the weights of their cells for the parser."""
     begin, symbols = rules.begin, np.arange(len(rules.n_subtypes) + 1)
     binary = np.arange(begin[1], begin[2])
@@ -144,7 +144,7 @@ def grammar_of(rules: Rules, weights: np.ndarray) -> Grammar:
     parent, left, right = parent[order], left[order], right[order]
     is_new = np.ones(len(order), bool)
     is_new[1:] = (np.diff(left) != 0) | (np.diff(right) != 0)
-    pairs = Pairs(
+    pairs = BinaryRulePairs(
         np.searchsorted(left[is_new], symbols).astype(np.int64),
         left[is_new].astype(np.int64),
         right[is_new].astype(np.int64),
@@ -156,11 +156,11 @@ def grammar_of(rules: Rules, weights: np.ndarray) -> Grammar:
     by_word = np.argsort(rules.left[words], kind="stable")
     word = rules.left[words][by_word]
     first = np.searchsorted(word, np.arange(word.max(initial=-1) + 2)).astype(np.int64)
-    return Grammar(
+    return AnnotatedGrammar(
         rules.n_subtypes,
         pairs,
         Unary(rules.parent[unary].copy(), rules.left[unary].copy(), rules.first[unary].copy()),
-        Lexicon(first, rules.parent[words][by_word], rules.first[words][by_word]),
+        TagWordRules(first, rules.parent[words][by_word], rules.first[words][by_word]),
         Roots(rules.left[roots].copy(), rules.first[roots].copy()),
         np.ascontiguousarray(weights, np.float64),
     )

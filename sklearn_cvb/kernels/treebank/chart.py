@@ -18,7 +18,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token, jit_token_reduction
 from sklearn_cvb.kernels.tree.charts import NOTHING, power, span_at
-from sklearn_cvb.kernels.treebank.arrays import NONE, Grammar
+from sklearn_cvb.kernels.treebank.arrays import NONE, AnnotatedGrammar
 
 # Weights so far below the heaviest of their span are dropped.
 _LEAST = 2.0**-960
@@ -62,7 +62,7 @@ class Items(NamedTuple):
     upper_at: np.ndarray  # (n_spans * n_symbols,), int64
 
 
-class Chart(NamedTuple):
+class ItemChart(NamedTuple):
     """Items and their weights."""
 
     layers: np.ndarray  # those of `Items`
@@ -89,14 +89,14 @@ def items_of(
     return Items(span, np.ascontiguousarray(symbol), is_upper, first, layers, *tables)
 
 
-def chart_of(items: Items) -> Chart:
+def chart_of(items: Items) -> ItemChart:
     """A chart of zeros."""
     n_cells, n_spans = items.first[-1], len(items.layers) // 2
     rows = items.layers, items.first, items.lower_at, items.upper_at, items.symbol
-    return Chart(*rows, np.zeros(n_cells), np.zeros(n_cells), np.full(n_spans, NOTHING))
+    return ItemChart(*rows, np.zeros(n_cells), np.zeros(n_cells), np.full(n_spans, NOTHING))
 
 
-def reach_for(grammar: Grammar, n: int) -> Reach:
+def reach_for(grammar: AnnotatedGrammar, n: int) -> Reach:
     """Nothing is reached within n words."""
     n_symbols, n_pairs = len(grammar.n_subtypes), len(grammar.pairs.left)
     by_begin, by_end = np.full((2, n * n_symbols * (n + 1)), NONE, np.int64)

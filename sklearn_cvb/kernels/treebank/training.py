@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
-from sklearn_cvb.kernels.treebank.arrays import Rules, Trees
+from sklearn_cvb.kernels.treebank.arrays import AnnotatedRules, ObservedTrees
 
 # What is done with each tree: infer it under the tally and add its counts to other sums, or keep
 # them as its share; or leave out its share, infer it, and put back what it adds now; or what it
@@ -37,7 +37,7 @@ class Blocks(NamedTuple):
     nz: np.ndarray  # (n_rules,), int64
 
 
-class Tally(NamedTuple):
+class AnnotatedTally(NamedTuple):
     """Counts as a sweep changes them, and the prior: weights are their quotients."""
 
     cells: np.ndarray  # (n_cells,)
@@ -47,7 +47,7 @@ class Tally(NamedTuple):
     log_scale: np.ndarray  # (n_rules,): logs of what the cells of each rule have been divided by
 
 
-class Shares(NamedTuple):
+class AnnotatedShares(NamedTuple):
     """What each tree adds to the counts."""
 
     first: np.ndarray  # (n_nodes,), int64: where the block of each node begins
@@ -55,7 +55,7 @@ class Shares(NamedTuple):
     count: np.ndarray  # float64 or float32
 
 
-class Workspace(NamedTuple):
+class AnnotatedWorkspace(NamedTuple):
     """Room for one tree at a time, or for all."""
 
     place: np.ndarray  # (n_trees,), int64: where the nodes of each tree begin in these tables
@@ -70,7 +70,7 @@ class Workspace(NamedTuple):
     sums: np.ndarray  # (n_cells,): to which expected counts are added, where asked for
 
 
-def blocks_of(rules: Rules) -> Blocks:
+def blocks_of(rules: AnnotatedRules) -> Blocks:
     """Places and shapes of the blocks of all rules."""
     n_rules = len(rules.parent)
 
@@ -85,20 +85,24 @@ def blocks_of(rules: Rules) -> Blocks:
     return Blocks(rules.first[:-1].copy(), row, nx, ny, nz)
 
 
-def shares_for(trees: Trees, blocks: Blocks, kept: bool, dtype: type = np.float64) -> Shares:
+def shares_for(
+    trees: ObservedTrees, blocks: Blocks, kept: bool, dtype: type = np.float64
+) -> AnnotatedShares:
     """Room for what each tree adds, or for nothing."""
     if not kept:
         nothing = np.zeros(0, np.int64)
-        return Shares(nothing, nothing, np.zeros(0, dtype))
+        return AnnotatedShares(nothing, nothing, np.zeros(0, dtype))
     size = blocks.nx * blocks.ny * blocks.nz
     nodes = np.concatenate([[0], np.cumsum(size[trees.rule])])
     roots = np.cumsum(size[trees.root]) - size[trees.root]
     first = nodes[:-1] + np.repeat(roots, np.diff(trees.starts))
     root = roots + nodes[trees.starts[1:]]
-    return Shares(first, root, np.zeros(nodes[-1] + size[trees.root].sum(), dtype))
+    return AnnotatedShares(first, root, np.zeros(nodes[-1] + size[trees.root].sum(), dtype))
 
 
-def workspace_for(trees: Trees, rules: Rules, kept: bool = False, adds: bool = False) -> Workspace:
+def workspace_for(
+    trees: ObservedTrees, rules: AnnotatedRules, kept: bool = False, adds: bool = False
+) -> AnnotatedWorkspace:
     """Room for the largest tree, or for all at once, and for the sums of counts."""
     sizes, most = np.diff(trees.starts), int(rules.n_subtypes.max())
     place = trees.starts[:-1].copy() if kept else np.zeros(len(sizes), np.int64)
@@ -106,7 +110,7 @@ def workspace_for(trees: Trees, rules: Rules, kept: bool = False, adds: bool = F
     inner = np.ones((n_places, most + 1))
     pairs = np.empty((2, most * most))
     outer, sums = np.zeros((n_places, most + 1)), np.zeros(int(rules.first[-1]) if adds else 0)
-    return Workspace(place, inner, outer, pairs[0], pairs[1], sums)
+    return AnnotatedWorkspace(place, inner, outer, pairs[0], pairs[1], sums)
 
 
 @jit_token_reduction

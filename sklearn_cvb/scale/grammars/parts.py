@@ -8,11 +8,11 @@ from sklearn_cvb.grammar import layout as layouts
 from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
 from sklearn_cvb.grammar.model import Alpha, GrammarModel
 from sklearn_cvb.grammar.observation import GrammarObservation, attributes_of
-from sklearn_cvb.kernels.tree.tallies import Shares
+from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
-from sklearn_cvb.scale.parts import PartIndex, PartSummary, Round, Shard, Sharded, Source
+from sklearn_cvb.scale.parts import PartIndex, PartSummary, Round, Shard, ShardedModel, Source
 from sklearn_cvb.scale.symbols.parts import CorpusInParts
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
     Part,
@@ -46,11 +46,11 @@ class Absent(NamedTuple):
 class TreeShard(Shard):
     """A grammar of some sentences."""
 
-    def _absence(self, shares: Shares) -> Absent:
+    def _absence(self, shares: TreeShares) -> Absent:
         return Absent(*(1.0 - present for present in self.model.absence(shares)))
 
 
-class ShardedGrammar(Sharded, GrammarModel):
+class ShardedGrammar(ShardedModel, GrammarModel):
     """A grammar whose sentences are in shards."""
 
     def absence(self, shares: Round) -> tuple[np.ndarray, ...] | None:
@@ -103,7 +103,7 @@ class ForParts(NamedTuple):
     layout: GrammarLayout
 
 
-class LaidOut(NamedTuple):
+class GrammarPlan(NamedTuple):
     """What the type corpus tells, before any sentence is read."""
 
     as_sent: ForParts
@@ -119,13 +119,13 @@ def survey_of(observation: GrammarObservation, part: Part) -> WordCounts:
     return counts_of_words(part, [], by_form=False)
 
 
-def lay_out(observation: GrammarObservation, counts: WordCounts) -> LaidOut:
+def lay_out(observation: GrammarObservation, counts: WordCounts) -> GrammarPlan:
     """Lay out the grammar of a model."""
     sequences, _ = type_corpus_of(counts)
     words, layout = layouts.lay_out(observation.options, sequences)
     observation.check(layout)
     corpus = reading.encode(sequences, words.index)
-    return LaidOut(ForParts(observation, words, layout), corpus)
+    return GrammarPlan(ForParts(observation, words, layout), corpus)
 
 
 def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
@@ -141,7 +141,7 @@ def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
     return TreeShard(observation.model(Reading(problem, words, {})), index)
 
 
-def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) -> Reading:
+def read_in_shards(laid_out: GrammarPlan, facts: list[PartSummary], source: Source) -> Reading:
     """What a model learns from, once all shards are laid out."""
     observation, words, layout = laid_out.as_sent
     whole = SentencesInParts(layout, laid_out.corpus, facts, source)

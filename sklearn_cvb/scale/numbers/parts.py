@@ -21,9 +21,9 @@ from sklearn_cvb.chain.numbers.starts import (
     statistics_at,
 )
 from sklearn_cvb.chain.parameters.rows import (
-    Concentrations,
+    ChainConcentrations,
+    ChainPrior,
     HMMCounts,
-    Prior,
     shared_weights,
     uniform_weights,
 )
@@ -32,7 +32,7 @@ from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_duration
 from sklearn_cvb.emissions.emission import Family
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import FitResult, Reading
-from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.moments import Moments, moments_of
 from sklearn_cvb.reading.moments import merged as merged_moments
@@ -50,7 +50,7 @@ from sklearn_cvb.scale.parts import (
     PartResult,
     PartSummary,
     Shard,
-    Sharded,
+    ShardedModel,
     Source,
 )
 from sklearn_cvb.settings import HMMParameters, window_for
@@ -76,7 +76,7 @@ class NumberPart(NamedTuple):
         return self.series.table, self.corpus.starts
 
 
-class Survey(NamedTuple):
+class NumberSurvey(NamedTuple):
     """What parts tell beforehand."""
 
     moments: Moments
@@ -85,7 +85,7 @@ class Survey(NamedTuple):
     longest: int  # steps of the longest sequence
 
 
-class PartLayout(NamedTuple):
+class NumberPartLayout(NamedTuple):
     """How parts are laid out: what is sent to where they are."""
 
     observation: NumberObservation
@@ -96,11 +96,11 @@ class PartLayout(NamedTuple):
     settings: bytes
 
 
-class LaidOut(NamedTuple):
+class NumberPlan(NamedTuple):
     """What the first pass tells."""
 
-    as_sent: PartLayout
-    survey: Survey
+    as_sent: NumberPartLayout
+    survey: NumberSurvey
 
 
 def read_part(X: Any, y: Any = None) -> NumberPart:
@@ -108,13 +108,13 @@ def read_part(X: Any, y: Any = None) -> NumberPart:
     return NumberPart(read_series(X), y)
 
 
-def survey_of(model: Any, part: NumberPart) -> Survey:
+def survey_of(model: Any, part: NumberPart) -> NumberSurvey:
     """What a part tells beforehand."""
     series, longest = part.series, int(np.diff(part.corpus.starts).max())
-    return Survey(moments_of(series.table), series.names, len(series.table), longest)
+    return NumberSurvey(moments_of(series.table), series.names, len(series.table), longest)
 
 
-def merged(one: Survey, other: Survey) -> Survey:
+def merged(one: NumberSurvey, other: NumberSurvey) -> NumberSurvey:
     """What two parts tell together; ValueError where they have other columns."""
     told = [len(part.moments.means) if part.names is None else part.names for part in (one, other)]
     if told[0] != told[1]:
@@ -122,7 +122,7 @@ def merged(one: Survey, other: Survey) -> Survey:
     after = other.moments._replace(farthest=other.moments.farthest + one.n_steps)
     moments = merged_moments(one.moments, after)
     longest = max(one.longest, other.longest)
-    return Survey(moments, one.names, one.n_steps + other.n_steps, longest)
+    return NumberSurvey(moments, one.names, one.n_steps + other.n_steps, longest)
 
 
 class NumberShard(Shard):
@@ -166,7 +166,7 @@ class NumberShard(Shard):
     def _own(self, seed: Any) -> Any:
         return generator_at(seed[self.index.number]) if type(seed) is list else seed
 
-    def _from(self, counts: HMMCounts, prior: Prior) -> HMMCounts:
+    def _from(self, counts: HMMCounts, prior: ChainPrior) -> HMMCounts:
         return counts
 
     def _absence(self, shares: Any) -> None:
@@ -215,14 +215,14 @@ class StepsInShards:
         return found
 
 
-class ShardedNumbers(Sharded, NumberChain):
+class ShardedNumbers(ShardedModel, NumberChain):
     """A chain whose series are in shards."""
 
-    def hyper_in(self, prior: Prior) -> Concentrations:
+    def hyper_in(self, prior: ChainPrior) -> ChainConcentrations:
         """The concentrations that a prior was made from."""
         return prior.concentrations
 
-    def seed(self, prior: Prior, rng: np.random.Generator) -> Any:
+    def seed(self, prior: ChainPrior, rng: np.random.Generator) -> Any:
         """What is drawn for all shards: clusters, weights, or where the generator is for each."""
         sizes, n = [one.n_tokens for one in self.problem.facts], self.cells.n_emitting
         if isinstance(self.init, str) and self.init == "token":
@@ -238,15 +238,17 @@ class ShardedNumbers(Sharded, NumberChain):
         # Of a model every shard has its own posteriors.
         return [rng.bit_generator.state] * len(sizes)
 
-    def start(self, prior: Prior, seed: Any, keep: bool) -> tuple[Inferred, NumberWeights | None]:
+    def start(
+        self, prior: ChainPrior, seed: Any, keep: bool
+    ) -> tuple[InferenceResult, NumberWeights | None]:
         """First counts of all shards."""
         if keep:
             return super().start(prior, seed, keep)
         if isinstance(seed, NumberWeights):
             begun = self.infer(seed)
-            return Inferred(begun.counts, begun.total), seed
+            return InferenceResult(begun.counts, begun.total), seed
         counts = self.problem.source.ask("start", seed).counts
-        return Inferred(counts, 0.0), NumberWeights(uniform_weights(self.cells))
+        return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
 
 class SeriesCounts(NamedTuple):
@@ -262,11 +264,11 @@ class NumbersInParts(InParts):
     known = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
-    def __init__(self, laid_out: LaidOut, facts: list[PartSummary], source: Source) -> None:
+    def __init__(self, laid_out: NumberPlan, facts: list[PartSummary], source: Source) -> None:
         super().__init__(facts, source)
         self.corpus = self.given = SeriesCounts(self.n_sequences)
         _, self.cells, self.family, names, _, self.settings = laid_out.as_sent
-        self.survey: Survey = laid_out.survey
+        self.survey: NumberSurvey = laid_out.survey
         self.columns = FittedColumns(names)
         self.is_table = False
 
@@ -310,7 +312,7 @@ def refuse_in_shards(observation: NumberObservation) -> None:
         )
 
 
-def lay_out(observation: NumberObservation, survey: Survey) -> LaidOut:
+def lay_out(observation: NumberObservation, survey: NumberSurvey) -> NumberPlan:
     """Lay out a model by what parts tell."""
     observation.check()
     options = observation.options
@@ -318,11 +320,11 @@ def lay_out(observation: NumberObservation, survey: Survey) -> LaidOut:
     if family.order:
         cautions_of_order(family.order, np.array([survey.longest]))
     window = window_for(survey.longest, survey.n_steps)
-    sent = PartLayout(observation, cells, family, survey.names, window, settings)
-    return LaidOut(sent, survey)
+    sent = NumberPartLayout(observation, cells, family, survey.names, window, settings)
+    return NumberPlan(sent, survey)
 
 
-def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShard:
+def shard_of(sent: NumberPartLayout, part: NumberPart, index: PartIndex) -> NumberShard:
     """The shard of a part, under a layout."""
     observation, cells, family, names, window, settings = sent
     asked, series, given, start = observation.options, part.series, part.corpus, None
@@ -347,7 +349,7 @@ def shard_of(sent: PartLayout, part: NumberPart, index: PartIndex) -> NumberShar
     return NumberShard(replace(chain, block_length=window, n_threads=1), index)
 
 
-def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) -> Reading:
+def read_in_shards(laid_out: NumberPlan, facts: list[PartSummary], source: Source) -> Reading:
     """What a model learns from, once all shards are laid out."""
     sent, survey = laid_out
     n_observed = survey.moments.n_observed

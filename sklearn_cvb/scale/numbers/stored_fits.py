@@ -13,7 +13,7 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
-from sklearn_cvb.chain.numbers.leave_out import Units, inferred_units
+from sklearn_cvb.chain.numbers.leave_out import NumberUnits, inferred_units
 from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.observed import NumberObservation, NumericSequences
 from sklearn_cvb.chain.numbers.series import (
@@ -51,7 +51,7 @@ __all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
 _PIECE = 65_536
 
 
-class Steps(NamedTuple):
+class StoredSteps(NamedTuple):
     """Which steps make which sequence, and how many of them have a value."""
 
     starts: np.ndarray
@@ -122,32 +122,36 @@ class PosteriorsOf:
         return model_posterior(self._init, own, series.corpus, self._n_states)
 
 
-class Unkept(NamedTuple):
+class TooLargeToSave(NamedTuple):
     """In the place of units whose tables are too large to be saved."""
 
 
 class StoredNumbers(NumberChain):
     """A chain of numbers whose units are on the disk: they are neither copied nor saved."""
 
-    def own_units(self, units: Units) -> Units:
+    def own_units(self, units: NumberUnits) -> NumberUnits:
         """The same."""
         return units
 
     def lighter(self, state: State) -> State:
         """Without scores, and without units."""
         state = super().lighter(state)
-        return state._replace(shares=Unkept()) if isinstance(state.shares, Units) else state
+        return (
+            state._replace(shares=TooLargeToSave())
+            if isinstance(state.shares, NumberUnits)
+            else state
+        )
 
     def completed(self, state: State) -> State:
         """With units, inferred once under the counts of all."""
-        if not isinstance(state.shares, Unkept):
+        if not isinstance(state.shares, TooLargeToSave):
             return state
         units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
         return state._replace(shares=units)
 
     def copied(self, state: State) -> State | None:
         """A state of its own; None with units."""
-        return None if isinstance(state.shares, Units) else super().copied(state)
+        return None if isinstance(state.shares, NumberUnits) else super().copied(state)
 
 
 class StoredProblem(NumericProblem):
@@ -175,7 +179,7 @@ class StoredProblem(NumericProblem):
             found = []
             for first, last in _smaller(store, begin, end):
                 steps = slice(*store.offsets_of(first, last)[[0, -1]].tolist())
-                if isinstance(state.shares, Units):
+                if isinstance(state.shares, NumberUnits):
                     found.append(state.shares.posterior[steps].argmax(axis=1))
                     continue
                 series = store.series(first, last)
@@ -206,7 +210,7 @@ def read_in_bulk(observation: NumberObservation, X: Any, y: Any) -> Reading:
     # Before the first of many passes: a bit that was flipped would change the fit silently.
     store.check(store.numbers_file, STARTS)
     moments, n_observed = store.survey
-    given = Steps(store.offsets, max(1, n_observed))
+    given = StoredSteps(store.offsets, max(1, n_observed))
     cells, family, settings = numbers.layout_of(asked, store.names, moments)
     of_order = cautions_of_order(family.order, np.diff(store.offsets)) if family.order else []
     start = None

@@ -14,14 +14,14 @@ import numpy as np
 from sklearn_cvb.chain.parameters import rows as parameters
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, refuse_without_paths
 from sklearn_cvb.chain.starts import starting_points as starting
-from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.starts.starting_points import StartingPoint
 from sklearn_cvb.chain.starts.state_merging import MERGED
-from sklearn_cvb.chain.symbols.model import Logged, SymbolChain, merged_start
+from sklearn_cvb.chain.symbols.model import SymbolChain, VBWeights, merged_start
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.generators import generator_at
 from sklearn_cvb.learning.learned import FitResult, Reading
-from sklearn_cvb.learning.model import Inferred
+from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.parts import (
@@ -31,13 +31,13 @@ from sklearn_cvb.scale.parts import (
     PartResult,
     PartSummary,
     Shard,
-    Sharded,
+    ShardedModel,
     Source,
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
-    LaidOut,
     Part,
-    PartLayout,
+    SymbolPartLayout,
+    SymbolPlan,
     finished,
     lay_out,
     merged,
@@ -67,18 +67,18 @@ class SharedStart(NamedTuple):
 
     # Of a first E-step, with zeros where a topology rules steps out: "parameter", "unambiguous",
     # and fitted models.
-    weights: Weights | None = None
+    weights: ChainWeights | None = None
     words: np.ndarray | None = None  # what "word" draws, (n_cells + 1,)
-    tables: Weights | None = None  # the steps between all tokens, for "context"
+    tables: ChainWeights | None = None  # the steps between all tokens, for "context"
     cuts: np.ndarray | None = None  # of states in order, as shares of each sequence
     # For "token": states of the random generator, where the tokens of each shard begin.
     randomness: list[Any] | None = None
 
 
-def start_of(seed: SharedStart, problem: Problem, number: int) -> Start:
+def start_of(seed: SharedStart, problem: Problem, number: int) -> StartingPoint:
     """The start of the shard with this number."""
     if seed.weights is not None:
-        return Start(None, seed.weights)
+        return StartingPoint(None, seed.weights)
     if seed.words is not None:
         start = starting.words_start(problem, seed.words)
     elif seed.cuts is not None:
@@ -95,13 +95,13 @@ class LogsNeeded(NeedsMore):
     """Float64 lost a sequence: the E-step needs the logs of the weights, made without underflow."""
 
 
-class Sent(NamedTuple):
+class ShippedWeights(NamedTuple):
     """Weights as they are sent to shards: with logs only after one of them needed any."""
 
-    weights: Weights
-    logs_sent: Weights | None = None
+    weights: ChainWeights
+    logs_sent: ChainWeights | None = None
 
-    def logs(self, cells: Cells) -> Weights:
+    def logs(self, cells: Cells) -> ChainWeights:
         """The logs that were sent; LogsNeeded where none were."""
         if self.logs_sent is None:
             raise LogsNeeded
@@ -148,14 +148,14 @@ class ChainShard(Shard):
         return shares._replace(n_sweeps=n_sweeps)
 
 
-class ShardedChain(Sharded, SymbolChain):
+class ShardedChain(ShardedModel, SymbolChain):
     """A chain whose sequences are in shards."""
 
-    def hyper_in(self, prior: parameters.Prior) -> parameters.Concentrations:
+    def hyper_in(self, prior: parameters.ChainPrior) -> parameters.ChainConcentrations:
         """The concentrations that a prior was made from."""
         return prior.concentrations
 
-    def seed(self, prior: parameters.Prior, rng: np.random.Generator) -> SharedStart:
+    def seed(self, prior: parameters.ChainPrior, rng: np.random.Generator) -> SharedStart:
         """What is drawn by whoever leads the fit."""
         init, cells, weights = self.settings.init, self.cells, None
         if isinstance(init, str) and init == MERGED:
@@ -199,25 +199,25 @@ class ShardedChain(Sharded, SymbolChain):
         return SharedStart(weights=parameters.kept_to_topology(weights, cells))
 
     def start(
-        self, prior: parameters.Prior, seed: SharedStart, keep: bool
-    ) -> tuple[Inferred, Weights | None]:
+        self, prior: parameters.ChainPrior, seed: SharedStart, keep: bool
+    ) -> tuple[InferenceResult, ChainWeights | None]:
         """First counts of all shards: of posteriors that each of them makes, or of an E-step."""
         if keep or hasattr(self.settings.init, "predict_proba"):
             return super().start(prior, seed, keep)
         if seed.weights is not None:
-            return super().start(prior, Start(None, seed.weights), keep)
+            return super().start(prior, StartingPoint(None, seed.weights), keep)
         counts = self.problem.source.ask("start", seed).counts
-        return Inferred(counts, 0.0), parameters.uniform_weights(self.cells)
+        return InferenceResult(counts, 0.0), parameters.uniform_weights(self.cells)
 
-    def infer(self, weights: Weights | Logged, work: Any = None) -> Inferred:
+    def infer(self, weights: ChainWeights | VBWeights, work: Any = None) -> InferenceResult:
         """Expected counts of all shards; logs are sent where one of them needs any."""
-        plain = weights.weights if isinstance(weights, Logged) else weights
+        plain = weights.weights if isinstance(weights, VBWeights) else weights
         try:
-            return super().infer(Sent(plain))
+            return super().infer(ShippedWeights(plain))
         except LogsNeeded:
-            if isinstance(weights, Logged):
-                return super().infer(Sent(plain, weights.logs(self.cells)))
-            return super().infer(Sent(plain, parameters.log_weights(plain)))
+            if isinstance(weights, VBWeights):
+                return super().infer(ShippedWeights(plain, weights.logs(self.cells)))
+            return super().infer(ShippedWeights(plain, parameters.log_weights(plain)))
 
 
 # What a fit knows of a corpus whose sequences are elsewhere
@@ -316,20 +316,20 @@ def refuse_in_shards(observation: SymbolObservation) -> None:
         )
 
 
-def shard_of(layout: PartLayout, part: Part, index: PartIndex) -> ChainShard:
+def shard_of(layout: SymbolPartLayout, part: Part, index: PartIndex) -> ChainShard:
     """The shard of a part, under a layout."""
     problem, messages = problem_of_part(layout, part)
     said = tuple(f"part {index.number}: {message}" for message in messages)
     return ChainShard(chain_of(layout, problem), index, said)
 
 
-def chain_of(layout: PartLayout, problem: Problem) -> SymbolChain:
+def chain_of(layout: SymbolPartLayout, problem: Problem) -> SymbolChain:
     """The chain of a part; whoever asks parts has the threads."""
     settings = layout.observation.settings(Reading(problem, layout.words, {}))
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 
-def read_in_shards(laid_out: LaidOut, facts: list[PartSummary], source: Source) -> Reading:
+def read_in_shards(laid_out: SymbolPlan, facts: list[PartSummary], source: Source) -> Reading:
     """What a model learns from, once all shards are laid out."""
     words, cells = finished(laid_out)
     of_shards = (message for one in facts for message in one.warnings)

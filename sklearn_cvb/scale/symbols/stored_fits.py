@@ -20,16 +20,16 @@ from joblib import effective_n_jobs
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters import rows as parameters
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
-from sklearn_cvb.chain.starts.starting_points import Start
+from sklearn_cvb.chain.starts.starting_points import StartingPoint
 from sklearn_cvb.chain.symbols.engines import Engines, engines_of
 from sklearn_cvb.chain.symbols.leave_out import (
     HALF_OF_ALL,
     REBUILT,
     WHOLE,
-    Layout,
-    LeftOut,
     Pass,
-    Units,
+    SymbolUnitLayout,
+    SymbolUnits,
+    UpdateUnit,
     absence_of,
     first_units,
     make_pass,
@@ -41,21 +41,21 @@ from sklearn_cvb.chain.symbols.leave_out import (
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
 from sklearn_cvb.chain.symbols.observed import SymbolObservation, left_out_by, path_of_chain
 from sklearn_cvb.kernels.chain.absence import Absence
-from sklearn_cvb.kernels.chain.forward_backward import Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.kernels.chain.leave_out import (
     EXPECT,
     INFER,
     PUT_BACK,
     SCORE,
     SWEEP,
-    Shared,
-    Stored,
+    SharedCounts,
+    UnitResults,
 )
 from sklearn_cvb.learning.learned import FitResult, Reading
-from sklearn_cvb.learning.model import Inferred, State
+from sklearn_cvb.learning.model import InferenceResult, State
 from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.scale.parts import Held, PartIndex, PartResult, PartSummary, added
+from sklearn_cvb.scale.parts import PartIndex, PartResult, PartSummary, ShardState, added
 from sklearn_cvb.scale.symbols import parts
 from sklearn_cvb.scale.symbols.stored_sequences import (
     classes_of,
@@ -65,37 +65,42 @@ from sklearn_cvb.scale.symbols.stored_sequences import (
     types_of_store,
     word_counts_of_store,
 )
-from sklearn_cvb.scale.symbols.vocabulary_pass import PartLayout, finished, lay_out, problem_of_part
+from sklearn_cvb.scale.symbols.vocabulary_pass import (
+    SymbolPartLayout,
+    finished,
+    lay_out,
+    problem_of_part,
+)
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.files import STARTS, TAGS, TOKENS
-from sklearn_cvb.store.scratch import Kept, Scratch
+from sklearn_cvb.store.scratch import Scratch, ScratchValue
 from sklearn_cvb.store.writing import temporary_store
 
 # What is asked of a family on the disk (see `BeyondMemory._on_disk`).
 __all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
 
 
-class Piece(NamedTuple):
+class StorePiece(NamedTuple):
     """A piece of a store."""
 
-    kept: Kept  # its problem and, for EM and VB, the forms of its sequences
+    kept: ScratchValue  # its problem and, for EM and VB, the forms of its sequences
     index: PartIndex
     facts: PartSummary
     unexplained: np.ndarray  # sequences that no path can explain, by their number in the store
 
 
-class Pieces:
+class StorePieces:
     """All pieces of a store under a layout; `with_forms` of their sequences for EM and VB."""
 
     cells: Cells
     settings: ChainSettings
 
     def __init__(
-        self, layout: PartLayout, store: CorpusStore, y: StoredTags | None, with_forms: bool
+        self, layout: SymbolPartLayout, store: CorpusStore, y: StoredTags | None, with_forms: bool
     ) -> None:
         self.store: CorpusStore = store
         scratch = Scratch(store.scratch)
-        self.pieces: list[Piece] = []
+        self.pieces: list[StorePiece] = []
         types, spans = types_of_store(store), store.pieces()
         # What pieces warn of, and the first sequence of the first that does.
         self.messages: dict[str, int] = {}
@@ -113,7 +118,9 @@ class Pieces:
             kept = scratch.keep((_without_words(problem), forms), (Cells,))
             at = PartIndex(index, span[0])
             unexplained = problem.of_given(np.empty(0, np.intp)) + at.first
-            self.pieces.append(Piece(kept, at, parts.ChainShard(chain, at).facts(), unexplained))
+            self.pieces.append(
+                StorePiece(kept, at, parts.ChainShard(chain, at).facts(), unexplained)
+            )
 
     @property
     def facts(self) -> list[PartSummary]:
@@ -149,7 +156,7 @@ class StoredParts:
     Each of `n_jobs` threads has a piece of its own; the result does not depend on it.
     """
 
-    def __init__(self, pieces: Pieces, n_jobs: int | None = None) -> None:
+    def __init__(self, pieces: StorePieces, n_jobs: int | None = None) -> None:
         self.pieces = pieces
         self._n_threads = min(effective_n_jobs(n_jobs), len(pieces.pieces))
         # Sequences that float64 has lost, by piece.
@@ -180,7 +187,7 @@ class StoredParts:
 class _Posteriors(NamedTuple):
     """What a piece keeps between sweeps: its units, their posteriors and pairs."""
 
-    layout: Layout
+    layout: SymbolUnitLayout
     posterior: np.ndarray
     pairs: np.ndarray
 
@@ -188,7 +195,7 @@ class _Posteriors(NamedTuple):
 class OnDisk(NamedTuple):
     """The units of a restart."""
 
-    files: list[Kept]  # of each piece
+    files: list[ScratchValue]  # of each piece
     n_units: int
     # Whether a unit keeps the sum of its pairs, which does not say how surely each was there.
     is_summed: bool
@@ -198,21 +205,23 @@ class OnDisk(NamedTuple):
 
 
 class StoredChain(SymbolChain):
-    """All pieces of a store as one chain, whose shares are on the disk; its problem are `Pieces`.
+    """All pieces of a store as one chain, with shares on the disk; its problem is `StorePieces`.
 
     It goes through them in turn and hands the counts on.
     """
 
     problem: Any
 
-    def start(self, prior: parameters.Prior, seed: Any, keep: bool) -> tuple[Inferred, None]:
+    def start(
+        self, prior: parameters.ChainPrior, seed: Any, keep: bool
+    ) -> tuple[InferenceResult, None]:
         """First posteriors of all pieces, and their counts; scored where weights are given."""
         scratch, n_units, is_summed = Scratch(self.problem.store.scratch), 0, False
-        files: list[Kept] = []
+        files: list[ScratchValue] = []
         for index, problem in enumerate(self.problem):
             begin = partial(parts.start_of, seed, problem, index)
-            if isinstance(seed, Weights):
-                begin = partial(Start, None, seed)
+            if isinstance(seed, ChainWeights):
+                begin = partial(StartingPoint, None, seed)
             one = first_units(problem, begin, self.settings.left_out, self.learns)
             n_units += one.laid_out.n_units
             is_summed |= bool(one.laid_out.sequences.summed.any())
@@ -220,14 +229,19 @@ class StoredChain(SymbolChain):
             files.append(scratch.keep(_Posteriors(layout, one.posterior, one.pairs)))
         units, total = OnDisk(files, n_units, is_summed), 0.0
         counts = self.recounted(units)
-        if isinstance(seed, Weights):
+        if isinstance(seed, ChainWeights):
             tally = parameters.tally_of(counts, prior, self.cells)
             total = self._pass(SCORE, shared_by(tally, parameters.floor_of(prior)), units)
-        return Inferred(counts, total, shares=units._replace(own=counts)), None
+        return InferenceResult(counts, total, shares=units._replace(own=counts)), None
 
     def leave_out(
-        self, counts: parameters.HMMCounts, prior: parameters.Prior, shares: OnDisk, *, frozen: bool
-    ) -> Inferred:
+        self,
+        counts: parameters.HMMCounts,
+        prior: parameters.ChainPrior,
+        shares: OnDisk,
+        *,
+        frozen: bool,
+    ) -> InferenceResult:
         """Each sequence, or window, of all pieces in turn from the counts of all others."""
         is_alone, units = shares.n_units == 1, shares
         # Without the only unit nothing is left but the prior.
@@ -236,12 +250,12 @@ class StoredChain(SymbolChain):
         shared = shared_by(before, parameters.floor_of(prior), 0.0 if is_alone else 1.0)
         if frozen:
             total = self._pass(INFER if is_alone else SCORE, shared, units)
-            return Inferred(counts, total, shares=units)
+            return InferenceResult(counts, total, shares=units)
         units = units._replace(n_sweeps=units.n_sweeps + 1, absent=self._noted(units))
         total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.absent)
         is_rebuilt = is_alone or units.n_sweeps % REBUILT == 0
         own = self.recounted(units) if is_rebuilt else moved(counts, before, shared)
-        return Inferred(own, total, shares=units._replace(own=own))
+        return InferenceResult(own, total, shares=units._replace(own=own))
 
     def absence(self, shares: OnDisk) -> Absence:
         """P(C = 0) of all counts: the product over the pieces."""
@@ -255,10 +269,10 @@ class StoredChain(SymbolChain):
             whole.transition[:] *= shares.absent
         return whole
 
-    def units_of(self, shares: OnDisk, index: int, counts: parameters.HMMCounts) -> Units:
+    def units_of(self, shares: OnDisk, index: int, counts: parameters.HMMCounts) -> SymbolUnits:
         """The units of a piece as if it were a corpus of its own, with the counts of all."""
         kept = self._kept(shares, index)
-        return Units(counts, self.learns, *kept, self.settings.left_out)
+        return SymbolUnits(counts, self.learns, *kept, self.settings.left_out)
 
     def recounted(self, shares: OnDisk) -> parameters.HMMCounts:
         """The counts that posteriors and pairs add up to."""
@@ -281,13 +295,13 @@ class StoredChain(SymbolChain):
         return np.ones((n_states, n_states)) if units.is_summed and self.learns else None
 
     def _pass(
-        self, steps: int, shared: Shared, units: OnDisk, absent: np.ndarray | None = None
+        self, steps: int, shared: SharedCounts, units: OnDisk, absent: np.ndarray | None = None
     ) -> float:
         """A pass over all units, which changes what they share; summed log normalisers (nats)."""
         total, absent = 0.0, self._noted(units) if absent is None else absent
         for index in range(len(units.files)):
             kept = self._kept(units, index)
-            stored = Stored(kept.posterior, kept.pairs, np.empty(kept.layout.n_units))
+            stored = UnitResults(kept.posterior, kept.pairs, np.empty(kept.layout.n_units))
             make_pass(steps, Pass(kept.layout, shared, stored, absent))
             if steps == PUT_BACK:
                 continue
@@ -310,7 +324,7 @@ class _ShardInTurn(parts.ChainShard):
 class InTurn(StoredParts):
     """The pieces of a store, swept in turn: each from the counts that the one before has left."""
 
-    def __init__(self, pieces: Pieces) -> None:
+    def __init__(self, pieces: StorePieces) -> None:
         super().__init__(pieces)
         on_disk: Any = pieces
         self._chain = StoredChain(on_disk, pieces.settings)
@@ -327,7 +341,7 @@ class InTurn(StoredParts):
         shares = before._shard.held[state.shares.run].shares
         counts = self._chain.recounted(shares)
         shares = shares._replace(own=counts)
-        held = Held(state.n_sweeps, shares, PartResult(counts, 0.0))
+        held = ShardState(state.n_sweeps, shares, PartResult(counts, 0.0))
         self._shard.held[state.shares.run] = held
         return state._replace(counts=counts)
 
@@ -364,7 +378,7 @@ class ChainInTurn(parts.ShardedChain):
         return source.adopted(based, before)
 
 
-def _with_lattice(layout: Layout, lattice: Any) -> Layout:
+def _with_lattice(layout: SymbolUnitLayout, lattice: Any) -> SymbolUnitLayout:
     """A layout with another lattice: that of the problem is kept once, with the problem."""
     return layout._replace(sequences=layout.sequences._replace(lattice=lattice))
 
@@ -394,7 +408,7 @@ def read_in_bulk(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     counts = word_counts_of_store(store, tags, asked.words.handle_unknown == "form")
     types = store.vocabulary.tolist() if asked.words.vocabulary is None else None
     laid_out = lay_out(observation, counts, types)
-    pieces = Pieces(laid_out.as_sent, store, tags, with_forms=not asked.leaves_out)
+    pieces = StorePieces(laid_out.as_sent, store, tags, with_forms=not asked.leaves_out)
     words, cells = finished(laid_out)
     messages = [*laid_out.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
@@ -420,7 +434,7 @@ def _refuse(asked: ChainOptions, y: Any) -> None:
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
-    if left_out_by(asked) == LeftOut("token", None):
+    if left_out_by(asked) == UpdateUnit("token", None):
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
             f"update='sequence', got update={asked.update!r}; or pass list(store)"
@@ -438,7 +452,7 @@ class ChainInPieces(parts.ChainInParts):
         self, cells: Cells, types: Corpus, source: StoredParts, tags: StoredTags | None
     ) -> None:
         super().__init__(cells, types, source.pieces.facts, source)
-        self.pieces: Pieces = source.pieces
+        self.pieces: StorePieces = source.pieces
         self.tags: StoredTags | None = tags
 
     @property

@@ -156,26 +156,26 @@ def type_corpus_of(words: WordCounts) -> tuple[Sequences, list[Any] | None]:
     return sequences, y if words.labelled else None
 
 
-class PartLayout(NamedTuple):
+class SymbolPartLayout(NamedTuple):
     """How parts are laid out: what is sent to where they are."""
 
     observation: SymbolObservation
-    words: Any  # as `told`, see `sklearn_cvb.chain.symbols.observed.WordsRead`
+    words: Any  # as `told`, see `sklearn_cvb.chain.symbols.observed.WordLayout`
     told: Any
     cells: Cells  # without ends
 
 
-class LaidOut(NamedTuple):
+class SymbolPlan(NamedTuple):
     """What the type corpus tells, before any sequence is read."""
 
-    layout: PartLayout
+    layout: SymbolPartLayout
     corpus: Corpus  # the type corpus, encoded
     sequences: Sequences  # and as it was read, as `y`
     y: list[Any] | None
     messages: tuple[str, ...]
 
     @property
-    def as_sent(self) -> PartLayout:
+    def as_sent(self) -> SymbolPartLayout:
         """The layout without what is known of single tokens of the type corpus."""
         told = self.layout.told
         if told is None:
@@ -185,7 +185,7 @@ class LaidOut(NamedTuple):
 
 def lay_out(
     observation: SymbolObservation, counts: WordCounts, types: list[Any] | None = None
-) -> LaidOut:
+) -> SymbolPlan:
     """Lay out the parameters of a model over given words, or over those that its parts hold."""
     observation.check()
     known = observation.options.words
@@ -196,18 +196,18 @@ def lay_out(
         reading.some_types(known, types)
     vocabulary, corpus = reading.encoded_by(known, types, sequences)
     words, cells, told, messages = observation.words_and_cells(vocabulary, corpus, y)
-    layout = PartLayout(observation, words, told, cells)
-    return LaidOut(layout, corpus, sequences, y, messages)
+    layout = SymbolPartLayout(observation, words, told, cells)
+    return SymbolPlan(layout, corpus, sequences, y, messages)
 
 
-def finished(laid_out: LaidOut) -> tuple[Any, Cells]:
+def finished(laid_out: SymbolPlan) -> tuple[Any, Cells]:
     """Words with what labels tell, of which parts have told before; the layout."""
     (observation, words, told, cells), corpus, sequences, y, _ = laid_out
     _, words, _ = observation.training_lattice(words, told, cells, corpus, sequences, y)
     return words, cells
 
 
-def problem_of_part(layout: PartLayout, part: Part) -> tuple[Problem, tuple[str, ...]]:
+def problem_of_part(layout: SymbolPartLayout, part: Part) -> tuple[Problem, tuple[str, ...]]:
     """The problem of a part under a layout that was sent here, and what it warns of."""
     observation, words, told, cells = layout
     corpus = part.by(words.index)

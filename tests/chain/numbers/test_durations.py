@@ -19,7 +19,7 @@ from sklearn_cvb import (
     Transitions,
 )
 from sklearn_cvb.chain.numbers import leave_out, visits
-from sklearn_cvb.chain.numbers.e_step import Chain, filtered, given_logs, infer, one_table
+from sklearn_cvb.chain.numbers.e_step import ChainTables, filtered, given_logs, infer, one_table
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Poisson
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.metrics import relabel
@@ -74,7 +74,7 @@ def random_tables(rng, n, longest, n_tables):
     moves = rng.dirichlet(np.ones(n), (n_tables, n)) * ~np.eye(n, dtype=bool)
     moves /= moves.sum(axis=2, keepdims=True)
     start = rng.dirichlet(np.ones(n), n_tables)
-    return visits.Tables(start, moves, np.log(rng.dirichlet(np.ones(longest), (n_tables, n))))
+    return visits.VisitTables(start, moves, np.log(rng.dirichlet(np.ones(longest), (n_tables, n))))
 
 
 @pytest.mark.parametrize("scale", [1.0, 600.0])
@@ -87,7 +87,7 @@ def test_sums_over_all_visits(n, longest, scale):
     logs = scale * rng.normal(size=(starts[-1], n))
     logs[1, 0] = -np.inf
     found = visits.inferred(tables, logs, starts, table)
-    one = visits.Tables(*(part[:1] for part in tables))
+    one = visits.VisitTables(*(part[:1] for part in tables))
     best, log_p = visits.best(one, logs, starts)
     before, others = (
         visits.shares_of(given(one, logs, starts)[0])
@@ -151,7 +151,7 @@ def test_geometric_durations_are_a_plain_chain(scale):
     plain = np.diag(stays) + (1.0 - stays[:, None]) * tables.transition[0]
     starts, logs = np.array([0, length, length + 7]), scale * rng.normal(size=(length + 7, 3))
     exact = infer(
-        Chain(tables.start, plain[None], None), given_logs(logs), starts, one_table(starts)
+        ChainTables(tables.start, plain[None], None), given_logs(logs), starts, one_table(starts)
     )
     found = visits.inferred(tables, logs, starts, np.zeros(len(logs), int))
     np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-12)
@@ -160,7 +160,7 @@ def test_geometric_durations_are_a_plain_chain(scale):
     np.testing.assert_allclose(found.pairs[0][own], every_pair[own], rtol=1e-9)
     weights = visits.given_past(tables, logs, starts)[0] + logs
     online = filtered(
-        Chain(tables.start, plain[None], None), given_logs(logs), starts, every_step=True
+        ChainTables(tables.start, plain[None], None), given_logs(logs), starts, every_step=True
     )
     np.testing.assert_allclose(visits.shares_of(weights), online.message, atol=1e-10)
     # A visit that goes on is left as often as it has one step more.

@@ -10,7 +10,13 @@ from chain.numbers.problems import numbers
 from chain.numbers.restatement import infer, scores_of
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
-from sklearn_cvb.chain.numbers.e_step import Chain, Stretches, filtered, given_logs, one_table
+from sklearn_cvb.chain.numbers.e_step import (
+    ChainTables,
+    ContextStretches,
+    filtered,
+    given_logs,
+    one_table,
+)
 from sklearn_cvb.chain.numbers.e_step import infer as infer_chain
 from sklearn_cvb.emissions import Columns, Gaussian
 
@@ -62,9 +68,11 @@ def test_posteriors_of_log_weights_far_apart(seed):
     lengths = [5, 1, 4]
     starts = np.concatenate([[0], np.cumsum(lengths)])
     logs = rng.normal(size=(sum(lengths), n)) * rng.choice([1.0, 300.0, 1000.0], (sum(lengths), 1))
-    chain = Chain(start[None], moves[None], None)
-    own = Chain(*(np.repeat(table, len(lengths), axis=0) for table in chain[:2]), None)
-    found = infer_chain(own, given_logs(logs), starts, Stretches(starts, np.arange(len(lengths))))
+    chain = ChainTables(start[None], moves[None], None)
+    own = ChainTables(*(np.repeat(table, len(lengths), axis=0) for table in chain[:2]), None)
+    found = infer_chain(
+        own, given_logs(logs), starts, ContextStretches(starts, np.arange(len(lengths)))
+    )
     heads, log_z, _ = filtered(chain, given_logs(logs), starts, every_step=True)
     np.testing.assert_allclose(log_z, found.log_z, rtol=1e-12)
     for i, (begin, end) in enumerate(pairwise(starts)):
@@ -104,7 +112,7 @@ def test_a_state_that_fades_out_of_float64_comes_back(step):
     """No other state leads to it, or hardly ever: what is filtered must not lose it."""
     rng = np.random.default_rng(0)
     moves = np.array([[1.0, step, 0.0], [step, 1.0 - step, step], [0.3, step, 0.7]])
-    chain = Chain(np.array([[0.3, 0.3, 0.4]]), moves[None], None)
+    chain = ChainTables(np.array([[0.3, 0.3, 0.4]]), moves[None], None)
     logs, begins = np.concatenate([fading(rng), fading(rng)[:7]]), np.array([0, 240, 247])
     found = filtered(chain, given_logs(logs), begins, every_step=True)
     for begin, end in pairwise(begins):
@@ -246,7 +254,7 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     """A log Z of 1e15 has no digits left for what a posterior is of it."""
     rng = np.random.default_rng(0)
     moves = rng.dirichlet(np.ones(3), 3)
-    chain = Chain(np.array([[1.0, 0.0, 0.0]]), moves[None] * np.triu(np.ones((3, 3))), None)
+    chain = ChainTables(np.array([[1.0, 0.0, 0.0]]), moves[None] * np.triu(np.ones((3, 3))), None)
     logs = rng.normal(size=(6, 3))
     logs[2] = [-1e15, -3e15, -2e15]
     starts = np.array([0, 6])
@@ -268,7 +276,7 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
 
 def test_scales_whose_product_leaves_float64():
     """Two steps, each far better explained by the state that cannot be there."""
-    chain = Chain(np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]), None)
+    chain = ChainTables(np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]), None)
     logs, starts = np.array([[-343.0, 0.0], [0.0, -460.0]]), np.array([0, 2])
     found = infer_chain(chain, given_logs(logs), starts, one_table(starts))
     assert found.log_z[0] == pytest.approx(-803.0, rel=1e-14)

@@ -137,7 +137,7 @@ def scores_of_other_units(monkeypatch):
 
         return fill
 
-    changed(monkeypatch, gaussian_columns.StudentScores, "fill", change)
+    changed(monkeypatch, gaussian_columns.ColumnStudentScores, "fill", change)
 
 
 def deviation():

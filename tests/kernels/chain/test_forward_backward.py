@@ -10,14 +10,14 @@ from scipy.special import logsumexp
 from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.kernels.chain import decoding, log_space
 from sklearn_cvb.kernels.chain import forward_backward as chain
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 
 LENGTHS = (7, 1, 12, 2, 30)
 
 
 def random_weights(rng, n_states, n_tokens, low=1e-3):
     """Weights with an emission of its own for every token and state; rows are not normalised."""
-    return Weights(
+    return ChainWeights(
         rng.uniform(low, 1, n_states),
         rng.uniform(low, 1, (n_states, n_states)),
         rng.uniform(low, 1, n_tokens * n_states),
@@ -59,12 +59,12 @@ def with_idle_state(weights, n_tokens):
     emission = np.full((n_tokens, n + 1), 0.5)
     emission[:, :n] = weights.emission.reshape(n_tokens, n)
     lattice = lattice_of([list(range(n))] * n_tokens, n + 1)
-    return Weights(np.append(weights.start, 0.5), transition, emission.ravel()), lattice
+    return ChainWeights(np.append(weights.start, 0.5), transition, emission.ravel()), lattice
 
 
 def logs_of(weights):
     with np.errstate(divide="ignore"):
-        return Weights(*map(np.log, weights))
+        return ChainWeights(*map(np.log, weights))
 
 
 def run(kernel, weights, lattice, starts, logs=None):
@@ -291,7 +291,7 @@ def test_counts_and_best_paths_against_enumeration(seed):
 
 
 def test_ties_go_to_the_lowest_state():
-    weights = Weights(np.full(3, 0.5), np.full((3, 3), 0.5), np.full(15, 0.5))
+    weights = ChainWeights(np.full(3, 0.5), np.full((3, 3), 0.5), np.full(15, 0.5))
     path, _ = best_paths(weights, lattice_of([[1, 2]] * 2 + [[0, 1, 2]] * 3, 3), starts_of([5]))
     assert path.tolist() == [1, 1, 0, 0, 0]
 
@@ -319,7 +319,7 @@ def test_long_sequences_of_tiny_probabilities():
 @pytest.mark.parametrize("scales", [(1e-149, 1e-200), (1e-200, 1e-149, 1e-10), (1e145, 1e250, 3.0)])
 def test_scales_whose_product_leaves_float64(scales):
     # Each alone is in its range.
-    weights = Weights(np.ones(1), np.ones((1, 1)), np.array(scales))
+    weights = ChainWeights(np.ones(1), np.ones((1, 1)), np.array(scales))
     lattice, starts = full_lattice(len(scales), 1), starts_of([len(scales)])
     counts, log_z = sums_of_counts(weights, lattice, starts)
     np.testing.assert_allclose(log_z, np.log(scales).sum(), rtol=1e-14)
@@ -349,7 +349,7 @@ def test_mass_that_seems_lost_and_turns_out_to_be_all(factor):
     emission = np.ones((201, 2))
     emission[:200, 1] = factor
     emission[200, 0] = 0.0
-    weights = Weights(np.full(2, 0.5), np.array([[1.0, 0.0], [0.0, 1.0]]), emission.ravel())
+    weights = ChainWeights(np.full(2, 0.5), np.array([[1.0, 0.0], [0.0, 1.0]]), emission.ravel())
     assert_plain(weights, full_lattice(201, 2), starts_of([201]))
     counts, log_z = sums_of_counts(weights, full_lattice(201, 2), starts_of([201]))
     assert np.isnan(log_z[0])
@@ -361,13 +361,13 @@ def test_mass_that_seems_lost_and_turns_out_to_be_all(factor):
 def test_mass_that_one_step_loses_and_the_next_brings_back():
     # 1e-50 beside 1e276 is 0; both states explain half of the whole.
     emission = np.array([1e276, 1e-50, 1e-50, 1e276])
-    weights = Weights(np.full(2, 0.5), np.eye(2), emission)
+    weights = ChainWeights(np.full(2, 0.5), np.eye(2), emission)
     assert_plain(weights, full_lattice(2, 2), starts_of([2]))
 
 
 def test_likelihoods_need_no_backward_pass_where_nothing_is_lost(monkeypatch):
     # A chain that only goes on has messages of 0, and these are exact.
-    weights = Weights(np.eye(3)[0], np.triu(np.full((3, 3), 0.25)), np.full(120, 0.5))
+    weights = ChainWeights(np.eye(3)[0], np.triu(np.full((3, 3), 0.25)), np.full(120, 0.5))
     lattice, starts = full_lattice(40, 3), starts_of([10, 30])
     expected = run(decoding.smoothed, weights, lattice, starts)[1]
 
@@ -396,7 +396,7 @@ def test_paths_are_drawn_through_a_state_that_fades(factor):
     emission = np.ones((201, 2))
     emission[:200, 1] = factor
     emission[200, 0] = 0.0
-    weights = Weights(np.full(2, 0.5), np.eye(2), emission.ravel())
+    weights = ChainWeights(np.full(2, 0.5), np.eye(2), emission.ravel())
     path, log_z = np.empty(201, np.int32), np.empty(1)
     decoding.sample_paths(
         weights,
@@ -412,7 +412,7 @@ def test_paths_are_drawn_through_a_state_that_fades(factor):
 
 
 def test_a_sequence_no_path_explains_is_left_out():
-    weights = Weights(np.array([1.0, 0.0]), np.eye(2), np.array([1.0, 0, 0, 1.0, 1.0, 0.5]))
+    weights = ChainWeights(np.array([1.0, 0.0]), np.eye(2), np.array([1.0, 0, 0, 1.0, 1.0, 0.5]))
     lattice, starts = full_lattice(3, 2), starts_of([2, 1])
     counts, log_z = sums_of_counts(weights, lattice, starts, in_log=True)
     assert log_z.tolist() == [-np.inf, 0.0]

@@ -11,7 +11,7 @@ from sklearn_cvb.chain.starts.starting_points import parameter_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import expectation, infer_batch
 from sklearn_cvb.kernels.chain import forward_backward as chain
-from sklearn_cvb.kernels.chain.forward_backward import Lattice, Weights
+from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.kernels.chain.side_by_side import (
     SIDE_BY_SIDE,
     add_tables,
@@ -44,7 +44,7 @@ def random_case(seed, n_states, lengths, n_words=7, missing=0.1):
     rng = np.random.default_rng(seed)
     words = rng.integers(n_words, size=sum(lengths))
     words[rng.random(len(words)) < missing] = MISSING
-    weights = Weights(
+    weights = ChainWeights(
         rng.uniform(0.01, 1, n_states),
         rng.uniform(0.01, 1, (n_states, n_states)),
         rng.uniform(0.01, 1, n_words * n_states),
@@ -54,7 +54,7 @@ def random_case(seed, n_states, lengths, n_words=7, missing=0.1):
 
 
 def zeros_like(weights):
-    return Weights(*map(np.zeros_like, weights))
+    return ChainWeights(*map(np.zeros_like, weights))
 
 
 def side_by_side(weights, lattice, starts):
@@ -113,7 +113,10 @@ def test_against_enumeration(n_states, lengths, seed):
     counts, total, _ = side_by_side(weights, lattice, starts)
     table = np.vstack([weights.transition, weights.start])
     emission = weights.emission.reshape(-1, n_states)
-    exact, log_z = Weights(np.zeros(n_states), *map(np.zeros_like, (table[:-1], emission))), 0.0
+    exact, log_z = (
+        ChainWeights(np.zeros(n_states), *map(np.zeros_like, (table[:-1], emission))),
+        0.0,
+    )
     for begin, end in pairwise(starts):
         symbols = [None if word == MISSING else int(word) for word in words[begin:end]]
         marginals = brute.marginals(symbols, table, emission.T)
@@ -160,7 +163,7 @@ def test_states_of_zero_weight_have_no_counts(n_states):
 def test_scales_whose_product_leaves_float64(scales):
     # Each alone is in its range.
     n = len(scales)
-    weights = Weights(np.ones(1), np.ones((1, 1)), np.array(scales))
+    weights = ChainWeights(np.ones(1), np.ones((1, 1)), np.array(scales))
     lattice, starts = lattice_of_words(np.tile(np.arange(n), 2), 1), np.array([0, n, 2 * n])
     counts, total, lost = side_by_side(weights, lattice, starts)
     np.testing.assert_allclose(total, 2 * np.log(scales).sum(), rtol=1e-14)
@@ -169,7 +172,7 @@ def test_scales_whose_product_leaves_float64(scales):
 
 
 def test_what_is_little_beside_a_tiny_scale_keeps_its_digits():
-    weights = Weights(np.ones(2), np.ones((2, 2)), np.array([1e-200, 1e-200, 1e-100, 1e-118]))
+    weights = ChainWeights(np.ones(2), np.ones((2, 2)), np.array([1e-200, 1e-200, 1e-100, 1e-118]))
     lattice, starts = lattice_of_words(np.tile([0, 1], 2), 2), np.array([0, 2, 4])
     counts, _, lost = side_by_side(weights, lattice, starts)
     np.testing.assert_allclose(counts.emission, [1, 1, 2, 2e-18], rtol=1e-11)
@@ -189,7 +192,7 @@ def test_numbers_beyond_float64_give_nan_and_add_nothing(factor):
 def test_what_overflows_backward_gives_nan():
     # State 1 fades for 200 tokens, far below float64, and alone explains the last one.
     words = np.append(np.zeros(200, int), 1)
-    weights = Weights(np.full(2, 0.5), np.eye(2), np.array([1.0, 1e-3, 0.0, 1.0]))
+    weights = ChainWeights(np.full(2, 0.5), np.eye(2), np.array([1.0, 1e-3, 0.0, 1.0]))
     words, starts = np.append(np.tile(words, 2), [0, 1]), np.array([0, 201, 402, 404])
     counts, total, lost = side_by_side(weights, lattice_of_words(words, 2), starts)
     assert np.isnan(total)

@@ -15,7 +15,7 @@ from sklearn_cvb import EMPCFG
 from sklearn_cvb.dependency import inference
 from sklearn_cvb.dependency.inference import used_cells
 from sklearn_cvb.grammar.inference import expectation
-from sklearn_cvb.kernels.dependency.arrays import Sentences, shares_for, workspace_for
+from sklearn_cvb.kernels.dependency.arrays import DependencySentences, shares_for, workspace_for
 from sklearn_cvb.kernels.dependency.chart import count_in_logs
 from sklearn_cvb.kernels.dependency.expectation import WEIGH, infer
 
@@ -34,7 +34,7 @@ def sentences_of(tags, known=None, n_types=N_TYPES):
     head = np.full(len(token), -1, np.int64)
     if known is not None:
         head[:] = [-1 if h is None else h for sentence in known for h in sentence]
-    return Sentences(token, starts.astype(np.int64), head, n_types)
+    return DependencySentences(token, starts.astype(np.int64), head, n_types)
 
 
 def test_the_trees_are_all():

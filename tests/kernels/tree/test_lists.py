@@ -22,7 +22,13 @@ from tree_cases import (
 
 from sklearn_cvb.grammar.inference import cells_of, expectation
 from sklearn_cvb.grammar.prediction import span_posteriors
-from sklearn_cvb.kernels.tree.arrays import Rules, brackets_of, lexicon_of, rules_of, unary_rules_of
+from sklearn_cvb.kernels.tree.arrays import (
+    TreeRules,
+    brackets_of,
+    lexicon_of,
+    rules_of,
+    unary_rules_of,
+)
 from sklearn_cvb.kernels.tree.decoding import k_best_trees
 from sklearn_cvb.kernels.tree.engines import count_in_logs
 from sklearn_cvb.kernels.tree.lists import expected_listed_counts
@@ -279,7 +285,7 @@ def test_rules_are_sorted_and_grouped():
     binary = [(0, 2, 1, 0), (1, 0, 2, 1), (0, 0, 2, 2), (2, 2, 1, -1)]
     unary = [(0, 1, 3), (3, 4, 4), (4, 3, 5), (1, 3, 6), (4, 2, 7)]
     rules = rules_of(5, 0, binary, unary)
-    assert isinstance(rules, Rules)
+    assert isinstance(rules, TreeRules)
     rows = list(zip(rules.parent, rules.left, rules.right, rules.binary, strict=True))
     assert rows == [(0, 0, 2, 2), (1, 0, 2, 1), (0, 2, 1, 0), (2, 2, 1, -1)]
     assert rules.left_first.tolist() == [0, 2, 2, 4, 4, 4]

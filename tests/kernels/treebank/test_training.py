@@ -13,7 +13,7 @@ from annotation_enumeration import (
 )
 
 from sklearn_cvb.treebank import inference
-from sklearn_cvb.treebank.parameters import Weights, unscaled
+from sklearn_cvb.treebank.parameters import AnnotatedWeights, unscaled
 
 
 @pytest.fixture(params=CASES)
@@ -44,7 +44,7 @@ def test_scales_of_rules_are_taken_into_account(case, size):
     weights, layout, trees = random_weights(case), case.layout, arrays_of(case)
     usual = inference.expectation(unscaled(weights, layout), layout, trees)
     log_scale = np.full(len(layout.blocks.first), -np.log(size))
-    scaled = inference.expectation(Weights(weights * size, log_scale), layout, trees)
+    scaled = inference.expectation(AnnotatedWeights(weights * size, log_scale), layout, trees)
     np.testing.assert_allclose(scaled[0], usual[0], rtol=0, atol=1e-10)
     np.testing.assert_allclose(scaled[1], usual[1], rtol=0, atol=1e-9)
 
