@@ -44,7 +44,8 @@ def pytest_sessionstart(session):
         and not config.getoption("collectonly")
     )
     if is_all and config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        _compile_everything(Path(os.environ["NUMBA_CACHE_DIR"]))
+        is_usual = config.option.tier == "usual"
+        _compile_beforehand(Path(os.environ["NUMBA_CACHE_DIR"]), is_usual)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,26 +64,30 @@ def pytest_collection():
         gc.set_threshold(20_000, 20, 20)
 
 
-def _compile_everything(folder):
-    """Two halves of the work in a process each: grammars, and all other families.
-
-    They share no kernel and take as long as each other.
-    """
-    done = folder / f"all-of-{source_cache().name}"
-    if done.exists():
+def _compile_beforehand(folder, is_usual):
+    """Two halves of the work in a process each, which share no kernel and take equally long."""
+    kinds = ("all", "usual") if is_usual else ("all",)
+    done = [folder / f"{kind}-of-{source_cache().name}" for kind in kinds]
+    if any(one.exists() for one in done):
         return
+    from tiers import COMPILED_LATER
+
     from sklearn_cvb.compilation.cases import SITUATIONS
 
-    grammars = [name for name in SITUATIONS if re.fullmatch("(?!.*Latent).*PCFG", name)]
-    others = [name for name in SITUATIONS if name not in grammars]
+    asked = [f"{name}:{title}" for name, titles in SITUATIONS.items() for title in titles]
+    asked = [one for one in asked if not (is_usual and COMPILED_LATER.search(one))]
+    # Without what can wait grammars have time for another family.
+    of_one_half = "(?!.*Latent).*PCFG:.*" + "|.*Alignment.*" * is_usual
+    one_half = [one for one in asked if re.fullmatch(of_one_half, one)]
     command = [sys.executable, "-m", "sklearn_cvb.compile", "--only"]
     halves = [
-        subprocess.Popen([*command, ",".join(half)], cwd=_ROOT) for half in (grammars, others)
+        subprocess.Popen([*command, ",".join(half)], cwd=_ROOT)
+        for half in (one_half, [one for one in asked if one not in one_half])
     ]
     # Tests will say what is wrong if one of them fails.
     statuses = [half.wait() for half in halves]
     if not any(statuses):
-        done.touch()
+        done[-1].touch()
 
 
 _BESIDE = _ROOT.parent / "shared" / "data"

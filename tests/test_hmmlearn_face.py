@@ -244,6 +244,7 @@ def test_criteria_count_free_parameters():
     assert model.bic(X, LENGTHS) == pytest.approx(free * np.log(len(X)) - 2 * log_z)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("case", CASES)
 def test_samples_are_drawn_from_the_model(case):
     model = made(case)
@@ -360,6 +361,7 @@ def test_any_number_of_states_and_columns_is_learned_as_by_hmmlearn(kind, n_stat
     assert model.score(X) == pytest.approx(theirs.score(X), abs=1e-6)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("X", [np.full((12, 2), 2.0), np.repeat([[1.0, 3], [2, 3]], 6, axis=0)])
 @pytest.mark.parametrize("kind", KINDS)
@@ -424,6 +426,7 @@ def test_a_variational_fit_is_that_of_vbhmm():
     np.testing.assert_allclose(model.emissionprob_, ours.emissionprob_, atol=1e-10)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_variational_bounds_never_fall_and_go_on_from_their_attributes(kind):
     X = data(kind)

@@ -14,6 +14,7 @@ X = [list("abcabcabc"), list("bcabcabca"), list("cabcab"), list("abcabcab")] * 4
 NAMES = ["evidence", "held-out perplexity", "AIC", "BIC", "ICL"]
 
 
+@pytest.mark.long
 def test_vb_finds_the_number_of_states_by_every_criterion():
     model = VBHMM(n_init=5, random_state=0, emission=Symbols(handle_unknown="error"))
     selection = select_components(model, X, [1, 2, 3, 4], random_state=0)
@@ -91,6 +92,7 @@ def test_free_parameters_of_numbers_by_hand(emission, n_free):
     assert model.bic(SERIES) == pytest.approx((8 + n_free) * np.log(48) - 2 * log_p, rel=1e-12)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize(("transitions", "n_free"), CHAINS)
 def test_free_parameters_of_topologies_by_hand(transitions, n_free):
     model = VBHMM(3, emission="poisson", transitions=transitions, random_state=0).fit(SERIES)
@@ -98,6 +100,7 @@ def test_free_parameters_of_topologies_by_hand(transitions, n_free):
     assert model.aic(SERIES) == pytest.approx(2 * (9 + n_free) - 2 * log_p, rel=1e-12)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("emission", ["categorical", "bernoulli"])
 def test_icl_by_enumerating_paths(kind, emission):

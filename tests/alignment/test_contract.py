@@ -55,6 +55,7 @@ def same(left, right):
 # What comes out.
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_words_find_their_translations(kind):
     model = quick(kind).fit(X)
@@ -72,6 +73,7 @@ def test_words_find_their_translations(kind):
     assert model.p_null_ == pytest.approx(0.2)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_new_pairs_with_new_words(kind):
     model = quick(kind, beta=0.01).fit(X)
@@ -113,6 +115,7 @@ def test_what_nothing_explains_is_said():
     assert model.score_samples(new)[0] == -np.inf
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_a_table_has_the_source_in_its_first_half(kind):
     table = np.array([[0, 1, 10, 11], [0, 2, 10, 12], [2, 1, 12, 11], [1, 0, 11, 10]])
@@ -129,6 +132,7 @@ def test_a_table_has_the_source_in_its_first_half(kind):
     fails(ValueError, "minimum of 2 is required", quick(kind).fit, table[:, :1])
 
 
+@pytest.mark.long
 def test_frames_arrays_and_series_of_pairs():
     expected = CVBAlignmentHMM().fit(X).labels_
     frame = pd.DataFrame({"en": [a for a, _ in X], "es": [b for _, b in X]}, index=range(3, 9))
@@ -139,6 +143,7 @@ def test_frames_arrays_and_series_of_pairs():
         assert same(CVBAlignmentHMM().fit(given).labels_, expected)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_clone_pickle_and_restarts(kind):
     model = quick(kind, init="random", n_init=3).fit(X)
@@ -205,6 +210,7 @@ def test_posteriors_and_models_are_starts():
 # What is known.
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_known_links_restrict(kind):
     y = [[(1, 0), (0, 1)], None, [(-1, 0)], [(None, 1)], [(0, 1), (1, 1)], None]
@@ -219,6 +225,7 @@ def test_known_links_restrict(kind):
     assert same(blind.link_proba_, quick(kind).fit(X).link_proba_)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_known_translations_have_prior_mass(kind):
     one = [(["p", "q"], ["x", "y"])] * 3
@@ -234,6 +241,7 @@ def test_known_translations_have_prior_mass(kind):
         assert found["y"] == pytest.approx(above[1] / above.sum())
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_null_is_learned_where_it_has_a_prior(kind):
     rng = np.random.default_rng(0)
@@ -399,6 +407,7 @@ def test_the_lexicon_is_readable():
     assert len(lexicon.translations("green", 2)) == SHORTEST
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("concentration", [1e-10, 1e10])
 def test_the_ends_of_concentrations(kind, concentration):
@@ -413,6 +422,7 @@ def test_the_ends_of_concentrations(kind, concentration):
         assert model.score(X) == pytest.approx(-np.log(9), abs=1e-6)
 
 
+@pytest.mark.long
 def test_beta_is_chosen_by_f1_without_learning_from_links():
     y = [[(0, 0), (1, 1)]] * 4 + [[(0, 0), (1, 2), (2, 1)], [(i, i) for i in range(5)]]
     grid = {"beta": [0.001, 0.1]}
@@ -434,6 +444,7 @@ def test_the_smallest_concentration_of_jumps_overflows_nothing():
     assert np.isfinite(model.history_).all()
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("longest_jump", [2, 10])
 def test_a_sampler_ends_where_no_jump_stays(longest_jump):

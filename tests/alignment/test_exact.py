@@ -222,6 +222,7 @@ def total(counts):
     return whole
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("kind", [EMAlignmentHMM, VBAlignmentHMM, CVBAlignmentHMM])
 @pytest.mark.parametrize(("farthest", "p_null"), [(2, (1.0, 2.0)), (6, (1.0, 2.0)), (2, 0.3)])
 def test_fits_follow_the_enumeration_from_even_links(kind, farthest, p_null):
@@ -274,6 +275,7 @@ def test_ibm_model_1_starts_the_chain():
     np.testing.assert_allclose(fits[0]["lexicon"], total(shares)["lexicon"], rtol=1e-10)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", [EMAlignmentHMM, VBAlignmentHMM])
 @pytest.mark.parametrize("p_null", [(1.0, 2.0), 0.1])
 def test_objectives_never_fall(kind, p_null):
@@ -318,13 +320,13 @@ def test_samples_follow_the_exact_posterior(p_null):
     X = [([f"s{row}" for row in rows], [f"t{t}" for t in targets]) for rows, targets in pairs]
     settings = SHARED | {"alpha": 1.0, "longest_jump": 1, "random_state": 0, "p_null": p_null}
     del settings["tol"]
-    model = GibbsAlignmentHMM(max_iter=7000, samples=Samples(100, thin=1), **settings).fit(X)
+    model = GibbsAlignmentHMM(max_iter=5000, samples=Samples(100, thin=1), **settings).fit(X)
     for i, pair in enumerate(pairs):
         marginal = {}
         for sample, weight in posterior.items():
             marginal[sample[i]] = marginal.get(sample[i], 0.0) + weight / whole
         expected = link_table(marginal, pair)
-        np.testing.assert_allclose(model.link_proba_[i], expected, atol=0.02)
+        np.testing.assert_allclose(model.link_proba_[i], expected, atol=0.04)
     assert 0.4 < model.acceptance_rate_ < 0.95
 
 
@@ -375,8 +377,8 @@ def draw_numbers(rng, rate, n):
     return np.array([_draw_poisson(rng, rate) for _ in range(n)])
 
 
-@pytest.mark.long(usual=True)
-@pytest.mark.parametrize("rate", [0.0, 1e-300, 0.3, 9.9, 10.0, 14.0, 300.0, 1e9])
+@pytest.mark.long(usual=2)
+@pytest.mark.parametrize("rate", [0.3, 0.0, 1e-300, 9.9, 10.0, 14.0, 300.0, 1e9])
 def test_poisson_numbers_are(rate):
     """Their shares of 20 ranges, each within five standard errors."""
     found, n = draw_numbers(np.random.default_rng(0), rate, 200_000), 200_000

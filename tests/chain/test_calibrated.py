@@ -332,6 +332,7 @@ def test_calibrated_intervals_are_those_of_a_long_chain(kind):
     assert np.diff(narrow.transition, axis=0).mean() < 0.8 * wanted
 
 
+@pytest.mark.long
 def test_seeds_and_threads():
     _, symbols, y, model = fitted()
     first = model.credible_intervals(symbols, y, random_state=1)
@@ -397,6 +398,7 @@ def without(X, i, t):
     return [[None if (j, u) == (i, t) else x for u, x in enumerate(row)] for j, row in enumerate(X)]
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", [CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("end_state", [False, True])
 def test_log_likelihoods_are_of_sequences_and_steps_under_each_draw(kind, end_state):
@@ -487,6 +489,7 @@ def test_draws_go_to_arviz(monkeypatch):
     np.testing.assert_array_equal(posterior["startprob"][0], draws.startprob)
 
 
+@pytest.mark.long
 def test_draws_of_parts_go_to_arviz_by_one_name_each(monkeypatch):
     rng = np.random.default_rng(0)
     x = np.column_stack([rng.poisson(3.0, 40), rng.normal(size=40)])
@@ -530,6 +533,7 @@ def test_numbers_have_calibrated_intervals(emission):
     assert all(len(table) == 40 for table in found.draws.emission.values())
 
 
+@pytest.mark.long
 def test_forecasts_take_draws():
     """Each continuation goes on from what its own parameters say of the last state."""
     x = series()

@@ -51,7 +51,7 @@ def test_nothing_is_learned_in_the_warm_up(name):
     np.testing.assert_allclose(fitted_counts(estimator).transition, counts.transition, atol=1e-9)
 
 
-@pytest.mark.many(usual=5)
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_first_step_agrees(name, dictionary):
@@ -83,6 +83,7 @@ def test_a_given_start_alpha_stays_out_of_the_step():
     assert estimator.alpha_ == pytest.approx(expected, rel=1e-8)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("seed", range(6))
 def test_the_bound_rises_while_learning(seed):
     problem, q = _case(seed, seed % 2 == 0)

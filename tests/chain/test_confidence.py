@@ -105,6 +105,7 @@ def test_the_bootstrap_agrees_and_can_be_repeated():
         assert (lower < upper).all()
 
 
+@pytest.mark.long
 def test_numbers_have_the_bootstrap():
     rng = np.random.default_rng(0)
     series = np.where(np.arange(200) // 20 % 2, 5.0, 0.0) + rng.normal(size=200)

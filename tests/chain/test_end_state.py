@@ -130,7 +130,7 @@ def _assert_same(estimator, result):
 # Sweeps
 
 
-@pytest.mark.many(usual=4)
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_sweeps_agree_with_the_restatement(name, dictionary):

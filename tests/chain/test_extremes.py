@@ -128,6 +128,7 @@ def test_sequences_of_one_token_each(kind):
 # Large corpora: no number of 16 bits counts their tokens or sentences.
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_one_sentence_of_two_hundred_thousand_tokens(name):
     symbols, states = well_separated_chain(200_000)
@@ -141,6 +142,7 @@ def test_one_sentence_of_two_hundred_thousand_tokens(name):
     assert model.predict([symbols])[0].shape == states.shape
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("name", ["em", "vb", "cvb sequence", "cvb token", "gibbs"])
 def test_seventy_thousand_sentences(name):
     symbols, _ = well_separated_chain(210_000)

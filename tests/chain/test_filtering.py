@@ -26,7 +26,7 @@ CASES = [
 ]
 
 
-@pytest.mark.many(usual=31)
+@pytest.mark.many(usual=9)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("name", "title"), CASES)
 def test_steps_are_those_of_filter_proba(name, title):

@@ -74,6 +74,7 @@ def known_chain(family, where, value=0.3, end=False, **more):
     return KnownChain(plain.real, plain.uses, plain.rows, flat(fixed, end)), estimator._algorithm()
 
 
+@pytest.mark.many(usual=14)
 @WHERE
 @pytest.mark.parametrize(
     ("family", "value", "end"),

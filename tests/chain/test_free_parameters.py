@@ -130,6 +130,7 @@ def test_unknown_symbols(kind, name):
     assert n_free(fitted(kind, data, emission=emission), data) == 2 + 6 + of_symbols
 
 
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize(
     ("kind", "settings", "expected"),
     [
@@ -281,7 +282,7 @@ def reached(settings, n_symbols):
     return n_free(model, [[0, 1]]), np.array(found)
 
 
-@pytest.mark.many(usual=3)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(
     "settings",
     [

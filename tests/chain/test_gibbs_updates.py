@@ -86,7 +86,7 @@ def test_co_assignments_match(chains, update, name):
     assert np.abs(deviations(indicators, other)).max() > 6
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("update", UPDATES)
 def test_marginals_match_where_the_dictionary_fixes_the_states(chains, update):
     problem = PROBLEMS["dictionary"]
@@ -316,7 +316,7 @@ def _slow_parameter_sweep(problem, task, state, z, temperature, rng):
         z[i] = _drawn_path(problem, i, weigh, levels[own])
 
 
-@pytest.mark.many(usual=6)
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("temperature", [1.0, 0.4, 2.5])
 @pytest.mark.parametrize("name", UNEQUAL)
 @pytest.mark.parametrize("update", UPDATES)
@@ -354,6 +354,7 @@ def first_counts(estimator, read):
     return algorithm.start(model, np.random.default_rng(0)).counts
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 3.0])
 def test_drawn_parameters_follow_their_dirichlets(temperature):
     problem = UNEQUAL["dictionary"]
@@ -398,6 +399,7 @@ def test_tiny_priors_draw_one_cell_of_an_unused_row():
     assert np.abs(rows.mean(axis=(0, 1)) - 1 / 3).max() < 0.06
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("update", UPDATES)
 # Concentrations this small are refused; the kernels stand them.
 @config_context(skip_parameter_validation=True)

@@ -133,7 +133,7 @@ def test_columns_are_the_symbols_of_its_vocabulary():
     assert "d" in EMHMM(2, init=wide, random_state=0).fit(X).vocabulary_
 
 
-@pytest.mark.many(usual=11)
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("kind", EMISSIONS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_numbers_start_from_what_was_learned(kind, family):

@@ -36,6 +36,7 @@ def test_states_that_are_all_known_are_counted(kind, emission):
     assert [path.tolist() for path in fitted.labels_] == STATES
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("emission", ["categorical", "gaussian"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_some_known_states_name_the_others(kind, emission):

@@ -50,7 +50,7 @@ def _assert_same(estimator, result):
 N_SWEEPS = [*product(["em", "vb", "cvb_sequence"], [1, 4]), *product(["cvb_token"], [1, 2, 3, 4])]
 
 
-@pytest.mark.many(usual=40)
+@pytest.mark.many(usual=28)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize("n_states", [1, 2, 3, 4])
 @pytest.mark.parametrize(("name", "n_sweeps"), N_SWEEPS)
@@ -122,6 +122,7 @@ def test_planted_mistakes_are_seen(name, mistake, dictionary):
     assert not max(gaps) < 1e-3  # a NaN is seen too
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("dictionary", [False, True], ids=["free", "dictionary"])
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_unequal_priors_agree(name, dictionary):

@@ -56,7 +56,7 @@ RULES = {
 }
 
 
-@pytest.mark.many(usual=3)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("kind", [*KINDS, GibbsHMM])
 def test_states_in_their_order_are_found(kind, rules):
@@ -95,6 +95,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("settings", SETTINGS)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM])
 def test_parts_start_as_all_sequences(kind, settings):
@@ -105,6 +106,7 @@ def test_parts_start_as_all_sequences(kind, settings):
     np.testing.assert_allclose(found.emissionprob_, whole.emissionprob_, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_emissions_that_are_given_name_the_states(kind):
     order, moves = [2, 0, 3, 1], np.roll(np.eye(N), 1, axis=1) * 0.2 + np.eye(N) * 0.8

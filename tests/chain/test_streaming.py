@@ -134,6 +134,7 @@ def assert_counts(model, plain, atol=1e-10):
     assert np.allclose(found.emission, plain.emission[:, order].T, atol=atol, rtol=0)
 
 
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(("decay", "offset"), [(1.0, 10.0), (0.7, 0.0), (0.6, 2.5)])
 @pytest.mark.parametrize("total_samples", [None, 30])
@@ -188,6 +189,7 @@ def test_the_order_of_batches_changes_little_where_all_counts_count_alike(kind):
     assert both[0].perplexity(rows) == pytest.approx(both[1].perplexity(rows), rel=0.02)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_vocabulary_that_grew_is_one_that_was_given_but_for_unseen_words(kind):
     """With hardly any prior on emissions a word that has not come yet takes no share."""

@@ -199,6 +199,7 @@ def differences(model, plain):
 STEPS = [(0.6, 10.0, None), (0.8, 0.0, 7), (1.0, 3.0, None)]
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(("decay", "offset", "total"), STEPS)
 def test_counts_are_those_of_the_scheme_in_plain_words(kind, decay, offset, total):

@@ -50,6 +50,7 @@ def keep_whole(monkeypatch):
     monkeypatch.setattr(engines, "_n_pieces", lambda problem: 1)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_fit_does_not_depend_on_the_number_of_threads(name):
     X = sequences()

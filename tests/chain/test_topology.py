@@ -76,6 +76,7 @@ def _assert_same(estimator, result):
     np.testing.assert_allclose(estimator.objective_, result.history[-1], **TOLERANCE)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("name", CHAINS)
@@ -186,6 +187,7 @@ def test_independent_states_are_those_of_single_tokens(name):
         assert [len(labels) for labels in estimator.labels_] == LENGTHS
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", MODELS)
 def test_independent_predictions_are_token_by_token(name):
@@ -212,6 +214,7 @@ def test_independent_predictions_are_token_by_token(name):
 # Bounds, samplers
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("topology", ["constant", "left-right", "independent", RING], ids=str)
 @pytest.mark.parametrize("alpha", [0.3, "auto"])
 def test_the_bound_never_decreases(topology, alpha):

@@ -138,6 +138,7 @@ def test_bad_weights_are_refused(kind):
         kind(TagDictionary(WEIGHTED, weight=-0.1)).fit(X)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
 def test_a_slip_does_not_win_a_frequent_word(kind):
     text = make_pocket_english(300, random_state=0)

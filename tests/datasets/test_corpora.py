@@ -59,6 +59,7 @@ def test_treebank_counts(data_folder):
     assert "3,914" in bunch.DESCR
 
 
+@pytest.mark.long
 def test_conll2000_counts(data_folder):
     X, y = fetch_conll2000(data_home=data_folder, return_X_y=True)
     assert (len(X), n_tokens(X), n_tokens(y)) == (10948, 259104, 259104)

@@ -106,6 +106,7 @@ def test_other_encodings(tmp_path):
     assert read_dependencies(path).words == [["a\xf1o"]]
 
 
+@pytest.mark.long
 def test_treebank_sample(data_folder):
     corpus = fetch_dependency_treebank(data_home=data_folder)
     assert (len(corpus.data), len(set(corpus.files))) == (3914, 199)
@@ -176,6 +177,7 @@ def test_punctuation_goes_by_its_coarse_tag(
         assert all(0 <= head <= len(heads) and head != t for t, head in enumerate(heads, 1))
 
 
+@pytest.mark.long
 def test_letters_of_both_languages(data_folder):
     basque = fetch_conll2007(language="basque", data_home=data_folder)
     letters = {letter for words in basque.words for word in words for letter in word}

@@ -111,6 +111,7 @@ def test_pocket_needs_a_sentence():
         make_pocket_english(0)
 
 
+@pytest.mark.long
 def test_pocket_size(corpus, dictionary):
     lengths = np.array([len(words) for words in corpus.data])
     assert 15 <= lengths.mean() <= 20

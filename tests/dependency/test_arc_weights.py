@@ -39,7 +39,10 @@ from sklearn_cvb.dependency.parameters import DependencyLayout, cells_from
 from sklearn_cvb.dependency.prediction import mean_weights, weights_to_predict
 from sklearn_cvb.reading.corpus import Corpus
 
-ALL_FORMS = [(1, None), *FORMS]
+# Where tables back off as well, kernels are compiled that nothing else needs.
+ALL_FORMS = [
+    pytest.param(form, marks=pytest.mark.long if form[1] else ()) for form in [(1, None), *FORMS]
+]
 
 
 def model_of(kind, form=(1, None), **more):
@@ -76,7 +79,6 @@ def trees_of(tags, weights, tables, arc_weights=ARC_WEIGHTS):
     return sums
 
 
-@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("form", ALL_FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_predictions_weigh_arcs_and_scores_do_not(kind, form):

@@ -53,6 +53,7 @@ def sentences_of(tags, form, n_types=W, known=None):
 # One sentence.
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("known", [None, (None, 0, None, None, None), (2, None, None, 3, 3)])
 def test_likelihoods_and_counts_of_all_trees(form, known):
@@ -87,7 +88,7 @@ def test_the_heaviest_trees(form):
         assert logs[0] == pytest.approx(math.log(max(sums.values())))
 
 
-@pytest.mark.many(usual=2)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("loses", [False, True])
 def test_trees_and_components_are_drawn_as_likely_as_they_are(form, loses):
@@ -201,7 +202,7 @@ def test_harmonic_counts(n_valences):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-@pytest.mark.many(usual=8)
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("form", [(1, None), *FORMS])
 @pytest.mark.parametrize("kind", [EMDMV, VBDMV, CVBDMV])
 def test_fits_follow_the_enumeration_from_harmonic_weights(kind, form):
@@ -270,6 +271,7 @@ def test_samples_follow_the_exact_posterior(monkeypatch, form):
 # What comes out.
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_probabilities_are_those_of_both_tables(form, kind):
@@ -301,6 +303,7 @@ def test_probabilities_are_those_of_both_tables(form, kind):
     assert counts.mixture.sum() == pytest.approx(arcs)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("form", FORMS)
 def test_scores_and_posteriors_are_those_of_all_trees(form):
     tables = Tables(W, *form)
@@ -400,6 +403,7 @@ def test_known_heads_warm_starts_and_pickles(kind, form):
     assert np.array_equal(parts.history_, other.history_)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", CLASSES)
 def test_rare_tags_lend_their_counts_and_samples_are_drawn(kind, form):
@@ -417,6 +421,7 @@ def test_rare_tags_lend_their_counts_and_samples_are_drawn(kind, form):
         np.testing.assert_allclose(ours[..., -1], ours[..., known], rtol=1e-9)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("form", [(2, None), (2, "head"), (1, "direction")])
 def test_samples_come_from_the_model(form):
     """Learned again from what is drawn with its heads, attachments are the same."""
@@ -428,6 +433,7 @@ def test_samples_come_from_the_model(form):
     assert np.abs(again.attachprob_ - model.attachprob_)[seen].max() < 0.06
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", [VBDMV, CVBDMV, GibbsDMV])
 @pytest.mark.parametrize("form", [(2, "head"), (1, "direction")])
 def test_concentrations_are_learned(kind, form):

@@ -137,6 +137,7 @@ def test_accuracies_where_universal_heads_are_known(data_folder, name):
         assert shares == pytest.approx(UNIVERSAL[name], abs=1.0), kind
 
 
+@pytest.mark.long
 def test_the_next_word_is_as_good_as_37_percent(corpus):
     short = [heads for heads in corpus.target if len(heads) <= 10]
     attached = [[*range(2, len(heads) + 1), 0] for heads in short]

@@ -46,7 +46,7 @@ def hardened(tags, weights, tables, temperature):
     return value, counts
 
 
-@pytest.mark.many(usual=4)
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("temperature", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("form", FORMS)
 def test_hardened_em_is_its_restatement(form, temperature):

@@ -62,7 +62,7 @@ def fitted():
     return dict(zip(FAMILIES, models, strict=True))
 
 
-@pytest.mark.many(usual=3)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_fitted_model_shows_the_diagram_and_what_it_learned(fitted, family):
     model = fitted[family]
@@ -92,7 +92,7 @@ ODD = {
 WITH_WORDS = [EMHMM, CVBHMM, EMHMMTagger, CVBPCFG, CVBDMV, HMMMixture]
 
 
-@pytest.mark.many(usual=7)
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", WITH_WORDS)
 @pytest.mark.parametrize("name", ODD)
 def test_small_fits_of_any_words_can_be_looked_at(kind, name):

@@ -31,6 +31,7 @@ def regimes(n=300, seed=0):
     return np.column_stack([centres, -centres]) + rng.normal(0.0, [0.4, 2.0], (n, 2))
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 @pytest.mark.parametrize("inner", ["full", "diag", "poisson"])
 def test_one_component_is_the_plain_emission(kind, inner):
@@ -48,6 +49,7 @@ def test_one_component_is_the_plain_emission(kind, inner):
     np.testing.assert_array_equal(mixed.weights_, np.ones((2, 1)))
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 def test_one_state_is_a_gaussian_mixture(covariance_type):
     """The fixed point of scikit-learn's EM, and its log-likelihood."""
@@ -104,6 +106,7 @@ def test_zeros_from_elsewhere_are_told_from_zeros_of_a_count():
         assert model.score_samples([y])[0] == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", ALL)
 def test_components_within_states_are_found(kind):
     x = regimes(600)

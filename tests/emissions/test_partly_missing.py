@@ -110,6 +110,7 @@ def test_moments_are_expected_given_what_is_observed(is_student):
         np.testing.assert_allclose(found[:, k], expected, rtol=1e-5)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("covariance_type", TYPES)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM])
 def test_objectives_never_fall(kind, covariance_type):
@@ -121,8 +122,8 @@ def test_objectives_never_fall(kind, covariance_type):
 @pytest.mark.long(usual=True)
 def test_em_stands_at_a_maximum():
     """No small change of a mean or a covariance makes what is observed more likely."""
-    gaps, _ = with_gaps(120)
-    model = learned(EMHMM, "full", [gaps], max_iter=500)
+    gaps, _ = with_gaps(60)
+    model = learned(EMHMM, "full", [gaps], max_iter=300)
     numeric = model._learned.more.numeric
     family, best = numeric.family, numeric.point
     rng = np.random.default_rng(0)
@@ -134,7 +135,7 @@ def test_em_stands_at_a_maximum():
         return other.score([gaps])
 
     top = likelihood(best)
-    for _ in range(20):
+    for _ in range(10):
         step = 1e-3 * rng.normal(size=(2, 3, 3))
         moved = MatricesPoint(
             best.means + 1e-3 * rng.normal(size=best.means.shape),

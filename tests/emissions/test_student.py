@@ -48,6 +48,7 @@ def over_factors(degrees, density):
     return total, chances @ np.exp(u), chances @ u
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize(
     ("degrees", "times"),
     [(0.7, 1), (0.7, 200), (4.0, 1), (4.0, [1, 80]), (4.0, 500), (60.0, 1), (60.0, 5e4)],
@@ -119,8 +120,8 @@ def test_evidence_is_of_steps_and_factors():
         drawn = one._replace(features=np.exp([[u, v]]))
         return np.exp(family.log_evidence(family.statistics(drawn, state, units)[0]) + u + v)
 
-    nodes = np.arange(-14.0, 4.0, 0.25)
-    total = sum(joint(u, v) for u in nodes for v in nodes) * 0.25**2
+    nodes = np.arange(-14.0, 4.0, 0.5)
+    total = sum(joint(u, v) for u in nodes for v in nodes) * 0.5**2
     assert np.log(total) == pytest.approx(expected, abs=1e-6)
     # The likelihood at a point, by the same route.
     point = family.mean(np.zeros((family.n_statistics, 2)))
@@ -181,7 +182,7 @@ def log_likelihood(parameters, x, degrees=None):
     return total
 
 
-@pytest.mark.long(usual=True)
+@pytest.mark.long
 @pytest.mark.parametrize("degrees", [3.0, None])
 def test_em_ends_where_an_optimiser_ends(degrees):
     x = regimes(120, far=20.0)[0]
@@ -222,6 +223,7 @@ def test_a_prior_gives_the_maximum_a_posteriori():
     assert model.scales_.item() == pytest.approx(np.exp(-0.5 * found[1]), abs=1e-4)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 def test_values_that_are_far_off_are_no_state(kind):
     x, state = regimes()
@@ -242,6 +244,7 @@ def test_values_that_are_far_off_are_no_state(kind):
             assert ((ends[name][0] < shown) & (shown < ends[name][1])).all()
 
 
+@pytest.mark.long
 def test_parts_and_mixtures_of_heavy_tails():
     x = np.column_stack([regimes()[0], np.abs(regimes()[0]).round()])
     x[4::9, 0] = np.nan

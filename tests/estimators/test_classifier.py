@@ -37,7 +37,7 @@ def quick(kind=VBHMM, **keywords):
     return HMMClassifier(kind(2, emission="gaussian", random_state=0, max_iter=20), **keywords)
 
 
-@pytest.mark.many(usual=17)
+@pytest.mark.many(usual=5)
 @parametrize_with_checks(
     [
         HMMClassifier(VBHMM(max_iter=4, emission="gaussian", random_state=0)),
@@ -103,6 +103,7 @@ def test_what_nothing_explains_gets_the_prior():
     np.testing.assert_allclose(model.predict_proba([["b"]]), [[0.25, 0.75]])
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize(
     "form",
     [
@@ -134,6 +135,7 @@ def test_arrays_of_rows_and_of_equal_lengths():
     assert len(model.predict([row[:4] for row in rows])) == 30
 
 
+@pytest.mark.long
 def test_searches_and_cross_validation():
     grid = {
         "estimator__n_components": [1, 2],

@@ -152,7 +152,7 @@ def broken_checks(estimator):
 
 
 # No other check is expected to fail, for any class.
-@pytest.mark.many(usual=147)
+@pytest.mark.many(usual=50)
 @pytest.mark.filterwarnings("ignore:n_components=1 is ignored")
 @parametrize_with_checks(
     [kind(max_iter=10) for kind in MODELS + TREEBANKS + ALIGNERS] + [kind() for kind in TAGGERS],
@@ -437,6 +437,7 @@ def _log_likelihood(estimator, X, y=None):
     return estimator.score(X)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", TAGGERS)
 def test_supervision_none_never_sees_the_tags(kind):
     tagger = quick(kind, supervision="none")

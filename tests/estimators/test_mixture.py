@@ -45,7 +45,7 @@ def drawn(n, length=50, numbers=False, seed=0):
 X, CLUSTERS = drawn(40)
 
 
-@pytest.mark.many(usual=11)
+@pytest.mark.many(usual=3)
 @parametrize_with_checks(
     [
         HMMMixture(VBHMM(max_iter=4, emission="gaussian"), n_init=1, random_state=0),
@@ -57,6 +57,7 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("end_state", [False, True])
 def test_clusters_follow_from_bayes_rule(end_state):
     """Each block is a hidden Markov model by itself; the mixture is their weighted sum."""
@@ -129,6 +130,7 @@ def test_searches_find_how_many_clusters_there_are():
     )
 
 
+@pytest.mark.long
 def test_fits_are_the_same_again_and_pickled():
     mixture = HMMMixture(CVBHMM(2, max_iter=20), n_init=2, random_state=3)
     first, again = mixture.fit(X), clone(mixture).fit(X)
@@ -146,6 +148,7 @@ def test_sequences_that_are_all_alike_have_clusters_too(n_clusters):
     assert len(set(model.labels_)) == 1
 
 
+@pytest.mark.many
 @pytest.mark.filterwarnings("error:Number of distinct")
 @pytest.mark.parametrize("model", [EMHMM(1), VBHMM(1, emission="gaussian")])
 def test_models_that_say_the_same_of_all_sequences_warn_of_nothing(model):
@@ -179,7 +182,7 @@ def test_what_a_cluster_lacks_and_cannot_be_is_told():
 
 
 # The second of three restarts of thirty sweeps is the best one.
-@pytest.mark.many(usual=1)
+@pytest.mark.many
 @pytest.mark.parametrize(
     ("at", "restart", "n_kept"), [(75, 2, 30), (45, 2, 14), (10, 1, 9), (1, 1, 0)]
 )

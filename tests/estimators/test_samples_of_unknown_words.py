@@ -43,6 +43,7 @@ def test_a_tag_of_unknown_words_emits_missing_observations():
     assert tags.tolist() == [["D", "N", "X"]] * 10
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("name", HMMS)
 def test_a_fit_on_missing_tokens_alone_samples_missing_tokens(name):
     settings = {

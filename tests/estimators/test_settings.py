@@ -354,7 +354,7 @@ SEARCHES = [
 ]
 
 
-@pytest.mark.many(usual=2)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(("model", "grid"), SEARCHES, ids=str)
 def test_searches_over_words_and_fields(model, grid):
     model = clone(model).set_params(max_iter=15, random_state=0)
@@ -399,6 +399,7 @@ def test_a_search_over_the_weight_of_a_dictionary():
     assert model.tag_dictionary is weighted
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(
     "grid",
     [

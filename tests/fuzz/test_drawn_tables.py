@@ -83,14 +83,14 @@ def _part(value, numbers, others):
 
 
 @pytest.mark.long(usual=True)
-@pytest.mark.parametrize("begin", range(0, DRAWS, 50))
+@pytest.mark.parametrize("begin", range(0, DRAWS, 20))
 def test_wrong_tables_are_refused_or_warned_of(begin):
-    for i in range(begin, min(begin + 50, DRAWS)):
+    for i in range(begin, min(begin + 20, DRAWS)):
         check_wrong(i)
 
 
-@pytest.mark.long(usual=True)
-@pytest.mark.parametrize("begin", range(0, DRAWS, 50))
+@pytest.mark.long
+@pytest.mark.parametrize("begin", range(0, DRAWS, 20))
 def test_other_forms_give_equal_numbers_without_a_warning(begin):
-    for i in range(begin, min(begin + 50, DRAWS)):
+    for i in range(begin, min(begin + 20, DRAWS)):
         check_legitimate(i)

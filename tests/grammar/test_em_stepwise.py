@@ -74,6 +74,7 @@ def engine(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize(("batch_size", "power"), [(1, 0.7), (2, 0.6), (3, 1.0), (100, 0.7)])
 def test_running_counts_are_those_of_the_equations(alpha, batch_size, power, engine):

@@ -92,7 +92,7 @@ def test_known_trees_restrict_forests(monkeypatch):
     assert_same(restricted, lists.fit(sentences, y))
 
 
-@pytest.mark.many(usual=2)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(("kind", "keywords"), KINDS)
 def test_tables_and_lists_learn_the_same(kind, keywords, monkeypatch):
     sentences = [list(words) for words in ("abcab", "ba", "c", "abca", "ccab", "abcabcab")]

@@ -65,6 +65,7 @@ def test_fits_follow_the_enumeration(case, kind):
             np.testing.assert_array_equal(productions_used(grammar, tree), best)
 
 
+@pytest.mark.many(usual=2)
 def test_the_bound_stays_below_the_evidence(case):
     grammar, _, tables, _ = case
     model = fit(VBPCFG, case, 30, alpha=0.4)

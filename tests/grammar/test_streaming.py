@@ -88,6 +88,7 @@ def test_one_batch_is_one_sweep(kind, grammar):
     assert (one.n_batches_seen_, fit.n_batches_seen_) == (2, 1)
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("kind", GRAMMARS)
 @pytest.mark.parametrize("rules", ["full", "independent"])
 @pytest.mark.parametrize("handled", ["smooth", "rare", "error"])

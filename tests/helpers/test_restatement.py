@@ -65,6 +65,7 @@ def test_em_objective_never_falls(seed):
         assert np.all(np.diff(history) > -1e-10)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("seed", range(6))
 def test_vb_bound_never_falls_and_stays_below_the_evidence(seed):
     problem, q = _case(seed, dictionary=seed % 2 == 0)

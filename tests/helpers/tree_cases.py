@@ -1,9 +1,10 @@
 """Grammars and sentences to test tree kernels with, as arrays."""
 
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
-from tree_enumeration import Grammar
+from tree_enumeration import Grammar, derivations
 
 from sklearn_cvb.grammar.inference import (
     draw_sweep,
@@ -126,6 +127,12 @@ CASES = {
     "cycles, one word": (CYCLES, ("a",), 30),
     "cycles, two words": (CYCLES, ("b", "a"), 17),
 }
+
+
+@cache
+def derivations_of(name):
+    """The derivations of a case with their weights: enumerated once, to be read only."""
+    return derivations(*CASES[name])
 
 
 def trees_of(trees):

@@ -76,6 +76,7 @@ def _used(situation):
             situation.unfitted().partial_fit(situation.X)
 
 
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize("name", sorted(SITUATIONS))
 def test_no_estimator_goes_below_the_door(name):
     assert hasattr(sklearn_cvb, name)

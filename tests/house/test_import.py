@@ -77,7 +77,7 @@ for name in dir(sklearn_cvb):
 """
 
 
-@pytest.mark.process(usual=True)
+@pytest.mark.process
 @pytest.mark.parametrize("name", ["metrics", "plotting", "selection"])
 def test_all_names_that_are_listed_are_there_when_asked_for(name):
     done = fresh.run(ASKED_FOR.format(name=name))

@@ -29,10 +29,21 @@ def _trees():
     return {name: ast.parse(text) for name, text in _TEXTS.items()}
 
 
+@cache
+def _nodes(name):
+    """All that a file says, node by node."""
+    return tuple(ast.walk(_trees()[name]))
+
+
+@cache
 def _functions():
     """File, class (None outside of one) and node of all functions."""
-    for name, tree in _trees().items():
-        nodes = list(ast.walk(tree))
+    return tuple(_functions_file_by_file())
+
+
+def _functions_file_by_file():
+    for name in _TEXTS:
+        nodes = _nodes(name)
         owners = {
             part: node.name
             for node in nodes
@@ -58,9 +69,14 @@ def _body_length(function):
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0
 
 
-def _imports(tree):
-    """The modules, and the names in them, that are imported."""
-    for node in ast.walk(tree):
+@cache
+def _imports(name):
+    """The modules, and the names in them, that a file imports."""
+    return tuple(_imports_of(_nodes(name)))
+
+
+def _imports_of(nodes):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (part.name for part in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -80,7 +96,7 @@ def test_functions_are_short():
 def _n_code_lines(name):
     """Lines of a file that are neither blank nor comment nor docstring."""
     docstrings = set()
-    for node in ast.walk(_trees()[name]):
+    for node in _nodes(name):
         documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         if isinstance(node, documented) and ast.get_docstring(node) is not None:
             docstrings.update(range(node.body[0].lineno, node.body[0].end_lineno + 1))
@@ -97,9 +113,9 @@ def test_models_compile_nothing():
     """Numba and what is compiled stay below `kernels`."""
     found = [
         (name, module)
-        for name, tree in _trees().items()
+        for name in _TEXTS
         if name.startswith(_OF_FAMILIES)
-        for module in _imports(tree)
+        for module in _imports(name)
         if module.split(".")[0] in ("numba", "llvmlite") or module.startswith(f"{_KERNELS}jit")
     ]
     decorated = [
@@ -114,9 +130,9 @@ def test_models_compile_nothing():
 def test_kernels_know_nothing_but_kernels():
     found = [
         (name, module)
-        for name, tree in _trees().items()
+        for name in _TEXTS
         if name.startswith("kernels/")
-        for module in _imports(tree)
+        for module in _imports(name)
         if module.split(".")[0] == "sklearn_cvb" and not module.startswith(_KERNELS)
     ]
     assert found == []
@@ -130,8 +146,8 @@ _MODELS = tuple(f"{family}/model.py" for family in _FAMILIES)
 
 def _classes():
     """File and name of all classes."""
-    for name, tree in _trees().items():
-        yield from ((name, node.name) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    for name in _TEXTS:
+        yield from ((name, node.name) for node in _nodes(name) if isinstance(node, ast.ClassDef))
 
 
 def _is_algorithm(name):
@@ -164,9 +180,9 @@ def test_algorithms_know_no_family_and_no_estimator():
     known = ("sklearn_cvb.learning.", *(f"sklearn_cvb.{name}" for name in shared))
     found = [
         (name, module)
-        for name, tree in _trees().items()
+        for name in _TEXTS
         if name.startswith("learning/")
-        for module in _imports(tree)
+        for module in _imports(name)
         if module.split(".")[0] == "sklearn_cvb" and not module.startswith(known)
     ]
     assert found == []
@@ -179,7 +195,7 @@ def test_models_know_no_algorithm():
     found = [
         (name, imported)
         for name in _MODELS
-        for imported in _imports(_trees()[name])
+        for imported in _imports(name)
         if _is_algorithm(imported)
     ]
     assert found == []
@@ -214,8 +230,8 @@ _RETURNS = {
 def _functions_of_one_statement():
     """File and first line of each."""
     found = set()
-    for name, tree in _trees().items():
-        for node in ast.walk(tree):
+    for name in _TEXTS:
+        for node in _nodes(name):
             if isinstance(node, ast.FunctionDef):
                 said = ast.get_docstring(node) is not None
                 if len(node.body) - said == 1:
@@ -268,32 +284,22 @@ def _imported_modules():
     }
     found = {}
     for module, name in names.items():
-        asked = {full.removeprefix("sklearn_cvb.") for full in _imports_at_run_time(_trees()[name])}
+        asked = {full.removeprefix("sklearn_cvb.") for full in _imports_at_run_time(_nodes(name))}
         known = {full if full in names else full.rpartition(".")[0] for full in asked}
         found[module] = (known & names.keys()) - {module}
     return found
 
 
-def _imports_at_run_time(tree):
+def _imports_at_run_time(nodes):
     """As `_imports`, but for what types alone need."""
     for_types = {
         id(node)
-        for branch in ast.walk(tree)
+        for branch in nodes
         if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test)
         for part in branch.body
         for node in ast.walk(part)
     }
-    kept = [node for node in ast.walk(tree) if id(node) not in for_types]
-    return _imports(
-        ast.Module(
-            [
-                node
-                for node in kept
-                if isinstance(node, ast.stmt) and not getattr(node, "body", None)
-            ],
-            [],
-        )
-    )
+    return _imports_of(node for node in nodes if id(node) not in for_types)
 
 
 def test_no_imports_go_in_a_ring():

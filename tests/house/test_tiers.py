@@ -46,3 +46,11 @@ def test_files_that_take_longest_come_first_and_their_tests_in_order():
     more = [Item("more::b"), Item("more::a"), Item("more::c")]
     marked = [Item("marked", pytest.mark.process)]
     assert longest_files_first(few + more + marked) == marked + more + few
+
+
+def test_what_is_compiled_later_waits_whatever_its_marker_says():
+    many = pytest.mark.many(usual=2)
+    names = ("EMPCFG-stepwise tables", "EMPCFG-stepwise", "EMPCFG-tables")
+    usual, rest = split([Item(f"kind[{name}]", many) for name in names])
+    assert [item.nodeid for item in usual] == ["kind[EMPCFG-stepwise]", "kind[EMPCFG-tables]"]
+    assert [item.nodeid for item in rest] == ["kind[EMPCFG-stepwise tables]"]

@@ -85,6 +85,7 @@ def test_sweeps_sample_what_long_chains_sample(name):
     np.testing.assert_allclose(found, expected, atol=0.04)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("name", KINDS)
 def test_intervals_are_wider_than_mean_fields_and_can_be_repeated(name):
     estimator, sentences, structures, counts, prior = bound(name)

@@ -86,7 +86,7 @@ def test_where_nothing_was_saved_is_told(tmp_path):
         checkpoint.load(tmp_path)
 
 
-@pytest.mark.process(usual=True)
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="forks")
 def test_killed_while_saving_the_last_whole_one_is_found(tmp_path):
     command = [sys.executable, "-c", DYING, str(tmp_path)]
@@ -115,13 +115,13 @@ def outcome(folder):
 def test_every_flipped_byte_is_found_or_of_no_matter(folder):
     path = checkpoint.path_of(folder)
     sound, n_refused = path.read_bytes(), 0
-    for place in range(0, len(sound), 2):
+    for place in range(0, len(sound), 5):
         path.write_bytes(sound[:place] + bytes([sound[place] ^ 0x55]) + sound[place + 1 :])
         found = outcome(folder)
         n_refused += "checkpoint.npz" in found
         assert found == "sound" or "is truncated or corrupt" in found or "version" in found
     # The rest are times and permissions of members.
-    assert n_refused > 0.35 * len(sound)
+    assert n_refused > 0.14 * len(sound)
 
 
 def test_a_flipped_bit_in_the_header_of_a_large_array_is_found(folder):

@@ -73,6 +73,7 @@ def test_half_of_what_counts_differ_by_is_the_share_that_moved():
     assert moved(before[0], now[0], 10.0) == pytest.approx(0.1, abs=1e-15)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize(("kind", "n_states"), [(EMHMM, 2), (VBHMM, 3), (CVBHMM, 3)])
 def test_a_fit_stops_at_the_first_look_at_which_the_second_half_moved_little(kind, n_states):
     """Restated from fits of given numbers of sweeps; the model is easy: it always comes back."""
@@ -100,7 +101,7 @@ def test_counts_tell_no_more_than_the_posteriors_of_tokens_do():
     assert 0.5 * by_token < by_counts <= by_token + 1e-3
 
 
-@pytest.mark.many(usual=11)
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize(("name", "title"), FAMILIES)
 def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     """Every family and algorithm: a fit that was disturbed goes on to the same last bit."""
@@ -251,11 +252,12 @@ def test_disturbed_statistics_of_numbers_are_those_of_more_steps():
 # Where a fit goes on
 
 
+@pytest.mark.long
 def test_a_fit_that_goes_on_from_a_checkpoint_stops_where_it_would_have(tmp_path):
     X = chains(3)
     whole = CVBHMM(3, random_state=0).fit(X)
     assert whole.converged_
-    for done in (6, 12, whole.n_iter_ - 1):
+    for done in (6, whole.n_iter_ - 1):
         folder = Checkpoint(tmp_path / str(done), every=1)
         model = CVBHMM(3, random_state=0, checkpoint=folder, max_iter=done, warm_start=True)
         with pytest.warns(ConvergenceWarning):
@@ -266,6 +268,7 @@ def test_a_fit_that_goes_on_from_a_checkpoint_stops_where_it_would_have(tmp_path
         assert again.history_.tolist()[-1] == whole.history_[-1]
 
 
+@pytest.mark.long
 def test_a_store_says_the_same_of_sums_alone(tmp_path):
     """Posteriors of CVB lie in the store: nothing is disturbed, the rest is the same."""
     X = chains(3)
@@ -276,7 +279,7 @@ def test_a_store_says_the_same_of_sums_alone(tmp_path):
         assert (model.n_iter_, model.converged_) == (memory.n_iter_, True)
 
 
-@pytest.mark.many(usual=1)
+@pytest.mark.many
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 def test_labels_agree_with_ten_times_the_sweeps(kind):
     X = chains(3)

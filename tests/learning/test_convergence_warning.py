@@ -89,6 +89,7 @@ def test_too_few_sweeps_to_tell(kind, title, what):
     assert message.startswith(f"{kind.__name__} stopped after max_iter=2 sweeps, {too_few}")
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
 @pytest.mark.parametrize("emission", ["gaussian", "poisson"])
 def test_no_share_is_above_all(kind, emission):
@@ -138,6 +139,7 @@ def test_a_fit_that_a_callback_ended_is_not_told_to_go_on():
     assert said(model, [list("abab"), list("bba")]) == []
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMMTagger, CVBHMMTagger])
 def test_taggers_with_a_noisy_list_come_to_rest(kind):
     legal, rng = pocket_english_dictionary(), np.random.default_rng(1)

@@ -200,6 +200,20 @@ LEARNING = [
     for prefix, families in (("VB", ("chain", "gram", "depe")), ("CVB", ("gram", "depe")))
     if name.startswith(families) and not patches
 ]
+# For these alone kernels are compiled that no other test of a run without arguments needs.
+COMPILED_FOR = (
+    "grammar: two symbols, lists",
+    "grammar: long terminals, lists",
+    "grammar: words inside, lists",
+    "dependencies: arc weights, back off to sides",
+    "dependencies: arc weights, valence, back off to sides",
+    "dependencies: arc weights, valence, back off to heads",
+)
+
+
+def in_its_run(name, *more):
+    """A case as a parameter of a test; those with kernels of their own wait for the rest."""
+    return pytest.param(name, *more, marks=pytest.mark.long if name in COMPILED_FOR else ())
 
 
 @pytest.fixture
@@ -211,7 +225,7 @@ def make(request, monkeypatch):
     return make
 
 
-ALL = pytest.mark.parametrize("make", CASES, indirect=True)
+ALL = pytest.mark.parametrize("make", list(map(in_its_run, CASES)), indirect=True)
 
 
 def normalised(model, cells):
@@ -248,14 +262,21 @@ def swept(model, algorithm, n_sweeps):
 
 @ALL
 @pytest.mark.parametrize(
-    ("prefix", "value"), [("EM", 0.0), *product(["EM", "VB", "CVB"], [0.3, 1e-3])]
+    ("prefix", "value"),
+    [
+        ("EM", 0.0),
+        *product(["EM", "VB", "CVB"], [0.3]),
+        *(pytest.param(prefix, 1e-3, marks=pytest.mark.many) for prefix in ("EM", "VB", "CVB")),
+    ],
 )
 def test_sweeps_are_those_of_the_enumeration(make, prefix, value):
     """From the same weights: the counts, values and the objective of each sweep."""
     assert swept(*make(prefix, value), 4)[0] < 1e-9
 
 
-@pytest.mark.parametrize(("make", "prefix"), LEARNING, indirect=["make"])
+@pytest.mark.parametrize(
+    ("make", "prefix"), [in_its_run(*case) for case in LEARNING], indirect=["make"]
+)
 def test_learned_concentrations_are_those_of_the_enumeration(make, prefix):
     model, algorithm = make(prefix, "auto")
     gap, state, twin = swept(model, algorithm, WARM_UP_SWEEPS + 4)
@@ -265,7 +286,7 @@ def test_learned_concentrations_are_those_of_the_enumeration(make, prefix):
 
 
 @ALL
-@pytest.mark.parametrize("total", [1.0, 0.7])
+@pytest.mark.parametrize("total", [pytest.param(1.0, marks=pytest.mark.many), 0.7])
 def test_expected_counts_are_those_of_the_enumeration(make, total):
     """Also under weights that do not sum to 1, as those of VB."""
     model, _ = make("EM", 0.5)
@@ -279,8 +300,15 @@ def test_expected_counts_are_those_of_the_enumeration(make, total):
 
 
 @ALL
-@pytest.mark.parametrize(("smallest", "tolerance"), [(0.1, 1e-9), (1e-9, 1e-5)])
-@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize(
+    ("smallest", "tolerance", "frozen"),
+    [
+        (0.1, 1e-9, False),
+        (1e-9, 1e-5, True),
+        pytest.param(0.1, 1e-9, True, marks=pytest.mark.many),
+        pytest.param(1e-9, 1e-5, False, marks=pytest.mark.many),
+    ],
+)
 def test_units_left_out_are_those_of_the_enumeration(make, smallest, tolerance, frozen):
     """Under any prior, and beside any counts of other parts of the data."""
     model, algorithm = make("CVB", 0.5)

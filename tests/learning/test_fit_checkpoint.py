@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import dying_fit
 import numpy as np
@@ -55,7 +56,7 @@ def broken_off(model, at, X, y=None):
         watched(model, Interrupt(at=at)).fit(X, y)
 
 
-@pytest.mark.many(usual=17)
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize(("name", "title"), ALL)
 def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(name, title, tmp_path):
     situation, settings = settings_of(name, title)
@@ -83,7 +84,10 @@ def test_a_fit_that_was_broken_off_ends_as_if_it_had_not_been(name, title, tmp_p
 )
 def test_restarts_go_on_after_kill_9(name, when, n, tmp_path):
     command = [sys.executable, dying_fit.__file__, name, when, str(n), str(tmp_path)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    # The package that is tested, not one that is installed: its kernels are compiled.
+    place = str(Path(sklearn_cvb.__file__).parents[1])
+    environment = os.environ | {"PYTHONPATH": place}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
     assert done.returncode == -signal.SIGKILL, done.stderr
     whole = several(name).fit(X)
     again = several(name, checkpoint=tmp_path, warm_start=True)
@@ -113,6 +117,7 @@ def test_random_numbers_without_a_seed_go_on_too(tmp_path):
 IN_PLACE = [("CVBHMM", "none"), ("CVBHMMTagger", "full"), ("CVBPCFG", "independent")]
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize(("name", "title"), [*IN_PLACE, ("GibbsHMM", "poisson")])
 @pytest.mark.parametrize("is_real", [True, False])
 def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title, is_real, tmp_path):
@@ -299,6 +304,7 @@ def test_a_file_of_another_algorithm_or_corpus_is_refused(what, tmp_path):
         _goes_on(one)
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("key", ["fit", "about", "generators", "finished", "parameters", "owner"])
 def test_a_file_without_a_key_is_refused_by_name(key, tmp_path):
     one, _ = _two_broken_off(tmp_path)

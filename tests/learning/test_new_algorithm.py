@@ -66,6 +66,7 @@ FAMILIES = {
 }
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_new_algorithm_learns_all_families(name):
     """It rises to where EM gets to, which is a fixed point of both."""
@@ -252,6 +253,7 @@ def test_stepwise_em_of_a_new_family_counts_its_steps(model):
     assert last == pytest.approx(objective, abs=1e-12)
 
 
+@pytest.mark.long
 def test_stepwise_em_of_a_new_family_gets_to_where_em_gets(model):
     algorithm = StepwiseEM(Pace(1, 0.51), itself)
     state, history = learned(algorithm, model, 1000)

@@ -78,6 +78,7 @@ def test_steps():
     assert SeenSoFar(8, 2, 8.0, 1, nothing, {})[:4] == before[:4]
 
 
+@pytest.mark.many(usual=12)
 @pytest.mark.parametrize("kind", STREAMING)
 @pytest.mark.parametrize("total_samples", [None, 1000])
 @pytest.mark.parametrize("decay", [0.6, 1.0])

@@ -121,6 +121,7 @@ EACH = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.filterwarnings("ignore:.* holds more than half")
 @EACH
 def test_a_fit_in_the_middle_of_a_prediction_is_not_mixed_in(estimator, one, other, method, X):
@@ -134,6 +135,7 @@ def test_a_fit_in_the_middle_of_a_prediction_is_not_mixed_in(estimator, one, oth
     assert set(found) == {before, after}
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.filterwarnings("ignore:.* holds more than half")
 @EACH
 def test_a_prediction_in_the_middle_of_a_fit_is_of_the_one_before(estimator, one, other, method, X):
@@ -148,6 +150,7 @@ def test_a_prediction_in_the_middle_of_a_fit_is_of_the_one_before(estimator, one
     assert set(found) == {before, after}
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.filterwarnings("ignore:.* holds more than half")
 @pytest.mark.usefixtures("_impatient_threads")
 @EACH

@@ -62,6 +62,7 @@ def test_labels_that_leave_a_choice_leave_restarts():
     assert len(model.restart_objectives_) == 5
 
 
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_a_warm_start_says_that_one_restart_goes_on(name, capsys):
     situation = next(iter(SITUATIONS[name].values()))

@@ -102,6 +102,7 @@ def case_of(title, **settings):
     return make(*arguments, **settings)
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("title", SADDLES)
 @pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 def test_a_saddle_is_left(title):
@@ -141,6 +142,7 @@ def same(model, whole):
 CHECKPOINTED = ["symbols VBHMM", "poisson EMHMM", "heads VBDMV"]
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("title", CHECKPOINTED)
 def test_a_fit_that_was_broken_off_goes_on_across_its_copy(title, tmp_path):
     model, X = case_of(title)
@@ -153,6 +155,7 @@ def test_a_fit_that_was_broken_off_goes_on_across_its_copy(title, tmp_path):
         same(case_of(title, **settings, warm_start=True)[0].fit(X), whole)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("title", CHECKPOINTED)
 def test_ctrl_c_in_the_middle_of_a_copy_undoes_the_look(title, tmp_path, monkeypatch):
     model, X = case_of(title)
@@ -174,6 +177,7 @@ def test_ctrl_c_in_the_middle_of_a_copy_undoes_the_look(title, tmp_path, monkeyp
     same(case_of(title, **settings, warm_start=True)[0].fit(X), whole)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("title", CHECKPOINTED)
 def test_too_few_sweeps_for_a_copy_are_no_end(title, tmp_path):
     model, X = case_of(title)
@@ -204,6 +208,7 @@ def test_where_states_overlap_the_maximum_is_the_end(kind):
     assert ends_where_it_is(kind(2, emission="gaussian", random_state=0), [x])
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(("kind", "tol"), [(EMHMM, 0.0025), (CVBHMM, 1e-3)])
 def test_a_maximum_that_em_climbs_slowly_is_the_end(kind, tol, data_folder):
     """Returns whose maximum is published: a disturbed copy needs more than twenty sweeps."""

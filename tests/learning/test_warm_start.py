@@ -56,6 +56,7 @@ def model_of(situation, **settings):
     return kind(**heeded(kind, situation.settings | {"tol": 0, "random_state": 0} | settings))
 
 
+@pytest.mark.many(usual=8)
 @pytest.mark.parametrize("name", sorted(SITUATIONS))
 def test_what_a_fit_goes_on_from_is_asked_anew(name):
     # `init` may hold training data, and another fit may be asked for something else.
@@ -91,7 +92,7 @@ def assert_same(one, other):
 
 
 # Annealing is over when the first fit is.
-@pytest.mark.many(usual=25)
+@pytest.mark.many(usual=9)
 @pytest.mark.parametrize(("name", "title"), [pair for pair in ALL if pair[1] != "annealing"])
 def test_two_fits_are_one(name, title):
     """Also with a pickle between them."""
@@ -105,7 +106,7 @@ def test_two_fits_are_one(name, title):
     assert_same(second, whole)
 
 
-@pytest.mark.many(usual=13)
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("annealed", [False, True])
 @pytest.mark.parametrize(("name", "title"), SAMPLERS)
 def test_an_interrupted_chain_ends_as_if_nothing_had_happened(name, title, annealed):
@@ -174,6 +175,7 @@ def press_ctrl_c_in(sweep, times, model):
     watch(model, "sweep", swept)
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.skipif(os.name == "nt", reason="signals are of POSIX")
 @pytest.mark.parametrize(("name", "title"), IN_PLACE)
 def test_ctrl_c_in_the_middle_of_a_sweep_changes_no_number(name, title):
@@ -205,7 +207,7 @@ def test_a_second_ctrl_c_ends_a_fit_at_once(warm_start):
     assert model.n_iter_ == FIRST - 1
 
 
-@pytest.mark.many(usual=13)
+@pytest.mark.many(usual=7)
 @pytest.mark.parametrize(("name", "title"), ALL)
 def test_ctrl_c_keeps_the_last_finished_sweep(name, title):
     """Of every estimator: what is left is a fit of so many sweeps."""
@@ -236,6 +238,7 @@ def test_ctrl_c_is_raised_also_where_sweeps_leave_nothing():
         model.predict([["a"]])
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("name", CHAINS)
 def test_the_best_of_several_chains_goes_on(name):
     situation = next(iter(SITUATIONS[name].values()))

@@ -77,7 +77,7 @@ def test_renumbered_model_is_the_same_model(name):
     )
 
 
-@pytest.mark.many(usual=7)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize(
     ("emission", "end_state"), list(zip(EMISSIONS, itertools.cycle([False, True]), strict=False))
 )

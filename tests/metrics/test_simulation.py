@@ -54,6 +54,7 @@ def test_what_is_missing_is_missing_in_simulations_and_categories_are_named():
     assert (found.p_value[2:] > 0.3).all()
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("named", [False, True])
 def test_contexts_are_those_of_the_data(named):
     """By day the state stays, by night it changes: the shares of both are found again."""

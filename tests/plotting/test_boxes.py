@@ -164,7 +164,7 @@ def test_every_picture_is_looked_at():
     assert {path.stem[5:] for path in FOLDER.rglob("plot_*.py")} > SLOW
 
 
-@pytest.mark.many(usual=3)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_of_much_can_be_read(name):
     import matplotlib.pyplot as plt
@@ -174,7 +174,7 @@ def test_a_picture_of_much_can_be_read(name):
     assert faults(figure) == []
 
 
-@pytest.mark.many(usual=3)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_pictures_of_an_example_can_be_read(path, tmp_path, monkeypatch):
     import matplotlib.pyplot as plt

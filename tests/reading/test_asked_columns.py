@@ -58,6 +58,7 @@ def of(library, frames):
     return frames
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize(
     ("kind", "library"),
     [(EMHMM, "polars"), (VBHMM, "pyarrow"), (CVBHMM, "pandas"), (GibbsHMM, "pandas")],
@@ -75,6 +76,7 @@ def test_columns_that_are_not_asked_for_are_not_read(told, kind, library):
     assert again.feature_names_in_.tolist() == [name for name in X[0].columns if name in names]
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("meta", [HMMClassifier, lambda model: HMMMixture(model, n_init=1)])
 def test_models_of_models_do_not_read_them_either(meta):
     right, wide = (meta(EMHMM(2, emission=MIXED, random_state=0)) for _ in range(2))
@@ -114,6 +116,7 @@ def test_all_that_are_asked_for_must_be_there():
         plain.predict([frame[["u", "x", "n"]] for frame in X])
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("values", ["dates", "spans", "times"])
 def test_times_beside_numbers_are_no_numbers(library, values):
@@ -134,6 +137,7 @@ def test_a_new_context_is_a_label_where_others_are():
         model.predict([frame.assign(mode=1) for frame in frames])
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("told", TOLD)
 def test_bootstrap_of_columns_by_name(told):
     emission, transitions, names = TOLD[told]
@@ -161,6 +165,7 @@ def test_samples_of_other_sequences_are_refused():
         numbers.credible_intervals([np.ones((40, 2))] * 4, method="mean field")
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("meta", [HMMClassifier, lambda model: HMMMixture(model, n_init=1)])
 def test_models_of_models_take_a_column_of_sequences(meta, library):

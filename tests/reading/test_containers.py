@@ -368,6 +368,7 @@ def said_of(fit, X):
     return str(seen[0].message)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("n_columns", [1, 2])
 @pytest.mark.parametrize("container", TABLES)
 def test_a_series_that_begins_with_a_missing_step_is_told_to_be_put_in_a_list(container, n_columns):
@@ -383,6 +384,7 @@ def test_a_series_that_begins_with_a_missing_step_is_told_to_be_put_in_a_list(co
     assert "pass [X]" in said_of(rows.predict, X)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("emission", ["categorical", "gaussian"])
 @pytest.mark.parametrize("container", TABLES)
 def test_a_column_is_told_how_to_be_one_series(container, emission):

@@ -102,7 +102,7 @@ def _methods(model):
             yield name, method
 
 
-@pytest.mark.many(usual=7)
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("title", CLASSES)
 def test_methods_refuse_other_columns(title):
     """All public ones that take data, found by looking; those that do are many."""
@@ -133,6 +133,7 @@ def test_methods_refuse_other_columns(title):
 # The same text, numbers and codes whatever they come in
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 def test_labels_are_read_from_frames_of_both_kinds_and_by_place(kind):
     model = kind(2, emission=OF_MIXED, max_iter=9, random_state=0)
@@ -156,6 +157,7 @@ DECLARED = {
 }
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 def test_labels_that_a_column_declares_are_smoothed(kind, library):
@@ -193,6 +195,7 @@ def test_contexts_may_stand_elsewhere_later(asked, library):
         model.predict([frame[["a", "b"]]])
 
 
+@pytest.mark.long
 def test_classes_and_clusters_know_all_labels():
     """Of one class, or of one cluster, alone there are fewer."""
     quiet, busy = MIXED[MIXED["mode"] == "off"], MIXED[MIXED["mode"] == "on"]
@@ -308,6 +311,7 @@ WRITTEN = {
 }
 
 
+@pytest.mark.many(usual=5)
 @pytest.mark.parametrize("what", WRITTEN)
 def test_text_keeps_names_and_labels(what):
     settings, X = WRITTEN[what]

@@ -106,7 +106,7 @@ _STARTS = ("token", "parameter", "word", "unambiguous", "context")
 _LEARNED = {"alpha": "auto", "beta": "auto", "max_iter": 30}
 
 
-@pytest.mark.many(usual=6)
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("init", [None, *_STARTS])
 @pytest.mark.parametrize("kind", _TAGGERS)
 def test_taggers_find_the_same_as_in_memory(kind, init, store):
@@ -116,7 +116,7 @@ def test_taggers_find_the_same_as_in_memory(kind, init, store):
     _assert_same(*_fit_twice(estimator, store), exactly)
 
 
-@pytest.mark.many(usual=4)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("init", ["token", "parameter", "word"])
 @pytest.mark.parametrize("kind", _MODELS)
 def test_models_without_tags_find_the_same(kind, init, store):
@@ -124,6 +124,7 @@ def test_models_without_tags_find_the_same(kind, init, store):
     _assert_same(*_fit_twice(estimator, store), kind is CVBHMM)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", _TAGGERS)
 def test_tags_beside_the_tokens_teach(kind, store):
     estimator = kind(LEGAL, random_state=0, max_iter=5, tol=0)
@@ -134,7 +135,7 @@ def test_tags_beside_the_tokens_teach(kind, store):
     assert np.abs(ignorant.transmat_ - there.transmat_).max() > 1e-3
 
 
-@pytest.mark.many(usual=6)
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -153,7 +154,7 @@ def test_settings_mean_the_same(kind, settings, store):
     _assert_same(*_fit_twice(kind(3, random_state=1, max_iter=6, tol=0, **settings), store))
 
 
-@pytest.mark.many(usual=4)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -250,6 +251,7 @@ def test_pickled_stores_map_their_files_anew(store):
     assert list(part) == X[10:20]
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", [EMHMMTagger, VBHMM, CVBHMMTagger])
 def test_results_do_not_depend_on_threads(kind, store):
     settings = {} if kind is VBHMM else {"tag_dictionary": LEGAL}
@@ -292,7 +294,7 @@ def _sources(folder):
     }
 
 
-@pytest.mark.many(usual=2)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("name", ["a function", "paths", "a path of parquet"])
 @pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
 def test_other_bulk_is_encoded_once_into_a_temporary_store(name, kind, tmp_path, monkeypatch):
@@ -322,7 +324,7 @@ def test_long_arrow_columns_go_to_a_store_and_short_ones_do_not(tmp_path, monkey
 # Warm starts
 
 
-@pytest.mark.many(usual=1)
+@pytest.mark.many
 @pytest.mark.parametrize(
     "estimator",
     [EMHMMTagger(LEGAL), CVBHMMTagger(LEGAL), CVBHMM(3, alpha="auto")],
@@ -350,6 +352,7 @@ def test_ctrl_c_keeps_the_last_finished_sweep(kind, store):
     assert [*map(list, stopped.labels_[:9])] == [*map(list, whole.labels_[:9])]
 
 
+@pytest.mark.long
 def test_an_interrupted_fit_goes_on(store, monkeypatch):
     model = CVBHMMTagger(LEGAL, random_state=0, tol=0, warm_start=True, max_iter=8)
     expected = clone(model).fit(store)
@@ -554,7 +557,7 @@ def test_a_disk_that_is_really_full(store, tmp_path):
         subprocess.run(["umount", "-l", str(disk)], check=True)
 
 
-@pytest.mark.many(usual=1)
+@pytest.mark.many
 @pytest.mark.parametrize("kind", [EMHMMTagger, CVBHMMTagger])
 def test_batch_size_bounds_memory(kind, tmp_path):
     rng = np.random.default_rng(0)

@@ -251,7 +251,7 @@ def test_damage_is_named(tmp_path):
 # What is fitted
 
 
-@pytest.mark.many(usual=3)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("init", [None, "token"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_fits_find_the_same_to_the_last_bit(kind, init, store):
@@ -268,7 +268,7 @@ def test_fits_find_the_same_to_the_last_bit(kind, init, store):
         )
 
 
-@pytest.mark.many(usual=3)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("topology", ["full", "independent"])
 @pytest.mark.parametrize("emission", [Regression([0]), AutoRegressive(2)], ids=["lines", "lags"])
 @pytest.mark.parametrize("kind", [EMHMM, CVBHMM])
@@ -281,7 +281,7 @@ def test_what_depends_on_other_columns_or_steps(kind, emission, topology, tmp_pa
     _assert_same(*_fit_twice(model, found, own))
 
 
-@pytest.mark.many(usual=5)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize(
     "emission",
     [
@@ -300,7 +300,7 @@ def test_of_every_family(kind, emission, tmp_path):
     _assert_same(*_fit_twice(model, found, own))
 
 
-@pytest.mark.many(usual=5)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(
     "settings",
     [
@@ -482,7 +482,7 @@ def _gaps_are_zeros(monkeypatch):
     monkeypatch.setattr(number_store, "read_rows", lambda *given: np.nan_to_num(before(*given)))
 
 
-@pytest.mark.many(usual=1)
+@pytest.mark.many
 @pytest.mark.parametrize("error", [_one_step_off, _rows_of_others, _gaps_are_zeros])
 def test_planted_errors_are_seen(error, store, monkeypatch):
     model = CVBHMM(3, emission=MIXED, random_state=0, max_iter=3, tol=0)

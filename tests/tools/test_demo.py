@@ -91,6 +91,7 @@ def test_selected_algorithms_and_output(tmp_path, capsys):
     assert picture.read_bytes().startswith(PNG_SIGNATURE)
 
 
+@pytest.mark.long
 def test_compiling_is_said_once_among_the_other_lines(tmp_path, monkeypatch, capsys):
     def compiles(name, text, settings):
         def successor(n):
@@ -131,6 +132,7 @@ def test_word_tag_file(tagged_file, tmp_path, capsys):
     assert re.search(r"^\S+/(DT|PRP|NN|VB)", output, re.MULTILINE)
 
 
+@pytest.mark.many
 @pytest.mark.parametrize("ending", ["", ".gz"])
 def test_conllu_file(tmp_path, capsys, ending):
     sentence = "1\twe\twe\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tran\trun\tVERB\t_\t_\t0\troot\t_\t_\n\n"
@@ -247,6 +249,7 @@ def test_measured_sweeps_are_all_or_run_from_first_to_last():
     assert len(many) <= 60
 
 
+@pytest.mark.long
 def test_the_curve_ends_in_the_accuracy_of_the_fit():
     text = load_text(None, None, 40, 1, 0)
     y = [[None if i % 3 == 0 else tag for i, tag in enumerate(tags)] for tags in text.y]
@@ -270,6 +273,7 @@ def test_gold_tags_are_kept_where_they_differ():
     ]
 
 
+@pytest.mark.long
 def test_without_rich_and_matplotlib_the_lines_are_plain_and_it_is_said_once(
     tmp_path, monkeypatch, capsys
 ):

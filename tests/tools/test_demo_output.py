@@ -124,6 +124,7 @@ def test_the_table_fits_in_80_columns(has_paper):
     assert ("81.4 (0.9)" in shown) == has_paper
 
 
+@pytest.mark.long
 def test_the_table_says_when_kernels_compile(tmp_path, monkeypatch):
     import numba
     from rich.console import Console
@@ -308,7 +309,7 @@ def test_the_trial_leaves_an_earlier_picture_as_it_was(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["curve.png"]
 
 
-@pytest.mark.many(usual=2)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("extension", shown_by.picture_formats())
 def test_every_format_that_is_offered_can_be_saved(tmp_path, extension):
     path = tmp_path / f"curve.{extension}"

@@ -64,6 +64,7 @@ def test_clone_pickle_and_memory_map(kind, tmp_path):
     assert_same_fit(model, joblib.load(tmp_path / "model", mmap_mode="r"))
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("init", ["treebank", "random"])
 def test_threads_change_no_bit(kind, init):
     serial = fitted(kind, n_init=4, init=init)

@@ -17,12 +17,13 @@ TREES = [
 ]
 
 
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", [EMLatentPCFG, VBLatentPCFG, CVBLatentPCFG])
 @pytest.mark.parametrize("schedule", ["fixed", "split-merge"])
 def test_sentences_are_drawn_as_often_as_they_are_likely(kind, schedule):
     settings = {"n_subtypes": 3, "schedule": SplitAndMerge(round_length=3), "max_iter": 9}
     model = kind(**settings, rare_threshold=0, random_state=0).fit(TREES)
-    n = 4000
+    n = 2000
     sentences, trees = model.sample(n, random_state=0)
     seen = Counter(map(tuple, sentences))
     likely = np.exp(model.score_samples([list(words) for words in seen]))

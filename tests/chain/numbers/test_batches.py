@@ -76,6 +76,7 @@ def deviation(kind, emission):
     return max(off, np.abs(steps_by_state(model.counts_) - by_state).max() / whole)
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("emission", EMISSIONS.values(), ids=EMISSIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_counts_move_towards_what_the_batch_tells(kind, emission):
@@ -147,6 +148,7 @@ def test_many_batches_find_what_a_fit_finds(kind):
     assert model.score(BATCHES[0]) > whole.score(BATCHES[0]) - 0.02
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_store_is_batch_after_batch(kind, tmp_path):
     write_numbers(BATCHES, tmp_path / "store")
@@ -192,6 +194,7 @@ def test_known_states_teach(kind):
     assert model.means_[1, 0] < 1.0 < 3.0 < model.means_[0, 0]
 
 
+@pytest.mark.many(usual=3)
 @pytest.mark.parametrize("topology", ["left-right", "independent"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_topologies_hold(kind, topology):

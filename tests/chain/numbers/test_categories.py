@@ -21,7 +21,7 @@ def moves(names=("mode", "speed"), codes=False):
     return [frame.iloc[:6], frame.iloc[6:]]
 
 
-@pytest.mark.many(usual=4)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 @pytest.mark.parametrize("column", ["mode", 0])
 def test_text_is_read_as_categories(kind, column):

@@ -47,6 +47,7 @@ def of_means(model):
     return model.transmat_[:, order][:, :, order]
 
 
+@pytest.mark.many(usual=2)
 @every_kind
 def test_two_tables_are_found_and_drawn_from(kind):
     X = days_and_nights()
@@ -230,7 +231,7 @@ def test_one_pooled_context_is_a_plain_model_with_its_prior():
     X = days_and_nights(3, 40)
     for x in X:
         x[:, 1] = 0.0
-    settings = {"emission": "gaussian", "random_state": 0, "tol": 0.0, "max_iter": 400}
+    settings = {"emission": "gaussian", "random_state": 0, "tol": 0.0, "max_iter": 200}
     transitions = Transitions(contexts=1, prior="pooled")
     model = VBHMM(2, transitions=transitions, alpha=3.0, **settings).fit(X)
     known = {"alpha": 3.0 * model.pooled_transmat_, "init": model.predict_proba(X)}
@@ -260,6 +261,7 @@ def test_names_of_subjects_are_no_numbers():
         fitted(VBHMM, X)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_contexts_that_were_not_in_fit_have_the_shared_table(kind):
     pandas = pytest.importorskip("pandas")

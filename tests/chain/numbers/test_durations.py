@@ -77,6 +77,7 @@ def random_tables(rng, n, longest, n_tables):
     return visits.VisitTables(start, moves, np.log(rng.dirichlet(np.ones(longest), (n_tables, n))))
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("scale", [1.0, 600.0])
 @pytest.mark.parametrize(("n", "longest"), [(2, 4), (3, 2), (3, 1), (9, 2)])
 def test_sums_over_all_visits(n, longest, scale):
@@ -127,7 +128,7 @@ def test_draws_are_of_the_posterior_beside_a_lost_sequence():
     tables, logs = random_tables(rng, 2, 3, 1), rng.normal(size=(9, 2))
     # State 0 explains all of these steps, but lasts for three of them at most.
     logs[:6, 1] -= 900.0
-    found, n_draws = {}, 3000
+    found, n_draws = {}, 1000
     for _ in range(n_draws):
         drawn, log_z = visits.drawn(tables, logs, starts, rng)
         found[tuple(drawn[6:])] = found.get(tuple(drawn[6:]), 0) + 1
@@ -137,7 +138,7 @@ def test_draws_are_of_the_posterior_beside_a_lost_sequence():
     exact = infer_visits(start, moves, tables.log_durations[[0, 0, 0]], logs[6:])
     assert log_z[1] == pytest.approx(exact[0], rel=1e-12)
     for path, value in exact[3].items():
-        assert found.get(path, 0) / n_draws == pytest.approx(np.exp(value - exact[0]), abs=0.04)
+        assert found.get(path, 0) / n_draws == pytest.approx(np.exp(value - exact[0]), abs=0.06)
 
 
 @pytest.mark.parametrize("scale", [1.0, 100.0])
@@ -372,6 +373,7 @@ def test_a_step_is_worth_what_its_series_is_with_it_and_without():
     np.testing.assert_allclose(steps, whole - model.log_likelihoods(unseen, draws), rtol=1e-9)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.filterwarnings("ignore:nothing names the states")
 @pytest.mark.parametrize("distance", [40.0, 2.0])
 def test_calibrated_intervals_know_what_is_missing(distance):
@@ -411,6 +413,7 @@ def test_forecasts_know_how_long_a_visit_has_lasted():
     assert is_near.all(axis=1).mean() > 0.9
 
 
+@pytest.mark.long
 def test_forecasts_of_lags_and_under_drawn_parameters():
     X = visits_of(4, 60)
     model = fitted(VBHMM, X, emission=AutoRegressive(1), max_iter=10)

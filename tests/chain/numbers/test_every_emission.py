@@ -72,7 +72,7 @@ def assert_same(one, other):
         assert np.array_equal(left, right)
 
 
-@pytest.mark.many(usual=47)
+@pytest.mark.many(usual=12)
 @parametrize_with_checks(
     [kind(max_iter=8, emission="gaussian") for kind in KINDS]
     + [CVBHMM(max_iter=8, emission=Gaussian("diag"))]
@@ -83,7 +83,7 @@ def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.many(usual=5)
+@pytest.mark.many(usual=3)
 @ALL
 @EVERY
 def test_clone_pickle_and_seed(kind, name):
@@ -108,6 +108,7 @@ def test_clone_pickle_and_seed(kind, name):
     assert (forecast.lower <= forecast.upper).all()
 
 
+@pytest.mark.many(usual=2)
 @ALL
 def test_warm_start_goes_on(kind, tmp_path):
     model = quick(kind, Gaussian("diag"), warm_start=True).fit(REAL)
@@ -122,6 +123,7 @@ def test_warm_start_goes_on(kind, tmp_path):
     assert_same(other, quick(kind).fit(REAL))
 
 
+@pytest.mark.many(usual=2)
 @ALL
 def test_ctrl_c_keeps_what_there_is(kind):
     model = watched(quick(kind, warm_start=True, max_iter=20), Interrupt(3))
@@ -143,6 +145,7 @@ def test_callbacks_see_every_sweep(kind):
     assert len(logs.data if hasattr(logs, "data") else logs) >= 6
 
 
+@pytest.mark.many(usual=2)
 @ALL
 def test_threads_change_no_bit(kind):
     one, two = (quick(kind, init="token", n_init=3, n_jobs=n).fit(REAL) for n in (1, 2))

@@ -36,7 +36,7 @@ def model_of(kind, name, topology, has_end, **settings):
     )
 
 
-@pytest.mark.many(usual=9)
+@pytest.mark.many(usual=3)
 @every_case
 def test_bound_never_falls_and_stays_below_the_evidence(name, topology, has_end, missing):
     lengths = SHORTER if name in MIXTURES else SHORT
@@ -161,7 +161,7 @@ def log_likelihoods(model, series, chain):
     return logsumexp(each, axis=0) - np.log(len(each))
 
 
-@pytest.mark.many(usual=65)
+@pytest.mark.many(usual=21)
 @every_case
 @pytest.mark.parametrize("kind", [EMHMM, CVBHMM, GibbsHMM, VBHMM])
 def test_reading_is_exact(kind, name, topology, has_end, missing):

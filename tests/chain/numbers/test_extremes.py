@@ -25,12 +25,13 @@ pytestmark = pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.Con
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.mark.many(usual=5)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("index", range(1000, 1040))
 def test_random_fits(index):
     assert fuzz.problems(index) == []
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize(
     ("kind", "covariance"), [*((kind, "diag") for kind in KINDS), (CVBHMM, "full")]
 )
@@ -161,6 +162,7 @@ def test_gibbs_draws_a_state_that_fades_and_comes_back():
         assert model.means_[path[0], 0] == pytest.approx(3.8, abs=1.5)
 
 
+@pytest.mark.many(usual=2)
 @every_kind
 def test_left_to_right_where_only_states_out_of_reach_explain_a_step(kind):
     """The second series begins where the last state is: 1,000 deviations from the first."""
@@ -227,6 +229,7 @@ def test_fits_do_not_depend_on_units(kind, factor, offset, covariance):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.many(usual=2)
 @every_kind
 def test_few_distinct_values(kind):
     """More states than distinct values, one step a sequence, steps of no value."""

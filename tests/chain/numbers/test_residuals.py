@@ -57,7 +57,7 @@ def distribution(kind, shown, k, d, x):
     return stats.binom(int(x.sum()), shown.probabilities_[k, d])
 
 
-@pytest.mark.many(usual=9)
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("given", ["others", "past"])
 @pytest.mark.parametrize("has_end", [False, True])
 @pytest.mark.parametrize("kind", PLAIN)
@@ -133,7 +133,7 @@ def test_angles_begin_at_minus_pi():
             assert stats.norm.cdf(found[i][t, d]) == pytest.approx(expected, abs=1e-4)
 
 
-@pytest.mark.many(usual=3)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("kind", [*KINDS, "shapes"])
 def test_they_are_normal_where_the_model_is_right(kind):
     """Of data that the model itself draws; those given the past are independent, too."""

@@ -90,7 +90,7 @@ SETTINGS = {
 }
 
 
-@pytest.mark.many(usual=4)
+@pytest.mark.many(usual=2)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("kind", [EMHMM, VBHMM])
 def test_em_and_vb_are_those_of_all_series(kind, settings):
@@ -106,7 +106,7 @@ def test_em_and_vb_are_those_of_all_series(kind, settings):
         assert found.n_features_in_ == 3
 
 
-@pytest.mark.many(usual=2)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_cvb_of_one_part_is_that_of_all_series(settings):
     model = CVBHMM(3, random_state=1, max_iter=4, tol=0, **{"emission": MIXED, **settings})
@@ -116,6 +116,7 @@ def test_cvb_of_one_part_is_that_of_all_series(settings):
     assert found.objective_ == pytest.approx(whole.objective_, rel=1e-10)
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("update", [None, Windows(7)])
 def test_cvb_in_parts_counts_every_step(update):
     model = CVBHMM(3, emission=MIXED, update=update, random_state=1, max_iter=30, tol=0)
@@ -136,6 +137,7 @@ def test_windows_of_the_longest_series_are_chosen_for_all():
     assert {one.model.block_length for one in read.problem.source.shards} == {None}
 
 
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_models_to_start_from_and_known_states(kind):
     first = fit(kind(3, emission=MIXED, random_state=0, max_iter=3, tol=0))
@@ -149,6 +151,7 @@ def test_models_to_start_from_and_known_states(kind):
     assert deviation(fit_in_parts(model, n, y), fit(model, y)) < 1e-10
 
 
+@pytest.mark.long
 def test_a_lost_shard_is_inferred_from_the_counts_of_all():
     model = CVBHMM(3, emission=MIXED, random_state=1, max_iter=20, tol=0)
     read = read_here(*asked_in_parts(model), [(X[:12], None), (X[12:], None)])

@@ -68,7 +68,7 @@ def fitted(model, X, y=None):
         return model.fit(X, y)
 
 
-@pytest.mark.many(usual=2)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("table", [HUB, CYCLE, FORK], ids=["hub", "cycle", "fork"])
 def test_steps_that_a_table_rules_out_lead_nowhere_else(kind, table):
@@ -223,7 +223,7 @@ GIVEN = {
 }
 
 
-@pytest.mark.many(usual=2)
+@pytest.mark.many(usual=1)
 @pytest.mark.parametrize("name", GIVEN)
 def test_what_is_not_given_follows_from_the_nearest_steps(name):
     emission, emit = EMITTED[name]

@@ -47,7 +47,7 @@ def assert_counts(model, counts):
         np.testing.assert_allclose(model.end_counts_, counts.transition[:, -1], atol=atol)
 
 
-@pytest.mark.many(usual=29)
+@pytest.mark.many(usual=19)
 @every_case
 def test_em(name, topology, has_end, missing, size):
     model, series, _ = problem(EMHMM, name, topology, has_end, missing, size)
@@ -58,7 +58,7 @@ def test_em(name, topology, has_end, missing, size):
     assert_counts(model, counts)
 
 
-@pytest.mark.many(usual=29)
+@pytest.mark.many(usual=19)
 @every_case
 def test_vb(name, topology, has_end, missing, size):
     model, series, _ = problem(VBHMM, name, topology, has_end, missing, size, alpha=0.7)
@@ -86,7 +86,7 @@ def cvb_deviation(model, series, block_length=None):
     return max(table.max() for table in differences)
 
 
-@pytest.mark.many(usual=29)
+@pytest.mark.many(usual=19)
 @every_case
 def test_cvb(name, topology, has_end, missing, size):
     model, series, _ = problem(
@@ -102,7 +102,7 @@ def test_cvb(name, topology, has_end, missing, size):
     assert cvb_deviation(model, series) < 1e-8
 
 
-@pytest.mark.many(usual=17)
+@pytest.mark.many(usual=11)
 @pytest.mark.parametrize("name", EMISSIONS)
 @pytest.mark.parametrize(("has_end", "missing"), [(False, "values"), (True, "steps")])
 def test_cvb_by_windows(name, has_end, missing):

@@ -156,6 +156,7 @@ def assert_plain(weights, lattice, starts, logs=None, atol=1e-11):
 # One step, dense and lattice.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_states", [1, 2, 3, 4, 5, 8, 45, 64, 65])
 def test_one_step_is_a_matrix_product_in_both_forms(n_states):
     rng = np.random.default_rng(n_states)
@@ -233,6 +234,17 @@ def test_log_space_equals_probability_space(partial):
     np.testing.assert_allclose(log_z, log_z_in_log, rtol=1e-12)
     for one, other in zip(counts, in_log, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
+
+
+# Both are compiled here for themselves.
+@pytest.mark.long
+@pytest.mark.parametrize("partial", [False, True])
+def test_posteriors_in_log_space_equal_those_of_probabilities(partial):
+    rng = np.random.default_rng(partial)
+    starts = starts_of(LENGTHS)
+    n_tokens = int(starts[-1])
+    weights = random_weights(rng, 4, n_tokens)
+    lattice = random_lattice(rng, n_tokens, 4) if partial else full_lattice(n_tokens, 4)
     logs = logs_of(weights)
     work = chain.passes_for(starts, lattice.count)
     for begin, end in pairwise(starts):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMHMM, Symbols
+from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.chain.starts.starting_points import parameter_weights
 from sklearn_cvb.chain.symbols import engines
 from sklearn_cvb.chain.symbols.engines import expectation, infer_batch
@@ -54,7 +55,7 @@ def random_case(seed, n_states, lengths, n_words=7, missing=0.1):
 
 
 def zeros_like(weights):
-    return ChainWeights(*map(np.zeros_like, weights))
+    return HMMCounts(*map(np.zeros_like, weights))
 
 
 def side_by_side(weights, lattice, starts):

@@ -42,6 +42,7 @@ def test_the_trees_are_all():
     assert [len(projective_trees(n)) for n in range(1, 7)] == [1, 2, 7, 30, 143, 728]
 
 
+@pytest.mark.many(usual=6)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("normalised", [True, False])
 def test_likelihoods_and_counts_of_all_trees(n, normalised):

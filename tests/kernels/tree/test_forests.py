@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 import tree_enumeration as enumeration
 from scipy.stats import chisquare
-from tree_cases import CASES, CHAINS, LONG_RULES, arrays_of, best, drawn, problem_of, trees_of
+from tree_cases import (
+    CASES,
+    CHAINS,
+    LONG_RULES,
+    arrays_of,
+    best,
+    derivations_of,
+    drawn,
+    problem_of,
+    trees_of,
+)
 
 from sklearn_cvb.grammar.inference import expectation, heaviest_trees
 from sklearn_cvb.kernels.tree.arrays import brackets_of
@@ -34,8 +44,7 @@ def listed(grammar, sentences, brackets, theta):
 
 @pytest.mark.parametrize("name", WITHOUT_CYCLES)
 def test_equal_to_enumeration(name):
-    grammar, words, depth = CASES[name]
-    weights = enumeration.derivations(grammar, words, depth)
+    (grammar, words, _), weights = CASES[name], derivations_of(name)
     cells, log_z = learn(forest_for(grammar, [words]), grammar.theta)
     assert log_z[0] == pytest.approx(np.log(enumeration.total(weights)), abs=1e-12)
     expected = enumeration.expected_counts(grammar, weights)
@@ -65,7 +74,7 @@ def test_nodes_and_edges_are_those_that_occur_in_trees():
 @pytest.mark.parametrize("name", WITHOUT_CYCLES)
 def test_weights_far_below_the_range_of_floats(name, scale):
     # 1e-60 is mended by a power of two per word; 1e-200 needs logs.
-    grammar, words, depth = CASES[name]
+    grammar, words, _ = CASES[name]
     theta = np.asarray(grammar.theta) * scale
     problem = forest_for(grammar, [words])
     cells, log_z = learn(problem, theta)
@@ -73,7 +82,7 @@ def test_weights_far_below_the_range_of_floats(name, scale):
     assert log_z[0] == pytest.approx(log_other[0], rel=1e-14)
     np.testing.assert_allclose(cells, other, rtol=1e-10, atol=1e-13)
     trees, _ = drawn(grammar._replace(theta=theta), problem, 3)
-    assert set(trees_of(trees)) <= set(enumeration.derivations(grammar, words, depth))
+    assert set(trees_of(trees)) <= set(derivations_of(name))
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -59,6 +59,7 @@ def as_rows(case, q):
     return table
 
 
+@pytest.mark.many(usual=4)
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 1.0])
 def test_sweeps_over_nodes_are_the_restatement(case, alpha):
     theirs, layout, trees = random_q(case), case.layout, arrays_of(case)
