@@ -29,7 +29,7 @@ from sklearn_cvb.alignment.reading import (
 )
 from sklearn_cvb.kernels.alignment import FREE, AlignmentPairs
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
+from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.messages import tell
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Table, arrange, names_of_columns, object_array
@@ -57,7 +57,7 @@ class AlignmentOptions(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AlignmentObservation:
+class AlignmentObservation(FamilyObservation):
     """Sentence pairs and their links, under options."""
 
     options: AlignmentOptions

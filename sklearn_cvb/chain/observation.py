@@ -4,7 +4,7 @@ An observation is made where an estimator is called, of its parameters, and goes
 whoever has a `Reading` has all that a fit needs, and no estimator.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
@@ -12,17 +12,18 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
+from sklearn_cvb.chain.parameters.free_parameters import still_cells
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import check_transitions
 from sklearn_cvb.chain.predictions.prediction import (
+    BesideCounts,
     WeightedSequences,
     mean_and_log,
     mean_likelihoods,
     predicting_weights,
 )
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.learned import FitResult, Learned, Reading
-from sklearn_cvb.learning.model import Model
+from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
 
@@ -37,7 +38,7 @@ class EmissionOutcome(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Observation(ABC):
+class Observation(FamilyObservation):
     """What is observed, under options."""
 
     options: ChainOptions
@@ -68,13 +69,48 @@ class Observation(ABC):
     def read(self, X: Any, y: Any, *, streams: bool = False) -> Reading:
         """X and y, to be fitted to."""
 
+    def fixed_start(self, read: Reading) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+        # With one state there is nothing to tell: searches for the number of states begin there.
+        if read.problem.any_choice or read.problem.cells.n_states == 1:
+            return self.options.fixed_start
+        return "no token has a choice of states"
+
     def of_one_kind(self, X: Any) -> Any:
         """Sequences, some of which are to be fitted to at a time, with the columns of all."""
         return X
 
-    @abstractmethod
-    def model(self, read: Reading) -> Model:
-        """What is learned from what was read."""
+    def left(self, result: FitResult) -> FitOutcome:
+        """What the best restart leaves; whoever has the sequences says what of their paths."""
+        (best, _, read, algorithm, model, counts), asked = result, self.options
+        state, n = best.state, model.cells.n_emitting
+        paths = getattr(read.problem, "left_paths", self.left_paths)(result)
+        attributes, kept, rare, numeric = self.left_of(state, counts, model)
+        end = counts.transition[:n, n] if model.cells.has_end else None
+        # Of models of numbers a fit takes posteriors, which give all cells something.
+        init = asked.means if self.has_vocabulary and asked.means else asked.init
+        learned = Learned(
+            read.words,
+            model.cells,
+            state.prior,
+            attributes["counts_"],
+            kept=kept,
+            rare=rare,
+            averages=algorithm.averages,
+            more=BesideCounts(end, numeric),
+            still=still_cells(init, model.cells, read.words, state.prior),
+        )
+        attributes = {
+            "end_counts_": end,
+            "alpha_": state.hyper.alpha,
+            **paths,
+            "unexplained_": read.problem.of_given(state.unexplained),
+            **attributes,
+        }
+        for name, given in (("alpha", asked.alpha), ("beta", asked.beta)):
+            if np.ndim(given):
+                attributes[f"{name}_"] = as_numbers(name, given)
+        return FitOutcome(learned, attributes)
 
     @abstractmethod
     def left_of(self, state: Any, counts: HMMCounts, chain: Any) -> EmissionOutcome:

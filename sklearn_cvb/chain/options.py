@@ -62,7 +62,7 @@ class ChainOptions(NamedTuple):
     supervision: str = ""
     init: Any = None
     fixed: Any = None
-    means: HMMParameters | None = None  # of the model that `init` is, where some stay fixed
+    means: HMMParameters | None = None  # of the model that `init` is, where they tell more
     fixed_start: str = ""  # what fixes where all restarts begin; empty where it is random
     update: Any = None  # what is left out, or drawn, at a time; None for what suits
     leaves_out: bool = False  # CVB, which leaves out what it infers
@@ -77,9 +77,11 @@ def emits_symbols(emission: Any) -> bool:
     return is_word or isinstance(emission, Symbols)
 
 
-def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
+def options_to_read(
+    name: str, kind: Kind, emission: Any, transitions: Any, init: Any
+) -> ChainOptions:
     """What it takes to read a fitted model: which words are known."""
-    emission, init, vocabulary, handle_unknown = given["emission"], given.get("init"), None, None
+    vocabulary, handle_unknown = None, None
     if isinstance(emission, Symbols):
         known = Symbols.of(emission)
         vocabulary, handle_unknown = known.vocabulary, known.handle_unknown
@@ -87,13 +89,14 @@ def options_to_read(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpt
         vocabulary = init.symbols
     if handle_unknown is None:
         handle_unknown = kind.usual_unknown
-    words = KnownWords(vocabulary, handle_unknown, True, is_of_order(given["transitions"]))
-    return ChainOptions(name, kind, words, given["transitions"], emission=emission)
+    words = KnownWords(vocabulary, handle_unknown, True, is_of_order(transitions))
+    return ChainOptions(name, kind, words, transitions, emission=emission)
 
 
 def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
     """All that is asked for."""
-    read, init = options_to_read(name, kind, given), given.get("init")
+    init = given.get("init")
+    read = options_to_read(name, kind, given["emission"], given["transitions"], init)
     transitions, dictionary, samples = Transitions.of(given["transitions"]), None, None
     weights, is_sampled = transitions.shared, kind.usual_samples is not None
     if "tag_dictionary" in given:

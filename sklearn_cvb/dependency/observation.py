@@ -16,7 +16,7 @@ from sklearn_cvb.dependency.parameters import DependencyLayout, counts_from, rar
 from sklearn_cvb.dependency.prediction import Beside
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
+from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.model import NOBODY
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, KnownWords
@@ -42,7 +42,7 @@ class DependencyOptions(NamedTuple):
 
 
 @dataclass(frozen=True)
-class DependencyObservation:
+class DependencyObservation(FamilyObservation):
     """Tags and their heads, under options."""
 
     options: DependencyOptions
@@ -54,7 +54,7 @@ class DependencyObservation:
         of_giant = reading.caution_of_giant(sequences, asked.instead) if asked.instead else ()
         words = reading.vocabulary_of(reading.types_to_learn(asked.words, sequences))
         corpus, n_types = reading.encode(sequences, words.index), len(words.index)
-        reading.refuse_missing(corpus)
+        reading.refuse_missing(corpus, "a dependency model")
         corpus = reading.checked(asked.words, corpus, sequences, n_types)
         heads = heads_from(y if asked.supervision == "y" else None, corpus)
         n_types += asked.words.handle_unknown != "error"
@@ -115,5 +115,5 @@ class DependencyObservation:
     def encoded(self, learned: Learned, X: Any) -> Corpus:
         """X in numbers of the tags of a fit."""
         corpus = reading.encoded_again(self.options.words, learned.words.index, X)
-        reading.refuse_missing(corpus)
+        reading.refuse_missing(corpus, "a dependency model")
         return corpus

@@ -18,6 +18,7 @@ from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import (
+    FamilyObservation,
     FitOutcome,
     FitResult,
     FitSettings,
@@ -43,9 +44,9 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
-    how it is learned, `_left` what a fit leaves, `_log_likelihoods` scores. `_identity` is what
-    must be the same if an earlier fit is to go on. All of them are functions of what they are
-    given and of the parameters; only `_leave` sets attributes, all of them at once.
+    how it is learned, `_left` what a fit leaves, `_log_likelihoods` scores. All of them are
+    functions of what they are given and of the parameters; only `_leave` sets attributes, all of
+    them at once.
     """
 
     # Where a fit is saved while it runs: nowhere, but for classes that make it a parameter.
@@ -131,7 +132,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
             return None
         before, best = learned.resume
         is_same_kind = type(before.problem) is type(read.problem)
-        is_same = is_same_kind and are_same(self._identity(before), self._identity(read))
+        is_same = is_same_kind and are_same(before.problem.identity, read.problem.identity)
         return best if is_same else None
 
     def _callbacks(self, read: Reading, X: Any, y: Any) -> "FitTask | None":
@@ -165,7 +166,10 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         elif share is None:
             how += ", too few to see whether anything still changes: raise max_iter"
         elif share < tol:
-            how += " at a point that a disturbed copy did not come back to: start elsewhere (init)"
+            where = "init" if "init" in self.get_params(deep=False) else "random_state"
+            how += (
+                f" at a point that a disturbed copy did not come back to: start elsewhere ({where})"
+            )
         else:
             percent = float(f"{min(100.0, 100.0 * share):.2g}")
             how += f" while {percent:g} % of the {self._still_changed}{self._if_unfinished}"
@@ -200,21 +204,23 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
 
     def _read(self, X: Any, y: Any) -> Reading:
         """X and y, to be fitted to."""
-        read: Reading = self._observation(to_fit=True).read(self._taken(X, to_fit=True), y)
-        return read
+        return self._observation(to_fit=True).read(self._taken(X, to_fit=True), y)
 
     def _taken(self, X: Any, to_fit: bool = False) -> Any:
         """X as scikit-learn has checked it, where it is a table."""
         return taken(self, X, to_fit=to_fit)
 
-    def _observation(self, to_fit: bool = False) -> Any:
+    def _observation(self, to_fit: bool = False) -> FamilyObservation:
         """What is observed, under options: what a fit asks for, or what it takes to read again."""
         raise NotImplementedError
 
     def _model(self, read: Reading) -> Model:
         """What is learned from: what was read, also by an earlier fit, bound to the settings."""
-        model: Model = (read.observation or self._observation(to_fit=True)).model(read)
-        return model
+        return self._observation_of(read).model(read)
+
+    def _observation_of(self, read: Reading) -> FamilyObservation:
+        """What has read it; what an earlier fit has read is seen under the parameters of now."""
+        return read.observation or self._observation(to_fit=True)
 
     def _algorithm(self) -> Algorithm[Any]:
         """How the model is learned."""
@@ -222,26 +228,11 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
 
     def _left(self, result: FitResult) -> FitOutcome:
         """What a fit leaves, beside how it went: of the best restart."""
-        left: FitOutcome = result.read.observation.left(result)
-        return left
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        """What of a reading a fit that goes on must find again."""
-        identity: tuple[Any, ...] = read.problem.identity
-        return identity
+        return self._observation_of(result.read).left(result)
 
     def _why_one_restart(self, read: Reading) -> str:
         """Why all restarts would be the same; empty where they differ."""
-        return self._fixed_start(read)
-
-    def _fixed_start(self, read: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
-        why: str = read.observation.fixed_start(read)
-        return why
-
-    def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
-        """What a message can add about sequences that were left out."""
-        return ""
+        return self._observation_of(read).fixed_start(read)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Log-likelihood under the mean parameters, and observed tokens, of every sequence."""
@@ -256,7 +247,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         """
         unexplained, why = left.attributes["unexplained_"], ""
         if len(unexplained):
-            why = self._why_unexplained(read, unexplained)
+            why = self._observation_of(read).why_unexplained(read, unexplained)
             # Sequences that are ruled out beforehand are none of `problem.corpus`.
             corpus = getattr(read.problem, "given", read.problem.corpus)
             if len(unexplained) == corpus.n_sequences:

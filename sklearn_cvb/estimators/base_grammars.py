@@ -36,7 +36,7 @@ from sklearn_cvb.grammar.prediction import (
 )
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.learning.learned import Learned, Reading
+from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -200,10 +200,6 @@ class BasePCFG(BaseModel):
             draws_probabilities=self._draws_probabilities,
             instead=self._in_place_of_leaving_out,
         )
-
-    def _why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
-        why: str = read.observation.why_unexplained(read, unexplained)
-        return why
 
     # Predictions
 

@@ -17,10 +17,9 @@ from sklearn_cvb.chain.options import (
     options_to_fit,
     options_to_read,
 )
-from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
+from sklearn_cvb.chain.parameters.free_parameters import n_free
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
-from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import learned_of, means_of, rows_taken, start_of, taken
@@ -34,10 +33,10 @@ from sklearn_cvb.estimators.parameters import (
     Supervision,
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
-from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, as_numbers, check_choice
+from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_choice
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
 if TYPE_CHECKING:
@@ -307,15 +306,16 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _options(self, to_fit: bool = True) -> ChainOptions:
         """What is asked for, checked; to read a fitted model takes less."""
-        made = options_to_fit if to_fit else options_to_read
+        who, init = (type(self).__name__, self._kind_of_chain), getattr(self, "init", None)
+        if not to_fit:
+            return options_to_read(*who, self.emission, self.transitions, init)
         given = {name: getattr(self, name) for name in self._every_name}
-        given["init"] = start_of(given.get("init"))
-        options = made(type(self).__name__, self._kind_of_chain, given)
-        if to_fit and "beta" in self._fields:
+        options = options_to_fit(*who, given | {"init": start_of(init)})
+        if "beta" in self._fields:
             usual: Any = self._fields["beta"].default
             options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))
-        if options.fixed and hasattr(self.init, "counts_"):
-            options = options._replace(means=means_of(self.init))
+        if (options.fixed or self._emits_symbols) and hasattr(init, "startprob_"):
+            options = options._replace(means=means_of(init))
         return options
 
     def _observation(self, to_fit: bool = False) -> Observation:
@@ -328,7 +328,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _observation_of(self, read: Reading) -> Observation:
         """What has read it; what an earlier fit has read is seen under the parameters of now."""
-        return read.observation or self._observation(to_fit=True)
+        observation = super()._observation_of(read)
+        assert isinstance(observation, Observation), "of chains"
+        return observation
 
     def _taken(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
         """X as it is read: to be fitted to, or under what the last fit, or this one, has left."""
@@ -359,57 +361,6 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _to_fit_again(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
         return self._observation().to_fit_again(learned, self._taken(X, learned=learned))
-
-    def _fixed_start(self, read: Reading) -> str:
-        return self._observation_of(read).options.fixed_start
-
-    def _why_one_restart(self, read: Reading) -> str:
-        # With one state there is nothing to tell: searches for the number of states begin there.
-        if read.problem.any_choice or read.problem.cells.n_states == 1:
-            return self._fixed_start(read)
-        return "no token has a choice of states"
-
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        return read.problem.identity
-
-    # What a fit leaves
-
-    def _left(self, result: FitResult) -> FitOutcome:
-        best, _, read, algorithm, model, counts = result
-        state, n = best.state, model.cells.n_emitting
-        paths = self._left_paths(result)
-        attributes, kept, rare, numeric = self._observation_of(read).left_of(state, counts, model)
-        end = counts.transition[:n, n] if model.cells.has_end else None
-        # Of models of numbers a fit takes posteriors, which give all cells something.
-        is_model = self._emits_symbols and hasattr(self.init, "counts_")
-        init = means_of(self.init) if is_model else self.init
-        learned = Learned(
-            read.words,
-            model.cells,
-            state.prior,
-            attributes["counts_"],
-            kept=kept,
-            rare=rare,
-            averages=algorithm.averages,
-            more=BesideCounts(end, numeric),
-            still=still_cells(init, model.cells, read.words, state.prior),
-        )
-        attributes = {
-            "end_counts_": end,
-            "alpha_": state.hyper.alpha,
-            **paths,
-            "unexplained_": read.problem.of_given(state.unexplained),
-            **attributes,
-        }
-        given = ("alpha", self.alpha), ("beta", self.beta)
-        for name, own in given:
-            if np.ndim(own):
-                attributes[f"{name}_"] = as_numbers(name, own)
-        return FitOutcome(learned, attributes)
-
-    def _left_paths(self, result: FitResult) -> Any:
-        """The states of the training sequences, and what follows from them, as attributes."""
-        return self._observation_of(result.read).left_paths(result)
 
     def _n_restarts(self, read: Reading) -> int:
         return self._observation_of(read).options.n_restarts

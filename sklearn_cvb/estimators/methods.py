@@ -5,8 +5,7 @@ This file and `reading.validation` alone import scikit-learn's private modules.
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -57,8 +56,8 @@ def with_callbacks(
     ) -> _Result:
         _refuse_lengths(method, kwargs)
         check_sizes_of(estimator)
-        with callback_management_context(estimator), _of_class(estimator, method, args, kwargs):
-            return method(estimator, *args, **kwargs)
+        with callback_management_context(estimator):
+            return _called(method, estimator, *args, **kwargs)
 
     return managed
 
@@ -79,8 +78,7 @@ def without_lengths(
         estimator: _Estimator, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
     ) -> _Result:
         _refuse_lengths(method, kwargs)
-        with _of_class(estimator, method, args, kwargs):
-            return method(estimator, *args, **kwargs)
+        return _called(method, estimator, *args, **kwargs)
 
     return checked
 
@@ -90,17 +88,19 @@ def _refuse_lengths(method: Callable[..., Any], keywords: Mapping[str, Any]) -> 
         raise TypeError(f"{method.__name__}() takes no argument 'lengths': {LENGTHS}")
 
 
-@contextmanager
-def _of_class(
-    estimator: Any, method: Callable[..., Any], args: tuple[Any, ...], keywords: Mapping[str, Any]
-) -> Iterator[None]:
-    """Name the user's class where a method does not take these arguments, not a base of it."""
+def _called(
+    method: Callable[Concatenate[_Estimator, _Parameters], _Result],
+    estimator: _Estimator,
+    *args: _Parameters.args,
+    **kwargs: _Parameters.kwargs,
+) -> _Result:
+    """What a method gives; one that does not take these arguments is named by the user's class."""
     try:
-        yield
+        return method(estimator, *args, **kwargs)
     except TypeError:
         taken = inspect.signature(method)
         try:
-            taken.bind(estimator, *args, **keywords)
+            taken.bind(estimator, *args, **kwargs)
         except TypeError as error:
             names = ", ".join(list(taken.parameters)[1:])
             raise TypeError(

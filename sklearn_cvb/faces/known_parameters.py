@@ -11,7 +11,7 @@ from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_duration
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
-from sklearn_cvb.reading.corpus import vocabulary_of
+from sklearn_cvb.reading.corpus import short_repr, vocabulary_of
 from sklearn_cvb.reading.series import FittedColumns, attributes_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
@@ -19,6 +19,11 @@ from sklearn_cvb.settings import HMMParameters
 
 def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission: Any) -> Any:
     """All parameters of a model, and how many states it has; symbols are 0, 1, ... if not named."""
+    if not isinstance(given, HMMParameters | None):
+        raise TypeError(
+            f"parameters must be HMMParameters, got {short_repr(given)}: from_parameters(**tables) "
+            "takes tables by name, also those of a dict"
+        )
     before = {} if given is None else given.get_params(deep=False)
     found = HMMParameters.by_name({**before, **(before.pop("emissions", None) or {}), **tables})
     if not found.is_whole:

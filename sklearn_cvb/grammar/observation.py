@@ -17,7 +17,7 @@ from sklearn_cvb.grammar.model import (
 from sklearn_cvb.grammar.prediction import arranged_trees, words_without_rule
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
+from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences, Vocabulary
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
@@ -31,7 +31,7 @@ from sklearn_cvb.settings import GammaPrior
 
 
 @dataclass(frozen=True)
-class GrammarObservation:
+class GrammarObservation(FamilyObservation):
     """Sentences and what is known of their trees, under options."""
 
     options: GrammarOptions
@@ -54,7 +54,7 @@ class GrammarObservation:
         attributes = attributes_of(words, layout)
         self.check(layout)
         corpus = reading.encode(sequences, words.index)
-        reading.refuse_missing(corpus)
+        reading.refuse_missing(corpus, "a grammar")
         corpus = reading.checked(self.options.words, corpus, sequences, len(words.index))
         known = y if self.options.supervision == "y" else None
         problem = problem_of(words, layout, corpus, sequences, known)
@@ -146,7 +146,7 @@ class GrammarObservation:
         words, index = self.options.words, learned.words.index
         sequences = reading.sequences_again(words, X)
         corpus = reading.encode(sequences, index)
-        reading.refuse_missing(corpus)
+        reading.refuse_missing(corpus, "a grammar")
         corpus = reading.checked(words, corpus, sequences, len(index))
         if len(learned.layout.unknown_cells):
             tell(caution_of_unknown(reading.unknown_in(corpus, index), index))

@@ -1,13 +1,17 @@
 """The values that a fit hands on: what it has read, and what it leaves."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import wraps
 from operator import attrgetter
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.model import Fit, ModelT
+from sklearn_cvb.learning.model import Fit, Model, ModelT
+
+MadeT = TypeVar("MadeT")
 
 
 class Reading(NamedTuple):
@@ -23,15 +27,39 @@ class Reading(NamedTuple):
         Fitted attributes that reading alone tells, such as ``vocabulary_``.
     messages : tuple of str
         What the user is warned of; whoever asked for the reading says it, once.
-    observation : object or None
-        What has read it, of families that have one: it knows what was asked for.
+    observation : FamilyObservation or None
+        What has read it: it knows what was asked for. None where an earlier fit has read it.
     """
 
     problem: Any
     words: Any
     attributes: dict[str, Any]
     messages: tuple[str, ...] = ()
-    observation: Any = None
+    observation: "FamilyObservation | None" = None
+
+
+class FamilyObservation(ABC):
+    """What a family observes, under options: what fits ask of it, whatever the family."""
+
+    @abstractmethod
+    def read(self, X: Any, y: Any) -> Reading:
+        """X and y, to be fitted to."""
+
+    @abstractmethod
+    def model(self, read: Reading) -> Model:
+        """What is learned from what was read."""
+
+    @abstractmethod
+    def fixed_start(self, read: Reading) -> str:
+        """What fixes where all restarts begin; empty where it is random."""
+
+    @abstractmethod
+    def left(self, result: "FitResult") -> "FitOutcome":
+        """What the best restart leaves."""
+
+    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+        """What a message can add about sequences that were left out."""
+        return ""
 
 
 class FitSettings(NamedTuple):
@@ -84,7 +112,25 @@ class Job(NamedTuple, Generic[ModelT]):
     before: Fit | None = None
 
 
-class Learned(NamedTuple):
+class LearnedFields(NamedTuple):
+    """The fields of `Learned`, which says what they are."""
+
+    words: Any
+    layout: Any
+    prior: Any
+    counts: Any
+    kept: Any = None
+    rare: Any = None
+    averages: bool = False
+    more: Any = None
+    names: frozenset[str] = frozenset()
+    seen: Any = None
+    resume: tuple[Reading, Any] | None = None
+    still: Any = None
+    n_free: int | None = None
+
+
+class Learned(LearnedFields):
     """What a fit leaves: the only private attribute, which all predictions read.
 
     Whoever reads it once has one fit, also while another thread fits the estimator anew.
@@ -119,19 +165,23 @@ class Learned(NamedTuple):
         Number of free parameters, where whoever made the model told it.
     """
 
-    words: Any
-    layout: Any
-    prior: Any
-    counts: Any
-    kept: Any = None
-    rare: Any = None
-    averages: bool = False
-    more: Any = None
-    names: frozenset[str] = frozenset()
-    seen: Any = None
-    resume: tuple[Reading, Any] | None = None
-    still: Any = None
-    n_free: int | None = None
+    def __getstate__(self) -> None:
+        """No more than the fields: what `made_once` keeps is soon made again."""
+
+
+def made_once(make: Callable[[Learned], MadeT]) -> Callable[[Learned], MadeT]:
+    """The same function of a fit, whose value the fit keeps: neither may be changed."""
+    name = f"{make.__module__}.{make.__qualname__}"
+
+    @wraps(make)
+    def kept(learned: Learned) -> MadeT:
+        # Two threads may both make it, and make the same.
+        if name not in vars(learned):
+            vars(learned)[name] = make(learned)
+        made: MadeT = vars(learned)[name]
+        return made
+
+    return kept
 
 
 class FitResult(NamedTuple):

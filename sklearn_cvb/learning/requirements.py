@@ -35,12 +35,17 @@ def check_requirements(algorithm: Algorithm[ModelT], model: ModelT) -> None:
     required = [Requirement("a model", model, asked)]
     if isinstance(model, Compound):
         required += model.required_of_parts(asked)
+    refuse_lacking(type(algorithm).__name__, required)
+
+
+def refuse_lacking(who: str, required: Iterable[Requirement]) -> None:
+    """Raise NotImplementedError where somebody lacks what `who` requires."""
     for of_what, whom, functions in required:
         missing = [name for name in functions if _lacks(whom, name)]
         if missing:
             raise NotImplementedError(
-                f"{type(algorithm).__name__} needs {', '.join(missing)} of {of_what}, which "
-                f"{type(whom).__name__} does not have"
+                f"{who} needs {', '.join(missing)} of {of_what}, which {type(whom).__name__} "
+                "does not have"
             )
 
 

@@ -105,7 +105,7 @@ def _generators(job: Job[ModelT], resumed: Fit | None) -> list[np.random.Generat
         if job.asked.verbose and n_init > 1:
             print(f"n_init={n_init} is ignored: the fit before goes on")
         return [generator_at(resumed.randomness)]
-    if why and n_init > 1:
+    if why:
         tell([f"n_init={n_init} is ignored: {why}, so that only one restart is run"])
     return spawn_generators(check_random_state(job.asked.random_state), 1 if why else n_init)
 

@@ -157,15 +157,17 @@ def read_ragged(X: Any) -> Sequences:
 def _sequences(tokens: list[Any], lengths: ArrayLike, width: int | None) -> Sequences:
     """All tokens, with the offsets of sequences, of which none may be empty."""
     lengths = np.asarray(lengths, np.int64)
-    empty = np.flatnonzero(lengths == 0)
-    if len(empty):
+    if not lengths.all():
+        empty = np.flatnonzero(lengths == 0)
         is_column = width == 1 and len(lengths) > 1
         hint = f"; if X is one series of {len(lengths)} steps, pass [numpy.ravel(X)]" * is_column
         raise ValueError(
             f"sequence {empty[0]} is empty ({len(empty)} empty of {len(lengths)} sequences): "
             f"leave empty sequences out{hint}"
         )
-    return Sequences(tokens, np.concatenate([[0], np.cumsum(lengths)]), width)
+    starts = np.zeros(len(lengths) + 1, np.int64)
+    lengths.cumsum(out=starts[1:])
+    return Sequences(tokens, starts, width)
 
 
 def types_of(tokens: list[Any], starts: np.ndarray) -> list[Any]:
@@ -216,12 +218,12 @@ def place(position: int, starts: np.ndarray) -> str:
     return f"sequence {sequence}, position {position - int(starts[sequence])}"
 
 
-def refuse_missing(corpus: Corpus) -> None:
+def refuse_missing(corpus: Corpus, whose: str) -> None:
     """Raise ValueError if an observation is missing: trees are over tokens that are known."""
     missing = np.flatnonzero(corpus.tokens == -1)
     if len(missing):
         raise ValueError(
-            f"X contains NaN or None ({place(int(missing[0]), corpus.starts)}): a grammar needs "
+            f"X contains NaN or None ({place(int(missing[0]), corpus.starts)}): {whose} needs "
             "every token"
         )
 
@@ -303,21 +305,18 @@ def encode(sequences: Sequences, index: Mapping[Any, Any]) -> Corpus:
     except TypeError:
         raise unhashable(tokens, starts) from None
     unknown: dict[Hashable, int] = {}
-    positions = np.flatnonzero(codes == -2)
-    found = []
-    for position in positions.tolist():
+    for position in (codes == -2).nonzero()[0].tolist():
         token = tokens[position]
         # Most tokens are strings, which are neither missing nor infinite.
         if not isinstance(token, str):
             if is_missing(token):
-                found.append(-1)
+                codes[position] = -1
                 continue
             if _is_infinite(token):
                 raise ValueError(
                     f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
                 )
-        found.append(len(index) + unknown.setdefault(token, len(unknown)))
-    codes[positions] = found
+        codes[position] = len(index) + unknown.setdefault(token, len(unknown))
     return Corpus(codes, starts, width, list(unknown), times)
 
 

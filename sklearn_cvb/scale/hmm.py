@@ -6,10 +6,10 @@ from typing import Any
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger
 from sklearn_cvb.estimators.door import learned_of
-from sklearn_cvb.learning.learned import FitResult, Learned, Reading
+from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale.on_workers import OnWorkers
-from sklearn_cvb.scale.places import is_dask, is_store, place_of
+from sklearn_cvb.scale.places import is_store, place_of
 
 
 class BeyondMemory(OnWorkers, BaseHMM):
@@ -25,7 +25,9 @@ class BeyondMemory(OnWorkers, BaseHMM):
         return "symbols" if self._emits_symbols else "numbers"
 
     def _asked_in_parts(self) -> Any:
-        return self._observation(to_fit=True)
+        observation = self._observation(to_fit=True)
+        import_module(self._module_of_parts).refuse_in_shards(observation)
+        return observation
 
     def _on_disk(self, X: Any) -> Any:
         """What learns from X, a store, and reads it: a module that is loaded when asked for."""
@@ -37,17 +39,11 @@ class BeyondMemory(OnWorkers, BaseHMM):
         return import_module(f"sklearn_cvb.scale.{self._kind}.stored_fits")
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Any:
-        if place_of(X) == "disk":
+        if place_of(X) in ("disk", "store"):
             on_disk = self._on_disk(X)
             if not streams:
                 return on_disk.read_in_bulk(self._observation(to_fit=True), X, y)
         return super()._read(X, y, streams)
-
-    def _left_paths(self, result: FitResult) -> Any:
-        read = result.read
-        if _is_elsewhere(read):
-            return read.problem.left_paths(result)
-        return super()._left_paths(result)
 
     def _training_table(self, read: Reading, state: Any) -> Any:
         if _is_elsewhere(read):
@@ -62,17 +58,19 @@ class BeyondMemory(OnWorkers, BaseHMM):
         return super()._log_likelihoods(learned, X)
 
     def _states(self, X: Any, decoding: str) -> Any:
-        if is_dask(X):
+        place = place_of(X)
+        if place == "workers":
             return self._over_partitions("predict", X, decoding=decoding)
-        if is_store(X):
+        if place == "store":
             learned, on_disk = learned_of(self), self._on_disk(X)
             return on_disk.states_of_store(self._observation(), learned, X, decoding)
         return super()._states(X, decoding)
 
     def _probabilities(self, X: Any) -> Any:
-        if is_dask(X):
+        place = place_of(X)
+        if place == "workers":
             return self._over_partitions("predict_proba", X)
-        if is_store(X):
+        if place == "store":
             self._on_disk(X)
         return super()._probabilities(X)
 

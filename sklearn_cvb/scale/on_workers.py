@@ -18,8 +18,8 @@ class OnWorkers(BaseModel):
         raise NotImplementedError
 
     def _asked_in_parts(self) -> Any:
-        """What parts are laid out by, which is sent to where they are: the parameters alone."""
-        return type(self)(**self.get_params(deep=False))
+        """What parts are laid out by, sent to where they are; raises on what they do not have."""
+        raise NotImplementedError
 
     def _learn(self, X: Any, y: Any) -> None:
         if not is_dask(X):

@@ -3,6 +3,8 @@
 import os
 from typing import Any
 
+import numpy as np
+
 # Arrow data of more bytes are never made Python's own objects.
 _LONG_COLUMN = 10_000_000
 
@@ -13,14 +15,19 @@ def is_store(X: Any) -> bool:
 
 
 def place_of(X: Any) -> str:
-    """Where X is: in "memory", on the "disk", or on the "workers" of Dask.
+    """Where X is: in "memory", in a "store", else on the "disk", or on the "workers" of Dask.
 
     `fit` takes a batch at a time of what is on the disk: a store, paths, what a function gives, a
     long Arrow column. A bag of Dask can be read like a list, and would then be computed here.
     """
+    if isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], list | np.ndarray):
+        # As most are: neither a partition nor a path.
+        return "memory"
     if is_dask(X):
         return "workers"
-    if is_store(X) or isinstance(X, os.PathLike):
+    if is_store(X):
+        return "store"
+    if isinstance(X, os.PathLike):
         return "disk"
     if isinstance(X, list | tuple):
         return "disk" if len(X) > 0 and all(isinstance(i, os.PathLike) for i in X) else "memory"

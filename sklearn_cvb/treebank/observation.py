@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
+from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
 from sklearn_cvb.learning.split_merge import Plan
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, KnownWords, TakenSequences, short_repr
@@ -47,7 +47,7 @@ class TreebankOptions(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TreebankObservation:
+class TreebankObservation(FamilyObservation):
     """Sentences and their trees, under options."""
 
     options: TreebankOptions
@@ -62,7 +62,7 @@ class TreebankObservation:
         lexicon = lexicon_of(sequences.tokens, tags, starts[:-1], asked.rare_threshold)
         known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
         corpus = reading.encode(sequences, lexicon.codes)
-        reading.refuse_missing(corpus)
+        reading.refuse_missing(corpus, "a treebank grammar")
         numbers = lexicon.numbers(sequences.tokens, starts[:-1])
         treebank = binarised(gold.trees, numbers, gold.top, asked.horizontal)
         if asked.instead:
@@ -134,7 +134,7 @@ class TreebankObservation:
         )
         lexicon = learned.words
         corpus = reading.encode(sequences, lexicon.codes)
-        reading.refuse_missing(corpus)
+        reading.refuse_missing(corpus, "a treebank grammar")
         numbers = np.array(lexicon.numbers(sequences.tokens, corpus.starts[:-1].tolist()), np.int32)
         # A word that begins a sentence may be known by its small letter. Without a cause nothing is
         # said: rare words of the treebank are not in its lexicon.

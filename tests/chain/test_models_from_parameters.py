@@ -212,6 +212,13 @@ def test_what_is_missing_is_told(tables, message):
         EMHMMTagger.from_parameters(KNOWN)
 
 
+def test_a_dict_by_position_is_told_to_be_given_by_name():
+    tables = {"startprob": START, "transmat": STEPS, "emissionprob": WORDS}
+    with pytest.raises(TypeError, match=r"must be HMMParameters, got \{.*from_parameters\(\*\*"):
+        EMHMM.from_parameters(tables)
+    np.testing.assert_allclose(EMHMM.from_parameters(**tables).transmat_, STEPS)
+
+
 # As text
 
 

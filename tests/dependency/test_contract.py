@@ -146,7 +146,7 @@ def test_bad_sentences(kind):
     fails(ValueError, "sequence 1 is empty", quick(kind).fit, [["D"], []])
     fails(
         ValueError,
-        "X contains NaN or None (sequence 0, position 1)",
+        "X contains NaN or None (sequence 0, position 1): a dependency model needs every token",
         quick(kind).fit,
         [["D", None]],
     )

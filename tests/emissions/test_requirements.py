@@ -78,3 +78,23 @@ def test_what_one_lacks_is_named_before_the_first_sweep(kind, name, is_part, mon
     if kind is not GibbsHMM:
         with pytest.raises(NotImplementedError, match=says):
             kind(2, emission=emission, random_state=0).partial_fit(table)
+
+
+@pytest.mark.parametrize("is_part", [False, True], ids=["alone", "of columns"])
+def test_what_a_forecast_lacks_is_named(is_part):
+    emission, table = HalfEmission((*ALWAYS, *NEEDED[EMHMM], "sample")), X
+    if is_part:
+        emission = Columns([(Gaussian(), [0]), (emission, [1])])
+        table = [np.stack([own, own], axis=1) for own in X]
+    model = fitted(EMHMM, emission, table)
+    says = "predict_next needs moments of an emission, which HalfFamily does not have"
+    with pytest.raises(NotImplementedError, match=says):
+        model.predict_next(table)
+
+
+def test_with_moments_and_samples_one_is_forecast():
+    model = fitted(EMHMM, HalfEmission((*ALWAYS, *NEEDED[EMHMM], "sample", "moments")))
+    found, whole = (
+        one.predict_next(X, 2, random_state=0) for one in (model, fitted(EMHMM, "poisson"))
+    )
+    np.testing.assert_array_equal(found.mean, whole.mean)

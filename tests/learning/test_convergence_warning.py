@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -103,16 +104,30 @@ def test_no_share_is_above_all(kind, emission):
         assert all(share <= 100 for share in shares)
 
 
+ALIKE = (np.random.default_rng(0).integers(2, size=(30, 20)).cumsum(axis=1) % 4).tolist()
+START_OF_ALIKE = HMMParameters(
+    startprob=np.full(2, 0.5), transmat=np.full((2, 2), 0.5), emissionprob=np.full((2, 4), 0.25)
+)
+
+
 def test_what_a_copy_of_cvb_does_not_come_back_to_is_no_saddle():
     """States that are alike, which only a disturbance tells apart."""
-    X = np.random.default_rng(0).integers(2, size=(30, 20)).cumsum(axis=1) % 4
-    start = HMMParameters(
-        startprob=np.full(2, 0.5), transmat=np.full((2, 2), 0.5), emissionprob=np.full((2, 4), 0.25)
-    )
-    (message,) = said(CVBHMM(2, init=start, max_iter=20, random_state=0), X.tolist())
+    (message,) = said(CVBHMM(2, init=START_OF_ALIKE, max_iter=20, random_state=0), ALIKE)
     assert "stopped after max_iter=20 sweeps at a point that a disturbed copy" in message
-    assert "start elsewhere" in message
+    assert message.endswith("start elsewhere (init). tol=0 runs all sweeps without this warning.")
     assert "saddle" not in message
+
+
+class WithoutInit(CVBHMM):
+    """A class that fixes where fits start: no parameter says it."""
+
+    init: ClassVar[HMMParameters] = START_OF_ALIKE
+
+
+def test_who_has_no_init_is_told_of_the_seed():
+    assert "init" not in WithoutInit().get_params()
+    (message,) = said(WithoutInit(2, max_iter=20, random_state=0), ALIKE)
+    assert "start elsewhere (random_state)." in message
 
 
 class Endless(EM):

@@ -188,6 +188,12 @@ def test_what_is_no_treebank_is_refused(X, y, error, message):
         EMLatentPCFG().fit(X, y)
 
 
+def test_who_needs_every_token_is_named():
+    model = EMLatentPCFG(max_iter=2, random_state=0).fit(["(S (A a) (A b))"])
+    with pytest.raises(ValueError, match="a treebank grammar needs every token"):
+        model.predict([["a", None]])
+
+
 def test_all_wrong_trees_are_named_at_once():
     trees = ["(S (A a))", "(S ())", "(S (A a)", "(S (-NONE- *))"]
     with pytest.raises(

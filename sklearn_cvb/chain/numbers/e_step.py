@@ -88,10 +88,11 @@ class NumericProblem(NamedTuple):
 
 def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
     """Each step is a word of its own, with all states; cells are its row of a table of weights."""
-    first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
-    state = np.tile(np.arange(n_states, dtype=np.uint32), n_steps)
     cell = np.arange(n_steps * n_states, dtype=np.int32)
-    return Lattice(first, np.full(n_steps, n_states, np.int32), state, cell)
+    state = np.empty((n_steps, n_states), np.uint32)
+    state[:] = cell[:n_states]
+    first = cell[::n_states].astype(np.uint32)
+    return Lattice(first, np.full(n_steps, n_states, np.int32), state.ravel(), cell)
 
 
 def in_contexts(

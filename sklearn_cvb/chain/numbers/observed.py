@@ -267,7 +267,7 @@ def read_at(
     StepScores(scores, observations, shape, whole, known).fill(emission)
     taken_off = emission.max(axis=1)
     # Steps that no state explains stay as they are.
-    taken_off[np.isneginf(taken_off)] = 0.0
+    taken_off[taken_off == -np.inf] = 0.0
     emission -= taken_off[:, None]
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())

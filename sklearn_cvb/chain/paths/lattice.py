@@ -317,8 +317,10 @@ def lattice_for(
     present = np.zeros(int(corpus.tokens.max()) + 2, bool)
     present[corpus.tokens] = True
     # The codes that occur, ascending; code -1, the missing one, is the last entry.
-    used, n_missing = np.flatnonzero(present[:-1]), int(present[-1])
+    used, n_missing = present[:-1].nonzero()[0], int(present[-1])
     every = np.arange(cells.n_emitting, dtype=np.int32)
+    if cells.is_full and cells.by_label is None and unknown_rows is None:
+        return _full_lattice(corpus, np.append(-1, used) if n_missing else used, every, cells)
     states, positions = [], []
     if n_missing:
         states.append(every)
@@ -349,6 +351,20 @@ def lattice_for(
         np.concatenate(states).astype(np.uint32),
         np.concatenate(positions),
     )
+
+
+def _full_lattice(corpus: Corpus, used: np.ndarray, every: np.ndarray, cells: Cells) -> Lattice:
+    """The lattice where each of the `used` words may come from `every` state."""
+    n, shape = len(every), (len(used), len(every))
+    first = np.empty(int(used[-1]) + 2, np.uint32)
+    first[used] = np.arange(0, len(used) * n, n)
+    state, cell = np.empty(shape, np.uint32), np.empty(shape, np.int32)
+    # Words outside the vocabulary share the row after it.
+    state[:], cell[:] = every, every + np.minimum(used, cells.n_words)[:, None] * n
+    if used[0] < 0:
+        cell[0] = -1
+    count = np.full(len(corpus.tokens), n, np.int32)
+    return Lattice(first[corpus.tokens], count, state.ravel(), cell.ravel())
 
 
 def _ranges(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

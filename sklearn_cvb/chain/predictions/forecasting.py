@@ -11,9 +11,10 @@ from sklearn_cvb.chain.numbers.e_step import drawn_columns
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.drawing import paths_of_visits
 from sklearn_cvb.chain.predictions.prediction import posterior_table
-from sklearn_cvb.emissions.emission import shaped
+from sklearn_cvb.emissions.emission import shaped, with_parts
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.learning.requirements import Requirement, refuse_lacking
 from sklearn_cvb.reading.corpus import names_of_columns
 from sklearn_cvb.reading.series import FittedColumns
 from sklearn_cvb.reading.validation import Seed, check_counts
@@ -49,6 +50,9 @@ def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -
         learned.layout.has_contexts,
         "predict_next: append steps without values, but with contexts, and use predict_proba",
     )
+    families = with_parts(learned.more.numeric.family)
+    asked = "sample", "moments"
+    refuse_lacking("predict_next", (Requirement("an emission", own, asked) for own in families))
     check_counts(n_steps=n_steps, n_draws=n_draws)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be a number between 0 and 1, got {level!r}")

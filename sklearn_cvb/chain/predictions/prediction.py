@@ -16,7 +16,7 @@ from sklearn_cvb.chain.predictions import drawing
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
-from sklearn_cvb.learning.learned import Learned
+from sklearn_cvb.learning.learned import Learned, made_once
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import check_counts, tell
 
@@ -56,6 +56,7 @@ def mean_weights(learned: Learned) -> ChainWeights:
     )
 
 
+@made_once
 def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Posterior-mean weights and their logs."""
     weights = mean_weights(learned)
@@ -64,10 +65,14 @@ def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
 
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Weights of `predict` and `predict_proba`, and their logs."""
-    if learned.more.sampled is not None:
-        return mean_and_log(learned)
+    return _averages(learned) if learned.averages else mean_and_log(learned)
+
+
+@made_once
+def _averages(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
+    """exp E[log parameters], and its logs."""
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
-    return parameters.weights_under(counts, prior, cells, learned.kept, averages=learned.averages)
+    return parameters.weights_under(counts, prior, cells, None, averages=True)
 
 
 def by_context(transition: np.ndarray, cells: Cells) -> np.ndarray:
@@ -193,7 +198,7 @@ def smoothed_entries(
 
 def tell_unexplained(log_p: np.ndarray) -> None:
     """Warn of sequences that no path explains."""
-    unexplained = np.flatnonzero(np.isneginf(log_p))
+    unexplained = (log_p == -np.inf).nonzero()[0]
     if len(unexplained):
         tell(
             [

@@ -251,22 +251,24 @@ class SymbolObservation(Observation):
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
         """Under the mean weights, or those of each sample; and how many tokens were observed."""
-        cells = learned.layout
         if samples is None:
-            return self.reads_at(learned, X, [prediction.mean_weights(learned)])
-        means = (posterior_mean(counts, prior, cells) for counts, prior in samples)
+            return self._reads_of(learned, X, [prediction.mean_and_log(learned)])
+        means = (posterior_mean(*sample, learned.layout) for sample in samples)
         return self.reads_at(learned, X, means)
 
     def reads_at(
         self, learned: Learned, X: Any, weights: Iterable[ChainWeights]
     ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
         """Sequences under each of some weights; and how many tokens were observed."""
+        return self._reads_of(learned, X, ((own, log_weights(own)) for own in weights))
+
+    def _reads_of(
+        self, learned: Learned, X: Any, weights: Iterable[tuple[ChainWeights, ChainWeights]]
+    ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
+        """Sequences under each of some weights and their logs."""
         corpus = self.encoded(learned, X)
         lattice, cells = self.lattice_of(learned, corpus), learned.layout
-        found = (
-            prediction.WeightedSequences(corpus, lattice, own, log_weights(own), cells)
-            for own in weights
-        )
+        found = (prediction.WeightedSequences(corpus, lattice, *own, cells) for own in weights)
         return found, corpus.observed_lengths
 
     def drawn(

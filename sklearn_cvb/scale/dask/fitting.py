@@ -339,7 +339,6 @@ def read_on_workers(
     on the number of workers. CVB sweeps each partition from the counts of all.
     """
     module = import_module(family)
-    module.refuse_in_shards(asked)
     partitions = partitions_of(X)
     labels = labels_of(y, len(partitions))
     try:

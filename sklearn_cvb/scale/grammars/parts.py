@@ -30,7 +30,6 @@ __all__ = [
     "merged",
     "read_in_shards",
     "read_part",
-    "refuse_in_shards",
     "shard_of",
     "survey_of",
 ]
@@ -110,10 +109,6 @@ class GrammarPlan(NamedTuple):
     corpus: Corpus
 
 
-def refuse_in_shards(observation: GrammarObservation) -> None:
-    """Nothing: what sentences in shards do not have is refused at the door."""
-
-
 def survey_of(observation: GrammarObservation, part: Part) -> WordCounts:
     """What a part tells of its words."""
     return counts_of_words(part, [], by_form=False)
@@ -134,7 +129,7 @@ def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
     asked = observation.options
     sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), part.corpus.starts, None)
     corpus = part.by(words.index)
-    reading.refuse_missing(corpus)
+    reading.refuse_missing(corpus, "a grammar")
     corpus = reading.checked(asked.words, corpus, sequences, len(words.index))
     known = part.y if asked.supervision == "y" else None
     problem = problem_of(words, layout, corpus, sequences, known)

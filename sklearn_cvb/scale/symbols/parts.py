@@ -53,7 +53,6 @@ __all__ = [
     "merged",
     "read_in_shards",
     "read_part",
-    "refuse_in_shards",
     "shard_of",
     "survey_of",
 ]

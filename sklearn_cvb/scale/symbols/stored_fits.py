@@ -467,6 +467,7 @@ class ChainInPieces(parts.ChainInParts):
         state, read, averages = result.best.state, result.read, result.algorithm.averages
         pieces, classes = self.pieces, classes_of(read.words, self.cells)
         held, observation = np.zeros(len(classes), np.int64), read.observation
+        assert isinstance(observation, SymbolObservation), "of symbols"
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
 
         def path_of(begin: int, end: int) -> np.ndarray:
