@@ -26,7 +26,8 @@ READ = {
     "header, commas": ("Word,Tag\nthe,DET\nduck,NOUN|VERB\nrun,VERB\ndog,NOUN\n", {}, SMALL),
     "quotes": ('word,pos\nthe,DET\nduck,"NOUN, VERB"\nrun,VERB\ndog,NOUN\n', {}, SMALL),
     "spreadsheet": (
-        "\ufeffword;tag;gloss\r\nthe;DET;\r\nduck;NOUN/VERB;bird, or dive\r\nrun;VERB;\r\ndog;NOUN;\r\n",
+        "\ufeffword;tag;gloss\r\nthe;DET;\r\nduck;NOUN/VERB;bird, or dive\r\n"
+        "run;VERB;\r\ndog;NOUN;\r\n",
         {},
         SMALL,
     ),
@@ -37,7 +38,8 @@ READ = {
         SMALL,
     ),
     "further columns": (
-        "id,form,lemma,upos\n1,the,the,DET\n2,duck,duck,NOUN; VERB\n3,run,run,VERB\n4,dog,dog,NOUN\n",
+        "id,form,lemma,upos\n1,the,the,DET\n2,duck,duck,NOUN; VERB\n"
+        "3,run,run,VERB\n4,dog,dog,NOUN\n",
         {"columns": ("form", "upos")},
         SMALL,
     ),
@@ -126,11 +128,22 @@ def test_another_encoding_is_refused_by_file_and_line(tmp_path):
 
 
 def test_a_header_in_another_language_is_asked_about(tmp_path):
-    path = file_of(tmp_path, "palabra,clase\n" + "la,DET\nel,DET\nir,V\nver,V\nmar,N\nsol,N\n" * 2 + "", "lista.csv")
+    path = file_of(
+        tmp_path,
+        "palabra,clase\n" + "la,DET\nel,DET\nir,V\nver,V\nmar,N\nsol,N\n" * 2 + "",
+        "lista.csv",
+    )
     with pytest.warns(UserWarning, match=r"columns=\('palabra', 'clase'\)"):
         read_dictionary(path)
     read = read_dictionary(path, columns=("palabra", "clase"))
-    assert read == {"la": ("DET",), "el": ("DET",), "ir": ("V",), "ver": ("V",), "mar": ("N",), "sol": ("N",)}
+    assert read == {
+        "la": ("DET",),
+        "el": ("DET",),
+        "ir": ("V",),
+        "ver": ("V",),
+        "mar": ("N",),
+        "sol": ("N",),
+    }
 
 
 @pytest.mark.parametrize("frame_of", [pd.DataFrame, pl.DataFrame, pa.table])
@@ -185,7 +198,7 @@ def test_words_are_compared_in_the_unicode_form_of_the_text(form):
 
 def test_tags_equal_but_for_case_or_blanks_are_warned_of():
     entries = {"the": ["DET"], "dog": ["N "], "duck": ["n", "V"], "run": ["V"], "cat": ["N"]}
-    with pytest.warns(UserWarning, match="case or blanks: 'N', 'N ', 'n'"):
+    with pytest.warns(UserWarning, match="alone: 'N', 'N ', 'n'"):
         CVBHMMTagger(entries, random_state=0).fit(SENTENCES)
 
 
@@ -194,3 +207,10 @@ def test_no_message_prints_a_whole_value():
     with pytest.raises(ValueError, match="'tag_dictionary' parameter of CVBHMMTagger") as caught:
         CVBHMMTagger(rows).fit(SENTENCES)
     assert len(str(caught.value)) < 500
+
+
+def test_a_word_in_the_place_of_a_sequence_is_told_of_brackets():
+    with pytest.raises(TypeError, match=r"X\[0\] is the string 'the'.*pass \[X\]"):
+        CVBHMMTagger(SMALL).fit(["the", "dog", "runs"])
+    with pytest.raises(TypeError, match=r"or into characters with list$"):
+        CVBHMMTagger(SMALL).fit(["the dog", "it runs"])
