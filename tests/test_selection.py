@@ -168,7 +168,7 @@ def test_a_printed_selection_is_a_table_with_stars():
     )
     assert str(found).splitlines() == [
         "states  evidence   held-out perplexity",
-        "     1   -120.5                    3.5",
-        "     2   -99.25*                  2.25",
-        "    10     -101                      2*",
+        "     1    -120.5                   3.5",
+        "     2    -99.25*                 2.25",
+        "    10      -101                     2*",
     ]
