@@ -19,7 +19,7 @@ try:
         GibbsHMMTagger,
         VBHMMTagger,
     )
-    from sklearn_cvb.reading.corpus import split_by_lengths
+    from sklearn_cvb.reading.corpus import split_by_lengths, split_words
     from sklearn_cvb.reading.dictionary import tag_dictionary_from
     from sklearn_cvb.reading.panels import split_panel
     from sklearn_cvb.settings import (
@@ -123,6 +123,7 @@ __all__ = [
     "read_pharaoh",
     "split_by_lengths",
     "split_panel",
+    "split_words",
     "symmetrize",
     "tag_dictionary_from",
     "to_pharaoh",

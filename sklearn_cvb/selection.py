@@ -57,6 +57,18 @@ class ComponentSelection(NamedTuple):
     n_components: list[Any]
     criteria: list[Any]
 
+    def __str__(self) -> str:
+        """A table with a row for each number of states; stars stand at what is preferred."""
+        shown = [criterion for criterion in self.criteria if criterion.values is not None]
+        rows = [["states", *(f"{criterion.name} " for criterion in shown)]]
+        for i, n in enumerate(self.n_components):
+            marks = ["*" if self.best(criterion.name) == n else " " for criterion in shown]
+            values = [f"{criterion.values[i]:.4g}" for criterion in shown]
+            rows.append([str(n), *map("".join, zip(values, marks, strict=True))])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (zip(row, widths, strict=True) for row in rows)
+        return "\n".join("  ".join(cell.rjust(n) for cell, n in line).rstrip() for line in lines)
+
     def best(self, name: str) -> int:
         """The number of states a criterion prefers; the smallest among equals.
 

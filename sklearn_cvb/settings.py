@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.reading.saved_values import Plain
 from sklearn_cvb.reading.validation import HasMethods, Interval, InvalidParameterError, StrOptions
+from sklearn_cvb.reading.word_lists import WORD_LISTS
 
 # Counts over a lower temperature may leave the range of float64.
 _LOWEST_TEMPERATURE = 1e-100
@@ -28,6 +29,9 @@ _FEWEST_WINDOWS = 10
 _COUNT = Interval(Integral, 1, None, closed="left")
 _CONCENTRATION = Interval(Real, SMALLEST, LARGEST, closed="both")
 _POSITIVE = Interval(Real, 0, None, closed="neither")
+
+# So much of a value is shown in a message.
+_LONGEST_SHOWN = 100
 
 # Shape and rate of the Gamma prior of a concentration that is "auto".
 VAGUE = (1.0, 1.0)
@@ -79,7 +83,14 @@ class Nested(BaseEstimator):
         return super().set_params(**params)
 
     def _validate_params(self) -> None:
-        super()._validate_params()
+        try:
+            super()._validate_params()
+        except InvalidParameterError as error:
+            # The value may be a whole corpus.
+            what, _, value = str(error).partition(" Got ")
+            if len(value) <= _LONGEST_SHOWN:
+                raise
+            raise InvalidParameterError(f"{what} Got {value[:_LONGEST_SHOWN]}...") from None
         for value in self.get_params(deep=False).values():
             if isinstance(value, Setting):
                 value._validate_params()
@@ -420,9 +431,10 @@ class TagDictionary(Setting):
 
     Parameters
     ----------
-    entries : dict or None, default=None
+    entries : dict, path, Series, DataFrame or None, default=None
         Maps a word to its legal tags, or to a dict that says how often each was seen, such as
-        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`).
+        ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). A file, a Series or a table is
+        read as by `sklearn_cvb.datasets.read_dictionary`.
     weight : float, default=2.0
         How much a dictionary that says how often tags were seen counts as evidence: as if so many
         times the corpus had been tagged in its proportions (added to `beta` cell by cell). The
@@ -447,14 +459,14 @@ class TagDictionary(Setting):
     ['NN', 'VB']
     """
 
-    entries: dict[Any, Any] | None = None
+    entries: Any = None
     _: KW_ONLY
     weight: float = 2.0
     denoise: str = "auto"
     unknown_tags: Collection[Any] | None = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "entries": [dict, None],
+        "entries": [*WORD_LISTS, None],
         "weight": [Interval(Real, 0, None, closed="left")],
         "denoise": [StrOptions({"auto", "none"})],
         "unknown_tags": ["array-like", set, None],

@@ -7,7 +7,12 @@ import pytest
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Symbols, Transitions
 from sklearn_cvb.emissions import Bernoulli, Categorical, Columns, Gaussian, Poisson
-from sklearn_cvb.selection import integrated_likelihood, select_components
+from sklearn_cvb.selection import (
+    ComponentSelection,
+    Criterion,
+    integrated_likelihood,
+    select_components,
+)
 
 # Three states that follow each other, each with its own symbol.
 X = [list("abcabcabc"), list("bcabcabca"), list("cabcab"), list("abcabcab")] * 4
@@ -153,3 +158,20 @@ def test_the_estimator_stays_as_it_was():
     select_components(model, X, [1], random_state=0)
     assert model.n_components == 7
     assert not hasattr(model, "counts_")
+
+
+def test_a_printed_selection_is_a_table_with_stars():
+    found = ComponentSelection(
+        [1, 2, 10],
+        [
+            Criterion("evidence", "lower bound (nats)", True, [-120.5, -99.25, -101.0]),
+            Criterion("held-out perplexity", "per token", False, [3.5, 2.25, 2.0]),
+            Criterion("AIC", "nats", False, None),
+        ],
+    )
+    assert str(found).splitlines() == [
+        "states  evidence   held-out perplexity",
+        "     1    -120.5                   3.5",
+        "     2    -99.25*                 2.25",
+        "    10      -101                     2*",
+    ]

@@ -25,9 +25,10 @@ print(" ".join(X[0]))
 
 # %%
 # The word list is a dictionary from each word to its tags. Yours may come from a printed
-# dictionary, from Wiktionary, or from a friend; :func:`~sklearn_cvb.datasets.read_dictionary` reads
-# a file with a word, a tab and its tags on each line. It need not be complete: here a third of the
-# longer words is left out.
+# dictionary, from Wiktionary, UniMorph or a spreadsheet, or from a friend: a file or a table may
+# stand in its place, which :func:`~sklearn_cvb.datasets.read_dictionary` reads. Text of your own is
+# cut by :func:`~sklearn_cvb.split_words`, which takes marks off the words: put them into the list,
+# as ``PUNCT``. It need not be complete: here a third of the longer words is left out.
 
 word_list = pocket_english_dictionary()
 word_list = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sklearn_cvb.reading.corpus import KnownWords, is_of_order
+from sklearn_cvb.reading.word_lists import entries_of
 from sklearn_cvb.settings import (
     HDP,
     HMMParameters,
@@ -101,6 +102,8 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
     weights, is_sampled = transitions.shared, kind.usual_samples is not None
     if "tag_dictionary" in given:
         dictionary = TagDictionary.of(given["tag_dictionary"])
+        read_once = {"entries": entries_of(dictionary.entries)}
+        dictionary = TagDictionary(**dictionary.get_params(deep=False) | read_once)
     if is_sampled:
         samples = given["samples"]
         samples = Samples.of(kind.usual_samples if samples is None else samples)

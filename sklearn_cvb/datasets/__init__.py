@@ -3,7 +3,7 @@
 from sklearn_cvb.datasets.letters import fetch_alice, fetch_zulu_verbs, read_segmented
 from sklearn_cvb.datasets.make import make_hmm_sequences, make_pcfg_corpus
 from sklearn_cvb.datasets.pocket_english import make_pocket_english, pocket_english_dictionary
-from sklearn_cvb.datasets.readers import read_conllu, read_dictionary, read_word_tag
+from sklearn_cvb.datasets.readers import read_conllu, read_word_tag
 from sklearn_cvb.datasets.tagged import (
     fetch_brown,
     fetch_conll2000,
@@ -20,6 +20,7 @@ from sklearn_cvb.datasets.treebanks import (
 from sklearn_cvb.datasets.vowels import fetch_japanese_vowels
 from sklearn_cvb.datasets.writers import write_conllu, write_word_tag
 from sklearn_cvb.datasets.xl_wa import fetch_xl_wa, read_aligned
+from sklearn_cvb.reading.word_lists import read_dictionary
 
 __all__ = [
     "fetch_alice",

@@ -8,7 +8,7 @@ from zipfile import ZipFile
 from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets import corpora
-from sklearn_cvb.datasets.readers import text_lines
+from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import Folder
 
 _ARCHIVED = "gutenberg/carroll-alice.txt"

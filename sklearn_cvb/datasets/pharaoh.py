@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 from sklearn_cvb.alignment.links import Link, links_of
-from sklearn_cvb.datasets.readers import text_lines
+from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import Folder
 
 _LINK = re.compile(r"(\d+)([-p?])(\d+)")

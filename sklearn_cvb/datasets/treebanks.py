@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets.columns import Token, sentences_in
 from sklearn_cvb.datasets.corpora import description_of, find_corpus, nltk_root
-from sklearn_cvb.datasets.readers import opened
+from sklearn_cvb.reading.text_files import opened
 from sklearn_cvb.reading.validation import Folder, check_choice
 from sklearn_cvb.treebank.reading import cleaned
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sklearn_cvb.datasets.columns import COLUMNS
-from sklearn_cvb.datasets.readers import opened
 from sklearn_cvb.reading.corpus import as_list, is_missing, samples_of
 from sklearn_cvb.reading.dictionary import tagged_pairs
+from sklearn_cvb.reading.text_files import opened
 from sklearn_cvb.reading.validation import Folder, check_choice
 
 # What cannot stand in a word of CoNLL-U: ends of lines and cells, and blanks that readers cut at.

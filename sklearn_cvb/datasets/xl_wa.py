@@ -6,7 +6,7 @@ from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets.corpora import corpus_folder, description_of, find_file
 from sklearn_cvb.datasets.pharaoh import read_pharaoh
-from sklearn_cvb.datasets.readers import text_lines
+from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import Folder
 
 _LANGUAGES = "da", "es", "hu", "nl"

@@ -96,7 +96,8 @@ class WordTable:
             if odd:
                 raise ValueError(
                     f"the tag {odd[0]!r} of {row.word!r} cannot stand in a file: tags must be "
-                    "strings without spaces"
+                    "strings without spaces, such as "
+                    f"{'_'.join(str(odd[0]).split())!r}: write them so in the dictionary"
                 )
         with open(path, "w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)

@@ -20,6 +20,7 @@ from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
 from sklearn_cvb.reading.validation import StrOptions, tell
+from sklearn_cvb.reading.word_lists import WORD_LISTS
 from sklearn_cvb.settings import Symbols, TagDictionary
 
 
@@ -28,11 +29,12 @@ class Tags(States):
 
     Parameters
     ----------
-    tag_dictionary : dict, TagDictionary or None
+    tag_dictionary : dict, path, Series, DataFrame, TagDictionary or None
         Maps a word to its legal tags, or to a dict that says how often each was seen, such as
         ``{"a": {"DT": 980, "LS": 1}}`` (see `tag_dictionary_from`). Words missing from it may take
         any tag, or those that their form suggests (see `Symbols`). Looked up by the word itself,
-        also outside the vocabulary. `TagDictionary` says more: how far it is trusted.
+        also outside the vocabulary. A file, a Series or a table is read as by
+        `sklearn_cvb.datasets.read_dictionary`. `TagDictionary` says more: how far it is trusted.
     supervision : {"y", "none"}
         Whether `fit` learns from the tags in `y` where they are known. With "none" only `score`
         uses `y`: choosing `alpha` and `beta` by accuracy must not train on the gold tags.
@@ -55,8 +57,8 @@ class Tags(States):
         entry in `tag_dictionary`, from 0 to 1.
     """
 
-    tag_dictionary: Annotated[dict[Any, Any] | TagDictionary | None, dict, TagDictionary, None] = (
-        field(default=None, kw_only=False)
+    tag_dictionary: Annotated[Any, *WORD_LISTS, TagDictionary, None] = field(
+        default=None, kw_only=False
     )
     supervision: Supervision = "y"
     n_components: OptionalCount = None

@@ -1,17 +1,18 @@
-"""Hidden Markov models as text, and made of parameters that are known; hmmlearn's attributes."""
+"""Hidden Markov models as text, and made of parameters that are known; others' attributes."""
 
 from typing import Any, Self
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import learned_of
-from sklearn_cvb.faces.translations import ATTRIBUTES, Elsewhere
+from sklearn_cvb.faces.translations import ATTRIBUTES, OTHERS, Elsewhere
 from sklearn_cvb.settings import HMMParameters
 
 
 class HMMFaces(BaseHMM):
-    """What writes a model as text, and says what hmmlearn's attributes are here."""
+    """What writes a model as text, and says what others' attributes are here."""
 
     decode, covars_, lambdas_, monitor_ = map(Elsewhere, ATTRIBUTES)
+    forecast, n_states, lower_bound_ = map(Elsewhere, OTHERS)
 
     def to_json(self) -> str:
         """What was learned as text: all parameters (posterior means) by name, in every digit.

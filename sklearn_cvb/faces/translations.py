@@ -1,4 +1,4 @@
-"""What hmmlearn calls things: who uses its names is told those of here."""
+"""What hmmlearn, and others, call things: who uses their names is told those of here."""
 
 import functools
 from collections.abc import Callable
@@ -23,6 +23,12 @@ ATTRIBUTES = {
     "lambdas_": "rates_",
     "monitor_": "history_, n_iter_ and converged_",
 }
+# What newcomers try.
+OTHERS = {
+    "forecast": "use predict_next (of symbols predict_next_proba)",
+    "n_states": "it is called n_components",
+    "lower_bound_": "variational Bayes alone has a bound; CVB has loo_score_, and all have score",
+}
 
 
 class Translations(Parameters):
@@ -43,15 +49,16 @@ class Translations(Parameters):
 
 
 class Elsewhere:
-    """An attribute of hmmlearn's models: there is none, and the error names what there is."""
+    """An attribute that others' models have: there is none, and the error names what there is."""
 
     def __init__(self, name: str) -> None:
         self.name = name
+        here = f"what hmmlearn calls {name} is here {ATTRIBUTES.get(name)}"
+        self.cure = OTHERS.get(name, here)
 
     def __get__(self, model: Any, kind: type) -> Any:
         if model is None:
             return self
         raise AttributeError(
-            f"{kind.__name__!r} object has no attribute {self.name!r}: what hmmlearn calls "
-            f"{self.name} is here {ATTRIBUTES[self.name]}"
+            f"{kind.__name__!r} object has no attribute {self.name!r}: {self.cure}"
         )

@@ -105,8 +105,8 @@ class Grammar(Plain):
         Parameters
         ----------
         text : str
-            One left-hand side per line, words in quotes, alternatives after ``|``; probabilities,
-            if any, in brackets after each alternative.
+            One left-hand side per line, ``->`` or an arrow, words in quotes, alternatives after
+            ``|``; probabilities, if any, in brackets after each alternative.
         start : str or None, default=None
             The start symbol; None for the left-hand side of the first rule.
 
@@ -117,7 +117,7 @@ class Grammar(Plain):
         import nltk
 
         weighted = re.search(r"\[\s*\d*\.?\d+\s*\]", text)
-        grammar = (nltk.PCFG if weighted else nltk.CFG).fromstring(text)
+        grammar = (nltk.PCFG if weighted else nltk.CFG).fromstring(text.replace("→", "->"))
         return cls.from_nltk(grammar, start)
 
     @classmethod
@@ -402,7 +402,7 @@ class Grammar(Plain):
 
 
 def grammar_from(given: Any) -> Grammar:
-    """A grammar in any form: text, nltk.CFG, nltk.PCFG, `Grammar`, or a list of trees."""
+    """A grammar in any form: text, its lines, nltk.CFG, nltk.PCFG, `Grammar`, or trees."""
     if isinstance(given, Grammar):
         return given
     if isinstance(given, str):
@@ -410,10 +410,12 @@ def grammar_from(given: Any) -> Grammar:
     if hasattr(given, "productions") and hasattr(given, "start"):
         return Grammar.from_nltk(given)
     trees = as_list(given)
+    if trees and all(isinstance(one, str) and re.search("->|→", one) for one in trees):
+        return Grammar.from_text("\n".join(trees))
     if trees is None:
         raise TypeError(
             f"grammar is {short_repr(given)}: pass text in NLTK's notation, an nltk.CFG or "
-            "nltk.PCFG, a Grammar, or a list of trees"
+            "nltk.PCFG, a Grammar, or a list of rules or trees"
         )
     return Grammar.from_trees(trees)
 

@@ -6,6 +6,7 @@ or as a 2-D array whose rows are sequences of equal length.
 
 import math
 import numbers
+import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from itertools import chain, compress, filterfalse, pairwise, repeat
@@ -502,6 +503,34 @@ def arrange(corpus: Corpus, values: np.ndarray, fill: Any) -> np.ndarray:
     return ragged
 
 
+def split_words(line: str) -> list[str]:
+    """Split text at blanks, and marks from the words before and behind which they stand.
+
+    Parameters
+    ----------
+    line : str
+        Text of any script that has blanks between words.
+
+    Returns
+    -------
+    list of str
+        Words and marks. What is within a word stays there: ``don't``, ``3.5``.
+
+    Examples
+    --------
+    >>> from sklearn_cvb import split_words
+    >>> split_words("The well-known dog (it's 3.5 years old) barks!")
+    ['The', 'well-known', 'dog', '(', "it's", '3.5', 'years', 'old', ')', 'barks', '!']
+    """
+    words: list[str] = []
+    for chunk in line.split():
+        is_mark = [unicodedata.category(character)[0] in "PS" for character in chunk]
+        begin = is_mark.index(False) if False in is_mark else len(chunk)
+        end = len(chunk) - is_mark[::-1].index(False) if False in is_mark else begin
+        words += [*chunk[:begin], *filter(None, [chunk[begin:end]]), *chunk[end:]]
+    return words
+
+
 def split_by_lengths(X: Any, lengths: ArrayLike) -> list[Any]:
     """Cut one long array into sequences: hmmlearn's ``(X, lengths)`` becomes a list of sequences.
 
@@ -617,7 +646,11 @@ def samples_of(X: Any, such_as: str = "lists of words") -> list[Any]:
 def tokens_of(sample: Any, name: str) -> list[Any]:
     """The items of one sample, called `name` where it has none."""
     if isinstance(sample, str | bytes | bytearray):
-        raise TypeError(f"{name} is the string {sample!r}: {_TOKENISE}")
+        is_word = isinstance(sample, str) and len(sample.split()) == 1 and name.endswith("[0]")
+        cure = (
+            f"; where {name[:-3]} is one sequence of words, pass [{name[:-3]}]" if is_word else ""
+        )
+        raise TypeError(f"{name} is the string {sample!r}: {_TOKENISE}{cure}")
     if not _is_frame(sample) and len(getattr(sample, "shape", (0,))) > 1:
         flat = max(sample.shape) == sample.size
         cure = f"pass {name}.ravel()" if flat else 'for columns of numbers set emission="gaussian"'

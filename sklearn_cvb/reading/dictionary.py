@@ -1,6 +1,7 @@
 """Tag dictionaries: checked, looked up, how often each tag was seen, and where to get them."""
 
 import math
+import unicodedata
 from collections import Counter
 from collections.abc import (
     Callable,
@@ -99,6 +100,52 @@ def entries_with_blanks(tag_dictionary: Mapping[Any, Any]) -> str:
         f"tag_dictionary gives {len(odd)} words a text with blanks, which is one tag: "
         f"{word!r} has {entry!r}; for several tags write {entry.split()!r}"
     )
+
+
+def nearly_equal_tags(tags: Iterable[Any]) -> str:
+    """The warning of tags that are equal but for case and blanks; empty without any."""
+    alike: dict[str, list[Any]] = {}
+    for tag in tags:
+        if isinstance(tag, str):
+            alike.setdefault(tag.strip().casefold(), []).append(tag)
+    some = [repr(tag) for same in alike.values() if len(same) > 1 for tag in same]
+    if not some:
+        return ""
+    return f"tags of tag_dictionary differ by case or blanks alone: {', '.join(some[:10])}"
+
+
+def in_form_of(
+    tag_dictionary: Mapping[Any, Any], words: Iterable[Any]
+) -> tuple[Mapping[Any, Any], str]:
+    """The dictionary in the Unicode forms that words of a text have, and what is to be said of it.
+
+    Only where it lists words in another form, as NFD has for "é" two characters, of which NFC makes
+    one. An entry in the form of the text stays as it is.
+    """
+    missing = {word for word in words if _has_forms(word)} - tag_dictionary.keys()
+    listed = {word for word in tag_dictionary if missing and _has_forms(word)}
+    composed = {_as_nfc(word) for word in listed}
+    odd = [word for word in missing if _as_nfc(word) in composed]
+    if not odd:
+        return tag_dictionary, ""
+    forms = {"NFC" if unicodedata.is_normalized("NFC", word) else "NFD" for word in odd}
+    in_form = {
+        unicodedata.normalize(form, word): tag_dictionary[word] for word in listed for form in forms
+    }
+    rest = {w: t for w, t in tag_dictionary.items() if w not in listed or w in in_form}
+    return in_form | rest, (
+        f"{len(odd)} words of tag_dictionary are written in another Unicode form than in X: they "
+        f"are compared in that of X, {' and '.join(sorted(forms))}"
+    )
+
+
+def _as_nfc(word: str) -> str:
+    return unicodedata.normalize("NFC", word)
+
+
+def _has_forms(word: Any) -> bool:
+    """Whether a word may be written in several Unicode forms."""
+    return isinstance(word, str) and not word.isascii()
 
 
 def _tags_checked(word: Hashable, entry: Any) -> tuple[Any, ...]:

@@ -199,6 +199,15 @@ def test_names_of_hmmlearn_are_translated():
             getattr(model, name)
 
 
+def test_names_that_newcomers_try_are_translated():
+    model = CVBHMM(random_state=0).fit(X)
+    cures = {"forecast": "predict_next", "n_states": "n_components", "lower_bound_": "loo_score_"}
+    for name, here in cures.items():
+        with pytest.raises(AttributeError, match=f"no attribute '{name}'.*{here}"):
+            getattr(model, name)
+    assert hasattr(VBHMM(random_state=0).fit(X), "lower_bound_")
+
+
 def test_batches_are_no_sequences():
     fails(TypeError, "X is a list of sequences, not of batches", VBHMM().fit, [[["a"], ["b"]]])
 

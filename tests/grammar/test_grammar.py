@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import EMPCFG, VBPCFG, Grammar
-from sklearn_cvb.grammar.grammar import TerminalRun
+from sklearn_cvb.grammar.grammar import TerminalRun, grammar_from
 
 TEXT = "S -> NP VP\nNP -> D N | 'they'\nVP -> V NP | V\nD -> 'the'\nN -> 'duck' | 'saw'\nV -> 'saw'"
 X = [["they", "saw", "the", "duck"], ["the", "duck", "saw"], ["they", "saw", "they"]]
@@ -197,3 +197,10 @@ def test_mistakes_in_y():
         fit(sentences, ["NP", "NP"])
     with pytest.raises(TypeError, match=r"y\[0\] holds 'NN': y holds one nltk.Tree"):
         fit(sentences, [["NN", "NN"], None])
+
+
+def test_arrows_and_lines_are_read():
+    expected = Grammar.from_text("S -> A B\nA -> 'a'\nB -> 'b' | 'c'")
+    for given in ("S → A B\nA → 'a'\nB → 'b' | 'c'", ["S -> A B", "A -> 'a'", "B -> 'b' | 'c'"]):
+        found = grammar_from(given)
+        assert (found.symbols, found.rules) == (expected.symbols, expected.rules)

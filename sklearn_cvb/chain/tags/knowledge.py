@@ -22,8 +22,10 @@ from sklearn_cvb.reading.dictionary import (
     check_dictionary,
     check_unknown_tags,
     entries_with_blanks,
+    in_form_of,
     is_weighted,
     look_up,
+    nearly_equal_tags,
     tags_in,
     tags_of,
 )
@@ -162,7 +164,7 @@ def settings_of(asked: ChainOptions, streams: bool = False) -> TagSettings:
     dictionary = asked.dictionary
     assert dictionary is not None, "taggers have one"
     return TagSettings(
-        dictionary.entries or {},
+        dictionary.entries,
         dictionary.denoise,
         dictionary.unknown_tags,
         asked.supervision,
@@ -213,9 +215,10 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
     every = [*types, *corpus.unknown]
     uses = corpus.uses(len(every))
     check_dictionary(dictionary)
-    blanks = entries_with_blanks(dictionary)
+    dictionary, forms = in_form_of(dictionary, every)
     lookup = look_up(dictionary, every, uses)
-    coverage, mismatch, listed = lookup.coverage, lookup.mismatch(), tags_in(dictionary)
+    coverage, listed = lookup.coverage, tags_in(dictionary)
+    odd = (forms, lookup.mismatch(), entries_with_blanks(dictionary), nearly_equal_tags(listed))
     labels: list[Any] = []
     if y is not None and settings.supervision == "y":
         labels = labels_of(y, corpus, vocabulary)
@@ -265,7 +268,7 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
         {every[code]: row for code, row in by_code.items() if code >= len(types)},
     )
     cells = _laid_out(knowledge, told_here, corpus, settings)
-    return WordLayout(knowledge, cells, told_here, tuple(filter(None, (mismatch, blanks, ignored))))
+    return WordLayout(knowledge, cells, told_here, tuple(filter(None, (*odd, ignored))))
 
 
 def _label_tallies(
