@@ -187,7 +187,10 @@ class Durations(Setting):
     The states of a plain chain last for geometric times, of which the shortest is the most
     probable. Here each visit draws its duration, 1 to `longest` steps, from a distribution of its
     state, and then another state follows: the diagonal of `transmat_` is 0. A sequence begins with
-    a visit; its last one may go on beyond its end. A step takes time in proportion to `longest`.
+    a visit; its last one may go on beyond its end. A state that no other may follow, such as the
+    last one of topology "left-right", is never left: nothing is learned of its durations, and its
+    rows of `transmat_` and `durations_` say that it lasts for `longest` steps, again and again. A
+    step takes time in proportion to `longest`.
 
     Parameters
     ----------
@@ -217,6 +220,26 @@ class Durations(Setting):
     >>> model = EMHMM(2, emission="gaussian", transitions=lasts, random_state=0).fit(X)
     >>> model.transmat_.tolist(), model.durations_.shape
     ([[0.0, 1.0], [1.0, 0.0]], (2, 6))
+
+    Phases in their order, of which the last one is never left:
+
+    >>> in_order = Transitions("left-right", durations=Durations("poisson", longest=6))
+    >>> X = [[0.1, 0.2, 0.0, 5.1, 4.9, 9.1, 9.0], [0.0, 0.1, 5.0, 5.2, 5.1, 8.9, 9.2]]
+    >>> model = EMHMM(3, emission="gaussian", transitions=in_order, random_state=0).fit(X)
+    >>> model.predict(X)[0].tolist(), model.transmat_[2].tolist()
+    ([0, 0, 0, 1, 1, 2, 2], [0.0, 0.0, 1.0])
+
+    A model of given durations, whose rates are of durations minus 1:
+
+    >>> lights = EMHMM.from_parameters(
+    ...     startprob=[1.0, 0.0],
+    ...     transmat=[[0.0, 1.0], [1.0, 0.0]],
+    ...     emission="poisson",
+    ...     emissions={"rates": [2.0, 9.0], "durations": {"rates": [3.0, 6.0]}},
+    ...     transitions=Transitions(durations=Durations("poisson", longest=30)),
+    ... )
+    >>> lights.predict([[1, 2, 3, 1, 8, 11, 9, 7, 8, 10, 2, 1]])[0].tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 0, 0]
     """
 
     law: Any = "histogram"
@@ -272,7 +295,8 @@ class Transitions(Setting):
     durations : {"histogram", "poisson", "negative_binomial"}, Durations or None, default=None
         How long visits to each state last, by laws of their own (see `Durations`): a hidden
         semi-Markov chain. None: as long as states follow themselves. For what `contexts` are for,
-        and not with them.
+        and not with them; of the topologies not with "independent" and "constant", and whether
+        those allow a state to follow itself tells nothing.
 
     Examples
     --------
@@ -338,7 +362,9 @@ class HMMParameters(Setting):
     emissions : dict or None, default=None
         What states emit where it is numbers, by the names of the fitted attributes without
         underscore, in their shapes and the units of the data: ``{"means": [[0.0], [5.0]]}``; of one
-        column a list will do. Also ``"feature_names_in"``, of the columns of frames, and
+        column a list will do. Where durations have laws also ``"durations"``, of the law
+        "histogram" as in `durations_`, of others a dict of parameters such as ``{"rates": [2.0,
+        5.0]}``, of durations minus 1. Also ``"feature_names_in"``, of the columns of frames, and
         ``"categories"``, labels of those of text in the order of their probabilities. Tables that
         are frames tell both by the names of their own columns.
 

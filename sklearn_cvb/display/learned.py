@@ -68,6 +68,11 @@ def _of_chain(model: Any) -> SummaryRows:
     if lasting is not None:
         # What was entered are visits.
         held = held * (lasting @ np.arange(1.0, lasting.shape[1] + 1.0))
+        endless, paths = np.diagonal(transition) > 0, vars(model).get("labels_")
+        if endless.any() and paths is not None:
+            # How long these last nothing but the sequences tells.
+            states = np.concatenate(list(paths)).astype(int)
+            held = np.where(endless, np.bincount(states[states >= 0], minlength=n_states), held)
     shares = _shares(held)
     is_tagger = hasattr(model, "classes_")
     names = model.classes_ if is_tagger else range(n_states)

@@ -223,8 +223,11 @@ class Family:
 
     def point_with(self, given: dict[str, Any], rest: Any) -> Any:
         """The point with attributes that are given, all others as in the point `rest`."""
-        found = {name.removesuffix("_"): own for name, own in self.attributes(rest).items()}
-        return self.point_of(found | given)
+        return self.point_of(self.stated(rest) | given)
+
+    def stated(self, point: Any) -> dict[str, Any]:
+        """What `point_of` reads of a point."""
+        return {name.removesuffix("_"): own for name, own in self.attributes(point).items()}
 
     def in_order(self, order: np.ndarray) -> "Family":
         """The family whose state k is state ``order[k]`` of this one."""

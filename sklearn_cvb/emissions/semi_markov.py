@@ -58,28 +58,41 @@ class SemiMarkovScores(NamedTuple):
     law: Scores
     lengths: Observations  # what the law reads: all durations
     n_states: int
+    endless: np.ndarray = np.empty(0, np.intp)  # states that no other follows
 
     def fill(self, observations: Any, units: np.ndarray, out: np.ndarray) -> None:
         """Log densities of steps."""
         self.emission.fill(observations, units, out)
 
     def log_durations(self, n_units: int) -> np.ndarray:
-        """Log probabilities of durations 1..L under each of so many units, (n_units, K, L)."""
+        """Log probabilities of durations 1..L under each of so many units, (n_units, K, L).
+
+        Endless states last for L steps, and are entered again.
+        """
         values, _, features = self.lengths
         longest, bounds = len(values), np.arange(n_units + 1) * len(values)
         every = Observations(np.tile(values, (n_units, 1)), None, np.tile(features, (n_units, 1)))
         out = np.empty((n_units * longest, self.n_states))
         self.law.fill(every, bounds, out)
-        return np.ascontiguousarray(np.swapaxes(out.reshape(n_units, longest, -1), 1, 2))
+        logs = np.ascontiguousarray(np.swapaxes(out.reshape(n_units, longest, -1), 1, 2))
+        logs[:, self.endless, :-1], logs[:, self.endless, -1] = -np.inf, 0.0
+        return logs
 
 
 class SemiMarkovFamily(MixedFamily):
-    """An emission and a law of durations; statistics one after the other, a point is a pair."""
+    """An emission and a law of durations; statistics one after the other, a point is a pair.
 
-    def __init__(self, family: Family, law: Family, longest: int) -> None:
+    Of a state that no other follows every visit is the last one, and no law is learned.
+    """
+
+    endless = np.empty(0, np.intp)
+
+    def __init__(
+        self, family: Family, law: Family, longest: int, endless: np.ndarray = endless
+    ) -> None:
         columns = np.arange(family.n_columns), np.empty(0, np.intp)
         super().__init__([family, law], list(columns), family.n_states)
-        self.family, self.law = family, law
+        self.family, self.law, self.endless = family, law, endless
         self.lengths: Observations = law.read(np.arange(float(longest))[:, None])
         self.is_discrete: bool = family.is_discrete
         self._read_as_emission()
@@ -96,8 +109,12 @@ class SemiMarkovFamily(MixedFamily):
         vars(self).update(state)
         self._read_as_emission()
 
+    @property
+    def _is_table(self) -> bool:
+        return type(self.law) is CategoricalFamily
+
     def _scores(self, emission: Scores, law: Scores) -> SemiMarkovScores:
-        return SemiMarkovScores(emission, law, self.lengths, self.n_states)
+        return SemiMarkovScores(emission, law, self.lengths, self.n_states, self.endless)
 
     def at(self, point: tuple[Any, Any]) -> SemiMarkovScores:
         return self._scores(self.family.at(point[0]), self.law.at(point[1]))
@@ -124,6 +141,9 @@ class SemiMarkovFamily(MixedFamily):
         longest = len(self.lengths.values)
         if visits is None:
             visits = np.full((len(units) - 1, self.n_states, longest), 1.0 / longest)
+        elif len(self.endless):
+            visits = visits.copy()
+            visits[:, self.endless] = 0.0
         return np.concatenate([own, np.swapaxes(visits @ self.lengths.features, 1, 2)], axis=1)
 
     def completed(
@@ -169,9 +189,10 @@ class SemiMarkovFamily(MixedFamily):
 
     def n_free_durations(self, longest_sequence: int) -> int:
         """How many parameters of durations sequences of at most so many steps can move."""
-        if type(self.law) is not CategoricalFamily:
-            return self.law.n_parameters
-        return self.n_states * (min(len(self.lengths.values), longest_sequence) - 1)
+        each = min(len(self.lengths.values), longest_sequence) - 1
+        if not self._is_table:
+            each = self.law.n_parameters // self.n_states
+        return each * (self.n_states - len(self.endless))
 
     def durations(self, point: tuple[Any, Any]) -> np.ndarray:
         """Probabilities of durations 1..L, (K, L)."""
@@ -181,6 +202,10 @@ class SemiMarkovFamily(MixedFamily):
     def attributes(self, point: tuple[Any, Any]) -> dict[str, Any]:
         return self.family.attributes(point[0]) | {"durations_": self.durations(point)}
 
+    def stated(self, point: tuple[Any, Any]) -> dict[str, Any]:
+        own = self.durations(point) if self._is_table else self.law.stated(point[1])
+        return self.family.stated(point[0]) | {"durations": own}
+
     def point_of(self, given: dict[str, Any]) -> tuple[Any, Any]:
         return self.point_with(given, (None, None))
 
@@ -189,15 +214,18 @@ class SemiMarkovFamily(MixedFamily):
         shape = self.n_states, len(self.lengths.values)
         if "durations" not in given and rest[1] is not None:
             of_visits = rest[1]
-        elif "durations" not in given:
-            even = np.full(shape, 1.0 / shape[1])
-            of_visits = self.law.most_likely(self.lengths.features.T @ even.T)
-        elif type(self.law) is CategoricalFamily:
+        elif isinstance(given.get("durations"), dict):
+            of_visits = given_point(self.law, given["durations"])
+        elif self._is_table or "durations" not in given:
             table = table_of(given, "durations", shape)
             of_visits = np.maximum(self.law.point_of({"category_probabilities": [table]}), 1e-300)
         else:
-            raise InvalidParameterError("durations are given for the law 'histogram' alone")
+            raise InvalidParameterError(
+                "durations are a table for the law 'histogram' alone: of other laws they are a "
+                "dict of parameters, such as {'rates': [[2.0], [5.0]]}"
+            )
         return given_point(self.family, emitted, rest[0]), of_visits
 
     def in_order(self, order: np.ndarray) -> "SemiMarkovFamily":
-        return SemiMarkovFamily(self.family.in_order(order), self.law, len(self.lengths.values))
+        own, endless = self.family.in_order(order), np.flatnonzero(np.isin(order, self.endless))
+        return SemiMarkovFamily(own, self.law, len(self.lengths.values), endless)

@@ -123,7 +123,8 @@ class Emissions(Parameters):
         some.
     durations_ : ndarray of shape (n_components, longest)
         Probabilities that a visit lasts for 1 to `longest` steps, where durations have laws (see
-        `Durations`), at the parameters that the others of these attributes show.
+        `Durations`), at the parameters that the others of these attributes show. Where no state
+        follows the last number is 1.
     """
 
     # Which words there are `emissions.NAMED` says, which is loaded where numbers are learned from.

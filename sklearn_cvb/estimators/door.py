@@ -85,8 +85,8 @@ def means_of(model: Any) -> HMMParameters:
         words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
         return HMMParameters(**found, **words)
     emitted = model._learned.more.numeric
-    tables = emitted.family.attributes(emitted.point).items()
-    own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
+    tables = emitted.family.stated(emitted.point).items()
+    own = {name: table for name, table in tables if not name.startswith("precisions")}
     names, categories, context = emitted.columns
     if names is not None:
         own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]

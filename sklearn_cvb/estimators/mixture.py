@@ -42,7 +42,8 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
     ----------
     estimator : EMHMM, VBHMM, CVBHMM or GibbsHMM
         The model of a cluster: its `n_components` are states of each, its priors those of the
-        whole. `transitions` may have ends, and any topology that does not say where to start.
+        whole. `transitions` may have ends or durations, and any topology that does not say where to
+        start.
     n_components : int
         Number of clusters.
     n_init : int
@@ -158,7 +159,6 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
             "topology": topology is not None and (topology.tied or not topology.start.all()),
             "start": asked.start != "free",
             "prior": asked.shared is not None,
-            "durations": asked.durations is not None,
         }
         for name, is_refused in refused.items():
             if is_refused:

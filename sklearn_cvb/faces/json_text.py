@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.parameters.free_parameters import n_free
-from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.estimators.door import means_of
 from sklearn_cvb.faces.known_parameters import TableShape
 from sklearn_cvb.reading.corpus import short_repr
-from sklearn_cvb.settings import HMMParameters, Symbols, Transitions
+from sklearn_cvb.settings import Durations, HMMParameters, Symbols, Transitions
 
 _FORMAT, _VERSION = "hidden Markov model", 1
 # What JSON has values of its own for.
@@ -21,13 +21,17 @@ def text_of(hmm: Any) -> str:
     """The parameters of a fitted model, what they are parameters of, and all names."""
     transitions = Transitions.of(hmm.transitions)
     refuse_contexts(transitions.contexts is not None, "to_json: pickle the model")
-    refuse_durations(transitions.durations is not None, "to_json: pickle the model")
+    lasting = transitions.durations
     means = means_of(hmm)
     content = {
         "format": _FORMAT,
         "version": _VERSION,
         "emission": _emission_of(hmm),
-        "transitions": {"topology": transitions.topology, "end_state": transitions.end_state},
+        "transitions": {
+            "topology": transitions.topology,
+            "end_state": transitions.end_state,
+            **({} if lasting is None else {"durations": Durations.of(lasting)}),
+        },
         "parameters": means.get_params() | {"emissions": means.emitted or None},
         "n_free_parameters": n_free(hmm._learned),
         **_columns_of(hmm),
@@ -81,7 +85,10 @@ def arguments_of(
     if table is None and parameters["emissions"]:
         parameters["emissions"] |= told
     parameters["vocabulary"] = _with_hashes(parameters["vocabulary"])
-    emission, transitions = _emission(content["emission"]), Transitions(**content["transitions"])
+    emission, transitions = (
+        _object(content["emission"]),
+        Transitions(**{name: _object(own) for name, own in content["transitions"].items()}),
+    )
     n_told = content.get("n_free_parameters")
     return HMMParameters(**parameters), emission, transitions, table, n_told
 
@@ -124,15 +131,17 @@ def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
-def _emission(value: Any) -> Any:
-    """The emission that `_plain` has written; lists and numbers stay as they are."""
+def _object(value: Any) -> Any:
+    """The emission, or durations, that `_plain` has written; lists and numbers stay as they are."""
     if isinstance(value, list):
-        return [_emission(own) for own in value]
+        return [_object(own) for own in value]
     if not isinstance(value, dict):
         return value
     from sklearn_cvb import emissions
 
-    settings = {name: _emission(own) for name, own in value.items() if name != "kind"}
+    settings = {name: _object(own) for name, own in value.items() if name != "kind"}
+    if value["kind"] == Durations.__name__:
+        return Durations(**settings)
     if value["kind"] not in emissions.__all__:
         raise ValueError(f"the text has an emission {value['kind']!r}, which this package has not")
     return getattr(emissions, value["kind"])(**settings)

@@ -6,8 +6,8 @@ import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, kept_to_topology, public_counts
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
-from sklearn_cvb.chain.paths.lattice import Cells, cells_with_end, topology_of
-from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.transitions import cells_under, refuse_contexts
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
@@ -54,10 +54,7 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOu
         types, cells = words.types, observation.words_read(words, None, None, False).cells
     transitions = asked.transitions
     refuse_contexts(transitions.contexts is not None, "from_parameters")
-    refuse_durations(transitions.durations is not None, "from_parameters")
-    cells = cells._replace(topology=topology_of(transitions.topology, asked.n_components))
-    if transitions.end_state:
-        cells = cells_with_end(cells)
+    cells = cells_under(cells, transitions)
     start, transition, emission = chain_tables(asked.init, cells, types)
     n, n_states = cells.n_emitting, cells.n_states
     if emission is None:
@@ -72,7 +69,7 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOu
     if types is None:
         from sklearn_cvb.chain.numbers.observed import emitting
 
-        numeric = emitting(asked)._replace(is_table=table is not None)
+        numeric = emitting(asked, cells)._replace(is_table=table is not None)
         family = numeric.family
         statistics = np.zeros((n, family.n_statistics))
         counts = HMMCounts(start[:n], transition[:n, :n], statistics)

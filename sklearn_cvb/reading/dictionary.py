@@ -15,7 +15,7 @@ from collections.abc import (
 )
 from itertools import chain, compress, filterfalse
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -128,7 +128,7 @@ def in_form_of(
     odd = [word for word in missing if _as_nfc(word) in composed]
     if not odd:
         return tag_dictionary, ""
-    forms = {"NFC" if unicodedata.is_normalized("NFC", word) else "NFD" for word in odd}
+    forms: set[Literal["NFC", "NFD"]] = {"NFC" if unicodedata.is_normalized("NFC", word) else "NFD" for word in odd}
     in_form = {
         unicodedata.normalize(form, word): tag_dictionary[word] for word in listed for form in forms
     }

@@ -5,7 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sklearn_cvb.messages import tell
 from sklearn_cvb.reading.corpus import (
@@ -162,7 +162,7 @@ def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
         what = f"are not a word, {_MARKS[mark]}, and its tags"
         raise _wrong_rows(str(path), without, len(lines), what)
     # Quotes are words where there are tabs.
-    quoting = csv.QUOTE_NONE if mark == "\t" else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if mark == "\t" else csv.QUOTE_MINIMAL
     fields = [
         (number, [cell.strip(" ") for cell in cells])
         for number, line in lines

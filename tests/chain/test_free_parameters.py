@@ -228,6 +228,9 @@ def test_contexts(kind):
         (Transitions(durations="negative_binomial"), 2 + 3 + 6 + 3),
         (Transitions(durations=Durations("histogram", longest=5)), 2 + 3 + 6 + 3 * 4),
         (Transitions(durations="histogram"), 2 + 3 + 6 + 3 * 19),
+        # The first state leads to two others, the last one to none: it has no law.
+        (Transitions("left-right", durations="poisson"), 0 + 1 + 6 + 2),
+        (Transitions("left-right", durations=Durations(longest=5)), 0 + 1 + 6 + 2 * 4),
     ],
 )
 def test_durations(kind, transitions, expected):

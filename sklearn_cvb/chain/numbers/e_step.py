@@ -232,8 +232,8 @@ def infer(
     need not look for that.
     """
     if isinstance(scores.scores, SemiMarkovScores):
-        given = given_to_visits(chain, scores)
-        return StepPosteriors(*visits.inferred(*given, starts, each_table(stretches)))
+        expected = visits.inferred(*given_to_visits(chain, scores), starts, each_table(stretches))
+        return StepPosteriors(*expected._replace(pairs=without_stays(expected.pairs)))
     weights, n_states = np.empty(scores.shape), scores.shape[1]
     largest = fill_weights(chain, scores, starts, stretches, weights)
     pairs, log_z = np.zeros(chain.transition.shape), np.empty(len(starts) - 1)
@@ -261,6 +261,11 @@ def infer(
 def each_table(stretches: ContextStretches) -> np.ndarray:
     """The table that leads to each step."""
     return np.repeat(stretches.table, np.diff(stretches.begins))
+
+
+def without_stays(pairs: np.ndarray) -> np.ndarray:
+    """Tables (n_tables, K, K) of pairs, but for those of one state."""
+    return np.where(np.eye(pairs.shape[-1], dtype=bool), 0.0, pairs)
 
 
 def given_to_visits(
@@ -495,6 +500,7 @@ def independent(
         held = np.zeros((n_tables, n))
         np.add.at(held, each_table(stretches), posterior)
         lasting = visits.geometric_visits(held, np.diagonal(pairs, axis1=1, axis2=2), cells.longest)
+        pairs = without_stays(pairs)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
     return StepPosteriors(posterior, pairs, np.zeros(len(starts) - 1), lasting)

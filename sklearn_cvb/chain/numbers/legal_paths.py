@@ -77,7 +77,7 @@ def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None
     is_said = transition is not None or (start is not None and not start[:n].all())
     if topology is not None:
         is_said = not topology.tied
-    if not is_said or cells.longest or cells.n_tables > 1:
+    if not is_said or cells.n_tables > 1:
         return None
     start = np.ones(n) if start is None else start[:n]
     transition = np.ones((cells.n_states,) * 2) if transition is None else transition
@@ -85,6 +85,11 @@ def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None
         start, transition = topology.start[:n] * start, topology.transition * transition
     if cells.has_end:
         end = transition[:n, n]
+    if cells.longest:
+        # Steps stay in a state for as long as its visit lasts.
+        transition = np.where(np.eye(n, dtype=bool), 1.0, transition)
+        if transition.all():
+            return None
     rules = PathRules(start, transition[:n, :n], end)
     # Sequences that stay in one state have no order: single steps tell which states there are.
     is_constant = np.array_equal(rules.transition > 0, np.eye(n, dtype=bool))

@@ -59,7 +59,8 @@ from sklearn_cvb.chain.parameters.user_tables import (
     with_given,
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.transitions import cells_under
 from sklearn_cvb.chain.predictions.prediction import (
     WeightedSequences,
     by_context,
@@ -514,7 +515,9 @@ def states_told(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.
         return None
     known = known_states(y, given, cells.n_emitting)
     if cells.topology is not None:
-        refuse_impossible(known, given, cells.topology)
+        stays = cells.longest * np.eye(cells.n_states, dtype=bool)
+        transition = cells.topology.transition | (stays > 0)
+        refuse_impossible(known, given, cells.topology._replace(transition=transition))
     return known
 
 
@@ -530,29 +533,33 @@ def layout_of(
     """The cells of the chain, the family of columns with these names and moments, and settings."""
     emission, transitions = emission_of(asked.emission), asked.transitions
     n_states = asked.n_components
-    topology = topology_of(transitions.topology, n_states)
     # A chain without cells of emissions.
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0)
     cells = cells._replace(is_stationary=transitions.start == "stationary")
-    if transitions.end_state:
-        cells = cells_with_end(cells)
+    cells = cells_under(cells, transitions)
     if names is not None:
         columns_told(asked, emission).places_in(names, "X")
     family = emission.numbered(names).bind(moments, n_states)
     rows = fixed_rows(asked, n_states).get("emissions")
     if rows is not None:
-        known = given_point(family, known_parameters(asked).emitted)
+        emitted = known_parameters(asked).emitted
+        known = given_point(
+            family, {name: emitted[name] for name in emitted if name != "durations"}
+        )
         family = FixedFamily(family, known, rows)
-    if transitions.durations is not None:
-        lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
-        topology = Topology(every, ~np.eye(n_states, dtype=bool), False)
-        cells = cells._replace(topology=topology, longest=int(lasting.longest))
-        law = law_of_durations(lasting.law, cells.longest, n_states)
-        family = SemiMarkovFamily(family, law, cells.longest)
-    return cells, family, settings_of(asked)
+    return cells, _lasting(family, cells, transitions.durations), settings_of(asked)
 
 
-def emitting(asked: ChainOptions) -> EmissionFit:
+def _lasting(family: Family, cells: Cells, asked: str | Durations | None) -> Family:
+    """A family whose states last by laws of their own, where these are asked for."""
+    if asked is None or cells.topology is None:
+        return family
+    law = law_of_durations(Durations.of(asked).law, cells.longest, cells.n_states)
+    endless = np.flatnonzero(np.diagonal(cells.topology.transition))
+    return SemiMarkovFamily(family, law, cells.longest, endless)
+
+
+def emitting(asked: ChainOptions, cells: Cells) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
     names, categories, _ = columns_told(asked, emission)
@@ -562,8 +569,10 @@ def emitting(asked: ChainOptions) -> EmissionFit:
     columns = FittedColumns(names, by_name(categories, names))
     refuse_other_sizes(columns, moments)
     family = emission.bind(moments, asked.n_components)
+    family = _lasting(family, cells, asked.transitions.durations)
     point = given_point(family, given)
-    return EmissionFit(family, point, *(family.at(point),) * 2, columns, False, "point")
+    fitted = EmissionFit(family, point, *(family.at(point),) * 2, columns, False, "point")
+    return fitted._replace(longest=cells.longest)
 
 
 # Under weights

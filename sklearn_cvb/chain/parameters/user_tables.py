@@ -85,7 +85,8 @@ def _refuse_ruled_out(
     ):
         if table is not None and (table[~allowed] > 0.0).any():
             k = int(np.argwhere((table > 0.0) & ~allowed)[0][0])
-            raise InvalidParameterError(f"{name}: row {k} has what the topology rules out")
+            stays = ", or stays, which durations tell of" if cells.longest else ""
+            raise InvalidParameterError(f"{name}: row {k} has what the topology rules out{stays}")
 
 
 def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np.ndarray:

@@ -493,6 +493,19 @@ def cells_with_end(cells: Cells) -> Cells:
     return cells._replace(n_states=cells.n_states + 1, has_end=True, topology=topology)
 
 
+def cells_with_visits(cells: Cells, longest: int) -> Cells:
+    """The layout of visits of so many steps at most, each of which another state follows.
+
+    A state that no other may follow is endless, and the only one that follows itself; under a tied
+    topology none follows another.
+    """
+    every = np.ones((cells.n_states, cells.n_states), bool)
+    start, allowed, is_tied = cells.topology or Topology(every[0], every, False)
+    others = allowed & ~(np.eye(len(every), dtype=bool) | is_tied)
+    topology = Topology(start, others | np.diag(~others.any(axis=1)), False)
+    return cells._replace(longest=longest, topology=topology)
+
+
 def refuse_without_paths(n_entries: int) -> None:
     """Raise where no token of the sequences that are learned from may be in any state."""
     if n_entries == 0:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions, emits_symbols
-from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells, cells_with_end, cells_with_visits, topology_of
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, check_concentrations
-from sklearn_cvb.settings import HMMParameters, Transitions
+from sklearn_cvb.settings import Durations, HMMParameters, Transitions
 
 
 def check_transitions(asked: ChainOptions) -> None:
@@ -80,21 +80,15 @@ def refuse_contexts(is_so: bool, what: str) -> None:
 
 def _check_durations(asked: ChainOptions) -> None:
     """Raise where a model is set to what visits with durations of their own do not have."""
-    transitions, init = asked.transitions, asked.init
+    transitions = asked.transitions
     reasons = {
         "taggers": asked.dictionary is not None,
-        "a single state, which no other follows": asked.n_components == 1,
-        "a topology other than 'full'": not _is_full(transitions),
         "end_state=True: a visit may go on beyond the end": transitions.end_state,
         "start='stationary'": transitions.start != "free",
         "sticky: no state follows itself": transitions.sticky > 0,
         "prior='hdp'": transitions.shared is not None,
         "contexts": transitions.contexts is not None,
         _as_columns(asked): emits_symbols(asked.emission),
-        "an array as alpha": bool(np.ndim(asked.alpha)),
-        "fixed transitions": "transitions" in asked.fixed,
-        "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
-        "supervision='y'": asked.supervision == "y",
     }
     for what, is_so in reasons.items():
         refuse_durations(is_so, what)
@@ -104,6 +98,19 @@ def refuse_durations(is_so: bool, what: str) -> None:
     """Raise where visits have durations of their own, if that is so, that something cannot do."""
     if is_so:
         raise InvalidParameterError(f"Transitions(durations=...) does not go with {what}")
+
+
+def cells_under(cells: Cells, asked: Transitions) -> Cells:
+    """A layout with the topology, ends and visits that transitions say."""
+    cells = cells._replace(topology=topology_of(asked.topology, cells.n_states))
+    if asked.end_state:
+        cells = cells_with_end(cells)
+    if asked.durations is None:
+        return cells
+    cells = cells_with_visits(cells, int(Durations.of(asked.durations).longest))
+    is_still = cells.topology is None or cells.topology.transition.trace() == cells.n_states
+    refuse_durations(is_still, "a single state, or a topology where none leads to another")
+    return cells
 
 
 def contexts_to_draw(contexts: Any, cells: Cells) -> list[np.ndarray]:

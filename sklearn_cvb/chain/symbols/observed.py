@@ -25,14 +25,13 @@ from sklearn_cvb.chain.paths.lattice import (
     Problem,
     WordLayout,
     cells_for,
-    cells_with_end,
     dense_posterior,
     lattice_for,
     problem_of,
     restrict,
-    topology_of,
     without_impossible,
 )
+from sklearn_cvb.chain.paths.transitions import cells_under
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
 from sklearn_cvb.chain.starts.state_merging import MERGED, pays
@@ -90,12 +89,10 @@ class SymbolObservation(Observation):
         """What words tell, and the whole layout of parameters, with topology and ends."""
         read = self.words_read(vocabulary, corpus, y, streams)
         transitions = self.options.transitions
-        topology = topology_of(transitions.topology, read.cells.n_states)
-        if topology is not None and not topology.tied:
+        cells = cells_under(read.cells, transitions)
+        if cells.topology is not None and not cells.topology.tied:
             self._refuse_token_updates()
-        is_stationary = transitions.start == "stationary"
-        cells = read.cells._replace(topology=topology, is_stationary=is_stationary)
-        return read._replace(cells=cells_with_end(cells) if transitions.end_state else cells)
+        return read._replace(cells=cells._replace(is_stationary=transitions.start == "stationary"))
 
     def _refuse_token_updates(self) -> None:
         """Raise where a token moves at a time, which cannot keep to a topology."""

@@ -88,10 +88,12 @@ def draw(index):
     if model_kind is not EMHMM:
         settings["alpha"] = [0.1, 1.0, 1e-6, "auto"][rng.integers(4)]
     is_full = isinstance(topology, str) and topology == "full"
-    if is_full and index % 4 == 0 and n_states > 1:
+    is_named = isinstance(topology, str)
+    can_last = topology in ("full", "left-right") if is_named else np.triu(topology, 1).any()
+    if can_last and index % 4 == 0 and n_states > 1:
         law = rng.choice(["histogram", "poisson", "negative_binomial"])
         lasting = Durations(str(law), longest=int(rng.choice([1, 3, 60])))
-        settings["transitions"] = Transitions(durations=lasting)
+        settings["transitions"] = Transitions(topology, durations=lasting)
     if is_full and index % 2:
         is_pooled = index % 4 == 3 and model_kind is not EMHMM
         prior = "pooled" if is_pooled else "dirichlet"

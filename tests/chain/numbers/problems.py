@@ -49,12 +49,15 @@ TOPOLOGIES = {
     "contexts": "full",
     # And with visits that last for at most three steps.
     **dict.fromkeys(("histogram", "poisson", "negative binomial"), "full"),
+    "left-right histogram": "left-right",
+    "left-right poisson": "left-right",
 }
 LAWS = {
     "histogram": Categorical(concentration_prior=0.5),
     "poisson": "poisson",
     "negative binomial": NegativeBinomial(size=2.0, size_prior=1.0),
 }
+LAWS |= {f"left-right {law}": LAWS[law] for law in ("histogram", "poisson")}
 
 
 def transitions(topology, **settings):

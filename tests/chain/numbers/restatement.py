@@ -35,6 +35,8 @@ class Setting(NamedTuple):
     contexts: list
     # The longest visit where durations have laws; 0 where not.
     longest: int
+    # States that no other follows: their visits last to the end.
+    endless: tuple
 
     @property
     def n_observed(self):
@@ -73,14 +75,17 @@ def setting_of(model, series):
         series, contexts = apart(series)
     family = emission.bind(moments_of(np.concatenate(series)), n)
     prior = model.alpha, start_alpha
-    longest = 0
+    longest, endless = 0, ()
     if chosen.durations is not None:
         lasting = Durations.of(chosen.durations)
-        allowed, longest = ~np.eye(n, dtype=bool), lasting.longest
+        allowed, longest = allowed & ~np.eye(n, dtype=bool), lasting.longest
+        endless = tuple(k for k in range(n) if not allowed[k].any())
+        # Rows of one cell, of which nothing is learned.
+        allowed[endless, endless] = True
         law = law_of_durations(lasting.law, longest, n)
-        family = SemiMarkovFamily(family, law, longest)
+        family = SemiMarkovFamily(family, law, longest, np.array(endless, int))
     topology = start, allowed, is_tied, chosen.end_state
-    return Setting(family, series, n, *prior, *topology, contexts, longest)
+    return Setting(family, series, n, *prior, *topology, contexts, longest, endless)
 
 
 def apart(series):
@@ -142,32 +147,38 @@ class Joint(NamedTuple):
         return self.visits[begin:end].sum(axis=0)[None]
 
 
-def segmentations(n_steps, n, longest, begin=0, before=None):
-    """All visits (state, first step, duration) that make up so many steps; the last may go on."""
+def segmentations(n_steps, n, longest, endless=(), begin=0, before=None):
+    """All visits (state, first step, duration) that make up so many steps; the last may go on.
+
+    Those to endless states have no duration.
+    """
     if begin >= n_steps:
         return [()]
-    return [
+    last = [((k, begin, None),) for k in endless if k != before]
+    return last + [
         ((k, begin, duration), *rest)
         for k in range(n)
-        if k != before
+        if k != before and k not in endless
         for duration in range(1, longest + 1)
-        for rest in segmentations(n_steps, n, longest, begin + duration, k)
+        for rest in segmentations(n_steps, n, longest, endless, begin + duration, k)
     ]
 
 
-def infer_visits(log_start, log_transitions, durations, scores):
+def infer_visits(log_start, log_transitions, durations, scores, endless=()):
     """`infer` where visits last by log probabilities of durations 1..L, (T, K, L), and every path.
 
     Also the log weight of each path, its visits summed over.
     """
     (n_steps, n), longest = scores.shape, durations.shape[2]
-    every, logs, paths = segmentations(n_steps, n, longest), [], {}
+    every, logs, paths = segmentations(n_steps, n, longest, endless), [], {}
     for visits in every:
         value, path, before = 0.0, np.empty(n_steps, int), None
         for k, t, duration in visits:
             value += log_start[k] if before is None else log_transitions[t - 1][before, k]
-            value += durations[t, k, duration - 1] + scores[t : t + duration, k].sum()
-            path[t : t + duration] = before = k
+            end = n_steps if duration is None else t + duration
+            value += 0.0 if duration is None else durations[t, k, duration - 1]
+            value += scores[t:end, k].sum()
+            path[t:end] = before = k
         logs.append(value)
         paths[tuple(path)] = np.logaddexp(paths.get(tuple(path), -np.inf), value)
     log_z = logsumexp(logs)
@@ -176,8 +187,9 @@ def infer_visits(log_start, log_transitions, durations, scores):
     for visits, share in zip(every, np.exp(np.array(logs) - log_z), strict=True):
         before = None
         for k, t, duration in visits:
-            posterior[t : t + duration, k] += share
-            begun[t, k, duration - 1] += share
+            posterior[t : n_steps if duration is None else t + duration, k] += share
+            if duration is not None:
+                begun[t, k, duration - 1] += share
             if before is not None:
                 pairs[t - 1, before, k] += share
             before = k
@@ -224,8 +236,9 @@ def first_posteriors(setting, init):
 
 
 def first_pairs(setting, posteriors):
-    """Products of neighbours, where the topology allows them."""
-    return [(q[:-1, :, None] * q[1:, None, :]) * setting.transition for q in posteriors]
+    """Products of neighbours, where the topology allows them; no visit follows its own state."""
+    allowed = setting.transition & ~(np.eye(setting.n_states, dtype=bool) & bool(setting.longest))
+    return [(q[:-1, :, None] * q[1:, None, :]) * allowed for q in posteriors]
 
 
 def first_visits(setting, pieces):
@@ -239,7 +252,8 @@ def first_visits(setting, pieces):
     for k in range(setting.n_states):
         held = sum(q[k] for _, q in pieces)
         stays = sum(before[k] * q[k] for before, q in pieces if before is not None)
-        shares = [min(stays / held, 0.999) ** u for u in range(setting.longest)]
+        share = min(stays / held, 0.999) if held else 0.0
+        shares = [share**u for u in range(setting.longest)]
         found[0, k] = (held - stays) * np.array(shares) / sum(shares)
     return found
 
@@ -303,7 +317,8 @@ def e_step(setting, log_start, log_transition, scores):
         steps, logs = moves_into(moves, contexts[1:], n), scores_of(setting.family, scores, x)
         if setting.longest:
             durations = durations_of(scores, len(x))
-            results.append(infer_visits(log_start, steps, durations, logs)[:3])
+            given = log_start, steps, durations, logs, setting.endless
+            results.append(infer_visits(*given)[:3])
         else:
             results.append(infer(log_start, steps, log_end, logs))
     return [list(part) for part in zip(*results, strict=True)]
@@ -518,7 +533,8 @@ def series_by_units(setting, units, whole, state):
         durations = np.concatenate(
             [durations_of(own, unit.end - unit.begin) for unit, own in predictives.items()]
         )
-        log_z, q, joint, _ = infer_visits(log_start, steps[1:], durations, scores)
+        given = log_start, steps[1:], durations, scores, setting.endless
+        log_z, q, joint, _ = infer_visits(*given)
     else:
         log_z, q, joint = infer(log_start, steps[1:], log_end, scores)
     new = {}
@@ -600,18 +616,20 @@ def log_evidence_of_visits(setting, cuts):
     known, ways = np.zeros((setting.n_states, setting.longest)), []
     for cut in cuts:
         runs = [(k, len(list(own))) for k, own in itertools.groupby(cut.argmax(axis=1))]
-        if max(length for _, length in runs) > setting.longest:
+        if max((own for k, own in runs if k not in setting.endless), default=0) > setting.longest:
             return -np.inf
         for k, length in runs[:-1]:
             known[k, length - 1] += 1
         last, at_least = runs[-1]
-        ways.append([(last, duration) for duration in range(at_least, setting.longest + 1)])
+        durations = range(at_least, setting.longest + 1)
+        is_endless = last in setting.endless
+        ways.append([None] if is_endless else [(last, duration) for duration in durations])
     each = list(zip(setting.series, cuts, strict=True))
     logs, nothing = [], np.zeros_like(known)[None]
     own = sum(statistics_of(setting.family, x, q, None, nothing) for x, q in each)
     for last in itertools.product(*ways):
         visits = known.copy()
-        for k, duration in last:
+        for k, duration in filter(None, last):
             visits[k, duration - 1] += 1
         more = setting.family.statistics(
             setting.family.read(setting.series[0][:1] * np.nan),

@@ -1,5 +1,7 @@
 """Hidden semi-Markov chains: visits whose durations have laws of their own."""
 
+import pickle
+
 import numpy as np
 import pytest
 from chain.numbers.problems import LAWS
@@ -19,13 +21,22 @@ from sklearn_cvb import (
     Transitions,
 )
 from sklearn_cvb.chain.numbers import leave_out, visits
-from sklearn_cvb.chain.numbers.e_step import ChainTables, filtered, given_logs, infer, one_table
-from sklearn_cvb.emissions import AutoRegressive, Categorical, Poisson
+from sklearn_cvb.chain.numbers.e_step import (
+    ChainTables,
+    filtered,
+    given_logs,
+    infer,
+    one_table,
+    without_stays,
+)
+from sklearn_cvb.display.learned import learned_by
+from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Poisson
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.metrics import relabel
 
 every_kind = pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM, GibbsHMM])
 # Of two states, 1 to 5 steps.
+LASTING = Transitions(durations=Durations("histogram", longest=3))
 TRUTH = np.array([[0.0, 0.1, 0.2, 0.6, 0.1], [0.1, 0.7, 0.2, 0.0, 0.0]])
 
 
@@ -69,22 +80,38 @@ def test_durations_are_found_and_drawn_from(kind):
     np.testing.assert_allclose(shares, model.durations_, atol=0.02)
 
 
-def random_tables(rng, n, longest, n_tables):
-    """Tables of a chain whose states do not follow themselves."""
-    moves = rng.dirichlet(np.ones(n), (n_tables, n)) * ~np.eye(n, dtype=bool)
+def random_tables(rng, n, longest, n_tables, topology="full"):
+    """Tables of a chain whose states do not follow themselves; an endless one alone does."""
+    allowed = ~np.eye(n, dtype=bool)
+    if topology == "ring":
+        allowed = np.roll(np.eye(n, dtype=bool), 1, axis=1)
+    if topology == "left-right":
+        allowed = np.triu(allowed)
+        allowed[-1, -1] = True
+    moves = rng.dirichlet(np.ones(n), (n_tables, n)) * allowed
     moves /= moves.sum(axis=2, keepdims=True)
     start = rng.dirichlet(np.ones(n), n_tables)
-    return visits.VisitTables(start, moves, np.log(rng.dirichlet(np.ones(longest), (n_tables, n))))
+    lasts = np.log(rng.dirichlet(np.ones(longest), (n_tables, n)))
+    if topology == "left-right":
+        lasts[:, -1, :-1], lasts[:, -1, -1] = -np.inf, 0.0
+    return visits.VisitTables(start, moves, lasts)
 
 
 @pytest.mark.many(usual=4)
 @pytest.mark.parametrize("scale", [1.0, 600.0])
-@pytest.mark.parametrize(("n", "longest"), [(2, 4), (3, 2), (3, 1), (9, 2)])
-def test_sums_over_all_visits(n, longest, scale):
+@pytest.mark.parametrize(
+    ("n", "longest", "topology"),
+    [
+        *((n, longest, "full") for n, longest in [(2, 4), (3, 2), (3, 1), (9, 2)]),
+        *((3, longest, topology) for longest in (1, 3) for topology in ("ring", "left-right")),
+    ],
+)
+def test_sums_over_all_visits(n, longest, topology, scale):
     """Also where float64 loses a sequence; tables are those of the step that a visit begins at."""
     rng = np.random.default_rng(0)
     starts = np.array([0, 5, 8, 9]) if n < 9 else np.array([0, 3, 4])
-    tables, table = random_tables(rng, n, longest, 3), rng.integers(0, 3, starts[-1])
+    tables = random_tables(rng, n, longest, 3, topology)
+    table, endless = rng.integers(0, 3, starts[-1]), [2] if topology == "left-right" else []
     logs = scale * rng.normal(size=(starts[-1], n))
     logs[1, 0] = -np.inf
     found = visits.inferred(tables, logs, starts, table)
@@ -101,14 +128,19 @@ def test_sums_over_all_visits(n, longest, scale):
         own = slice(starts[i], starts[i + 1])
         later = table[own][1:]
         exact = infer_visits(
-            start[table[own][0]], moves[later], tables.log_durations[table[own]], logs[own]
+            start[table[own][0]],
+            moves[later],
+            tables.log_durations[table[own]],
+            logs[own],
+            endless,
         )
         assert found.log_z[i] == pytest.approx(exact[0], rel=1e-12)
         np.testing.assert_allclose(found.posterior[own], exact[1], atol=1e-12)
         np.add.at(pairs, later, exact[2].pairs)
         np.add.at(lasting, table[own], exact[2].visits)
         first = 0 * table[own]
-        paths = infer_visits(start[0], moves[first[1:]], tables.log_durations[first], logs[own])[3]
+        given = start[0], moves[first[1:]], tables.log_durations[first], logs[own], endless
+        paths = infer_visits(*given)[3]
         assert log_p[i] == pytest.approx(max(paths.values()), rel=1e-12)
         assert paths[tuple(best[own])] == pytest.approx(log_p[i], rel=1e-12)
         for t in range(len(first)):
@@ -116,9 +148,11 @@ def test_sums_over_all_visits(n, longest, scale):
             rest[t] = 0.0
             for found_here, last in ((before, t + 1), (others, len(first))):
                 steps = moves[first[1:last]], tables.log_durations[first[:last]], rest[:last]
-                exact = infer_visits(start[0], *steps)[1][t]
+                exact = infer_visits(start[0], *steps, endless)[1][t]
                 np.testing.assert_allclose(found_here[own][t], exact, atol=1e-12)
-    np.testing.assert_allclose(found.pairs, pairs, atol=1e-12)
+    np.testing.assert_allclose(without_stays(found.pairs), pairs, atol=1e-12)
+    # Endless visits are cut into such of the longest duration, which tell nothing.
+    found.durations[:, endless] = 0.0
     np.testing.assert_allclose(found.durations, lasting, atol=1e-12)
 
 
@@ -169,7 +203,7 @@ def test_geometric_durations_are_a_plain_chain(scale):
     np.testing.assert_allclose(begun, exact.posterior.sum(axis=0) - np.diag(every_pair), rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", ["histogram", "poisson", "negative binomial"])
 def test_laws_are_those_of_scipy(name):
     family = law_of_durations(LAWS[name], 6, 2)
     whole, every = SemiMarkovFamily(Poisson().bind(_moments(), 2), family, 6), np.arange(6)
@@ -208,6 +242,10 @@ def test_parameters_given_are_where_a_fit_starts():
         fitted(EMHMM, X, longest=4, init=known, **settings)
     with pytest.raises(ValueError, match="'histogram' alone"):
         fitted(EMHMM, X, "poisson", init=known, **settings)
+    rates = HMMParameters(emissions={**emitted, "durations": {"rates": [2.0, 1.0]}})
+    begun = fitted(EMHMM, X, "poisson", init=rates, **settings)
+    even = fitted(EMHMM, X, "poisson", init=HMMParameters(emissions=emitted), **settings)
+    assert begun.history_[0] > even.history_[0] + 0.1
 
 
 def test_a_fit_goes_on_under_the_same_law_alone():
@@ -256,17 +294,15 @@ def lasting(**settings):
 
 
 REFUSED = {
-    "topology": (lasting(topology="left-right"), "topology"),
+    "topology": (lasting(topology="independent"), "topology"),
+    "constant": (lasting(topology="constant"), "none leads to another"),
     "end": (lasting(end_state=True), "end_state"),
     "start": (lasting(start="stationary"), "start="),
     "sticky": (lasting(sticky=1.0), "sticky"),
     "hdp": (lasting(prior="hdp"), "prior='hdp'"),
     "contexts": (lasting(contexts=1), "contexts"),
     "symbols": ({"emission": "categorical"}, r"VBHMM\(2, emission=Categorical\(\), transitions"),
-    "alpha": ({"alpha": np.ones((2, 2))}, "array as alpha"),
-    "transmat": ({"init": HMMParameters(transmat=np.full((2, 2), 0.5))}, "transmat in init"),
-    "fixed": ({"fixed": {"transitions": True}}, "fixed transitions"),
-    "states": ({"supervision": "y"}, "supervision='y'"),
+    "transmat": ({"init": HMMParameters(transmat=np.full((2, 2), 0.5))}, "row 0 .* stays"),
     "single": ({"n_components": 1}, "a single state"),
     "law": ({"transitions": Transitions(durations=Durations(Categorical))}, "law"),
 }
@@ -283,13 +319,11 @@ def test_what_does_not_go_with_durations_is_refused_by_name(case):
 
 def test_methods_that_know_no_visits_say_what_to_do():
     X = [x[:, None] for x in visits_of(3, 20)]
-    model, posterior = fitted(EMHMM, X, max_iter=2), fitted(GibbsHMM, X, max_iter=60)
+    posterior = fitted(GibbsHMM, X, max_iter=60)
     draws = posterior.credible_intervals(n_draws=3, random_state=0).draws
     assert np.isfinite(posterior.score_samples(X, draws=draws)).all()
     calls = {
-        "pickle": model.to_json,
-        "HMMMixture": lambda: HMMMixture(model, n_components=2).fit(X),
-        "from_parameters": lambda: EMHMM.from_parameters(
+        "durations are missing": lambda: EMHMM.from_parameters(
             startprob=[0.5, 0.5],
             transmat=[[0.0, 1.0], [1.0, 0.0]],
             emissions={"rates": [[1.0], [2.0]]},
@@ -424,3 +458,198 @@ def test_forecasts_of_lags_and_under_drawn_parameters():
     under = model.predict_next(X, n_steps=3, n_draws=2000, random_state=0, draws=draws)
     plain = model.predict_next(X, n_steps=3, n_draws=2000, random_state=0)
     np.testing.assert_allclose(under.proba, plain.proba, atol=0.05)
+
+
+# Phases in their order, and models of given durations
+
+
+def phases(seed, n_series=1):
+    """Four states one after the other, each for 25 to 35 steps."""
+    rng = np.random.default_rng(seed)
+    states = [np.repeat(np.arange(4), rng.integers(25, 36, 4)) for _ in range(n_series)]
+    return states, [rng.normal(10.0 * (path + 1)) for path in states]
+
+
+@every_kind
+@pytest.mark.parametrize("law", ["histogram", "poisson"])
+def test_phases_in_their_order_are_found(kind, law):
+    states, X = phases(0, 3)
+    lasts = Transitions("left-right", durations=Durations(law, longest=60))
+    model = kind(4, emission="gaussian", transitions=lasts, random_state=0, max_iter=30).fit(X)
+    np.testing.assert_allclose(model.means_.ravel(), [10, 20, 30, 40], atol=1.5)
+    assert np.mean(np.concatenate(model.predict(X)) == np.concatenate(states)) > 0.98
+    assert model.startprob_.tolist() == [1, 0, 0, 0]
+    assert not np.tril(model.transmat_[:3]).any()
+    # The last one goes on for ever, and how long it was seen tells nothing.
+    assert model.transmat_[3].tolist() == [0, 0, 0, 1]
+    assert model.durations_[3].tolist() == [0.0] * 59 + [1.0]
+    np.testing.assert_allclose(np.diagonal(model.counts_.transition, 1), 3.0, atol=0.1)
+    assert not np.diagonal(model.counts_.transition).any()
+    shares = [row.share for row in learned_by(model).rows]
+    np.testing.assert_allclose(
+        shares, np.bincount(np.concatenate(states)) / len(np.concatenate(X)), atol=0.04
+    )
+    longer = np.append(X[0], np.full(100, 40.0))
+    assert (model.predict([longer])[0][-100:] == 3).all()
+    _, drawn = model.sample(5, 300, random_state=0)
+    assert all((np.diff(path) >= 0).all() and path[0] == 0 for path in drawn)
+    forecast = model.predict_next(X, n_steps=80, n_draws=10, random_state=0).proba
+    np.testing.assert_allclose(forecast[:, :, 3], 1.0, atol=1e-6)
+    other = relabel(model, [3, 1, 0, 2])
+    assert other.score(X) == pytest.approx(model.score(X), rel=1e-12)
+    np.testing.assert_allclose(other.durations_[[3, 1, 0, 2]], model.durations_, rtol=1e-12)
+
+
+def test_a_state_left_by_none_may_be_any():
+    """A table: from the first state to one of two that no other follows."""
+    table = np.array([[True, True, True], [False, True, False], [False, False, True]])
+    rng = np.random.default_rng(0)
+    states = [np.repeat([0, end], [n, 20]) for end in (1, 2) for n in (4, 5, 5, 6)]
+    X = [rng.normal(8.0 * path) for path in states]
+    lasts = Transitions(table, durations=Durations("poisson", longest=10))
+    init = HMMParameters(emissions={"means": [[0.0], [8.0], [16.0]]})
+    model = VBHMM(3, emission="gaussian", transitions=lasts, init=init, random_state=0).fit(X)
+    assert all((a == b).all() for a, b in zip(model.predict(X), states, strict=True))
+    assert model.transmat_[1:].tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert model.durations_[0] @ np.arange(1, 11) == pytest.approx(5.0, abs=0.5)
+
+
+GIVEN = {
+    "histogram": [[0.1, 0.2, 0.7, 0.0], [0.5, 0.5, 0.0, 0.0], [0.25] * 4],
+    "poisson": {"rates": [[1.0], [2.0], [1.0]]},
+    "negative_binomial": {"probabilities": [[0.3], [0.5], [0.5]]},
+}
+
+
+def given_model(law, topology):
+    """A model of parameters that are given; its transitions, emissions and durations."""
+    moves = [[0.0, 0.7, 0.3], [0.2, 0.0, 0.8], [0.5, 0.5, 0.0]]
+    if topology == "left-right":
+        moves[1:] = [[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]
+    return EMHMM.from_parameters(
+        startprob=[1.0, 0.0, 0.0],
+        transmat=moves,
+        emissions={
+            "means": [[0], [5], [9]],
+            "covariances": [[1], [1], [2]],
+            "durations": GIVEN[law],
+        },
+        emission=Gaussian("diag"),
+        transitions=Transitions(topology, durations=Durations(law, longest=4)),
+    )
+
+
+@pytest.mark.parametrize("topology", ["full", "left-right"])
+@pytest.mark.parametrize("law", GIVEN)
+def test_a_model_is_made_of_parameters(law, topology):
+    model, steps = given_model(law, topology), np.arange(4)
+    lasts = np.array(GIVEN[law]) if law == "histogram" else None
+    if law == "poisson":
+        lasts = stats.poisson.pmf(steps, [[1.0], [2.0], [1.0]])
+    if law == "negative_binomial":
+        lasts = stats.nbinom.pmf(steps, 1, [[0.3], [0.5], [0.5]])
+    endless = [2] if topology == "left-right" else []
+    lasts[endless] = [0, 0, 0, 1]
+    np.testing.assert_allclose(model.durations_, lasts, rtol=1e-12, atol=1e-299)
+    X, states = model.sample(4, 5, random_state=0)
+    with np.errstate(divide="ignore"):
+        chain = np.log([1.0, 0.0, 0.0]), np.log(model.transmat_)[None].repeat(4, axis=0)
+        given = *chain, np.log(lasts)[None].repeat(5, axis=0)
+    for x, found, path in zip(X, model.score_samples(X), states, strict=True):
+        logs = stats.norm.logpdf(np.reshape(x, (-1, 1)), [0, 5, 9], np.sqrt([1, 1, 2]))
+        log_z, _, _, paths = infer_visits(*given, logs, endless)
+        assert found == pytest.approx(log_z, rel=1e-10)
+        assert tuple(path) in paths
+    following = model.start_filter()
+    proba = [following.update(value) for value in X[0]]
+    np.testing.assert_allclose(proba, model.filter_proba(X)[0], atol=1e-12)
+    for again in (EMHMM.from_json(model.to_json()), pickle.loads(pickle.dumps(model)), model):
+        np.testing.assert_allclose(again.score_samples(X), model.score_samples(X), rtol=1e-12)
+        assert again.transitions.durations.law == law
+    fitting = EMHMM(3, emission=Gaussian("diag"), transitions=model.transitions, init=model)
+    every = {"start": True, "transitions": True, "emissions": True}
+    kept = fitting.set_params(fixed=every, max_iter=3).fit(X)
+    np.testing.assert_allclose(kept.transmat_, model.transmat_, atol=1e-9)
+    np.testing.assert_array_equal(kept.means_, model.means_)
+    assert kept.score(X) > model.score(X)
+
+
+def test_what_was_learned_goes_through_json():
+    X = phases(1, 2)[1]
+    for law in GIVEN:
+        lasts = Transitions("left-right", durations=Durations(law, longest=50))
+        model = EMHMM(4, emission="gaussian", transitions=lasts, max_iter=5, random_state=0).fit(X)
+        again = EMHMM.from_json(model.to_json())
+        np.testing.assert_allclose(again.score_samples(X), model.score_samples(X), rtol=1e-10)
+        assert again.bic(X) == pytest.approx(model.bic(X), rel=1e-12)
+
+
+@every_kind
+def test_states_that_are_told_are_kept(kind):
+    """Of the first series all, of the others some; which states there are they tell."""
+    X, states = given_model("histogram", "full").sample(6, 30, random_state=0)
+    rng, turned = np.random.default_rng(0), np.array([2, 0, 1])
+    y = [np.where(rng.random(30) < 0.3, turned[path], -1) for path in states]
+    y[0] = turned[states[0]]
+    lasts = Transitions(durations=Durations("histogram", longest=4))
+    settings = {"emission": Gaussian("diag"), "transitions": lasts, "supervision": "y"}
+    model = kind(3, random_state=0, max_iter=30, **settings).fit(X, y)
+    for path, told in zip(model.labels_, y, strict=True):
+        assert (path[told >= 0] == told[told >= 0]).all()
+    np.testing.assert_allclose(model.means_.ravel()[turned], [0, 5, 9], atol=1.0)
+
+
+def test_expectations_given_states_that_are_told():
+    """Paths with other states have no weight: a step of EM, by all visits."""
+    X, y = [np.array([0.3, 0.5, 2.0, 1.8, 0.1])], [[-1, 0, -1, -1, 1]]
+    lasts = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])
+    emitted = {"means": [0.0, 2.0], "covariances": [1.0, 1.0], "durations": lasts}
+    known = HMMParameters(startprob=[0.4, 0.6], transmat=np.eye(2)[::-1], emissions=emitted)
+    model = EMHMM(2, emission=Gaussian("diag"), transitions=LASTING, init=known, supervision="y")
+    model.set_params(fixed=dict.fromkeys(("start", "transitions", "emissions"), True), max_iter=1)
+    with np.errstate(divide="ignore"):
+        start, moves = np.log([0.4, 0.6]), np.log(np.eye(2)[::-1])[None].repeat(4, axis=0)
+    logs = stats.norm.logpdf(X[0][:, None], [0.0, 2.0], 1.0)
+    logs[1, 1] = logs[4, 0] = -np.inf
+
+    def inferred(lasts):
+        return infer_visits(start, moves, np.log(lasts)[None].repeat(5, axis=0), logs)
+
+    begun = inferred(lasts)[2].visits.sum(axis=0)
+    log_z, posterior, joint, _ = inferred(begun / begun.sum(axis=1, keepdims=True))
+    model.fit(X, y)
+    assert model.history_[0] == pytest.approx(log_z, rel=1e-9)
+    np.testing.assert_allclose(model.counts_.start, posterior[0], atol=1e-9)
+    np.testing.assert_allclose(model.counts_.transition, joint.pairs.sum(axis=0), atol=1e-9)
+    found = model.counts_.emission[:, -3:]
+    np.testing.assert_allclose(found, joint.visits.sum(axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
+def test_a_prior_of_each_transition(kind):
+    X = given_model("histogram", "full").sample(3, 20, random_state=0)[0]
+    settings = {"emission": "gaussian", "max_iter": 3, "tol": 0, "random_state": 0}
+    one, each = (
+        kind(3, transitions=LASTING, alpha=alpha, **settings).set_params(
+            transitions__start_alpha=0.2
+        )
+        for alpha in (0.7, np.full((3, 3), 0.7))
+    )
+    np.testing.assert_allclose(each.fit(X).history_, one.fit(X).history_, rtol=1e-12)
+
+
+def test_kinds_of_sequences_that_last_differently():
+    """A mixture of chains with durations: fast turns and slow ones."""
+    rng, clusters = np.random.default_rng(0), np.arange(40) % 2
+    X = []
+    for slow in clusters:
+        lasted = rng.integers(1, 3, 60) + 4 * slow
+        path = np.repeat(np.arange(60) % 2, lasted)[:60]
+        X.append(rng.normal(6.0 * path))
+    lasts = Transitions(durations=Durations("poisson", longest=10))
+    one = EMHMM(2, emission="gaussian", transitions=lasts, max_iter=50)
+    model = HMMMixture(one, n_components=2, random_state=0).fit(X)
+    found = model.labels_ == model.labels_[0]
+    assert np.mean(found == (clusters == 0)) == 1.0
+    means = model.hmm_.durations_ @ np.arange(1, 11)
+    np.testing.assert_allclose(np.sort(means), [1.5, 1.5, 5.5, 5.5], atol=0.4)

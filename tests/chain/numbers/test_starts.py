@@ -178,7 +178,8 @@ def test_a_start_on_the_disk_is_that_in_memory(kind, tmp_path, monkeypatch):
     write_numbers(X, tmp_path / "store")
     means = HMMParameters(emissions={"means": 9.0 * (np.arange(N)[:, None] * 3 % 4)})
     monkeypatch.setattr(clusters, "_SAMPLE", 300)
-    for settings in ({}, {"init": means}, {"n_init": 2}):
+    lasting = {"transitions": Transitions("left-right", durations="poisson")}
+    for settings in ({}, {"init": means}, {"n_init": 2}, lasting):
         made = {"emission": "gaussian", "transitions": "left-right", "random_state": 0, **settings}
         whole, stored = (
             fitted(kind(N, max_iter=4, tol=0, **made), data)

@@ -5,7 +5,7 @@ import pytest
 from chain.numbers import restatement
 from chain.numbers.problems import EMISSIONS, LAWS, TOPOLOGIES, numbers, start, transitions
 
-from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Windows
+from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Durations, Transitions, Windows
 
 # Few and long, and many and short.
 LENGTHS = {"few": (5, 3, 4), "many": (1, 2, 1, 1, 2, 3, 1) * 6}
@@ -81,7 +81,7 @@ def cvb_deviation(model, series, block_length=None):
         np.abs(np.array(history) - fitted.history_),
         np.abs(np.concatenate(posteriors) - found),
         np.abs(counts.start - fitted.counts_.start),
-        np.abs(counts.transition[:, :-1] - fitted.counts_.transition.reshape(-1, 2)),
+        np.abs(counts.transition[:, :-1].ravel() - fitted.counts_.transition.ravel()),
     ]
     return max(table.max() for table in differences)
 
@@ -108,6 +108,29 @@ def test_cvb(name, topology, has_end, missing, size):
 def test_cvb_by_windows(name, has_end, missing):
     model, series, _ = problem(CVBHMM, name, "full", has_end, missing, "few", alpha=0.4)
     assert cvb_deviation(model, series, block_length=2) < 1e-8
+
+
+RING = np.array([[True, True, False], [False, True, True], [True, False, False]])
+
+
+@pytest.mark.parametrize("topology", ["left-right", RING], ids=["left-right", "ring"])
+@pytest.mark.parametrize("kind", [EMHMM, VBHMM, CVBHMM])
+def test_visits_keep_to_a_topology(kind, topology):
+    """Of three states: those between have one that follows, and one that does not."""
+    lengths, series = (5, 3, 4), numbers("diag", (5, 3, 4), "steps")
+    lasting = Transitions(topology, durations=Durations(LAWS["histogram"], longest=3))
+    settings = {} if kind is EMHMM else {"alpha": 0.4}
+    model = kind(3, emission=EMISSIONS["diag"], transitions=lasting, max_iter=SWEEPS, **settings)
+    model.set_params(init=start(lengths, 3), tol=0)
+    if kind is CVBHMM:
+        assert cvb_deviation(model, series) < 1e-8
+        assert cvb_deviation(model, series, block_length=2) < 1e-8
+        return
+    sweeps = restatement.em_sweeps if kind is EMHMM else restatement.vb_sweeps
+    history, counts = sweeps(restatement.setting_of(model, series), model.init, SWEEPS)
+    model.fit(series)
+    np.testing.assert_allclose(model.history_, history, rtol=1e-9)
+    assert_counts(model, counts)
 
 
 @pytest.mark.parametrize("topology", ["left-right", "constant", "table", "contexts", *LAWS])
