@@ -128,7 +128,9 @@ def in_form_of(
     odd = [word for word in missing if _as_nfc(word) in composed]
     if not odd:
         return tag_dictionary, ""
-    forms: set[Literal["NFC", "NFD"]] = {"NFC" if unicodedata.is_normalized("NFC", word) else "NFD" for word in odd}
+    forms: set[Literal["NFC", "NFD"]] = {
+        "NFC" if unicodedata.is_normalized("NFC", word) else "NFD" for word in odd
+    }
     in_form = {
         unicodedata.normalize(form, word): tag_dictionary[word] for word in listed for form in forms
     }
