@@ -199,16 +199,16 @@ def _with_rare(kept: CalibratedSample, model: Any) -> HMMCounts:
     return with_rare(counts, rare_in(model.problem, counts), model.cells)
 
 
-def check_training(read: Reading, learned: Learned) -> None:
+def check_training(reading: Reading, learned: Learned) -> None:
     """Raise unless this is what the model has learned from, all of which it explains."""
-    cells, before = read.problem.cells, learned.layout
-    given = read.problem.corpus
+    cells, before = reading.problem.cells, learned.layout
+    given = reading.problem.corpus
     counted = float(np.sum(posterior_of(learned).counts().start))
     same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
     same = same and cells.n_tables == before.n_tables
     same = same and np.array_equal(cells.state, before.state)
     if same and learned.words is not None:
-        same = list(read.words.index) == list(learned.words.index)
+        same = list(reading.words.index) == list(learned.words.index)
     if not same or abs(counted - given.n_sequences) > 1e-6 * given.n_sequences:
         raise ValueError(
             f"X must hold the {counted:.0f} sequences that the model was fitted to, all of which "

@@ -73,7 +73,7 @@ class Observation(ABC):
         return X
 
     @abstractmethod
-    def model(self, read: Reading) -> Model:
+    def model(self, reading: Reading) -> Model:
         """What is learned from what was read."""
 
     @abstractmethod
@@ -85,7 +85,7 @@ class Observation(ABC):
         """The states of the training tokens, and what follows from them."""
 
     @abstractmethod
-    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+    def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given tokens: the last ones, or under the final weights."""
 
     # Reading a fitted model

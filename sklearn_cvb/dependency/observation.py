@@ -79,15 +79,15 @@ class DependencyObservation:
         attributes = attributes | {"vocabulary_": words.types}
         return Reading(problem, words, attributes, messages + of_giant, self)
 
-    def model(self, read: Reading) -> DependencyModel:
+    def model(self, reading: Reading) -> DependencyModel:
         """What is learned from what was read."""
-        asked, problem = self.options, read.problem
+        asked, problem = self.options, reading.problem
         first = first_concentrations(asked.alpha, asked.valence)
         is_rare = asked.words.handle_unknown == "rare"
         rare = seen_once(problem.corpus) if is_rare else NOBODY
         return DependencyModel(problem, first, asked.init, rare, asked.temperature)
 
-    def fixed_start(self, read: Reading) -> str:
+    def fixed_start(self, reading: Reading) -> str:
         """What fixes where all restarts begin; empty where it is random."""
         init = self.options.init
         if not isinstance(init, str):

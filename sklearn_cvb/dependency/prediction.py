@@ -18,7 +18,7 @@ from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.sample_sizes import drawn_within
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 
 
 class Beside(NamedTuple):
@@ -141,7 +141,7 @@ def _tell_unexplained(learned: Learned, corpus: Corpus, suspects: np.ndarray) ->
     starts, n_known = corpus.starts, len(learned.words.index)
     found = [int(i) for i in suspects if (corpus.tokens[starts[i] : starts[i + 1]] < n_known).all()]
     if found:
-        tell(
+        warn(
             [
                 f"no tree of sentences {found[:5]} ({len(found)} in all) has any weight: they hold "
                 "what the model has never seen; alpha above 0 leaves nothing out"

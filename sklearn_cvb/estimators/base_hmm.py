@@ -23,7 +23,7 @@ from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.predictions.prediction import BesideCounts
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import learned_of, means_of, rows_taken, start_of, taken
+from sklearn_cvb.estimators.door import checked_input, checked_rows, learned_of, means_of, start_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -35,8 +35,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.corpus import Corpus, arrange, as_list
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, as_numbers, check_choice
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
@@ -326,26 +325,26 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
         return NumberObservation(self._options(to_fit))
 
-    def _observation_of(self, read: Reading) -> Observation:
+    def _observation_of(self, reading: Reading) -> Observation:
         """What has read it; what an earlier fit has read is seen under the parameters of now."""
-        return read.observation or self._observation(to_fit=True)
+        return reading.observation or self._observation(to_fit=True)
 
-    def _taken(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
+    def _checked_input(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
         """X as it is read: to be fitted to, or under what the last fit, or this one, has left."""
         if self._emits_symbols:
-            return taken(self, X, to_fit=to_fit)
+            return checked_input(self, X, to_fit=to_fit)
         if not to_fit:
             # Columns of a table are steps: those of other sequences are no features of its.
             before = learned_of(self) if learned is None else learned
             to_fit = not before.extra.numeric.is_table
-        return rows_taken(self, X, to_fit=to_fit)
+        return checked_rows(self, X, to_fit=to_fit)
 
     # Reading
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
         observation = self._observation(to_fit=True)
         observation.check()
-        read = observation.read(self._taken(X, to_fit=True), y, streams=streams)
+        reading = observation.read(self._checked_input(X, to_fit=True), y, streams=streams)
         if self.supervision == "none" == self._fields["supervision"].default and (
             y is not None and _holds_states(y)
         ):
@@ -353,38 +352,40 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             why = (
                 "y is ignored: set supervision='y' to learn from the states in it, or leave it out"
             )
-            read = read._replace(messages=(*read.messages, why))
-        return read
+            reading = reading._replace(messages=(*reading.messages, why))
+        return reading
 
     def _to_fit_again(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
-        return self._observation().to_fit_again(learned, self._taken(X, learned=learned))
+        return self._observation().to_fit_again(learned, self._checked_input(X, learned=learned))
 
-    def _fixed_start(self, read: Reading) -> str:
-        return self._observation_of(read).options.fixed_start
+    def _fixed_start(self, reading: Reading) -> str:
+        return self._observation_of(reading).options.fixed_start
 
-    def _why_one_restart(self, read: Reading) -> str:
+    def _why_one_restart(self, reading: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
-        if read.problem.any_choice or read.problem.cells.n_states == 1:
-            return self._fixed_start(read)
+        if reading.problem.any_choice or reading.problem.cells.n_states == 1:
+            return self._fixed_start(reading)
         return "no token has a choice of states"
 
-    def _identity(self, read: Reading) -> tuple[Any, ...]:
-        return read.problem.identity
+    def _identity(self, reading: Reading) -> tuple[Any, ...]:
+        return reading.problem.identity
 
     # What a fit leaves
 
     def _outcome(self, result: FitResult) -> FitOutcome:
-        best, _, read, algorithm, model, counts = result
+        best, _, reading, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
         paths = self._left_paths(result)
-        attributes, kept, rare, numeric = self._observation_of(read).left_of(state, counts, model)
+        attributes, kept, rare, numeric = self._observation_of(reading).left_of(
+            state, counts, model
+        )
         end = counts.transition[:n, n] if model.cells.has_end else None
         # Of models of numbers a fit takes posteriors, which give all cells something.
         is_model = self._emits_symbols and hasattr(self.init, "counts_")
         init = means_of(self.init) if is_model else self.init
         learned = Learned(
-            read.words,
+            reading.words,
             model.cells,
             state.prior,
             attributes["counts_"],
@@ -392,13 +393,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             unknown_word_counts=rare,
             averages=algorithm.averages,
             extra=BesideCounts(end, numeric),
-            zero_cells=still_cells(init, model.cells, read.words, state.prior),
+            zero_cells=still_cells(init, model.cells, reading.words, state.prior),
         )
         attributes = {
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
             **paths,
-            "unexplained_": read.problem.of_given(state.unexplained),
+            "unexplained_": reading.problem.of_given(state.unexplained),
             **attributes,
         }
         given = ("alpha", self.alpha), ("beta", self.beta)
@@ -411,8 +412,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """The states of the training sequences, and what follows from them, as attributes."""
         return self._observation_of(result.reading).left_paths(result)
 
-    def _n_restarts(self, read: Reading) -> int:
-        return self._observation_of(read).options.n_restarts
+    def _n_restarts(self, reading: Reading) -> int:
+        return self._observation_of(reading).options.n_restarts
 
     @property
     def _n_features_out(self) -> int:
@@ -424,7 +425,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         self, learned: Learned, X: Any, means: bool = False
     ) -> prediction.WeightedSequences:
         """X under what was learned."""
-        return self._observation().read_again(learned, self._taken(X, learned=learned), means)
+        return self._observation().read_again(
+            learned, self._checked_input(X, learned=learned), means
+        )
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
         """Counts and priors of kept samples; None where an algorithm has none."""
@@ -432,7 +435,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        X = self._taken(X, learned=learned)
+        X = self._checked_input(X, learned=learned)
         return log_likelihoods(self._observation(), learned, X, samples)
 
     def aic(self, X: Any) -> float:
@@ -555,10 +558,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What `predict` gives."""
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X, learned=learned))
-        path, log_p = prediction.paths(read, decoding)
+        weighted = observation.read_again(learned, self._checked_input(X, learned=learned))
+        path, log_p = prediction.paths(weighted, decoding)
         prediction.tell_unexplained(log_p)
-        return observation.arranged(learned.words, read.corpus, path)
+        return observation.arranged(learned.words, weighted.corpus, path)
 
     @without_lengths
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -580,8 +583,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _probabilities(self, X: Any) -> np.ndarray:
         """What `predict_proba` gives."""
-        read = self._read_again(learned_of(self), X)
-        return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
+        weighted = self._read_again(learned_of(self), X)
+        return arrange(weighted.corpus, prediction.posterior_table(weighted), np.nan)
 
     def filter_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..t) of every token: what is known as the sequence unfolds.
@@ -595,9 +598,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         ndarray
             As `predict_proba`.
         """
-        read = self._read_again(learned_of(self), X)
-        table = prediction.posterior_table(read, kernels.filtered)
-        return reading.arrange(read.corpus, table, np.nan)
+        weighted = self._read_again(learned_of(self), X)
+        table = prediction.posterior_table(weighted, kernels.filtered)
+        return arrange(weighted.corpus, table, np.nan)
 
     def start_filter(self) -> "Filter":
         """Follow a sequence whose observations arrive one after the other.
@@ -638,8 +641,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if not self._emits_symbols:
             raise AttributeError("predict_next_proba is for symbols: use predict_next for numbers")
         learned = learned_of(self)
-        read = self._read_again(learned, X, means=True)
-        table = prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
+        weighted = self._read_again(learned, X, means=True)
+        table = prediction.posterior_table(weighted, kernels.filtered)[
+            weighted.corpus.starts[1:] - 1
+        ]
         return table @ prediction.steps_of(learned) @ prediction.emission_table(learned)
 
     def predict_next(
@@ -711,12 +716,14 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         family = learned.extra.numeric.family
         reads, transitions, points = self._known_at(learned, X, draws)
         going_on, n_samples = [], 0
-        for read, transition in zip(reads, transitions, strict=True):
-            going_on.append(going_on_after(read, transition))
-            n_samples = read.corpus.n_sequences
+        for weighted, transition in zip(reads, transitions, strict=True):
+            going_on.append(going_on_after(weighted, transition))
+            n_samples = weighted.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
-            before = self._observation().before_forecasts(learned, self._taken(X, learned=learned))
+            before = self._observation().before_forecasts(
+                learned, self._checked_input(X, learned=learned)
+            )
         known = known_steps(learned.extra.numeric, before, n_steps, inputs)
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
@@ -724,8 +731,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         self, learned: Learned, X: Any, draws: "PosteriorDraws | None"
     ) -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
-        read = self._read_again(learned, X, means=True)
-        return [read], [prediction.steps_of(learned)], [learned.extra.numeric.point]
+        weighted = self._read_again(learned, X, means=True)
+        return [weighted], [prediction.steps_of(learned)], [learned.extra.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
@@ -738,9 +745,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        read = self._read_again(learned_of(self), X)
-        sums = np.add.reduceat(prediction.posterior_table(read), read.corpus.starts[:-1], axis=0)
-        return sums / np.diff(read.corpus.starts)[:, None]
+        weighted = self._read_again(learned_of(self), X)
+        sums = np.add.reduceat(
+            prediction.posterior_table(weighted), weighted.corpus.starts[:-1], axis=0
+        )
+        return sums / np.diff(weighted.corpus.starts)[:, None]
 
     def sample(
         self,
@@ -784,7 +793,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         width = int(lengths[0]) if is_even else None
         drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
         shown = observed.arranged(learned.words, drawn, states)
-        return reading.arrange(drawn, values, nothing), shown
+        return arrange(drawn, values, nothing), shown
 
     def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
         """Draw a state path from p(z | x) for every sequence.
@@ -801,11 +810,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X, learned=learned))
+        weighted = observation.read_again(learned, self._checked_input(X, learned=learned))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        path, log_z = read.drawn_path(rng)
+        path, log_z = weighted.drawn_path(rng)
         prediction.tell_unexplained(log_z)
-        return observation.arranged(learned.words, read.corpus, path)
+        return observation.arranged(learned.words, weighted.corpus, path)
 
     def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.
@@ -826,16 +835,16 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         learned = vars(self).get("_learned")
         if learned is None or learned.warm_start is None:
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
-        read, best = learned.warm_start
-        table = self._training_table(read, best.state)
-        return reading.arrange(read.problem.given, table, np.nan)
+        reading, best = learned.warm_start
+        table = self._training_table(reading, best.state)
+        return arrange(reading.problem.given, table, np.nan)
 
-    def _training_table(self, read: Reading, state: Any) -> Any:
+    def _training_table(self, reading: Reading, state: Any) -> Any:
         """The posteriors of all training tokens."""
         averages = self._algorithm().averages
-        return self._observation_of(read).posteriors(state, read, averages)
+        return self._observation_of(reading).posteriors(state, reading, averages)
 
 
 def _holds_states(y: Any) -> bool:
     """Whether `y` has states of steps, and not a label for each sequence."""
-    return any(reading.as_list(states) is not None for states in reading.as_list(y) or ())
+    return any(as_list(states) is not None for states in as_list(y) or ())

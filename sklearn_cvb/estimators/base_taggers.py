@@ -19,7 +19,7 @@ from sklearn_cvb.estimators.base_hmm import (
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
-from sklearn_cvb.reading.validation import StrOptions, tell
+from sklearn_cvb.reading.validation import StrOptions, warn
 from sklearn_cvb.settings import Symbols, TagDictionary
 
 
@@ -114,11 +114,11 @@ class BaseHMMTagger(Tags, BaseHMM):
     def _accuracy(self, X: Any, y: Any) -> float:
         """The share of labelled tokens whose predicted tag is right."""
         learned = learned_of(self)
-        read, knowledge = self._read_again(learned, X), learned.words
-        given = tags.labels_of(y, read.corpus, knowledge.vocabulary)
-        tell(tags.cautions_of_tags(knowledge, given))
+        weighted, knowledge = self._read_again(learned, X), learned.words
+        given = tags.labels_of(y, weighted.corpus, knowledge.vocabulary)
+        warn(tags.cautions_of_tags(knowledge, given))
         labels = tags.encode_labels(knowledge.legal.states, given)
-        path, _ = read.best_path()
+        path, _ = weighted.best_path()
         known = labels != -1
         if not known.any():
             raise ValueError("y holds no known tag to score against")
@@ -165,7 +165,7 @@ class BaseHMMTagger(Tags, BaseHMM):
         ['dictionary', 'ambiguous', 'form']
         """
         learned = learned_of(self)
-        corpus = self._of_words().encoded(learned, self._taken(X))
+        corpus = self._of_words().encoded(learned, self._checked_input(X))
         return tags.tag_sources(learned.words, corpus)
 
     def _of_words(self) -> SymbolObservation:

@@ -268,13 +268,13 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     _interval_methods = ("samples",)
 
     def _outcome(self, result: FitResult) -> FitOutcome:
-        left, (best, fits, _, algorithm, model, _) = super()._outcome(result), result
+        outcome, (best, fits, _, algorithm, model, _) = super()._outcome(result), result
         sampled, rate = model.sampled(best.state)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
             chains = chains_of(fits, n_burn_in)
             sampled = sampled._replace(chains=chains)
-        learned, attributes = left.learned, {"acceptance_rate_": rate, "chains_": sampled.chains}
+        learned, attributes = outcome.learned, {"acceptance_rate_": rate, "chains_": sampled.chains}
         why = ""
         if rate < _LOW_ACCEPTANCE:
             why = (
@@ -283,7 +283,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
             )
         return FitOutcome(
             learned._replace(extra=learned.extra._replace(sampled=sampled)),
-            left.attributes | attributes,
+            outcome.attributes | attributes,
             (why,) if why else (),
         )
 

@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     as_numbers,
     check_concentrations,
-    tell,
+    warn,
 )
 from sklearn_cvb.settings import GammaPrior
 
@@ -99,27 +99,27 @@ class GrammarObservation:
             )
         check_concentrations("alpha", values, self.options.or_zero)
 
-    def model(self, read: Reading) -> GrammarModel:
+    def model(self, reading: Reading) -> GrammarModel:
         """What is learned from what was read."""
-        asked, layout = self.options, read.problem.layout
+        asked, layout = self.options, reading.problem.layout
         init, alpha = where_to_start(asked.init, layout), first_alpha(asked.alpha, layout)
         kind = DrawnGrammar if asked.draws_probabilities else self.model_type
-        return kind(read.problem, alpha, init, asked.words.handle_unknown)
+        return kind(reading.problem, alpha, init, asked.words.handle_unknown)
 
-    def fixed_start(self, read: Reading) -> str:
+    def fixed_start(self, reading: Reading) -> str:
         """What fixes where all restarts begin; empty where it is random."""
-        init = where_to_start(self.options.init, read.problem.layout)
+        init = where_to_start(self.options.init, reading.problem.layout)
         if not isinstance(init, str):
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
 
     def outcome(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
-        best, _, read, algorithm, model, counts = result
+        best, _, reading, algorithm, model, counts = result
         state = best.state
         learned = Learned(
-            read.words,
-            read.problem.layout,
+            reading.words,
+            reading.problem.layout,
             state.prior,
             counts,
             state.weights,
@@ -137,9 +137,9 @@ class GrammarObservation:
         arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
         return {"labels_": arranged}
 
-    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+    def why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
         """The words that no rule has."""
-        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
+        return words_without_rule(reading.problem.layout, reading.problem.corpus, unexplained)
 
     def encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
         """X in numbers of the words that a fit has seen, and as it is."""
@@ -149,7 +149,7 @@ class GrammarObservation:
         reading.refuse_missing(corpus)
         corpus = reading.checked(words, corpus, sequences, len(index))
         if len(learned.layout.unknown_cells):
-            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
+            warn(caution_of_unknown(reading.unknown_in(corpus, index), index))
         return corpus, sequences.tokens
 
 

@@ -23,7 +23,7 @@ from sklearn_cvb.kernels.tree.lists import SpanPosteriors, expected_listed_count
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.unknown_tokens import nearest_cause, other_readings
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 
 # What is less loses digits, or all, in float64.
 _LEAST = 1e-300
@@ -234,7 +234,7 @@ def tell_unexplained(
 ) -> None:
     """Warn of sentences that no tree derives, and of what stands for it."""
     if len(unexplained):
-        tell(
+        warn(
             [
                 f"no tree derives sentences {list(map(int, unexplained[:5]))} ({len(unexplained)} "
                 f"in all){words_without_rule(layout, corpus, unexplained)}: {instead}"

@@ -8,7 +8,7 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Learnable, State
 
 
-class Plan(NamedTuple):
+class SplitMergePlan(NamedTuple):
     """Before which sweeps of a restart the layout changes.
 
     Attributes
@@ -49,9 +49,9 @@ class SplitMerge(Algorithm[Splittable]):
 
     requires = Splittable
 
-    def __init__(self, inner: Algorithm[Learnable], plan: Plan) -> None:
+    def __init__(self, inner: Algorithm[Learnable], plan: SplitMergePlan) -> None:
         self.inner: Algorithm[Learnable] = inner
-        self.plan: Plan = plan
+        self.plan: SplitMergePlan = plan
         self.optional = inner.optional
         self.is_total, self.stops = inner.is_total, inner.stops
         self.never_falls = inner.never_falls

@@ -12,8 +12,8 @@ from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.convergence import Copy, StoppingRule, looked_at
-from sklearn_cvb.learning.learned import FitSettings, Job, Reading
+from sklearn_cvb.learning.convergence import Copy, StoppingRule, check_convergence
+from sklearn_cvb.learning.learned import FitJob, FitSettings, Reading
 from sklearn_cvb.learning.model import Fit, ModelT, Record, State, Sweep
 from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.learning.resuming import FitSaver, beginnings
@@ -59,7 +59,7 @@ class Restarts(NamedTuple, Generic[ModelT]):
     callbacks : Callbacks or None
     """
 
-    job: Job[ModelT]
+    job: FitJob[ModelT]
     before: list[Fit | None]
     saver: FitSaver
     callbacks: Callbacks | None
@@ -67,7 +67,7 @@ class Restarts(NamedTuple, Generic[ModelT]):
     def run(self, index: int, rng: np.random.Generator, recorder: Recorder) -> Fit:
         """One of them, with what it is ranked by."""
         algorithm, model, begun = self.job.algorithm, self.job.model, self.before[index]
-        sweep: Sweep = partial(_swept_once, algorithm, model, rng)
+        sweep: Sweep = partial(_sweep_once, algorithm, model, rng)
         sweep, record = self.saver.around(index, sweep, recorder)
         watcher = Watcher(self.job, index, record, self.callbacks)
         first = model.for_restart(index) if index else model
@@ -76,7 +76,7 @@ class Restarts(NamedTuple, Generic[ModelT]):
             Fit(algorithm.start(first, rng), [], False) if begun is None else begun,
             sweep,
             self.job.settings.max_iter,
-            _rule(self.job, begun),
+            _stopping_rule(self.job, begun),
             watcher,
             rng,
             recorder.stop.is_set,
@@ -95,13 +95,15 @@ def run(
 ) -> Fit:
     """One restart from its start, without an estimator: `max_iter` and `tol` as of these."""
     check_requirements(algorithm, model)
-    job = Job(algorithm, model, Reading(None, None, {}), FitSettings(max_iter, tol))
+    job = FitJob(algorithm, model, Reading(None, None, {}), FitSettings(max_iter, tol))
     recorder = Recorder(0, [None], threading.Event())
     return Restarts(job, [None], FitSaver(), None).run(0, rng, recorder)
 
 
 def run_all(
-    job: Job[ModelT], saving: AbstractContextManager[FitSaver], callbacks: Callbacks | None = None
+    job: FitJob[ModelT],
+    saving: AbstractContextManager[FitSaver],
+    callbacks: Callbacks | None = None,
 ) -> tuple[list[Fit], bool]:
     """The fits of all restarts, and whether Ctrl-C ended them."""
     check_requirements(job.algorithm, job.model)
@@ -123,7 +125,7 @@ def run_all(
             return [_ranked(job, fit) for fit in interrupted.fits], True
 
 
-def _rule(job: Job[ModelT], begun: Fit | None) -> StoppingRule:
+def _stopping_rule(job: FitJob[ModelT], begun: Fit | None) -> StoppingRule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     algorithm, model = job.algorithm, job.model
     if not algorithm.stops:
@@ -143,23 +145,23 @@ def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> 
     # The same disturbance whatever the fit draws.
     rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
     copy = copy._replace(counts=bound.disturb(copy.counts, rng))
-    return _swept(copy, partial(_swept_once, algorithm, model, rng))
+    return _endless_sweeps(copy, partial(_sweep_once, algorithm, model, rng))
 
 
-def _swept_once(
+def _sweep_once(
     algorithm: Algorithm[ModelT], model: ModelT, rng: np.random.Generator, state: State
 ) -> tuple[State, float]:
     """The next state, and the value of the sweep."""
     return algorithm.sweep(state, model, rng)
 
 
-def _swept(state: Any, sweep: Sweep) -> Copy:
+def _endless_sweeps(state: Any, sweep: Sweep) -> Copy:
     while True:
         state, value = sweep(state)
         yield state, value
 
 
-def _ranked(job: Job[ModelT], fit: Fit) -> Fit:
+def _ranked(job: FitJob[ModelT], fit: Fit) -> Fit:
     """The fit with what restarts are ranked by."""
     asked, algorithm = job.settings, job.algorithm
     model = algorithm.model_of(job.model, fit.state)
@@ -205,7 +207,7 @@ def sweep_until(
     -------
     Fit
     """
-    fit, stop = fit._replace(history=list(fit.history), randomness=_state_of(rng)), False
+    fit, stop = fit._replace(history=list(fit.history), randomness=_generator_state(rng)), False
     rule = rule._replace(max_iter=max_iter)
     with ctrl_c_waits() as is_interrupted:
 
@@ -218,13 +220,13 @@ def sweep_until(
             if not fit.broken_off:
                 state, value = sweep(fit.state)
                 fit.history.append(value)
-                fit = fit._replace(state=state, randomness=_state_of(rng))
-            fit = looked_at(fit._replace(broken_off=False), rule, is_over)
+                fit = fit._replace(state=state, randomness=_generator_state(rng))
+            fit = check_convergence(fit._replace(broken_off=False), rule, is_over)
             stop = record(fit) or fit.broken_off
     return fit
 
 
-def _state_of(rng: np.random.Generator | None) -> Any:
+def _generator_state(rng: np.random.Generator | None) -> Any:
     return None if rng is None else rng.bit_generator.state
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
-from sklearn_cvb.learning.learned import FitResult, Job, result_of
+from sklearn_cvb.learning.learned import FitJob, FitResult, result_of
 from sklearn_cvb.learning.model import Fit, ModelT, Record
 
 
@@ -45,7 +45,7 @@ class Watcher:
     """
 
     def __init__(
-        self, job: Job[ModelT], index: int, record: Record, callbacks: Callbacks | None
+        self, job: FitJob[ModelT], index: int, record: Record, callbacks: Callbacks | None
     ) -> None:
         self._job, self._index, self._record = job, index, record
         self._called = None
@@ -66,11 +66,11 @@ class Watcher:
 
     def _result(self, fit: Fit) -> FitResult:
         """What the fit would be if it ended here."""
-        algorithm, model, read = self._job[:3]
+        algorithm, model, reading = self._job[:3]
         state = algorithm.model_of(model, fit.state).finish(fit.state, goes_on=True)
         if not algorithm.keeps_work:
             state = state._replace(work=None)
-        return result_of([fit._replace(state=state)], read, algorithm, model)
+        return result_of([fit._replace(state=state)], reading, algorithm, model)
 
 
 class Interrupted(Exception):

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn_cvb.learning.fingerprints import digest_of, shown
-from sklearn_cvb.learning.learned import Job, Reading
+from sklearn_cvb.learning.learned import FitJob, Reading
 from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
-from sklearn_cvb.reading.validation import InvalidParameterError, tell
+from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.scale import checkpoint_files as checkpoint
 from sklearn_cvb.scale.state_files import PackedTree, pack, unpack
 from sklearn_cvb.settings import Checkpoint
@@ -70,7 +70,7 @@ class FitCheckpoint(FitSaver):
         What a fit that goes on must have in common with this one (`about`).
     """
 
-    def __init__(self, job: Job[Any], where: Checkpoint, name: str, own: dict[str, Any]) -> None:
+    def __init__(self, job: FitJob[Any], where: Checkpoint, name: str, own: dict[str, Any]) -> None:
         if not os.fspath(where.folder):
             raise InvalidParameterError(
                 "checkpoint='' names no folder: give one, or None to save nothing"
@@ -217,11 +217,11 @@ class FitCheckpoint(FitSaver):
             write()
         except OSError as error:
             why = f"{error.strerror or error}; the fit goes on, and the next save tries again"
-            tell([why])
+            warn([why])
         except TypeError as error:
             # An emission from elsewhere may carry what this package cannot make again.
             why = f"no checkpoint in {self.folder}: {error}; the fit goes on without"
-            tell([why])
+            warn([why])
 
     def _owner(self, fit_name: str, index: int) -> dict[str, Any]:
         """Whose the file of a restart is."""
@@ -260,7 +260,7 @@ class FitCheckpoint(FitSaver):
 
 @contextmanager
 def opened(
-    job: Job[Any], where: Checkpoint, name: str, own: dict[str, Any]
+    job: FitJob[Any], where: Checkpoint, name: str, own: dict[str, Any]
 ) -> Iterator[FitCheckpoint]:
     """The checkpoint of a fit while it runs; no other fit may use its folder meanwhile."""
     saved = FitCheckpoint(job, where, name, own)
@@ -268,12 +268,12 @@ def opened(
         yield saved
 
 
-def about(kind: str, read: Reading, whole: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+def about(kind: str, reading: Reading, whole: Any, parameters: dict[str, Any]) -> dict[str, Any]:
     """What a fit that goes on must have in common with the one before.
 
     That is its kind of estimator, parameters, and what identifies the `whole` of the sequences.
     """
-    words = read.attributes.get("vocabulary_")
+    words = reading.attributes.get("vocabulary_")
     shown_ones = {name: shown(one) for name, one in parameters.items() if name not in _FREE}
     return {
         "estimator": kind,

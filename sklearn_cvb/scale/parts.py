@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
-from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, plus
+from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, add_arrays
 
 
 class PartIndex(NamedTuple):
@@ -62,7 +62,7 @@ def added(one: PartResult, other: PartResult) -> PartResult:
     if one.absence is not None and other.absence is not None:
         absence = type(one.absence)(*map(np.multiply, one.absence, other.absence))
     return PartResult(
-        plus(one.counts, other.counts),
+        add_arrays(one.counts, other.counts),
         one.log_normaliser + other.log_normaliser,
         np.concatenate([one.unexplained, other.unexplained]),
         absence,

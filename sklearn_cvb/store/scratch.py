@@ -145,7 +145,7 @@ class Scratch:
         template = _emptied(value, whole, arrays)
         # One line more, in which the last byte is written: the file is then as long as it says.
         length = _end_of(arrays) + _LINE
-        begin = self._taken(length)
+        begin = self._checked_input(length)
         for slot, array in arrays.values():
             self.write(array, begin + slot.offset)
         self.write(np.zeros(1, np.uint8), begin + length - 1)
@@ -153,9 +153,9 @@ class Scratch:
 
     def rows(self, shape: tuple[int, ...]) -> Rows:
         """A table of float64 whose rows are read and written; OSError if the disk is full."""
-        return Rows(self, self._taken(8 * int(np.prod(shape, dtype=np.int64))), shape)
+        return Rows(self, self._checked_input(8 * int(np.prod(shape, dtype=np.int64))), shape)
 
-    def _taken(self, length: int) -> int:
+    def _checked_input(self, length: int) -> int:
         """So many bytes at the end; returns where they begin."""
         with self._lock:
             begin, self._end = self._end, self._end + length

@@ -46,12 +46,14 @@ class GrammarStream(Stream):
         little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
         return np.where(none, little, counts)
 
-    def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def prior_with_counts(
+        self, prior: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The sum, and its means as first weights."""
         prior = prior + counts
         return prior, self.model.problem.layout.rows(prior).mean()
 
-    def rare(self, counts: np.ndarray, uses: np.ndarray) -> np.ndarray | None:
+    def unknown_word_counts(self, counts: np.ndarray, uses: np.ndarray) -> np.ndarray | None:
         """Mean count of the words used once, by rule of unknown words, if these have none."""
         layout = self.model.problem.layout
         if self.model.handle_unknown != "rare" or counts[layout.unknown_cells].any():

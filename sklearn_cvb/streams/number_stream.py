@@ -20,7 +20,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
-from sklearn_cvb.streams.vocabulary_growth import added_to
+from sklearn_cvb.streams.vocabulary_growth import prior_with_counts
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,12 @@ class NumberStream(Stream):
 
     model: NumberChain
 
-    def given(self, prior: ChainPrior, counts: HMMCounts) -> tuple[ChainPrior, HMMCounts]:
+    def prior_with_counts(
+        self, prior: ChainPrior, counts: HMMCounts
+    ) -> tuple[ChainPrior, HMMCounts]:
         """The counts and statistics so far in the prior, and none beside it to start from."""
         nothing = HMMCounts(*map(np.zeros_like, counts))
-        known = added_to(prior, without_emission(counts), self.model.cells)
+        known = prior_with_counts(prior, without_emission(counts), self.model.cells)
         return known._replace(emission=counts.emission), nothing
 
 

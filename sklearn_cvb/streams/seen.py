@@ -38,7 +38,7 @@ class BatchSize(NamedTuple):
     uses: np.ndarray
 
 
-def size_of(problem: Any, unexplained: np.ndarray) -> BatchSize:
+def batch_size_of(problem: Any, unexplained: np.ndarray) -> BatchSize:
     """How much there is to learn from, beside sequences that nothing explains."""
     # Numbers are no words.
     uses = getattr(problem, "word_uses", np.empty(0, np.int64))
@@ -61,7 +61,7 @@ def seen_after(
     return SeenSoFar(n_tokens, n_sequences, scale * n_tokens, n_batches, uses, parameters)
 
 
-class Step(NamedTuple):
+class MixingFactors(NamedTuple):
     """How counts are mixed: factors of the running counts and of those of the batch.
 
     `scale` is how many tokens stand for each of the batch where it is taken for all. Of several
@@ -101,7 +101,9 @@ def step_size(n_seen: Any, n_batch: Any, decay: float, offset: float) -> Any:
     return np.maximum(1.0 / t, (offset + t) ** -decay)
 
 
-def step_for(before: SeenSoFar | None, after: SeenSoFar, decay: float, offset: float) -> Step:
+def mixing_factors(
+    before: SeenSoFar | None, after: SeenSoFar, decay: float, offset: float
+) -> MixingFactors:
     """The factors that mix running counts with those of a batch.
 
     Parameters
@@ -118,8 +120,8 @@ def step_for(before: SeenSoFar | None, after: SeenSoFar, decay: float, offset: f
     """
     n_batch = after.n_tokens - (0 if before is None else before.n_tokens)
     if not n_batch:
-        return Step(1.0, 0.0, 1.0)
+        return MixingFactors(1.0, 0.0, 1.0)
     rho = step_size(after.n_tokens, n_batch, decay, offset)
     kept = 0.0 if before is None else (1.0 - rho) * after.mass / before.mass
     scale = after.mass / n_batch
-    return Step(kept, rho * scale, scale)
+    return MixingFactors(kept, rho * scale, scale)

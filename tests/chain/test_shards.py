@@ -23,7 +23,7 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.reading.corpus import encode, read_ragged
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
     merged,
     read_here,
@@ -71,7 +71,7 @@ def labels():
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
     read = read_here(*asked_in_parts(model), parts)
-    tell(read.messages)
+    warn(read.messages)
     model._fit_reading(read, None, None)
     return read
 

@@ -91,7 +91,7 @@ from sklearn_cvb.reading.series import (
 )
 from sklearn_cvb.reading.validation import (
     InvalidParameterError,
-    tell,
+    warn,
 )
 from sklearn_cvb.settings import Durations
 
@@ -329,9 +329,9 @@ class NumberObservation(Observation):
         """Sequences, some of which are to be fitted to at a time, with the columns of all."""
         return with_common_columns(self.options, X)
 
-    def model(self, read: Reading) -> NumberChain:
+    def model(self, reading: Reading) -> NumberChain:
         """What is learned from a problem."""
-        asked, left_out, problem = self.options, left_out_by(self.options), read.problem
+        asked, left_out, problem = self.options, left_out_by(self.options), reading.problem
         chooses = asked.weights is not None and problem.known is None
         return getattr(problem, "chain", NumberChain)(
             problem,
@@ -367,9 +367,9 @@ class NumberObservation(Observation):
         labels = arrange(problem.given, path.astype(np.int64), -1)
         return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
-    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+    def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given steps: the last ones, or under the final weights."""
-        chain = self.model(read)
+        chain = self.model(reading)
         posterior = chain.posterior(state)
         if posterior is None:
             again = under_final_weights(chain, state, averages)
@@ -388,7 +388,7 @@ class NumberObservation(Observation):
         series = series_again(self.options, learned, X)
         # What is read already needs no second look.
         if not (numeric.is_table or isinstance(X, Series)):
-            tell(cautions_of_shape(X, series, self.options.words.is_ordered))
+            warn(cautions_of_shape(X, series, self.options.words.is_ordered))
         return NumericSequences(
             series.corpus, observations_of(series, numeric.family), contexts=series.contexts
         )

@@ -12,13 +12,13 @@ from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.messages import nearest
+from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.corpus import (
     Table,
     is_missing,
     is_table,
     names_of_columns,
-    place,
+    place_text,
     refuse_lengths,
     samples_of,
     sorted_types,
@@ -27,8 +27,8 @@ from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.series import (
     Categories,
     FittedColumns,
-    OfOneKind,
     OpenLabels,
+    SamplesOfKnownColumns,
     Series,
     as_objects,
     as_series,
@@ -38,8 +38,8 @@ from sklearn_cvb.reading.series import (
     cautions_of_shape,
     columns_to_fit,
     declared_labels,
-    of_asked,
     read_series,
+    with_asked_columns,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -173,7 +173,7 @@ def column_of_contexts(asked: Any, series: Series) -> int:
     if isinstance(asked, str) and asked in names:
         return names.index(asked)
     if isinstance(asked, str) or asked >= n_columns or n_columns == 1:
-        hint = nearest(asked, names) if isinstance(asked, str) else ""
+        hint = did_you_mean(asked, names) if isinstance(asked, str) else ""
         raise InvalidParameterError(
             f"Transitions(contexts={asked!r}) must name a column of X beside those that states "
             f"emit{hint}: X has {n_columns} columns{f', {names!r}' if names else ' without names'}"
@@ -205,7 +205,7 @@ def with_contexts(series: Series, cells: Cells | None = None) -> Series:
         step = int(wrong[0])
         raise ValueError(
             f"X holds {contexts[step]:g} as a context (column {series.context_column}, "
-            f"{place(step, starts)}): "
+            f"{place_text(step, starts)}): "
             f"contexts are whole numbers from 0 to {most - 1}"
             + (_OTHER_NAMES if most == _MOST_CONTEXTS else ", those that were in fit")
         )
@@ -233,15 +233,15 @@ def observations_of(series: Series, family: Family) -> Any:
 
 def named(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
     """The error with the sequence and the position of a step."""
-    return ValueError(f"{error.why} ({place(step, starts)}, column {error.column})")
+    return ValueError(f"{error.why} ({place_text(step, starts)}, column {error.column})")
 
 
 def with_common_columns(asked: ChainOptions, X: Any) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    samples = of_asked(samples_of(X), partial(columns_asked, asked))
-    return OfOneKind(samples, columns_to_fit(samples, partial(_categories, asked)))
+    samples = with_asked_columns(samples_of(X), partial(columns_asked, asked))
+    return SamplesOfKnownColumns(samples, columns_to_fit(samples, partial(_categories, asked)))
 
 
 def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None) -> Categories:

@@ -14,7 +14,7 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.absence import Absence
-from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
+from sklearn_cvb.learning.dirichlet import SymmetricRows, positive_probability, stays_fixed
 from sklearn_cvb.learning.model import State
 
 # How often weights and alpha are learned anew from the same counts, as long as alpha moves by more.
@@ -34,7 +34,7 @@ def learn_hyper(
     `presence` gives None where it is not known, and nothing is learned; without it the plain form
     of eq. 29 is taken.
     """
-    if rests(concentrations.learned, n_sweeps):
+    if stays_fixed(concentrations.learned, n_sweeps):
         return concentrations
     surely = certain(counts, cells) if presence is None else presence()
     if surely is None:
@@ -107,13 +107,13 @@ def certain(counts: HMMCounts, cells: Cells) -> Presence:
 def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
     """P(C > 0) from the products of 1 - q, for cells and row totals."""
     here = HMMCounts(
-        present(absence.start, counts.start),
-        present(absence.transition, counts.transition),
-        present(absence.emission, counts.emission),
+        positive_probability(absence.start, counts.start),
+        positive_probability(absence.transition, counts.transition),
+        positive_probability(absence.emission, counts.emission),
     )
     totals = HMMCounts(
         np.ones(1),
-        present(absence.out, counts.transition.sum(axis=1)),
-        present(absence.emit, cells.row_totals(counts.emission)),
+        positive_probability(absence.out, counts.transition.sum(axis=1)),
+        positive_probability(absence.emit, cells.row_totals(counts.emission)),
     )
     return Presence(here, totals)

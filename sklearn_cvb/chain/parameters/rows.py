@@ -17,7 +17,7 @@ from sklearn_cvb.learning.dirichlet import (
     FIRST_VALUE,
     FIXED_MASS,
     DirichletRows,
-    first_value,
+    first_concentration,
     log_density,
 )
 from sklearn_cvb.settings import VAGUE
@@ -168,8 +168,8 @@ def prior_settings(asked: ChainOptions, dictionary_weight: float | None) -> Chai
     is_pooled = asked.transitions.prior == "pooled"
     usual = FIRST_VALUE if weights is None else 1.0
     first = ChainConcentrations(
-        first_value(usual if asked.alpha is None else asked.alpha),
-        first_value(asked.beta),
+        first_concentration(usual if asked.alpha is None else asked.alpha),
+        first_concentration(asked.beta),
         asked.alpha_prior is not None,
         asked.beta_prior is not None,
         asked.alpha_prior or VAGUE,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.paths.lattice import Topology
-from sklearn_cvb.reading.corpus import Corpus, place, short_repr
+from sklearn_cvb.reading.corpus import Corpus, place_text, short_repr
 
 
 def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
@@ -23,7 +23,7 @@ def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
         )
         if isinstance(label, bool) or not is_whole or not -1 <= label < n_states:
             raise ValueError(
-                f"y holds {short_repr(label)} ({place(t, corpus.starts)}): states are 0 to "
+                f"y holds {short_repr(label)} ({place_text(t, corpus.starts)}): states are 0 to "
                 f"{n_states - 1}, or -1 or None where unknown (see n_components)"
             )
         found[t] = int(label)
@@ -44,5 +44,5 @@ def refuse_impossible(known: np.ndarray, corpus: Corpus, topology: Topology) -> 
             if not reached.any():
                 raise ValueError(
                     f"no path that transitions allow has the states y tells up to "
-                    f"{place(t, corpus.starts)} (state {known[t]} there)"
+                    f"{place_text(t, corpus.starts)} (state {known[t]} there)"
                 )

@@ -18,7 +18,7 @@ from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import check_counts, tell
+from sklearn_cvb.reading.validation import check_counts, warn
 
 
 class BesideCounts(NamedTuple):
@@ -199,7 +199,7 @@ def tell_unexplained(log_p: np.ndarray) -> None:
     """Warn of sequences that no path explains."""
     unexplained = np.flatnonzero(np.isneginf(log_p))
     if len(unexplained):
-        tell(
+        warn(
             [
                 f"no path explains sequences {unexplained[:5].tolist()} ({len(unexplained)} in "
                 "all): each token gets its most probable state by emission"

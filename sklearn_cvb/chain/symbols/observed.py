@@ -132,22 +132,22 @@ class SymbolObservation(Observation):
 
     # How a chain begins
 
-    def model(self, read: Reading) -> SymbolChain:
+    def model(self, reading: Reading) -> SymbolChain:
         """What is learned from a problem."""
-        settings = self.settings(read)
+        settings = self.settings(reading)
         kind = TokenChain if settings.left_out.update == "token" else SymbolChain
-        return getattr(read.problem, "chain", kind)(read.problem, settings)
+        return getattr(reading.problem, "chain", kind)(reading.problem, settings)
 
-    def settings(self, read: Reading) -> ChainSettings:
+    def settings(self, reading: Reading) -> ChainSettings:
         """How a chain begins, and what is inferred at a time: all that parameters say of it."""
-        asked, weight, words = self.options, None, read.words
+        asked, weight, words = self.options, None, reading.words
         if asked.dictionary is not None:
             # One concentration for all emissions can be learned only where all are equal.
             is_equal = getattr(words, "is_clean", False) and asked.beta_prior is not None
             weight = 0.0 if is_equal else asked.dictionary.weight
-        left_out = left_out_by(asked, *read.problem.longest)
+        left_out = left_out_by(asked, *reading.problem.longest)
         temperatures = None if asked.samples is None else asked.samples.temperatures
-        init = self.usual_start(read) if asked.init is None else asked.init
+        init = self.usual_start(reading) if asked.init is None else asked.init
         if asked.init is None and init == "parameter" and left_out and left_out.update == "token":
             init = "word"
         if isinstance(init, str) and init == "kmeans":
@@ -157,7 +157,7 @@ class SymbolObservation(Observation):
                 "(see `emission`)"
             )
         return ChainSettings(
-            with_given(prior_settings(asked, weight), asked, read.problem.cells, words.types),
+            with_given(prior_settings(asked, weight), asked, reading.problem.cells, words.types),
             init,
             words.types,
             left_out or WHOLE,
@@ -167,9 +167,9 @@ class SymbolObservation(Observation):
             n_threads=threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
         )
 
-    def usual_start(self, read: Reading) -> str:
+    def usual_start(self, reading: Reading) -> str:
         """Where to start if `init` does not say; token updates take "word" for "parameter"."""
-        words, problem, asked = read.words, read.problem, self.options
+        words, problem, asked = reading.words, reading.problem, self.options
         cells = problem.cells
         chooses = asked.weights is not None and not problem.any_told
         # States may be joined before a fit that chooses their number, where it pays.
@@ -192,16 +192,16 @@ class SymbolObservation(Observation):
 
     def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The states of the training tokens, and what follows from them."""
-        state, read = result.best.state, result.reading
+        state, reading = result.best.state, result.reading
         averages, n_jobs = result.algorithm.averages, self.options.n_jobs
         found = path_of_chain(result.model, state, n_jobs, averages=averages)
-        labels = self.arranged(read.words, read.problem.given, found)
+        labels = self.arranged(reading.words, reading.problem.given, found)
         return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
 
-    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+    def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given tokens: the last ones, or under the final weights."""
-        problem = read.problem
-        entries, lattice = self.model(read).posterior(state), problem.lattice
+        problem = reading.problem
+        entries, lattice = self.model(reading).posterior(state), problem.lattice
         if entries is None:
             weights = _final_weights(averages, state, problem.cells)
             entries, _ = prediction.smoothed_entries(*weights, lattice, problem.corpus.starts)

@@ -27,7 +27,7 @@ from sklearn_cvb.reading.dictionary import (
     tags_in,
     tags_of,
 )
-from sklearn_cvb.reading.unknown_tokens import Unknown, caution_of_unknown
+from sklearn_cvb.reading.unknown_tokens import UnknownTokens, caution_of_unknown
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
@@ -197,7 +197,7 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list[Any]:
         else:
             raise TypeError(f"y[{i}] is the single value {short_repr(tags)}: {_LABEL_FORM}")
     if not all(map(reading.is_hashable, labels)):
-        raise reading.unhashable(labels, corpus.starts, "tag")
+        raise reading.unhashable_error(labels, corpus.starts, "tag")
     return [None if reading.is_missing(tag) else tag for tag in labels]
 
 
@@ -293,7 +293,7 @@ def cautions_of_tags(knowledge: TagKnowledge, labels: Iterable[Any]) -> list[str
     """What is to be said of labels, None where unknown, that hardly ever are a tagger's tags."""
     known, uses = knowledge.legal.states, Counter(label for label in labels if label is not None)
     new = {tag: n for tag, n in uses.items() if tag not in known}
-    unknown = Unknown(list(new), np.array(list(new.values()), np.int64), uses.total())
+    unknown = UnknownTokens(list(new), np.array(list(new.values()), np.int64), uses.total())
     return caution_of_unknown(unknown, known, "tags of y", fewest=1)
 
 

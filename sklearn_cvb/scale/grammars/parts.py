@@ -90,7 +90,7 @@ class GrammarInParts(GrammarObservation):
         """No trees."""
         return {}
 
-    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+    def why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
         """Nothing."""
         return ""
 

@@ -464,9 +464,9 @@ class ChainInPieces(parts.ChainInParts):
 
     def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
-        state, read, averages = result.best.state, result.reading, result.algorithm.averages
-        pieces, classes = self.pieces, classes_of(read.words, self.cells)
-        held, observation = np.zeros(len(classes), np.int64), read.observation
+        state, reading, averages = result.best.state, result.reading, result.algorithm.averages
+        pieces, classes = self.pieces, classes_of(reading.words, self.cells)
+        held, observation = np.zeros(len(classes), np.int64), reading.observation
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
 
         def path_of(begin: int, end: int) -> np.ndarray:
@@ -474,7 +474,7 @@ class ChainInPieces(parts.ChainInParts):
             own = state
             if isinstance(self.source, InTurn):
                 own = self.source.state_of(state, index[begin])
-            chain = observation.model(read._replace(problem=one))
+            chain = observation.model(reading._replace(problem=one))
             path = path_of_chain(chain, own, observation.options.n_jobs, averages=averages)
             held[:] += np.bincount(path, minlength=len(held))
             return path

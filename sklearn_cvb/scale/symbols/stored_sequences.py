@@ -22,7 +22,7 @@ from sklearn_cvb.reading.corpus import (
     unknown_in,
 )
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.scale.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
@@ -102,7 +102,7 @@ class Encoder:
         # Each symbol once.
         types = encode(Sequences(self._types, np.array([0, len(self._types)]), None), index)
         unknown = unknown_in(types, index, learned.words.listed)
-        tell(caution_of_unknown(unknown, index, "symbols of the store"))
+        warn(caution_of_unknown(unknown, index, "symbols of the store"))
         # -2 for a word that the model does not know; the last entry is that of missing ones.
         self._table = np.array([*(index.get(word, -2) for word in self._types), -1], np.int32)
 
@@ -159,7 +159,7 @@ def accuracy_on_store(
     """The share of the tagged tokens of a store whose predicted tag is right."""
     if not isinstance(y, StoredTags):
         raise TypeError(f"y is {short_repr(y)}: pass the tags of the store, store.tags")
-    tell(cautions_of_tags(learned.words, y.store.classes))
+    warn(cautions_of_tags(learned.words, y.store.classes))
     encoder, types = Encoder(observation, learned, store), types_of_store(store)
     right, known = 0, 0
     for span in store.pieces():

@@ -193,7 +193,7 @@ def lay_out(
     if types is None:
         types = reading.types_to_learn(known, sequences)
     else:
-        reading.some_types(known, types)
+        reading.refuse_no_types(known, types)
     vocabulary, corpus = reading.encoded_by(known, types, sequences)
     words, cells, told, messages = observation.words_and_cells(vocabulary, corpus, y)
     layout = SymbolPartLayout(observation, words, told, cells)
