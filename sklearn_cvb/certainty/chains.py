@@ -464,7 +464,7 @@ class Confidence(OfTraining):
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.
         learned = learned_of(self)
-        if not self._emits_symbols or learned.layout.is_stationary:
+        if not self._emits_symbols or learned.layout.chain.is_stationary:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)

@@ -379,7 +379,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         state, n = best.state, model.cells.n_emitting
         paths = self._left_paths(result)
         attributes, kept, rare, numeric = self._observation_of(read).left_of(state, counts, model)
-        end = counts.transition[:n, n] if model.cells.has_end else None
+        end = counts.transition[:n, n] if model.cells.chain.has_end else None
         # Of models of numbers a fit takes posteriors, which give all cells something.
         is_model = self._emits_symbols and hasattr(self.init, "counts_")
         init = means_of(self.init) if is_model else self.init
@@ -515,7 +515,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Shape (n_components,); only where ends are events.
         """
         learned = learned_of(self)
-        if not learned.layout.has_end:
+        if not learned.layout.chain.has_end:
             raise AttributeError(
                 "endprob_ needs a fit with transitions=Transitions(end_state=True)"
             )

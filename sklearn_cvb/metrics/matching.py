@@ -163,10 +163,12 @@ class _Order(NamedTuple):
 
     def layout(self, cells: Cells) -> Cells:
         """A layout, of which only the topology tells states apart."""
-        if cells.topology is None:
+        topology = cells.chain.topology
+        if topology is None:
             return cells
-        start, transition = self.chain(cells.topology.start, cells.topology.transition)
-        return cells._replace(topology=cells.topology._replace(start=start, transition=transition))
+        start, transition = self.chain(topology.start, topology.transition)
+        topology = topology._replace(start=start, transition=transition)
+        return cells._replace(chain=cells.chain._replace(topology=topology))
 
     def prior(self, prior: ChainPrior) -> ChainPrior:
         """Priors and their totals."""

@@ -59,7 +59,13 @@ from sklearn_cvb.chain.parameters.user_tables import (
     with_given,
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.lattice import (
+    Cells,
+    ChainLayout,
+    Topology,
+    cells_with_end,
+    topology_of,
+)
 from sklearn_cvb.chain.predictions.prediction import (
     WeightedSequences,
     by_context,
@@ -272,7 +278,7 @@ def read_at(
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
     lattice = lattice_of_steps(*shape)
-    if cells.longest:
+    if cells.chain.longest:
         return WeightedVisits(corpus, lattice, weights, logs, cells, taken_off, scores=scores)
     kind = WeightedNumbers if contexts is None else WeightedContexts
     return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
@@ -308,8 +314,8 @@ class NumberObservation(Observation):
         corpus = apart(given, cells)
         if series.contexts is not None:
             n_tables, has_new = 1 + int(series.contexts.max()), asked.transitions.prior == "pooled"
-            tables = {"n_tables": n_tables + has_new, "has_new": has_new}
-            cells = cells._replace(**tables, has_contexts=True)
+            tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
+            cells = cells._replace(chain=cells.chain._replace(**tables))
         problem = NumericProblem(
             corpus,
             given,
@@ -347,7 +353,7 @@ class NumberObservation(Observation):
         """Public counts and emissions, and weights that rows keep."""
         n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
         transition = counts.transition[:n, :n]
-        if chain.cells.has_contexts:
+        if chain.cells.chain.has_contexts:
             transition = by_context(counts.transition, chain.cells)
         public = HMMCounts(counts.start[:n], transition, counts.emission.T)
         attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
@@ -513,8 +519,8 @@ def states_told(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.
     if y is None or asked.supervision != "y":
         return None
     known = known_states(y, given, cells.n_emitting)
-    if cells.topology is not None:
-        refuse_impossible(known, given, cells.topology)
+    if cells.chain.topology is not None:
+        refuse_impossible(known, given, cells.chain.topology)
     return known
 
 
@@ -530,10 +536,12 @@ def layout_of(
     """The cells of the chain, the family of columns with these names and moments, and settings."""
     emission, transitions = emission_of(asked.emission), asked.transitions
     n_states = asked.n_components
-    topology = topology_of(transitions.topology, n_states)
+    chain = ChainLayout(
+        topology_of(transitions.topology, n_states),
+        is_stationary=transitions.start == "stationary",
+    )
     # A chain without cells of emissions.
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
-    cells = cells._replace(is_stationary=transitions.start == "stationary")
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, chain)
     if transitions.end_state:
         cells = cells_with_end(cells)
     if names is not None:
@@ -546,9 +554,11 @@ def layout_of(
     if transitions.durations is not None:
         lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
         topology = Topology(every, ~np.eye(n_states, dtype=bool), False)
-        cells = cells._replace(topology=topology, longest=int(lasting.longest))
-        law = law_of_durations(lasting.law, cells.longest, n_states)
-        family = SemiMarkovFamily(family, law, cells.longest)
+        cells = cells._replace(
+            chain=cells.chain._replace(topology=topology, longest=int(lasting.longest))
+        )
+        law = law_of_durations(lasting.law, cells.chain.longest, n_states)
+        family = SemiMarkovFamily(family, law, cells.chain.longest)
     return cells, family, settings_of(asked)
 
 

@@ -41,7 +41,7 @@ class Filter:
     """
 
     def __init__(self, observation: "Observation", learned: Learned) -> None:
-        refuse_contexts(learned.layout.has_contexts, "start_filter: use filter_proba")
+        refuse_contexts(learned.layout.chain.has_contexts, "start_filter: use filter_proba")
         self._observation = observation.without_start()
         self._learned = learned._replace(resume=None, seen=None)
         self._chain, self._log_durations = _chain_of(learned)
@@ -140,6 +140,6 @@ def _chain_of(learned: Learned) -> tuple[tuple[ChainWeights, ChainWeights], np.n
     Where these have no laws visits are steps: each state follows itself as its row says.
     """
     log_durations = np.zeros((1, learned.layout.n_emitting))
-    if learned.layout.longest:
+    if learned.layout.chain.longest:
         log_durations = learned.more.numeric.predicting.log_durations(1)[0].T
     return predicting_weights(learned), log_durations

@@ -22,6 +22,7 @@ from sklearn_cvb.chain.parameters.rows import (
 from sklearn_cvb.chain.parameters.user_tables import with_given
 from sklearn_cvb.chain.paths.lattice import (
     Cells,
+    ChainLayout,
     Problem,
     WordLayout,
     cells_for,
@@ -93,8 +94,8 @@ class SymbolObservation(Observation):
         topology = topology_of(transitions.topology, read.cells.n_states)
         if topology is not None and not topology.tied:
             self._refuse_token_updates()
-        is_stationary = transitions.start == "stationary"
-        cells = read.cells._replace(topology=topology, is_stationary=is_stationary)
+        chain = ChainLayout(topology, is_stationary=transitions.start == "stationary")
+        cells = read.cells._replace(chain=chain)
         return read._replace(cells=cells_with_end(cells) if transitions.end_state else cells)
 
     def _refuse_token_updates(self) -> None:
@@ -175,10 +176,10 @@ class SymbolObservation(Observation):
         # States may be joined before a fit that chooses their number, where it pays.
         if chooses and pays(problem.n_learned, cells.n_emitting, cells.n_rows):
             return MERGED
-        if getattr(words, "is_clean", False) and cells.topology is None:
+        if getattr(words, "is_clean", False) and cells.chain.topology is None:
             assert asked.kind.usual_starts is not None, "of taggers"
             return asked.kind.usual_starts[words.is_told]
-        if cells.is_full and cells.topology is not None and cells.topology.is_ordered:
+        if cells.is_full and cells.chain.topology is not None and cells.chain.topology.is_ordered:
             return SEGMENTS
         return "parameter" if cells.is_full and not problem.any_told else "token"
 
@@ -206,7 +207,7 @@ class SymbolObservation(Observation):
             weights = _final_weights(averages, state, problem.cells)
             entries, _ = prediction.smoothed_entries(*weights, lattice, problem.corpus.starts)
         table = dense_posterior(lattice, entries, problem.cells.n_states)
-        table = problem.among_given(table, _of_left_out(averages, state, problem))
+        table = problem.among_given(table, _of_impossible(averages, state, problem))
         return table[:, : problem.cells.n_emitting]
 
     # Reading a fitted model
@@ -325,7 +326,7 @@ def path_of_chain(
 ) -> np.ndarray:
     """States of all given tokens, also of sequences left out."""
     problem = chain.problem
-    table = _of_left_out(averages, state, problem)
+    table = _of_impossible(averages, state, problem)
     rest = None if table is None else table.argmax(axis=1)
     posterior = chain.posterior(state)
     found = np.empty(len(problem.corpus.tokens), np.int32)
@@ -347,9 +348,9 @@ def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[ChainWeigh
     return weights_under(state.counts, state.prior, cells, state.weights, averages=averages)
 
 
-def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | None:
+def _of_impossible(averages: bool, state: Any, problem: Problem) -> np.ndarray | None:
     """Posteriors of the sequences left out: the most probable legal state by emission."""
-    rest = problem.left_out
+    rest = problem.impossible
     if rest is None:
         return None
     weights = _final_weights(averages, state, rest.cells)

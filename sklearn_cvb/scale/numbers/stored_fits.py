@@ -162,7 +162,7 @@ class StoredProblem(NumericProblem):
     @property
     def identity(self) -> tuple[Any, ...]:
         """Checksums of the observations, emission and allowed states."""
-        topology = self.cells.topology
+        topology = self.cells.chain.topology
         return (self.observations.identity, self.settings, self.cells.n_states, topology)
 
     def room(self, shape: tuple[int, ...]) -> Rows:

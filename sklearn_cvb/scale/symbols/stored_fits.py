@@ -142,11 +142,11 @@ class StorePieces:
 
 def _without_words(problem: Problem) -> Problem:
     """A problem without the words that the model does not know, of which it knows the codes."""
-    rest = problem.left_out
+    rest = problem.impossible
     return problem._replace(
         corpus=problem.corpus._replace(unknown=[]),
         given=problem.given._replace(unknown=[]),
-        left_out=None if rest is None else _without_words(rest),
+        impossible=None if rest is None else _without_words(rest),
     )
 
 
@@ -459,7 +459,7 @@ class ChainInPieces(parts.ChainInParts):
     def identity(self) -> tuple[Any, ...]:
         """Checksums of the sequences and of their tags; the cut is free."""
         cells, tags = self.cells, self.tags
-        steps = cells.indptr, cells.state, cells.n_states, cells.topology
+        steps = cells.indptr, cells.state, cells.n_states, cells.chain.topology
         return (self.pieces.store.identity, None if tags is None else tags.store.identity, *steps)
 
     def left_paths(self, result: FitResult) -> dict[str, Any]:
