@@ -46,7 +46,7 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOu
     if observation.has_vocabulary:
         known = asked.words.vocabulary
         words = vocabulary_of([] if known is None else list(known))
-        types, cells = words.types, observation.words_read(words, None, None, False).cells
+        types, cells = words.types, observation.read_words(words, None, None, False).cells
     transitions = asked.transitions
     refuse_contexts(transitions.contexts is not None, "from_parameters")
     refuse_durations(transitions.durations is not None, "from_parameters")

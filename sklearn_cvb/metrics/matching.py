@@ -191,7 +191,7 @@ def _renumbered(model: Any, new: list[Any]) -> Any:
     """A copy whose state new[k] is state k of before."""
     by, learned = _Order(np.argsort(new)), model._learned
     changed = _copied(model, dict(enumerate(new)))
-    tables, attributes = model._observation().reordered(learned, by)
+    tables, attributes = model._observation().reorder_states(learned, by)
     layout, more = by.layout(learned.layout), tables.pop("more", learned.more)
     more = more._replace(
         end=None if more.end is None else more.end[by.order],

@@ -292,7 +292,7 @@ class NumberObservation(Observation):
     """Series of numbers: columns of floats, and of categories as their codes."""
 
     has_vocabulary = False
-    draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
+    sample_hint = "predict_next(X, n_steps).samples are drawn to follow given sequences"
 
     def check(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -331,7 +331,7 @@ class NumberObservation(Observation):
         )
         return Reading(problem, None, attributes, messages, self)
 
-    def of_one_kind(self, X: Any) -> Any:
+    def with_common_columns(self, X: Any) -> Any:
         """Sequences, some of which are to be fitted to at a time, with the columns of all."""
         return with_common_columns(self.options, X)
 
@@ -349,7 +349,7 @@ class NumberObservation(Observation):
 
     # What a fit leaves
 
-    def left_of(self, state: Any, counts: HMMCounts, chain: NumberChain) -> EmissionOutcome:
+    def outcome(self, state: Any, counts: HMMCounts, chain: NumberChain) -> EmissionOutcome:
         """Public counts and emissions, and weights that rows keep."""
         n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
         transition = counts.transition[:n, :n]
@@ -361,7 +361,7 @@ class NumberObservation(Observation):
         kept = None if state.weights is None else state.weights.chain
         return EmissionOutcome(attributes, kept, numeric=numeric)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
         state, problem, chain = result.best.state, result.read.problem, result.model
         posterior = chain.posterior(state)
@@ -384,7 +384,7 @@ class NumberObservation(Observation):
 
     # Reading a fitted model
 
-    def to_fit_again(self, learned: Learned, X: Any) -> Series:
+    def training_input(self, learned: Learned, X: Any) -> Series:
         """The training sequences once more, in the columns of the fit."""
         return columns_again(self.options, learned, X)
 
@@ -411,7 +411,7 @@ class NumberObservation(Observation):
         scores = numeric.scoring if means else numeric.predicting
         return read_at(new, chain, scores, learned.layout)
 
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
@@ -425,7 +425,7 @@ class NumberObservation(Observation):
         counted = np.append(0, np.cumsum(numeric.family.observed(new.observations).any(axis=1)))
         return found, np.diff(counted[new.corpus.starts])
 
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[NumberWeights]
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Sequences under each of some parameters; and how many steps were observed."""
@@ -438,7 +438,7 @@ class NumberObservation(Observation):
         found = (read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at)
         return found, new.corpus.observed_lengths
 
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
         """The step of an observation as X, after those that tell what it is, where such are told.
 
         `before` is what was made of the observation before, None for none. One that is missing
@@ -449,11 +449,11 @@ class NumberObservation(Observation):
         past = [] if before is None else before[0]
         return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
         return arrange(corpus, path.astype(np.int64), -1)
 
-    def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
+    def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
         """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
         series, order = series_again(self.options, learned, X), learned.more.numeric.family.order
         ends = series.corpus.starts[1:]
@@ -471,7 +471,7 @@ class NumberObservation(Observation):
             )
         return table
 
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -496,7 +496,7 @@ class NumberObservation(Observation):
             values = np.insert(values, fitted.columns.context, contexts, axis=1)
         return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
 
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
         before: EmissionFit = learned.more.numeric
         family, counts = before.family, learned.counts

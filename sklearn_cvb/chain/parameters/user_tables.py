@@ -294,7 +294,7 @@ def _refuse(first: ChainConcentrations, asked: ChainOptions, rows: dict[str, np.
             and bool(rows.keys() & {"start", "transitions"})
         ),
         "update='token' takes steps from the mean of several rows: use update='sequence'": (
-            "transitions" in rows and asked.leaves_out and asked.update == "token"
+            "transitions" in rows and asked.is_collapsed and asked.update == "token"
         ),
         "no row is left to learn alpha from: give it a number": (
             first.learn_alpha and begins and every.get("transitions", False)

@@ -282,7 +282,7 @@ class NumbersInParts(InParts):
         """The same: shards say themselves which series they leave out."""
         return unexplained
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""
         return shared_weights(result.best.state.hyper, None)
 

@@ -299,7 +299,7 @@ class ChainInParts(CorpusInParts):
         """The same: shards say themselves which of the given sequences they leave out."""
         return unexplained
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
         return parameters.shared_weights(result.best.state.hyper, None)
 

@@ -408,11 +408,11 @@ def read_in_bulk(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     counts = word_counts_of_store(store, tags, asked.words.handle_unknown == "form")
     types = store.vocabulary.tolist() if asked.words.vocabulary is None else None
     laid_out = lay_out(observation, counts, types)
-    pieces = StorePieces(laid_out.as_sent, store, tags, with_forms=not asked.leaves_out)
+    pieces = StorePieces(laid_out.as_sent, store, tags, with_forms=not asked.is_collapsed)
     words, cells = finished(laid_out)
     messages = [*laid_out.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
-    if asked.leaves_out:
+    if asked.is_collapsed:
         longest, length = store.longest()
         left_out = left_out_by(asked, length, store.n_tokens) or WHOLE
         pieces.settings = pieces.settings._replace(left_out=left_out)
@@ -462,7 +462,7 @@ class ChainInPieces(parts.ChainInParts):
         steps = cells.indptr, cells.state, cells.n_states, cells.chain.topology
         return (self.pieces.store.identity, None if tags is None else tags.store.identity, *steps)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
         state, read, averages = result.best.state, result.read, result.algorithm.averages
         pieces, classes = self.pieces, classes_of(read.words, self.cells)
