@@ -106,7 +106,7 @@ class RefitPlan(NamedTuple):
 
 def refit_plan(read: Reading, known: Any) -> RefitPlan:
     """Data like those that were read."""
-    starts, contexts = read.problem.given.starts, getattr(read.problem, "contexts", None)
+    starts, contexts = read.problem.original.starts, getattr(read.problem, "contexts", None)
     if contexts is not None:
         contexts = np.split(contexts, starts[1:-1])
     return RefitPlan(np.diff(starts), contexts, getattr(read.problem, "columns", None), known)

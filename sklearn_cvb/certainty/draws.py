@@ -10,7 +10,7 @@ from sklearn_cvb.certainty.calibrated import CalibratedSample, short_runs
 from sklearn_cvb.certainty.chain_diagnostics import exported
 from sklearn_cvb.certainty.intervals import ChainPosterior
 from sklearn_cvb.chain.parameters.rows import HMMCounts, rare_in, with_rare, word_major
-from sklearn_cvb.chain.predictions.prediction import by_context
+from sklearn_cvb.chain.predictions.prediction import state_transitions
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import short_repr
 
@@ -51,7 +51,7 @@ class PosteriorDraws(NamedTuple):
 
         With contexts (n_draws, n_contexts, n_components, n_components).
         """
-        return np.array([by_context(one.transition, self.layout) for one in self._chains()])
+        return np.array([state_transitions(one.transition, self.layout) for one in self._chains()])
 
     @property
     def emission(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def draws_of_samples(
     rng: np.random.Generator,
 ) -> PosteriorDraws:
     """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
-    n_kept, family = learned.more.sampled.n_kept, getattr(learned.more.numeric, "family", None)
+    n_kept, family = learned.more.samples.n_kept, getattr(learned.more.numeric, "family", None)
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(samples, every - 1, None, every))
     posterior = posterior_of(learned)

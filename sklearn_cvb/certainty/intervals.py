@@ -98,7 +98,7 @@ def _dirichlets(
     """Dirichlets of the start, the transitions and the emissions of every state."""
     first, moves, words = (rows.posterior for rows in rows_of(counts, prior, cells))
     transition, out = moves.cells, moves.totals
-    if cells.chain.topology is not None and cells.chain.topology.tied:
+    if cells.chain.topology is not None and cells.chain.topology.is_tied:
         transition = np.tile(first.cells, (cells.n_states, 1))
         out = np.repeat(first.totals, cells.n_states)
     n = cells.n_emitting

@@ -27,7 +27,7 @@ def weights_without(read: WeightedNumbers, all_others: bool) -> np.ndarray:
     """Chances (n_steps, K) of the state of each step; NaN where no path explains a sequence."""
     if isinstance(read, WeightedVisits):
         return read.states_without(all_others)
-    emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.tables()
+    emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.table_numbers()
     with np.errstate(invalid="ignore", divide="ignore"):
         found = [
             states_without(read.weights, emission[a:b], table[a:b], all_others)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.chain.observation import Observation, log_likelihoods
 from sklearn_cvb.chain.options import (
     ChainOptions,
-    Kind,
+    EstimatorKind,
     emits_symbols,
     options_to_fit,
     options_to_read,
@@ -20,7 +20,7 @@ from sklearn_cvb.chain.options import (
 from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
-from sklearn_cvb.chain.predictions.prediction import BesideCounts
+from sklearn_cvb.chain.predictions.prediction import ChainExtras
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import learned_of, means_of, rows_taken, start_of, taken
@@ -200,7 +200,7 @@ class PointEstimates(States, Emissions, Paths, ConcentrationFields):
     alpha: PseudoCounts = 0.0
     beta: PseudoCounts = 0.0
 
-    _kind_of_chain: ClassVar[Kind] = Kind(
+    _kind_of_chain: ClassVar[EstimatorKind] = EstimatorKind(
         by_em=True, why_no_weights="EM learns no prior that rows share"
     )
 
@@ -294,7 +294,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     """
 
     # What a class says for all its instances, and what it observes where that are symbols.
-    _kind_of_chain: ClassVar[Kind] = Kind()
+    _kind_of_chain: ClassVar[EstimatorKind] = EstimatorKind()
     _of_symbols: ClassVar[type[SymbolObservation]] = SymbolObservation
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
@@ -315,7 +315,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             usual: Any = self._fields["beta"].default
             options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))
         if options.fixed and hasattr(self.init, "counts_"):
-            options = options._replace(means=means_of(self.init))
+            options = options._replace(init_means=means_of(self.init))
         return options
 
     def _observation(self, to_fit: bool = False) -> Observation:
@@ -365,7 +365,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _why_one_restart(self, read: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
-        if read.problem.any_choice or read.problem.cells.n_states == 1:
+        if read.problem.any_ambiguous or read.problem.cells.n_states == 1:
             return self._fixed_start(read)
         return "no token has a choice of states"
 
@@ -391,14 +391,14 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             kept=kept,
             rare=rare,
             averages=algorithm.averages,
-            more=BesideCounts(end, numeric),
+            more=ChainExtras(end, numeric),
             still=still_cells(init, model.cells, read.words, state.prior),
         )
         attributes = {
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
             **paths,
-            "unexplained_": read.problem.of_given(state.unexplained),
+            "unexplained_": read.problem.original_sequences(state.unexplained),
             **attributes,
         }
         given = ("alpha", self.alpha), ("beta", self.beta)
@@ -506,7 +506,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Of models with contexts a table for each, shape (n_contexts, n_components, n_components).
         Where ends are events each row sums to 1 minus `endprob_`.
         """
-        return prediction.steps_of(learned_of(self))
+        return prediction.mean_transitions(learned_of(self))
 
     @property
     def endprob_(self) -> np.ndarray:
@@ -556,8 +556,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         learned = learned_of(self)
         observation = self._observation()
         read = observation.read_to_predict(learned, self._taken(X, learned=learned))
-        path, log_p = prediction.paths(read, decoding)
-        prediction.tell_unexplained(log_p)
+        path, log_p = prediction.decode(read, decoding)
+        prediction.warn_of_unexplained(log_p)
         return observation.arrange(learned.words, read.corpus, path)
 
     @without_lengths
@@ -640,7 +640,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         learned = learned_of(self)
         read = self._read_again(learned, X, means=True)
         table = prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
-        return table @ prediction.steps_of(learned) @ prediction.emission_table(learned)
+        return table @ prediction.mean_transitions(learned) @ prediction.emission_table(learned)
 
     def predict_next(
         self,
@@ -702,8 +702,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         from sklearn_cvb.chain.predictions.forecasting import (
             check_forecast,
             forecast,
-            going_on_after,
             known_steps,
+            state_forecaster,
         )
 
         learned = learned_of(self)
@@ -712,7 +712,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         reads, transitions, points = self._known_at(learned, X, draws)
         going_on, n_samples = [], 0
         for read, transition in zip(reads, transitions, strict=True):
-            going_on.append(going_on_after(read, transition))
+            going_on.append(state_forecaster(read, transition))
             n_samples = read.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
@@ -725,7 +725,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     ) -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
         read = self._read_again(learned, X, means=True)
-        return [read], [prediction.steps_of(learned)], [learned.more.numeric.point]
+        return [read], [prediction.mean_transitions(learned)], [learned.more.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
@@ -777,7 +777,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             raise TypeError(f"n_samples must be an integer, got a sequence: {observed.sample_hint}")
         rng = check_random_state(random_state)
         asked = n_samples, length, contexts
-        states, lengths, known = prediction.drawn_states(learned, *asked, rng)
+        states, lengths, known = prediction.draw_states(learned, *asked, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         values, nothing = observed.draw_emissions(learned, states, starts, rng, known)
         is_even = length is not None and np.ndim(length) == 0 and len(set(lengths.tolist())) == 1
@@ -803,8 +803,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         observation = self._observation()
         read = observation.read_to_predict(learned, self._taken(X, learned=learned))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        path, log_z = read.drawn_path(rng)
-        prediction.tell_unexplained(log_z)
+        path, log_z = read.draw_path(rng)
+        prediction.warn_of_unexplained(log_z)
         return observation.arrange(learned.words, read.corpus, path)
 
     def training_posteriors(self) -> np.ndarray:
@@ -828,7 +828,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
         read, best = learned.resume
         table = self._training_table(read, best.state)
-        return reading.arrange(read.problem.given, table, np.nan)
+        return reading.arrange(read.problem.original, table, np.nan)
 
     def _training_table(self, read: Reading, state: Any) -> Any:
         """The posteriors of all training tokens."""

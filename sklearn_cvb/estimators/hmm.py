@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
-from sklearn_cvb.chain.options import Kind
+from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions.traces import (
     ChainSamples,
@@ -186,7 +186,7 @@ class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweeps, StartFields, HMMI
 
     _algorithm = CVB
 
-    _kind_of_chain = Kind(
+    _kind_of_chain = EstimatorKind(
         why_all_steps="update='token' infers tokens as if they were independent, which gives paths "
         "that topology rules out a probability: use update='sequence'"
     )
@@ -257,7 +257,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     # What is drawn at a time
     _algorithm = chain_of
 
-    _kind_of_chain = Kind(
+    _kind_of_chain = EstimatorKind(
         why_all_steps="update='token' moves one token at a time, which cannot reach every path "
         "that topology allows: use update='sequence'",
         usual_samples=SamplerFields._usual_samples,
@@ -269,7 +269,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
 
     def _left(self, result: FitResult) -> FitOutcome:
         left, (best, fits, _, algorithm, model, _) = super()._left(result), result
-        sampled, rate = model.sampled(best.state)
+        sampled, rate = model.chain_samples(best.state)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
             chains = chains_of(fits, n_burn_in)
@@ -282,7 +282,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
                 "move with update='sequence'; use 'token' or 'parameter'"
             )
         return FitOutcome(
-            learned._replace(more=learned.more._replace(sampled=sampled)),
+            learned._replace(more=learned.more._replace(samples=sampled)),
             left.attributes | attributes,
             (why,) if why else (),
         )
@@ -290,14 +290,14 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     @property
     def samples_(self) -> np.ndarray | None:
         """Sampled states of all training tokens."""
-        return learned_of(self).more.sampled.paths
+        return learned_of(self).more.samples.paths
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
-        sampled: ChainSamples = learned.more.sampled
+        sampled: ChainSamples = learned.more.samples
         return None if sampled.paths is None else sampled.posteriors()
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]]:
-        sampled: ChainSamples = learned.more.sampled
+        sampled: ChainSamples = learned.more.samples
         refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
         return sampled.posteriors()
 

@@ -155,7 +155,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         asked = setting_of(model, "transitions")
         topology = topology_of(asked.topology, model.n_components)
         refused = {
-            "topology": topology is not None and (topology.tied or not topology.start.all()),
+            "topology": topology is not None and (topology.is_tied or not topology.start.all()),
             "start": asked.start != "free",
             "prior": asked.shared is not None,
             "durations": asked.durations is not None,

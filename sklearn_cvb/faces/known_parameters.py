@@ -8,7 +8,7 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, kept_to_top
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells, ChainLayout, cells_with_end, topology_of
 from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
-from sklearn_cvb.chain.predictions.prediction import BesideCounts
+from sklearn_cvb.chain.predictions.prediction import ChainExtras
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.corpus import vocabulary_of
@@ -81,6 +81,6 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOu
         attributes |= attributes_of_columns(table.n_columns, FittedColumns(table.names))
     end = transition[:n, n] if cells.chain.has_end else None
     attributes |= {"counts_": counts, "end_counts_": end}
-    more = BesideCounts(end, numeric)
+    more = ChainExtras(end, numeric)
     learned = Learned(words, cells, prior, counts, kept=weights, more=more)
     return FitOutcome(learned, attributes), Reading(None, words, {})

@@ -249,7 +249,7 @@ class Face(BaseEstimator):
         """`score`, and the probabilities of the states of each step, (n_samples, n_components)."""
         read = self._read(X, lengths)
         entries, log_z = read.entries()
-        return float((log_z + read.lacking()).sum()), read.table(entries)
+        return float((log_z + read.log_offset()).sum()), read.table(entries)
 
     def decode(
         self, X: Any, lengths: Any = None, algorithm: str | None = None
@@ -277,7 +277,7 @@ class Face(BaseEstimator):
             return float(posterior.max(axis=1).sum()), posterior.argmax(axis=1)
         read = self._read(X, lengths)
         path, log_p = read.best_path()
-        return float((log_p + read.lacking()).sum()), path.astype(np.int64)
+        return float((log_p + read.log_offset()).sum()), path.astype(np.int64)
 
     def predict(self, X: Any, lengths: Any = None) -> np.ndarray:
         """The states of `decode`."""

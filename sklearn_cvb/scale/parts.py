@@ -220,8 +220,8 @@ class Shard:
     def _found(self, found: InferenceResult) -> PartResult:
         """What the model has found, as shards add it: sequences by their number as read."""
         unexplained, problem = found.unexplained, self.model.problem
-        if hasattr(problem, "of_given"):
-            unexplained = problem.of_given(unexplained)
+        if hasattr(problem, "original_sequences"):
+            unexplained = problem.original_sequences(unexplained)
         return PartResult(found.counts, found.total, self.index.first + unexplained)
 
     # What families do in their own way

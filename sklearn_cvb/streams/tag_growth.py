@@ -16,7 +16,7 @@ from sklearn_cvb.chain.tags.knowledge import (
     encode_labels,
     labels_of,
 )
-from sklearn_cvb.chain.tags.word_forms import Row, ShapeShares, by_form, only_beginning
+from sklearn_cvb.chain.tags.word_forms import ShapeShares, StateRow, by_form, only_beginning
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place
 from sklearn_cvb.reading.dictionary import Coverage
@@ -96,7 +96,7 @@ def _expecting(cells: Cells, known: WordShares, scale: float) -> Cells:
 
 def _formed(
     knowledge: TagKnowledge, words: list[Any], n_old: int, corpus: Corpus, states: np.ndarray
-) -> dict[int, Row]:
+) -> dict[int, StateRow]:
     """States and shares of the words behind the old ones that are known by their form, by place."""
     if knowledge.shares is None:
         return {}
@@ -109,7 +109,7 @@ def _formed(
 
 
 def _rows_of(
-    knowledge: TagKnowledge, new: list[Any], formed: dict[int, Row]
+    knowledge: TagKnowledge, new: list[Any], formed: dict[int, StateRow]
 ) -> tuple[list[np.ndarray], WordShares]:
     """States of new words, and what is kept of them."""
     legal, shapes = knowledge.legal, None

@@ -33,18 +33,18 @@ from sklearn_cvb.chain.numbers.starts import (
     starting_posteriors,
 )
 from sklearn_cvb.chain.numbers.visits import counts_of_visits
-from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn_hyper
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
     ChainPrior,
     HMMCounts,
     divergence,
     exp_expected_log,
-    going_on,
     log_prior_density,
     posterior_mean,
     prior_of,
-    tied,
+    resume_hyper,
+    tie_rows,
     uniform_weights,
 )
 from sklearn_cvb.chain.paths.lattice import Cells
@@ -66,7 +66,7 @@ def drawn_parameters(
     """Parameters given the states of all steps, without scores."""
     start = drawn_rows(counts.start, prior.start, rng)
     transition = drawn_rows(counts.transition, prior.transition, rng)
-    chain = tied(ChainWeights(start, transition, np.empty(0)), cells)
+    chain = tie_rows(ChainWeights(start, transition, np.empty(0)), cells)
     return NumberWeights(chain, None, family.draw(counts.emission, rng))
 
 
@@ -164,7 +164,7 @@ class NumberChain(Model):
         """One step of eq. 29 in its plain form."""
         if not hyper.learned:
             return hyper
-        return learn(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
+        return learn_hyper(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
     def prior(self, hyper: ChainConcentrations) -> ChainPrior:
         """Of start and transitions."""
@@ -368,11 +368,11 @@ class NumberChain(Model):
             point = family.mean(statistics)
         longest = 0
         if self.cells.chain.longest:
-            longest = max(problem.longest, int(np.diff(problem.given.starts).max()))
+            longest = max(problem.longest, int(np.diff(problem.original.starts).max()))
         read = problem.columns, problem.is_table
         return EmissionFit(family, point, *scores, *read, reads, problem.settings, longest)
 
-    def sampled(self, state: State) -> tuple[ChainSamples, float]:
+    def chain_samples(self, state: State) -> tuple[ChainSamples, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         kept = [one for block in state.work.kept for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
@@ -383,7 +383,7 @@ class NumberChain(Model):
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; None where other windows are left out."""
-        hyper = going_on(self.hyper(), state.hyper)
+        hyper = resume_hyper(self.hyper(), state.hyper)
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if not isinstance(state.shares, NumberUnits):
             return state

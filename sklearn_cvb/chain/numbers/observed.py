@@ -53,10 +53,10 @@ from sklearn_cvb.chain.parameters.rows import (
     weights_under,
 )
 from sklearn_cvb.chain.parameters.user_tables import (
-    columns_told,
+    columns_of_tables,
     fixed_rows,
     known_parameters,
-    with_given,
+    with_tables,
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.paths.lattice import (
@@ -68,12 +68,12 @@ from sklearn_cvb.chain.paths.lattice import (
 )
 from sklearn_cvb.chain.predictions.prediction import (
     WeightedSequences,
-    by_context,
     chain_counts,
     mean_and_log,
+    state_transitions,
 )
 from sklearn_cvb.chain.starts.state_merging import MERGED
-from sklearn_cvb.chain.symbols.observed import left_out_by
+from sklearn_cvb.chain.symbols.observed import update_unit_of
 from sklearn_cvb.emissions.emission import Family, Scores, given_point
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
@@ -178,22 +178,22 @@ class WeightedNumbers(WeightedSequences):
         """Log weights of all steps."""
         return given_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
 
-    def tables(self) -> np.ndarray:
+    def table_numbers(self) -> np.ndarray:
         """The contexts of all steps."""
-        return super().tables() if self.contexts is None else self.contexts
+        return super().table_numbers() if self.contexts is None else self.contexts
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
         logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.taken_off[:, None]
         return logs
 
-    def lacking(self) -> np.ndarray:
+    def log_offset(self) -> np.ndarray:
         """The largest log weights of its steps."""
         return np.add.reduceat(self.taken_off, self.corpus.starts[:-1])
 
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
-        return self.entries()[1] + self.lacking()
+        return self.entries()[1] + self.log_offset()
 
 
 class WeightedContexts(WeightedNumbers):
@@ -210,9 +210,9 @@ class WeightedContexts(WeightedNumbers):
         path, log_p = WeightedSequences.best_path(self._by_context())
         return path % self.cells.n_states, log_p
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
-        path, log_z = WeightedSequences.drawn_path(self._by_context(), rng)
+        path, log_z = WeightedSequences.draw_path(self._by_context(), rng)
         return path % self.cells.n_states, log_z
 
 
@@ -249,7 +249,7 @@ class WeightedVisits(WeightedNumbers):
         """States of the most probable visits; -inf for each sequence that has none."""
         return visits.best(*self._to_visits())
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of visits drawn from the posterior; -inf for each sequence that has none."""
         return visits.drawn(*self._to_visits(), rng)
 
@@ -337,11 +337,11 @@ class NumberObservation(Observation):
 
     def model(self, read: Reading) -> NumberChain:
         """What is learned from a problem."""
-        asked, left_out, problem = self.options, left_out_by(self.options), read.problem
-        chooses = asked.weights is not None and problem.known is None
+        asked, left_out, problem = self.options, update_unit_of(self.options), read.problem
+        chooses = asked.hdp is not None and problem.known is None
         return getattr(problem, "chain", NumberChain)(
             problem,
-            with_given(prior_settings(asked, None), asked, problem.cells, None),
+            with_tables(prior_settings(asked, None), asked, problem.cells, None),
             MERGED if asked.init is None and chooses else asked.init,
             None if left_out is None else left_out.block_length,
             threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
@@ -354,7 +354,7 @@ class NumberObservation(Observation):
         n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
         transition = counts.transition[:n, :n]
         if chain.cells.chain.has_contexts:
-            transition = by_context(counts.transition, chain.cells)
+            transition = state_transitions(counts.transition, chain.cells)
         public = HMMCounts(counts.start[:n], transition, counts.emission.T)
         attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
         attributes |= numeric.family.attributes(numeric.point)
@@ -370,7 +370,7 @@ class NumberObservation(Observation):
             path = training.best_path()[0]
         else:
             path = posterior.argmax(axis=1)
-        labels = arrange(problem.given, path.astype(np.int64), -1)
+        labels = arrange(problem.original, path.astype(np.int64), -1)
         return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
     def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
@@ -545,7 +545,7 @@ def layout_of(
     if transitions.end_state:
         cells = cells_with_end(cells)
     if names is not None:
-        columns_told(asked, emission).places_in(names, "X")
+        columns_of_tables(asked, emission).places_in(names, "X")
     family = emission.numbered(names).bind(moments, n_states)
     rows = fixed_rows(asked, n_states).get("emissions")
     if rows is not None:
@@ -565,7 +565,7 @@ def layout_of(
 def emitting(asked: ChainOptions) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
-    names, categories, _ = columns_told(asked, emission)
+    names, categories, _ = columns_of_tables(asked, emission)
     names = names or emission.named()
     emission = emission.numbered(names)
     moments = moments_of(emission.example(given))
@@ -586,7 +586,7 @@ def under_final_weights(
     problem, cells = chain.problem, chain.cells
     if training is None:
         training = NumericSequences(
-            problem.given, problem.observations, problem.known, problem.contexts
+            problem.original, problem.observations, problem.known, problem.contexts
         )
     final, kept = without_emission(state.counts), state.weights.chain
     weights = weights_under(final, state.prior, cells, kept, averages=averages)

@@ -27,7 +27,7 @@ from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
-from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
 from sklearn_cvb.emissions.emission import Family, OutsideSupport
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.model import State
@@ -264,13 +264,13 @@ def states_of_store(
         found = []
         for piece in _smaller(store, begin, end):
             read = observation.read_to_predict(learned, store.series(*piece))
-            path, own = paths(read, decoding)
+            path, own = decode(read, decoding)
             found.append(path)
             log_p.append(own)
         return np.concatenate(found)
 
     states = StoredStates(store, np.arange(learned.layout.n_emitting), path_of)
-    tell_unexplained(np.concatenate(log_p))
+    warn_of_unexplained(np.concatenate(log_p))
     return states
 
 
