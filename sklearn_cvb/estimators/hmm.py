@@ -267,8 +267,8 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
 
     _interval_methods = ("samples",)
 
-    def _left(self, result: FitResult) -> FitOutcome:
-        left, (best, fits, _, algorithm, model, _) = super()._left(result), result
+    def _outcome(self, result: FitResult) -> FitOutcome:
+        left, (best, fits, _, algorithm, model, _) = super()._outcome(result), result
         sampled, rate = model.chain_samples(best.state)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
@@ -282,7 +282,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
                 "move with update='sequence'; use 'token' or 'parameter'"
             )
         return FitOutcome(
-            learned._replace(more=learned.more._replace(samples=sampled)),
+            learned._replace(extra=learned.extra._replace(samples=sampled)),
             left.attributes | attributes,
             (why,) if why else (),
         )
@@ -290,14 +290,14 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     @property
     def samples_(self) -> np.ndarray | None:
         """Sampled states of all training tokens."""
-        return learned_of(self).more.samples.paths
+        return learned_of(self).extra.samples.paths
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
-        sampled: ChainSamples = learned.more.samples
+        sampled: ChainSamples = learned.extra.samples
         return None if sampled.paths is None else sampled.posteriors()
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]]:
-        sampled: ChainSamples = learned.more.samples
+        sampled: ChainSamples = learned.extra.samples
         refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
         return sampled.posteriors()
 

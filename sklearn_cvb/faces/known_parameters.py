@@ -81,6 +81,6 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOu
         attributes |= attributes_of_columns(table.n_columns, FittedColumns(table.names))
     end = transition[:n, n] if cells.chain.has_end else None
     attributes |= {"counts_": counts, "end_counts_": end}
-    more = ChainExtras(end, numeric)
-    learned = Learned(words, cells, prior, counts, kept=weights, more=more)
+    extra = ChainExtras(end, numeric)
+    learned = Learned(words, cells, prior, counts, fallback=weights, extra=extra)
     return FitOutcome(learned, attributes), Reading(None, words, {})

@@ -88,9 +88,9 @@ def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> ChainConcentrat
     """Under HDP the weights of the states, alpha and gamma are drawn (a method of chains)."""
     before: ChainConcentrations = state.hyper
     if before.state_weights is None:
-        return chain.learn(before, state, step, None)
-    learned = chain.learn(before._replace(state_weights=None, learn_alpha=False), state, step, None)
-    after = before._replace(beta=learned.beta)
+        return chain.learn_hyper(before, state, step, None)
+    plain = before._replace(state_weights=None, learn_alpha=False)
+    after = before._replace(beta=chain.learn_hyper(plain, state, step, None).beta)
     if rng is None:
         return after
     from sklearn_cvb.chain.parameters.shared_weights import draw_shared_weights

@@ -194,7 +194,7 @@ class SymbolObservation(Observation):
 
     def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of the training tokens, and weights of states under an HDP."""
-        state, read = result.best.state, result.read
+        state, read = result.best.state, result.reading
         averages, n_jobs = result.algorithm.averages, self.options.n_jobs
         path = path_of_chain(result.model, state, n_jobs, averages=averages)
         labels = self.arrange(read.words, read.problem.original, path)
@@ -298,8 +298,9 @@ class SymbolObservation(Observation):
 
     def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Emissions in another order of states."""
-        rare = None if learned.rare is None else learned.rare[by.order]
-        return {"counts": by.tables(learned.counts), "rare": rare}, {}
+        rare = learned.unknown_word_counts
+        rare = None if rare is None else rare[by.order]
+        return {"counts": by.tables(learned.counts), "unknown_word_counts": rare}, {}
 
 
 # What is left out or drawn at a time, and where a fit ends
