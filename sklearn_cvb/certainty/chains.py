@@ -214,7 +214,7 @@ class Uncertainty(OfTraining):
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
         learned = self._learned_with(draws)
-        reads, observed = self._observation().reads_under(
+        reads, observed = self._observation().read_under_samples(
             learned, self._taken(X, learned=learned), draws.posteriors
         )
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
@@ -242,7 +242,7 @@ class Uncertainty(OfTraining):
             return super().predict_proba(X)
         learned = self._learned_with(draws)
         reads = list(
-            self._observation().reads_under(
+            self._observation().read_under_samples(
                 learned, self._taken(X, learned=learned), draws.posteriors
             )[0]
         )
@@ -255,7 +255,7 @@ class Uncertainty(OfTraining):
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
-        reads, _ = self._observation().reads_at(
+        reads, _ = self._observation().read_under_each(
             learned, self._taken(X, learned=learned), draws.weights
         )
         return reads, draws.transmat, [one.point for one in draws.weights]
@@ -310,7 +310,7 @@ class Uncertainty(OfTraining):
 
         check_choice("per", per, ("sequence", "step"))
         learned = self._learned_with(draws)
-        reads, _ = self._observation().reads_at(
+        reads, _ = self._observation().read_under_each(
             learned, self._taken(X, learned=learned), draws.weights
         )
         return of_sequences(reads) if per == "sequence" else of_steps(reads)
@@ -464,7 +464,7 @@ class Confidence(OfTraining):
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.
         learned = learned_of(self)
-        if not self._emits_symbols or learned.layout.is_stationary:
+        if not self._emits_symbols or learned.layout.chain.is_stationary:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)

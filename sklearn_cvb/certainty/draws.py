@@ -142,7 +142,7 @@ def check_draws(draws: Any, learned: Learned) -> None:
             f"draws is {short_repr(draws)}: pass the `draws` of what credible_intervals(X) returns"
         )
     own, theirs = learned.layout, draws.layout
-    same = own.n_states == theirs.n_states and own.n_tables == theirs.n_tables
+    same = own.n_states == theirs.n_states and own.chain.n_tables == theirs.chain.n_tables
     if not same or not np.array_equal(own.indptr, theirs.indptr):
         raise ValueError("draws are of another model: it has other states or symbols")
 
@@ -205,7 +205,7 @@ def check_training(read: Reading, learned: Learned) -> None:
     given = read.problem.corpus
     counted = float(np.sum(posterior_of(learned).counts().start))
     same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
-    same = same and cells.n_tables == before.n_tables
+    same = same and cells.chain.n_tables == before.chain.n_tables
     same = same and np.array_equal(cells.state, before.state)
     if same and learned.words is not None:
         same = list(read.words.index) == list(learned.words.index)

@@ -52,7 +52,7 @@ class SymbolStructures(NamedTuple):
     @property
     def are_named(self) -> bool:
         """Whether states differ beforehand: by known ones, a dictionary, or where a path begins."""
-        problem, topology = self.model.problem, self.model.cells.topology
+        problem, topology = self.model.problem, self.model.cells.chain.topology
         begins_anywhere = topology is None or bool(topology.start.all())
         return problem.any_told or not (problem.cells.is_full and begins_anywhere)
 

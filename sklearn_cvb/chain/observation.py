@@ -45,7 +45,7 @@ class Observation(ABC):
     # Whether there are words.
     has_vocabulary: ClassVar[bool]
     # What draws several continuations, where `sample` is asked to.
-    draws_ahead: ClassVar[str] = ""
+    sample_hint: ClassVar[str] = ""
 
     def check(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -58,7 +58,7 @@ class Observation(ABC):
         for name in ("alpha", "beta") if asked.kind.by_em else ():
             check_concentrations(name, as_numbers(name, getattr(asked, name)), or_zero=True)
 
-    def without_start(self) -> Self:
+    def without_init(self) -> Self:
         """The same without `init`, which may hold training data."""
         return replace(self, options=self.options._replace(init=None))
 
@@ -68,7 +68,7 @@ class Observation(ABC):
     def read(self, X: Any, y: Any, *, streams: bool = False) -> Reading:
         """X and y, to be fitted to."""
 
-    def of_one_kind(self, X: Any) -> Any:
+    def with_common_columns(self, X: Any) -> Any:
         """Sequences, some of which are to be fitted to at a time, with the columns of all."""
         return X
 
@@ -77,11 +77,11 @@ class Observation(ABC):
         """What is learned from what was read."""
 
     @abstractmethod
-    def left_of(self, state: Any, counts: HMMCounts, chain: Any) -> EmissionOutcome:
+    def outcome(self, state: Any, counts: HMMCounts, chain: Any) -> EmissionOutcome:
         """What the last state leaves of what states emit."""
 
     @abstractmethod
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of the training tokens, and what follows from them."""
 
     @abstractmethod
@@ -90,11 +90,11 @@ class Observation(ABC):
 
     # Reading a fitted model
 
-    def to_fit_again(self, learned: Learned, X: Any) -> Any:
+    def training_input(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `read` takes them."""
         return X
 
-    def read_again(self, learned: Learned, X: Any, means: bool = False) -> WeightedSequences:
+    def read_to_predict(self, learned: Learned, X: Any, means: bool = False) -> WeightedSequences:
         """Sequences under the weights of predictions, or their means."""
         weights = mean_and_log if means else predicting_weights
         return self.read_under(learned, X, weights(learned), means)
@@ -110,27 +110,27 @@ class Observation(ABC):
         """Sequences under weights and their logs."""
 
     @abstractmethod
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedSequences], np.ndarray]:
         """Under the mean weights, or those of each sample; and how many tokens were observed."""
 
     @abstractmethod
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[Any]
     ) -> tuple[Iterable[WeightedSequences], np.ndarray]:
         """Sequences under each of some weights; and how many tokens were observed."""
 
     @abstractmethod
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
         """A single observation as X; `before` is what was made of the one before it."""
 
     @abstractmethod
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States, or tags, in the shape of the input."""
 
     @abstractmethod
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -140,12 +140,12 @@ class Observation(ABC):
     ) -> tuple[np.ndarray, Any]:
         """What each state emits, and what stands for nothing."""
 
-    def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
+    def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
         """The steps that tell what comes after each sequence; of numbers alone."""
         raise NotImplementedError
 
     @abstractmethod
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
 
 
@@ -156,5 +156,5 @@ def log_likelihoods(
     samples: Iterable[tuple[HMMCounts, ChainPrior]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood under the mean parameters, or samples, and observed tokens of sequences."""
-    reads, observed = observation.reads_under(learned, X, samples)
+    reads, observed = observation.read_under_samples(learned, X, samples)
     return mean_likelihoods([read.log_z() for read in reads]), observed

@@ -65,7 +65,7 @@ class ChainOptions(NamedTuple):
     means: HMMParameters | None = None  # of the model that `init` is, where some stay fixed
     fixed_start: str = ""  # what fixes where all restarts begin; empty where it is random
     update: Any = None  # what is left out, or drawn, at a time; None for what suits
-    leaves_out: bool = False  # CVB, which leaves out what it infers
+    is_collapsed: bool = False  # CVB, which leaves out what it infers
     samples: Samples | None = None  # of samplers
     n_restarts: int = 1
     n_jobs: int | None = None
@@ -117,7 +117,7 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
         fixed=given.get("fixed") or {},
         fixed_start=_fixed_start(init),
         update=Windows.of(update) if isinstance(update, Windows) else update,
-        leaves_out="update" in given and not is_sampled,
+        is_collapsed="update" in given and not is_sampled,
         samples=samples,
         n_restarts=given["n_init"] or (1 if weights is None else 3),
         n_jobs=given["n_jobs"],

@@ -358,7 +358,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _to_fit_again(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
-        return self._observation().to_fit_again(learned, self._taken(X, learned=learned))
+        return self._observation().training_input(learned, self._taken(X, learned=learned))
 
     def _fixed_start(self, read: Reading) -> str:
         return self._observation_of(read).options.fixed_start
@@ -378,8 +378,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         best, _, read, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
         paths = self._left_paths(result)
-        attributes, kept, rare, numeric = self._observation_of(read).left_of(state, counts, model)
-        end = counts.transition[:n, n] if model.cells.has_end else None
+        attributes, kept, rare, numeric = self._observation_of(read).outcome(state, counts, model)
+        end = counts.transition[:n, n] if model.cells.chain.has_end else None
         # Of models of numbers a fit takes posteriors, which give all cells something.
         is_model = self._emits_symbols and hasattr(self.init, "counts_")
         init = means_of(self.init) if is_model else self.init
@@ -409,7 +409,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _left_paths(self, result: FitResult) -> Any:
         """The states of the training sequences, and what follows from them, as attributes."""
-        return self._observation_of(result.read).left_paths(result)
+        return self._observation_of(result.read).path_attributes(result)
 
     def _n_restarts(self, read: Reading) -> int:
         return self._observation_of(read).options.n_restarts
@@ -424,7 +424,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         self, learned: Learned, X: Any, means: bool = False
     ) -> prediction.WeightedSequences:
         """X under what was learned."""
-        return self._observation().read_again(learned, self._taken(X, learned=learned), means)
+        return self._observation().read_to_predict(learned, self._taken(X, learned=learned), means)
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
         """Counts and priors of kept samples; None where an algorithm has none."""
@@ -515,7 +515,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Shape (n_components,); only where ends are events.
         """
         learned = learned_of(self)
-        if not learned.layout.has_end:
+        if not learned.layout.chain.has_end:
             raise AttributeError(
                 "endprob_ needs a fit with transitions=Transitions(end_state=True)"
             )
@@ -555,10 +555,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What `predict` gives."""
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X, learned=learned))
+        read = observation.read_to_predict(learned, self._taken(X, learned=learned))
         path, log_p = prediction.paths(read, decoding)
         prediction.tell_unexplained(log_p)
-        return observation.arranged(learned.words, read.corpus, path)
+        return observation.arrange(learned.words, read.corpus, path)
 
     @without_lengths
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -716,7 +716,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             n_samples = read.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
-            before = self._observation().before_forecasts(learned, self._taken(X, learned=learned))
+            before = self._observation().last_steps(learned, self._taken(X, learned=learned))
         known = known_steps(learned.more.numeric, before, n_steps, inputs)
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
@@ -773,17 +773,17 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             States (taggers: tags), shape (n_samples, length) or an object array.
         """
         learned, observed = learned_of(self), self._observation()
-        if observed.draws_ahead and np.ndim(n_samples):
-            raise TypeError(f"n_samples must be an integer, got a sequence: {observed.draws_ahead}")
+        if observed.sample_hint and np.ndim(n_samples):
+            raise TypeError(f"n_samples must be an integer, got a sequence: {observed.sample_hint}")
         rng = check_random_state(random_state)
         asked = n_samples, length, contexts
         states, lengths, known = prediction.drawn_states(learned, *asked, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        values, nothing = observed.drawn(learned, states, starts, rng, known)
+        values, nothing = observed.draw_emissions(learned, states, starts, rng, known)
         is_even = length is not None and np.ndim(length) == 0 and len(set(lengths.tolist())) == 1
         width = int(lengths[0]) if is_even else None
         drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
-        shown = observed.arranged(learned.words, drawn, states)
+        shown = observed.arrange(learned.words, drawn, states)
         return reading.arrange(drawn, values, nothing), shown
 
     def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
@@ -801,11 +801,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X, learned=learned))
+        read = observation.read_to_predict(learned, self._taken(X, learned=learned))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         path, log_z = read.drawn_path(rng)
         prediction.tell_unexplained(log_z)
-        return observation.arranged(learned.words, read.corpus, path)
+        return observation.arrange(learned.words, read.corpus, path)
 
     def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.

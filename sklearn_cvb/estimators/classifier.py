@@ -301,7 +301,7 @@ def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
     else:
         if isinstance(model, BaseHMM):
             tell(cautions_of_rows(X))
-            X = model._observation(to_fit=True).of_one_kind(X)
+            X = model._observation(to_fit=True).with_common_columns(X)
         return model, X
     of_states = name.startswith("emission")
     known = model._options(to_fit=False).words if of_states else known_words(model)

@@ -163,10 +163,12 @@ class _Order(NamedTuple):
 
     def layout(self, cells: Cells) -> Cells:
         """A layout, of which only the topology tells states apart."""
-        if cells.topology is None:
+        topology = cells.chain.topology
+        if topology is None:
             return cells
-        start, transition = self.chain(cells.topology.start, cells.topology.transition)
-        return cells._replace(topology=cells.topology._replace(start=start, transition=transition))
+        start, transition = self.chain(topology.start, topology.transition)
+        topology = topology._replace(start=start, transition=transition)
+        return cells._replace(chain=cells.chain._replace(topology=topology))
 
     def prior(self, prior: ChainPrior) -> ChainPrior:
         """Priors and their totals."""
@@ -189,7 +191,7 @@ def _renumbered(model: Any, new: list[Any]) -> Any:
     """A copy whose state new[k] is state k of before."""
     by, learned = _Order(np.argsort(new)), model._learned
     changed = _copied(model, dict(enumerate(new)))
-    tables, attributes = model._observation().reordered(learned, by)
+    tables, attributes = model._observation().reorder_states(learned, by)
     layout, more = by.layout(learned.layout), tables.pop("more", learned.more)
     more = more._replace(
         end=None if more.end is None else more.end[by.order],

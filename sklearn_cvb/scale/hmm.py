@@ -46,7 +46,7 @@ class BeyondMemory(OnWorkers, BaseHMM):
     def _left_paths(self, result: FitResult) -> Any:
         read = result.read
         if _is_elsewhere(read):
-            return read.problem.left_paths(result)
+            return read.problem.path_attributes(result)
         return super()._left_paths(result)
 
     def _training_table(self, read: Reading, state: Any) -> Any:
@@ -79,7 +79,7 @@ class BeyondMemory(OnWorkers, BaseHMM):
 
 def _is_elsewhere(read: Reading) -> bool:
     """Whether who has the sequences says what is left of their paths."""
-    return hasattr(read.problem, "left_paths")
+    return hasattr(read.problem, "path_attributes")
 
 
 class TaggerBeyondMemory(BaseHMMTagger):

@@ -65,7 +65,7 @@ class SymbolStream(Stream):
         """
         problem, (length, decays, is_named) = self.model.problem, self.in_steps
         cells, starts = problem.cells, problem.corpus.starts
-        is_tied = cells.topology is not None and cells.topology.tied
+        is_tied = cells.chain.topology is not None and cells.chain.topology.tied
         by_token = self.model.settings.left_out.update == "token"
         if by_token or is_named or problem.any_told or not cells.is_full or is_tied:
             return BatchPieces()

@@ -84,7 +84,7 @@ def test_labels_that_overrule_the_dictionary_get_cells_of_their_own():
     assert more.by_label.tolist() == [1, 3]
     assert cells.with_labels(np.array([1]), np.array([0])) is cells
     expecting = allowed.expect(cells, [np.ones(1), np.array([0.25, 0.75])], np.array([1, 0]))
-    expected = expecting.with_labels(np.array([1, 0]), np.array([1, 2])).expected
+    expected = expecting.with_labels(np.array([1, 0]), np.array([1, 2])).tag_prior.expected_counts
     assert expected[[0, 2, 4]].tolist() == [1, 0.25, 0.75]
     assert np.isnan(expected[[1, 3, 5, 6, 7]]).all()
     corpus = corpus_of([1, 0, 2, 1], [0, 4], ["x"])

@@ -57,9 +57,10 @@ class NumericProblem(NamedTuple):
     @property
     def identity(self) -> tuple[Any, ...]:
         """What a fit that goes on must find again: observations, emission and allowed states."""
+        chain = self.cells.chain
         return (
             *(self.corpus.starts, self.observations, self.known, self.settings),
-            *(self.cells.n_states, self.cells.n_tables, self.cells.topology, self.contexts),
+            *(self.cells.n_states, chain.n_tables, chain.topology, self.contexts),
         )
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
@@ -450,11 +451,11 @@ def counts_of(
     """Counts and statistics of sequences, ends among the transitions; under `scores`."""
     posterior, cells = found.posterior, problem.cells
     n = cells.n_emitting
-    transition = np.zeros((cells.n_tables * cells.n_states, cells.n_states))
+    transition = np.zeros((cells.chain.n_tables * cells.n_states, cells.n_states))
     start = np.zeros(cells.n_states)
-    transition[: cells.n_tables * n, :n] = found.pairs.reshape(-1, n)
+    transition[: cells.chain.n_tables * n, :n] = found.pairs.reshape(-1, n)
     start[:n] = posterior[starts[:-1]].sum(axis=0)
-    if problem.cells.has_end:
+    if problem.cells.chain.has_end:
         transition[:n, n] = posterior[starts[1:] - 1].sum(axis=0)
     whole = np.array([0, len(posterior)])
     statistics = statistics_of(found, observations, problem, whole, scores)[0]
@@ -489,11 +490,12 @@ def independent(
     pairs = np.empty((n_tables, n, n))
     for k, own in enumerate(right[begin:end] for begin, end in pairwise(cuts)):
         pairs[k] = posterior[own - 1].T @ posterior[own]
-    topology, lasting = cells.topology, None
-    if cells.longest:
+    topology, lasting = cells.chain.topology, None
+    if cells.chain.longest:
         held = np.zeros((n_tables, n))
         np.add.at(held, each_table(stretches), posterior)
-        lasting = visits.geometric_visits(held, np.diagonal(pairs, axis1=1, axis2=2), cells.longest)
+        stays = np.diagonal(pairs, axis1=1, axis2=2)
+        lasting = visits.geometric_visits(held, stays, cells.chain.longest)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
     return StepPosteriors(posterior, pairs, np.zeros(len(starts) - 1), lasting)
@@ -613,11 +615,11 @@ def counts_of_path(
     row = path[right - 1]
     if problem.contexts is not None:
         row = row + size * problem.contexts[right]
-    pairs = np.bincount(row * size + path[right], minlength=problem.cells.n_tables * size**2)
+    pairs = np.bincount(row * size + path[right], minlength=problem.cells.chain.n_tables * size**2)
     transition = pairs.reshape(-1, size).astype(float)
-    if problem.cells.longest:
+    if problem.cells.chain.longest:
         np.fill_diagonal(transition, 0.0)
-    if problem.cells.has_end:
+    if problem.cells.chain.has_end:
         transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
     posterior = np.zeros((len(path), n))
     posterior[np.arange(len(path)), path] = 1.0
@@ -632,7 +634,7 @@ def drawn_structures(
     n_steps = len(problem.corpus.tokens)
     scored = problem.scored(scores, 0, n_steps, np.array([0, n_steps]))
     starts, lasting = problem.corpus.starts, None
-    if problem.cells.longest:
+    if problem.cells.chain.longest:
         tables, logs = given_to_visits(chain_of(weights, problem.cells.n_emitting), scored)
         path = visits.drawn(tables, logs, starts, rng)[0].astype(np.int64)
         lasting = visits.counts_of_visits(path, starts, tables.log_durations[0], rng)[None]

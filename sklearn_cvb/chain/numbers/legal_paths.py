@@ -71,19 +71,19 @@ class PathRules(NamedTuple):
 
 def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None:
     """What a topology and given tables say; None where they say nothing of paths."""
-    n, topology, start, transition, end = cells.n_emitting, cells.topology, None, None, None
+    n, topology, start, transition, end = cells.n_emitting, cells.chain.topology, None, None, None
     if tables is not None:
         start, transition = tables.start, tables.transition
     is_said = transition is not None or (start is not None and not start[:n].all())
     if topology is not None:
         is_said = not topology.tied
-    if not is_said or cells.longest or cells.n_tables > 1:
+    if not is_said or cells.chain.longest or cells.chain.n_tables > 1:
         return None
     start = np.ones(n) if start is None else start[:n]
     transition = np.ones((cells.n_states,) * 2) if transition is None else transition
     if topology is not None:
         start, transition = topology.start[:n] * start, topology.transition * transition
-    if cells.has_end:
+    if cells.chain.has_end:
         end = transition[:n, n]
     rules = PathRules(start, transition[:n, :n], end)
     # Sequences that stay in one state have no order: single steps tell which states there are.

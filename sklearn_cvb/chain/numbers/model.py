@@ -282,12 +282,12 @@ class NumberChain(Model):
 
     def first_sample(self, prior: ChainPrior, rng: np.random.Generator) -> StructureSample:
         """States drawn from the posteriors of a start."""
-        problem, topology = self.problem, self.cells.topology
+        problem, topology = self.problem, self.cells.chain.topology
         whole = [(0, len(problem.corpus.starts) - 1)]
         path = drawn_columns(next(self._first_posteriors(rng, whole)), rng)
         lasting = None
-        if self.cells.longest:
-            even = np.zeros((self.cells.n_emitting, self.cells.longest))
+        if self.cells.chain.longest:
+            even = np.zeros((self.cells.n_emitting, self.cells.chain.longest))
             lasting = counts_of_visits(path, problem.corpus.starts, even, rng)[None]
         counts = counts_of_path(path, problem, problem.observations, lasting)
         if topology is not None:
@@ -369,7 +369,7 @@ class NumberChain(Model):
         if point is None:
             point = family.mean(statistics)
         longest = 0
-        if self.cells.longest:
+        if self.cells.chain.longest:
             longest = max(problem.longest, int(np.diff(problem.given.starts).max()))
         read = problem.columns, problem.is_table
         return EmissionFit(family, point, *scores, *read, reads, problem.settings, longest)

@@ -59,7 +59,13 @@ from sklearn_cvb.chain.parameters.user_tables import (
     with_given,
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.lattice import (
+    Cells,
+    ChainLayout,
+    Topology,
+    cells_with_end,
+    topology_of,
+)
 from sklearn_cvb.chain.predictions.prediction import (
     WeightedSequences,
     by_context,
@@ -272,7 +278,7 @@ def read_at(
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
     lattice = lattice_of_steps(*shape)
-    if cells.longest:
+    if cells.chain.longest:
         return WeightedVisits(corpus, lattice, weights, logs, cells, taken_off, scores=scores)
     kind = WeightedNumbers if contexts is None else WeightedContexts
     return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
@@ -286,7 +292,7 @@ class NumberObservation(Observation):
     """Series of numbers: columns of floats, and of categories as their codes."""
 
     has_vocabulary = False
-    draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
+    sample_hint = "predict_next(X, n_steps).samples are drawn to follow given sequences"
 
     def check(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -308,8 +314,8 @@ class NumberObservation(Observation):
         corpus = apart(given, cells)
         if series.contexts is not None:
             n_tables, has_new = 1 + int(series.contexts.max()), asked.transitions.prior == "pooled"
-            tables = {"n_tables": n_tables + has_new, "has_new": has_new}
-            cells = cells._replace(**tables, has_contexts=True)
+            tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
+            cells = cells._replace(chain=cells.chain._replace(**tables))
         problem = NumericProblem(
             corpus,
             given,
@@ -325,7 +331,7 @@ class NumberObservation(Observation):
         )
         return Reading(problem, None, attributes, messages, self)
 
-    def of_one_kind(self, X: Any) -> Any:
+    def with_common_columns(self, X: Any) -> Any:
         """Sequences, some of which are to be fitted to at a time, with the columns of all."""
         return with_common_columns(self.options, X)
 
@@ -343,11 +349,11 @@ class NumberObservation(Observation):
 
     # What a fit leaves
 
-    def left_of(self, state: Any, counts: HMMCounts, chain: NumberChain) -> EmissionOutcome:
+    def outcome(self, state: Any, counts: HMMCounts, chain: NumberChain) -> EmissionOutcome:
         """Public counts and emissions, and weights that rows keep."""
         n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
         transition = counts.transition[:n, :n]
-        if chain.cells.has_contexts:
+        if chain.cells.chain.has_contexts:
             transition = by_context(counts.transition, chain.cells)
         public = HMMCounts(counts.start[:n], transition, counts.emission.T)
         attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
@@ -355,7 +361,7 @@ class NumberObservation(Observation):
         kept = None if state.weights is None else state.weights.chain
         return EmissionOutcome(attributes, kept, numeric=numeric)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
         state, problem, chain = result.best.state, result.read.problem, result.model
         posterior = chain.posterior(state)
@@ -378,7 +384,7 @@ class NumberObservation(Observation):
 
     # Reading a fitted model
 
-    def to_fit_again(self, learned: Learned, X: Any) -> Series:
+    def training_input(self, learned: Learned, X: Any) -> Series:
         """The training sequences once more, in the columns of the fit."""
         return columns_again(self.options, learned, X)
 
@@ -405,7 +411,7 @@ class NumberObservation(Observation):
         scores = numeric.scoring if means else numeric.predicting
         return read_at(new, chain, scores, learned.layout)
 
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
@@ -420,7 +426,7 @@ class NumberObservation(Observation):
         counted = np.append(0, np.cumsum(is_observed))
         return found, np.diff(counted[new.corpus.starts])
 
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[NumberWeights]
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Sequences under each of some parameters; and how many steps were observed."""
@@ -434,7 +440,7 @@ class NumberObservation(Observation):
         found = (read_at(new, (own, logs), scores, cells) for own, logs, scores in scored)
         return found, new.corpus.observed_lengths
 
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
         """The step of an observation as X, after those that tell what it is, where such are told.
 
         `before` is what was made of the observation before, None for none. One that is missing
@@ -445,11 +451,11 @@ class NumberObservation(Observation):
         past = [] if before is None else before[0]
         return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
         return arrange(corpus, path.astype(np.int64), -1)
 
-    def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
+    def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
         """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
         series, order = series_again(self.options, learned, X), learned.more.numeric.family.order
         ends = series.corpus.starts[1:]
@@ -467,7 +473,7 @@ class NumberObservation(Observation):
             )
         return table
 
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -492,7 +498,7 @@ class NumberObservation(Observation):
             values = np.insert(values, fitted.columns.context, contexts, axis=1)
         return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
 
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
         before: EmissionFit = learned.more.numeric
         family, counts = before.family, learned.counts
@@ -515,8 +521,8 @@ def states_told(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.
     if y is None or asked.supervision != "y":
         return None
     known = known_states(y, given, cells.n_emitting)
-    if cells.topology is not None:
-        refuse_impossible(known, given, cells.topology)
+    if cells.chain.topology is not None:
+        refuse_impossible(known, given, cells.chain.topology)
     return known
 
 
@@ -532,10 +538,12 @@ def layout_of(
     """The cells of the chain, the family of columns with these names and moments, and settings."""
     emission, transitions = emission_of(asked.emission), asked.transitions
     n_states = asked.n_components
-    topology = topology_of(transitions.topology, n_states)
+    chain = ChainLayout(
+        topology_of(transitions.topology, n_states),
+        is_stationary=transitions.start == "stationary",
+    )
     # A chain without cells of emissions.
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
-    cells = cells._replace(is_stationary=transitions.start == "stationary")
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, chain)
     if transitions.end_state:
         cells = cells_with_end(cells)
     if names is not None:
@@ -548,9 +556,11 @@ def layout_of(
     if transitions.durations is not None:
         lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
         topology = Topology(every, ~np.eye(n_states, dtype=bool), False)
-        cells = cells._replace(topology=topology, longest=int(lasting.longest))
-        law = law_of_durations(lasting.law, cells.longest, n_states)
-        family = SemiMarkovFamily(family, law, cells.longest)
+        cells = cells._replace(
+            chain=cells.chain._replace(topology=topology, longest=int(lasting.longest))
+        )
+        law = law_of_durations(lasting.law, cells.chain.longest, n_states)
+        family = SemiMarkovFamily(family, law, cells.chain.longest)
     return cells, family, settings_of(asked)
 
 

@@ -199,7 +199,7 @@ def with_contexts(series: Series, cells: Cells | None = None) -> Series:
     contexts, starts = series.contexts.copy(), series.corpus.starts
     first = contexts[starts[:-1]]
     contexts[starts[:-1]] = np.where(np.isnan(first), 0.0, first)
-    most = _MOST_CONTEXTS if cells is None or cells.has_new else cells.n_tables
+    most = _MOST_CONTEXTS if cells is None or cells.chain.has_new else cells.chain.n_tables
     wrong = np.flatnonzero(~((contexts >= 0) & (contexts < most)) | (contexts % 1 != 0))
     if len(wrong):
         step = int(wrong[0])
@@ -210,13 +210,13 @@ def with_contexts(series: Series, cells: Cells | None = None) -> Series:
             + (_OTHER_NAMES if most == _MOST_CONTEXTS else ", those that were in fit")
         )
     if cells is not None:
-        contexts = np.minimum(contexts, cells.n_tables - 1)
+        contexts = np.minimum(contexts, cells.chain.n_tables - 1)
     return series._replace(contexts=contexts.astype(np.int64))
 
 
 def apart(given: Any, cells: Cells) -> Any:
     """The sequences whose steps depend on each other: single steps where none do."""
-    if cells.topology is None or not cells.topology.tied:
+    if cells.chain.topology is None or not cells.chain.topology.tied:
         return given
     return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
 

@@ -54,7 +54,7 @@ def starting_posteriors(
     problem: NumericProblem, init: Any, rng: np.random.Generator, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
     """Posteriors (n_steps, K) of each range, kept to what topology and known states allow."""
-    topology, n = problem.cells.topology, problem.cells.n_emitting
+    topology, n = problem.cells.chain.topology, problem.cells.n_emitting
     found = _posteriors(problem, init, rng, ranges)
     for (first, last), posterior in zip(ranges, found, strict=True):
         begin, end = problem.corpus.starts[[first, last]]
@@ -137,7 +137,7 @@ def seed_for(every: Any, init: Any, rng: np.random.Generator) -> Any:
             f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
             "fitted model or None"
         )
-    rules = None if problem.cells.topology is None else rules_of(problem.cells)
+    rules = None if problem.cells.chain.topology is None else rules_of(problem.cells)
     if rules is not None:
         return _legal_start(every, rules, rng, is_first=init != STEPS)
     if init == STEPS:
@@ -196,7 +196,7 @@ def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> H
         begin, end = int(starts[0]), int(starts[-1])
         inside = starts - begin
         stretches = problem.stretches(begin, end, inside)
-        found = independent(own, inside, stretches, problem.cells.n_tables, problem.cells)
+        found = independent(own, inside, stretches, problem.cells.chain.n_tables, problem.cells)
         more = counts_of(found, problem.observations.part(begin, end), problem, inside)
         counts = in_place(counts, more)
     assert counts is not None, "there is a sequence"

@@ -65,16 +65,16 @@ def learn(
                 break
     elif concentrations.learn_alpha:
         moves, tables = rows("transition", cells.n_states), []
-        if cells.topology is None:
+        if cells.chain.topology is None:
             tables.append(moves)
         else:
             # Grouped by how many states may follow: the cells that share the prior.
-            widths = cells.topology.transition.sum(axis=1)
+            widths = cells.chain.topology.transition.sum(axis=1)
             for width in np.unique(widths).tolist():
                 own, seen, sums, sums_seen = (table[widths == width] for table in moves[:-1])
                 tables.append(SymmetricRows(own, seen, sums, sums_seen, width))
         if concentrations.start_alpha is None:
-            allowed = None if cells.topology is None else cells.topology.start
+            allowed = None if cells.chain.topology is None else cells.chain.topology.start
             tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))
         alpha = step(concentrations.alpha, tables, *concentrations.alpha_prior)
         after = concentrations._replace(alpha=alpha)

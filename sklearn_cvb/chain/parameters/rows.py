@@ -232,16 +232,16 @@ def prior_of(cells: Cells, hyper: ChainConcentrations) -> ChainPrior:
     """The prior of a sweep: one concentration for each kind of cell, and what changes that."""
     n, alpha, beta = cells.n_states, hyper.alpha, hyper.beta
     start_alpha = alpha if hyper.start_alpha is None else hyper.start_alpha
-    n_rows = cells.n_tables * n
+    n_rows = cells.chain.n_tables * n
     start, transition = np.full(n, float(start_alpha)), np.full((n_rows, n), float(alpha))
     # No sequence is empty. The row of the end has a prior like all others: nothing counts there.
     start[cells.n_emitting :] = 0.0
     start_total, out = float(cells.n_emitting * start_alpha), np.full(n_rows, float(n * alpha))
-    if cells.topology is not None:
-        start, transition = cells.topology.masked(start, transition)
+    if cells.chain.topology is not None:
+        start, transition = cells.chain.topology.masked(start, transition)
         start_total, out = float(start.sum()), transition.sum(axis=1)
     if hyper.is_pooled:
-        transition = alpha * np.tile(hyper.weights, (cells.n_tables, 1))
+        transition = alpha * np.tile(hyper.weights, (cells.chain.n_tables, 1))
         out = np.full(n_rows, float(alpha))
     elif hyper.shared is not None:
         # alpha and start_alpha are totals of a row, and the end, which is no state, has as much as
@@ -251,7 +251,7 @@ def prior_of(cells: Cells, hyper: ChainConcentrations) -> ChainPrior:
         transition = np.tile(alpha * np.append(hyper.shared, ends), (n, 1))
         out = np.full(n, alpha * (1.0 + ends.sum()))
     if hyper.shared is not None or hyper.sticky:
-        stays = np.tile(np.eye(n), (cells.n_tables, 1)) * (transition > 0) * hyper.sticky
+        stays = np.tile(np.eye(n), (cells.chain.n_tables, 1)) * (transition > 0) * hyper.sticky
         transition, out = transition + stays, out + stays.sum(axis=1)
     emission, emit = np.full(len(cells.state), float(beta)), np.full(n, float(cells.n_rows * beta))
     weighted = with_dictionary(emission, cells, hyper)
@@ -269,10 +269,11 @@ def with_dictionary(emission: np.ndarray, cells: Cells, hyper: ChainConcentratio
     """
     if hyper.dictionary_weight is None:
         return emission
-    if cells.centre is not None:
-        emission = emission * cells.centre
-    if cells.expected is not None:
-        emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
+    expected_counts, scale = cells.tag_prior
+    if scale is not None:
+        emission = emission * scale
+    if expected_counts is not None:
+        emission = emission + hyper.dictionary_weight * np.nan_to_num(expected_counts)
     return emission
 
 
@@ -317,7 +318,7 @@ def posterior_mean(
         if kept is None and not (rows.count_totals + rows.prior_totals).all():
             kept = uniform_weights(cells)
         means.append(rows.mean(None if kept is None else kept[i].reshape(rows.counts.shape)))
-    if cells.is_stationary:
+    if cells.chain.is_stationary:
         # Loaded where it is asked for: it has an optimiser.
         from sklearn_cvb.chain.parameters.stationary import most_likely
 
@@ -333,7 +334,7 @@ def _weights_of(tables: list[np.ndarray], cells: Cells) -> ChainWeights:
 
 def tied(weights: ChainWeights, cells: Cells) -> ChainWeights:
     """Weights whose transitions all are the start row, where no state depends on another."""
-    if cells.topology is None or not cells.topology.tied:
+    if cells.chain.topology is None or not cells.chain.topology.tied:
         return weights
     return weights._replace(transition=np.tile(weights.start, (cells.n_states, 1)))
 
@@ -365,7 +366,7 @@ def uniform_weights(cells: Cells) -> ChainWeights:
     n = cells.n_states
     weights = ChainWeights(
         np.full(n, 1.0 / n),
-        np.full((cells.n_tables * n, n), 1.0 / n),
+        np.full((cells.chain.n_tables * n, n), 1.0 / n),
         np.full(len(cells.state), 1.0 / max(1, cells.n_rows)),
     )
     return kept_to_topology(weights, cells)
@@ -373,13 +374,13 @@ def uniform_weights(cells: Cells) -> ChainWeights:
 
 def kept_to_topology(weights: ChainWeights, cells: Cells) -> ChainWeights:
     """Weights with zeros where the topology allows nothing, and rows that sum to 1 again."""
-    if cells.topology is None and cells.has_end:
+    if cells.chain.topology is None and cells.chain.has_end:
         # No sequence is empty.
         start = np.append(weights.start[:-1], 0.0)
         return weights._replace(start=start / start.sum())
-    if cells.topology is None or cells.topology.tied:
+    if cells.chain.topology is None or cells.chain.topology.tied:
         return weights
-    start, transition = cells.topology.masked(weights.start, weights.transition)
+    start, transition = cells.chain.topology.masked(weights.start, weights.transition)
     return weights._replace(
         start=start / start.sum(), transition=transition / transition.sum(axis=1, keepdims=True)
     )
@@ -396,15 +397,15 @@ def log_weights(weights: ChainWeights) -> ChainWeights:
 
 def _allowed(cells: Cells) -> list[np.ndarray | slice]:
     """Which cells of start, transitions and emissions a topology allows, and the end."""
-    if cells.topology is not None:
-        return [cells.topology.start, cells.topology.transition.ravel(), slice(None)]
-    return [slice(cells.n_emitting if cells.has_end else None), slice(None), slice(None)]
+    if cells.chain.topology is not None:
+        return [cells.chain.topology.start, cells.chain.topology.transition.ravel(), slice(None)]
+    return [slice(cells.n_emitting if cells.chain.has_end else None), slice(None), slice(None)]
 
 
 def _listed_rows(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> list[DirichletRows]:
     """The Dirichlet posteriors of the cells that are allowed, listed one by one."""
     n = cells.n_states
-    rows_of_steps = np.repeat(np.arange(cells.n_tables * n, dtype=np.int32), n)
+    rows_of_steps = np.repeat(np.arange(cells.chain.n_tables * n, dtype=np.int32), n)
     places = np.zeros(n, np.int32), rows_of_steps, cells.state
     return [
         rows._replace(
@@ -447,9 +448,9 @@ def log_prior_density(
             **free._asdict(), emission_total=prior.emission_total * ~prior.fixed[2]
         )
     # Rows that all are the start row have no prior of their own.
-    is_tied = cells.topology is not None and cells.topology.tied
+    is_tied = cells.chain.topology is not None and cells.chain.topology.tied
     # The end has no parameters: nothing follows it, and it emits nothing.
-    n, n_rows = cells.n_emitting, cells.n_tables * cells.n_emitting
+    n, n_rows = cells.n_emitting, cells.chain.n_tables * cells.n_emitting
     value = float(np.sum(xlogy(prior.start, weights.start)))
     if not is_tied:
         value += float(np.sum(xlogy(prior.transition[:n_rows], weights.transition[:n_rows])))
@@ -469,8 +470,8 @@ def log_prior_density(
 
 def empty_counts(cells: Cells) -> HMMCounts:
     """Counts of zero."""
-    n = cells.n_states
-    return HMMCounts(np.zeros(n), np.zeros((cells.n_tables * n, n)), np.zeros(len(cells.state)))
+    n, n_rows = cells.n_states, cells.chain.n_tables * cells.n_states
+    return HMMCounts(np.zeros(n), np.zeros((n_rows, n)), np.zeros(len(cells.state)))
 
 
 def without_fixed(tables: HMMCounts, prior: ChainPrior, cells: Cells) -> HMMCounts:

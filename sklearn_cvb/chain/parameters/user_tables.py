@@ -54,8 +54,8 @@ def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | No
         start = probabilities("startprob", given.startprob, (n,))
         start = np.append(start, np.zeros(cells.n_states - n))
     if given.transmat is not None:
-        transition = probabilities("transmat", given.transmat, (n, n), rest=cells.has_end)
-        if cells.has_end:
+        transition = probabilities("transmat", given.transmat, (n, n), rest=cells.chain.has_end)
+        if cells.chain.has_end:
             ends = np.maximum(1.0 - transition.sum(axis=1, keepdims=True), 0.0)
             transition = np.vstack([np.hstack([transition, ends]), np.full(n + 1, 1 / (n + 1))])
     _refuse_ruled_out(start, transition, cells)
@@ -72,7 +72,7 @@ def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | No
 def _refuse_ruled_out(
     start: np.ndarray | None, transition: np.ndarray | None, cells: Cells
 ) -> None:
-    topology = cells.topology
+    topology = cells.chain.topology
     if topology is None:
         return
     if topology.tied:
@@ -193,7 +193,7 @@ def with_given(
     if vocabulary is None:
         # What states emit is the family's (see `sklearn_cvb.emissions.fixed`).
         rows.pop("emissions", None)
-    n_rows, emission = cells.n_tables * n, np.full(len(cells.state), np.nan)
+    n_rows, emission = cells.chain.n_tables * n, np.full(len(cells.state), np.nan)
     none, emit = np.full((2, n), np.nan)
     out, steps = np.full(n_rows, np.nan), np.full((n_rows, n), np.nan)
     given = ChainPrior(none, np.nan, steps, out, emission, emit)
@@ -232,8 +232,8 @@ def _with_steps(
     if first.shared is not None:
         raise InvalidParameterError("under an HDP alpha is a number: the total of a row")
     table = _table("alpha", asked, (n, cells.n_states)) + first.sticky * np.eye(n, cells.n_states)
-    if cells.topology is not None:
-        table = np.where(cells.topology.transition[:n], table, 0.0)
+    if cells.chain.topology is not None:
+        table = np.where(cells.chain.topology.transition[:n], table, 0.0)
     given.transition[:n], given.transition_total[:n] = table, table.sum(axis=1)
     return first._replace(alpha=0.0 if asked.kind.by_em else first.alpha), given
 
@@ -294,7 +294,7 @@ def _refuse(first: ChainConcentrations, asked: ChainOptions, rows: dict[str, np.
             and bool(rows.keys() & {"start", "transitions"})
         ),
         "update='token' takes steps from the mean of several rows: use update='sequence'": (
-            "transitions" in rows and asked.leaves_out and asked.update == "token"
+            "transitions" in rows and asked.is_collapsed and asked.update == "token"
         ),
         "no row is left to learn alpha from: give it a number": (
             first.learn_alpha and begins and every.get("transitions", False)

@@ -44,6 +44,29 @@ class Topology(NamedTuple):
         return np.where(self.start, start, 0.0), np.where(self.transition, transition, 0.0)
 
 
+class ChainLayout(NamedTuple):
+    """What shapes the start row and the tables of transitions: topology, ends, contexts, visits."""
+
+    topology: Topology | None = None  # which states may follow which; None for all
+    has_end: bool = False  # whether the last state is the end of a sequence (see above)
+    is_stationary: bool = False  # whether sequences begin in the stationary distribution
+    n_tables: int = 1  # how many tables of transitions there are, one below the other
+    has_contexts: bool = False  # whether each of them is that of a context
+    has_new: bool = False  # whether the last one is that of contexts which were not in fit
+    longest: int = 0  # the longest visit, where durations have laws of their own; 0 where not
+
+
+class TagPrior(NamedTuple):
+    """What a dictionary with weights, and forms of words, add to the prior of emissions."""
+
+    # (n_cells,) How often the corpus would hold each cell if its words were tagged in the shares
+    # that the weights give; NaN for words without weights. None without any weights.
+    expected_counts: np.ndarray | None = None
+    # (n_cells,) What the concentration of each cell is multiplied by: shares times their number for
+    # words that are known by their form alone, 1 for all others. None for 1 throughout.
+    scale: np.ndarray | None = None
+
+
 class Cells(NamedTuple):
     """The parameters there are: for each word (row) the states that may emit it (CSR rows)."""
 
@@ -53,26 +76,15 @@ class Cells(NamedTuple):
     state: np.ndarray  # (n_cells,) State of each cell, ascending within a row
     n_states: int  # with the end of a sequence, where that is a state
     n_words: int  # size of the vocabulary, without the unknown item
-    # (n_cells,) How often the corpus would hold each cell if its words were tagged in the shares
-    # that a weighted dictionary gives; NaN for words without weights. None without any weights.
-    expected: np.ndarray | None = None
-    # (n_cells,) What the concentration of each cell is multiplied by: shares times their number for
-    # words that are known by their form alone, 1 for all others. None for 1 throughout.
-    centre: np.ndarray | None = None
-    topology: Topology | None = None  # which states may follow which; None for all
+    chain: ChainLayout = ChainLayout()
     # The cells that a dictionary rules out but a label needs, ascending; None for none.
     by_label: np.ndarray | None = None
-    has_end: bool = False  # whether the last state is the end of a sequence (see above)
-    is_stationary: bool = False  # whether sequences begin in the stationary distribution
-    n_tables: int = 1  # how many tables of transitions there are, one below the other
-    has_contexts: bool = False  # whether each of them is that of a context
-    has_new: bool = False  # whether the last one is that of contexts which were not in fit
-    longest: int = 0  # the longest visit, where durations have laws of their own; 0 where not
+    tag_prior: TagPrior = TagPrior()
 
     @property
     def n_emitting(self) -> int:
         """Number of states that a token may take: all but the end."""
-        return self.n_states - self.has_end
+        return self.n_states - self.chain.has_end
 
     @property
     def n_rows(self) -> int:
@@ -108,7 +120,7 @@ class Cells(NamedTuple):
         """Sum `values` (n_cells,) by state."""
         if self.is_full:
             totals = values.reshape(self.n_rows, self.n_emitting).sum(axis=0)
-            return np.append(totals, 0.0) if self.has_end else totals
+            return np.append(totals, 0.0) if self.chain.has_end else totals
         return np.bincount(self.state, weights=values, minlength=self.n_states)
 
     def keys(self) -> np.ndarray:
@@ -124,13 +136,15 @@ class Cells(NamedTuple):
             return self
         places = np.searchsorted(keys, added)
         in_row = np.bincount(added // self.n_states, minlength=self.n_rows)
-        expected, centre = self.expected, self.centre
+        expected, scale = self.tag_prior
         return self._replace(
             indptr=self.indptr + np.append(0, np.cumsum(in_row)),
             state=np.insert(self.state, places, added % self.n_states),
-            expected=None if expected is None else np.insert(expected, places, np.nan),
-            centre=None if centre is None else np.insert(centre, places, 1.0),
             by_label=places + np.arange(len(added)),
+            tag_prior=TagPrior(
+                None if expected is None else np.insert(expected, places, np.nan),
+                None if scale is None else np.insert(scale, places, 1.0),
+            ),
         )
 
 
@@ -171,25 +185,25 @@ class Problem(NamedTuple):
     sequences: np.ndarray | None = None
     # For each token of `corpus` its place among the given ones, -1 for an end; None: the same.
     places: np.ndarray | None = None
-    left_out: "Problem | None" = None  # the given sequences that no path can explain
+    impossible: "Problem | None" = None  # the given sequences that no path can explain
 
-    def among_given(self, values: np.ndarray, of_left_out: np.ndarray | None) -> np.ndarray:
+    def among_given(self, values: np.ndarray, of_impossible: np.ndarray | None) -> np.ndarray:
         """Values of all given tokens, from those of the corpus and those left out."""
         if self.places is None:
             return values
         result = np.empty((len(self.given.tokens), *values.shape[1:]), values.dtype)
         result[self.places[self.is_given]] = values[self.is_given]
-        rest = self.left_out
-        if rest is not None and rest.places is not None and of_left_out is not None:
-            result[rest.places[rest.is_given]] = of_left_out[rest.is_given]
+        rest = self.impossible
+        if rest is not None and rest.places is not None and of_impossible is not None:
+            result[rest.places[rest.is_given]] = of_impossible[rest.is_given]
         return result
 
     def of_given(self, unexplained: np.ndarray) -> np.ndarray:
         """Given sequences that no path explains, from those of `corpus` and those left out."""
         if self.sequences is not None:
             unexplained = np.unique(self.sequences[unexplained])
-        if self.left_out is not None:
-            unexplained = np.sort(np.concatenate([unexplained, self.left_out.sequences]))
+        if self.impossible is not None:
+            unexplained = np.sort(np.concatenate([unexplained, self.impossible.sequences]))
         return unexplained
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
@@ -209,7 +223,7 @@ class Problem(NamedTuple):
         corpus, cells = self.corpus, self.cells
         return (
             *(corpus.tokens, corpus.starts, self.lattice),
-            *(cells.state, cells.n_states, cells.topology),
+            *(cells.state, cells.n_states, cells.chain.topology),
         )
 
     @property
@@ -220,7 +234,7 @@ class Problem(NamedTuple):
     @property
     def longest(self) -> tuple[int, int]:
         """Tokens of the longest sequence, and of all, without ends."""
-        lengths = np.diff(self.corpus.starts) - self.cells.has_end
+        lengths = np.diff(self.corpus.starts) - self.cells.chain.has_end
         return int(lengths.max(initial=0)), int(lengths.sum())
 
     @property
@@ -231,7 +245,7 @@ class Problem(NamedTuple):
     @property
     def any_told(self) -> bool:
         """Whether any token but the ends has a single allowed state."""
-        if not self.cells.has_end:
+        if not self.cells.chain.has_end:
             return self.runs.any_certain
         return int(np.count_nonzero(self.lattice.count == 1)) > self.corpus.n_sequences
 
@@ -303,7 +317,8 @@ def expect(
     seen = np.bincount(tokens[known], None if times is None else times[known], cells.n_words)
     uses = np.repeat(seen, np.diff(cells.indptr)[: cells.n_words])
     without = np.full(len(cells.state) - len(uses), np.nan)
-    return cells._replace(expected=np.concatenate([*shares, without]) * np.append(uses, without))
+    expected_counts = np.concatenate([*shares, without]) * np.append(uses, without)
+    return cells._replace(tag_prior=TagPrior(expected_counts))
 
 
 def lattice_for(
@@ -463,7 +478,7 @@ def certain_counts(
 
 def cells_with_end(cells: Cells) -> Cells:
     """The layout with one more state, the end, which emits nothing and which nothing follows."""
-    topology = cells.topology
+    topology = cells.chain.topology
     if topology is not None:
         if topology.tied:
             raise InvalidParameterError(
@@ -474,7 +489,8 @@ def cells_with_end(cells: Cells) -> Cells:
         transition = np.pad(topology.transition, (0, 1))
         transition[:, -1] = True
         topology = Topology(np.append(topology.start, False), transition, False)
-    return cells._replace(n_states=cells.n_states + 1, has_end=True, topology=topology)
+    chain = cells.chain._replace(topology=topology, has_end=True)
+    return cells._replace(n_states=cells.n_states + 1, chain=chain)
 
 
 def refuse_without_paths(n_entries: int) -> None:
@@ -487,11 +503,11 @@ def refuse_without_paths(n_entries: int) -> None:
 
 def _placed(problem: Problem, given: Corpus, places: np.ndarray) -> Problem:
     """A problem whose tokens, and those left out, have their places in the corpus as read."""
-    rest = problem.left_out
+    rest = problem.impossible
     return problem._replace(
         given=given,
         places=places if problem.places is None else places[problem.places],
-        left_out=None if rest is None else _placed(rest, given, places),
+        impossible=None if rest is None else _placed(rest, given, places),
     )
 
 
@@ -521,7 +537,7 @@ def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
 
 def problem_of_some(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """The same of a part of a corpus, of which nothing may have a path."""
-    if not cells.has_end:
+    if not cells.chain.has_end:
         return _without_ends(corpus, lattice, cells)
     longer, starts, is_end = lattice_with_end(lattice, corpus.starts, cells)
     tokens = np.full(len(is_end), -1, corpus.tokens.dtype)
@@ -537,7 +553,7 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     Where no state depends on another every token is a sequence of its own. Else the sequences that
     no path can explain are set aside: collapsed methods could not take them out of the counts.
     """
-    topology = cells.topology
+    topology = cells.chain.topology
     if topology is None:
         return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
     lengths = np.diff(corpus.starts)
@@ -554,8 +570,8 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     possible = np.isfinite(log_p)
     if possible.all():
         return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
-    left_out = _some_sequences(corpus, lattice, cells, ~possible)
-    return _some_sequences(corpus, lattice, cells, possible)._replace(left_out=left_out)
+    impossible = _some_sequences(corpus, lattice, cells, ~possible)
+    return _some_sequences(corpus, lattice, cells, possible)._replace(impossible=impossible)
 
 
 def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.ndarray) -> Problem:

@@ -108,18 +108,18 @@ def refuse_durations(is_so: bool, what: str) -> None:
 
 def contexts_to_draw(contexts: Any, cells: Cells) -> list[np.ndarray]:
     """Contexts of each sequence to draw, as whole numbers; ValueError where they are none."""
-    if not cells.has_contexts:
+    if not cells.chain.has_contexts:
         raise ValueError("contexts are for models with Transitions(contexts=...); this has none")
     if contexts is None:
         raise ValueError(
             "steps follow each other by their contexts: give `contexts`, an array for each sequence"
         )
-    found = []
-    for i, own in enumerate(contexts):
-        table = as_numbers(f"contexts[{i}]", own)
-        if table.ndim != 1 or not len(table) or not np.isin(table, np.arange(cells.n_tables)).all():
+    found, n_tables = [], cells.chain.n_tables
+    for i, context in enumerate(contexts):
+        table = as_numbers(f"contexts[{i}]", context)
+        if table.ndim != 1 or not len(table) or not np.isin(table, np.arange(n_tables)).all():
             raise ValueError(
-                f"contexts[{i}] must be a row of whole numbers from 0 to {cells.n_tables - 1}"
+                f"contexts[{i}] must be a row of whole numbers from 0 to {n_tables - 1}"
             )
         found.append(table.astype(np.int64))
     return found

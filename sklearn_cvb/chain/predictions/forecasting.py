@@ -46,7 +46,7 @@ class Forecast(NamedTuple):
 def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -> None:
     """Raise unless the numbers of steps and draws and the probability make sense."""
     refuse_contexts(
-        learned.layout.has_contexts,
+        learned.layout.chain.has_contexts,
         "predict_next: append steps without values, but with contexts, and use predict_proba",
     )
     check_counts(n_steps=n_steps, n_draws=n_draws)
@@ -125,7 +125,7 @@ def forecast(
 
 def going_on_after(read: Any, transition: np.ndarray) -> GoesOn:
     """How the states of sequences go on under the parameters that they are read under."""
-    if read.cells.longest:
+    if read.cells.chain.longest:
         return partial(_visits_ahead, *read.at_the_end())
     last = posterior_table(read, decoding.filtered)[read.corpus.starts[1:] - 1]
     return partial(_states_ahead, last, transition)

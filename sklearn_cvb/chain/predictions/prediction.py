@@ -39,7 +39,7 @@ def running_counts(learned: Learned) -> parameters.HMMCounts:
     emission = parameters.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
     steps = counts.transition.reshape(-1, counts.transition.shape[-1])
     counts = parameters.HMMCounts(counts.start, steps, emission)
-    return parameters.with_end(counts, learned.more.end) if cells.has_end else counts
+    return parameters.with_end(counts, learned.more.end) if cells.chain.has_end else counts
 
 
 def chain_counts(learned: Learned) -> parameters.HMMCounts:
@@ -73,9 +73,9 @@ def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
 def by_context(transition: np.ndarray, cells: Cells) -> np.ndarray:
     """Transitions between states that emit, (K, K); with contexts (n_contexts, K, K)."""
     n = cells.n_emitting
-    if not cells.has_contexts:
+    if not cells.chain.has_contexts:
         return transition[:n, :n]
-    return transition.reshape(cells.n_tables, n, n)
+    return transition.reshape(cells.chain.n_tables, n, n)
 
 
 def steps_of(learned: Learned) -> np.ndarray:
@@ -120,7 +120,7 @@ class WeightedSequences:
     def _with_ends(self) -> tuple[Lattice, np.ndarray, np.ndarray | slice]:
         """Lattice and starts of sequences with their ends; which tokens are not ends."""
         starts = self.corpus.starts
-        if not self.cells.has_end:
+        if not self.cells.chain.has_end:
             return self.lattice, starts, slice(None)
         lattice, starts, is_end = lattice_with_end(self.lattice, starts, self.cells)
         return lattice, starts, ~is_end
@@ -236,16 +236,16 @@ def drawn_states(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """States of sampled sequences, flat, their lengths, and contexts, which then tell lengths."""
     n, weights = learned.layout.n_emitting, mean_weights(learned)
-    if contexts is not None or learned.layout.has_contexts:
+    if contexts is not None or learned.layout.chain.has_contexts:
         known = contexts_to_draw(contexts, learned.layout)
         lengths, rows = np.array(list(map(len, known))), np.concatenate(known)
         tables = weights.start, weights.transition, lengths
         return drawing.paths_of_lengths(*tables, rng, rows), lengths, rows
-    if learned.layout.longest and length is not None:
+    if learned.layout.chain.longest and length is not None:
         numeric, lengths = learned.more.numeric, drawing.lengths_to_draw(n_samples, length)
         durations = numeric.family.durations(numeric.point)
         return drawing.paths_of_visits(*weights[:2], durations, lengths, rng), lengths, None
-    start, transition, has_end = weights.start[:n], weights.transition, learned.layout.has_end
+    start, transition, has_end = weights.start[:n], weights.transition, learned.layout.chain.has_end
     steps, end = transition[:n, :n], transition[:-1, -1]
     if length is None:
         if not has_end:

@@ -127,7 +127,7 @@ class PathCounts(NamedTuple):
     def counts(self, path: np.ndarray) -> HMMCounts:
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
         problem, cells = self.problem, self.problem.cells
-        if cells.has_end:
+        if cells.chain.has_end:
             states = np.full(len(problem.corpus.tokens), cells.n_emitting)
             states[problem.is_given] = path
             path = states

@@ -99,7 +99,7 @@ def counts_from_marginals(problem: Problem, posterior: np.ndarray) -> HMMCounts:
         # Missing observations have cell -1.
         np.bincount(cell + 1, posterior, len(cells.state) + 1)[1:],
     )
-    topology = problem.cells.topology
+    topology = problem.cells.chain.topology
     if topology is None:
         return counts
     start, transition = topology.masked(counts.start, counts.transition)
@@ -111,7 +111,7 @@ def kept_to_start(start: StartingPoint, problem: Problem) -> StartingPoint:
 
     Weights of transitions that are ruled out become 0.
     """
-    topology = problem.cells.topology
+    topology = problem.cells.chain.topology
     if start.weights is not None:
         return StartingPoint(None, kept_to_topology(start.weights, problem.cells))
     if topology is None:
@@ -154,7 +154,7 @@ def token_start(problem: Problem, rng: np.random.Generator) -> StartingPoint:
     Times the shares that a weighted dictionary gives them.
     """
     entries = rng.standard_exponential(int(problem.lattice.count.sum()))
-    if problem.cells.expected is not None:
+    if problem.cells.tag_prior.expected_counts is not None:
         entries *= _expected_entries(problem)
     normalise_entries(problem.lattice, entries)
     return StartingPoint(entries, None)
@@ -162,7 +162,7 @@ def token_start(problem: Problem, rng: np.random.Generator) -> StartingPoint:
 
 def _expected_entries(problem: Problem) -> np.ndarray:
     """What a dictionary expects of each (token, state) entry, in proportion; 1 without weights."""
-    expected = problem.cells.expected
+    expected = problem.cells.tag_prior.expected_counts
     if expected is None:
         return np.ones(int(problem.lattice.count.sum()))
     # Any state is as likely for words without weights, and for a missing observation, which takes
@@ -193,7 +193,7 @@ def parameter_weights(cells: Cells, rng: np.random.Generator) -> ChainWeights:
     totals[totals == 0] = 1.0
     return ChainWeights(
         rng.dirichlet(np.ones(n)),
-        rng.dirichlet(np.ones(n), size=cells.n_tables * n),
+        rng.dirichlet(np.ones(n), size=cells.chain.n_tables * n),
         cells.divided(emission, totals),
     )
 
@@ -232,7 +232,7 @@ def cuts_of(init: str, n_states: int, rng: np.random.Generator) -> np.ndarray:
 
 def segments_start(problem: Problem, cuts: np.ndarray) -> StartingPoint:
     """Nearly all of the states in their order, from one to the next at these cuts."""
-    has_end, starts = problem.cells.has_end, problem.corpus.starts
+    has_end, starts = problem.cells.chain.has_end, problem.corpus.starts
     lengths = np.diff(starts)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths) + 0.5
     states = np.searchsorted(cuts, places / np.repeat(np.maximum(lengths - has_end, 1), lengths))
@@ -329,7 +329,7 @@ def array_start(problem: Problem, init: Any) -> StartingPoint:
     starts = problem.given.starts
     table = np.concatenate(posterior_arrays(init, starts, problem.cells.n_emitting))
     places = np.arange(len(table)) if problem.places is None else problem.places
-    if problem.cells.has_end:
+    if problem.cells.chain.has_end:
         # An end has place -1, the last row.
         table = np.pad(table, (0, 1))
         table[-1, -1] = 1.0
@@ -360,7 +360,7 @@ def model_counts(problem: Problem, model: StartModel, vocabulary: np.ndarray) ->
         len(emission) == len(cells.state)
         and (cells.is_full or np.array_equal(listed, cells.state))
         and len(model.counts.start) == cells.n_emitting
-        and (model.end_counts is not None) == cells.has_end
+        and (model.end_counts is not None) == cells.chain.has_end
         and list(model.vocabulary) == list(vocabulary)
     )
     if not same:
@@ -370,9 +370,9 @@ def model_counts(problem: Problem, model: StartModel, vocabulary: np.ndarray) ->
             "transitions, emission, tag_dictionary and labels that overrule the dictionary"
         )
     counts = HMMCounts(model.counts.start, model.counts.transition, emission)
-    if cells.has_end:
+    if cells.chain.has_end:
         counts = with_end(counts, model.end_counts)
-    topology = problem.cells.topology
+    topology = problem.cells.chain.topology
     if topology is not None:
         start, transition = topology.masked(counts.start, counts.transition)
         lost = (start != counts.start).any() or (transition != counts.transition).any()

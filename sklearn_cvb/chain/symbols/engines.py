@@ -229,7 +229,7 @@ def _fits_side_by_side(problem: Problem) -> bool:
 def _batches_of(problem: Problem, chosen: np.ndarray) -> list[LockstepBatch] | None:
     """Side by side: the chosen sequences, in batches for several threads."""
     cells, lengths, lattice = problem.cells, np.diff(problem.corpus.starts), problem.lattice
-    if cells.has_end:
+    if cells.chain.has_end:
         # Words have a slot for each state that emits, and rows one for the end as well.
         first = lattice.first // cells.n_emitting * cells.n_states
         lattice = lattice._replace(first=first.astype(lattice.first.dtype))

@@ -125,7 +125,7 @@ def layout_for(problem: Problem, block_length: int | None = None) -> SymbolUnitL
     steps are ruled out.
     """
     starts, cells = problem.corpus.starts, problem.cells
-    n_steps, restricted = cells.n_states**2, cells.topology is not None
+    n_steps, restricted = cells.n_states**2, cells.chain.topology is not None
     begin, end, borrowed = _windows(starts, block_length)
     if not (restricted or borrowed.any()) and problem.runs.any_certain:
         n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 0)
@@ -277,7 +277,7 @@ def first_units(
         posterior = stored_entries(layout, starting.posterior_of(start, problem))
         # As large as the posteriors themselves: it goes before pairs are made.
         del start
-        pairs = product_pairs(layout, posterior, problem.cells.topology)
+        pairs = product_pairs(layout, posterior, problem.cells.chain.topology)
         expected = units._replace(posterior=posterior, pairs=pairs)
     return expected._replace(own=counts_of(expected, problem.cells))
 
@@ -659,6 +659,6 @@ def score_in_windows(
     """Score of independent tokens, windows left out."""
     layout = layout_for(problem, block_length)
     posterior = stored_entries(layout, units.posterior)
-    pairs = product_pairs(layout, posterior, problem.cells.topology)
+    pairs = product_pairs(layout, posterior, problem.cells.chain.topology)
     windows = units._replace(layout=layout, posterior=posterior, pairs=pairs)
     return sweep(windows, units.own, prior, problem, frozen=True)[1]

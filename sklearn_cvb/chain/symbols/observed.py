@@ -22,6 +22,7 @@ from sklearn_cvb.chain.parameters.rows import (
 from sklearn_cvb.chain.parameters.user_tables import with_given
 from sklearn_cvb.chain.paths.lattice import (
     Cells,
+    ChainLayout,
     Problem,
     WordLayout,
     cells_for,
@@ -68,7 +69,7 @@ class SymbolObservation(Observation):
         sequences, attributes, messages = reading.sequences_to_fit(known, X, y)
         types = reading.types_to_learn(known, sequences)
         vocabulary, corpus = reading.encoded_by(known, types, sequences)
-        words, cells, told, of_words = self.words_and_cells(vocabulary, corpus, y, streams=streams)
+        words, cells, told, of_words = self.word_layout(vocabulary, corpus, y, streams=streams)
         attributes = {**attributes, **self.attributes_of(words)}
         lattice, words, of_labels = self.training_lattice(words, told, cells, corpus, sequences, y)
         problem = problem_of(corpus, lattice, cells)
@@ -84,17 +85,17 @@ class SymbolObservation(Observation):
             return ()
         return (HALF_OF_ALL.format(int(np.diff(problem.corpus.starts).argmax())),)
 
-    def words_and_cells(
+    def word_layout(
         self, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
     ) -> WordLayout:
         """What words tell, and the whole layout of parameters, with topology and ends."""
-        read = self.words_read(vocabulary, corpus, y, streams)
+        read = self.read_words(vocabulary, corpus, y, streams)
         transitions = self.options.transitions
         topology = topology_of(transitions.topology, read.cells.n_states)
         if topology is not None and not topology.tied:
             self._refuse_token_updates()
-        is_stationary = transitions.start == "stationary"
-        cells = read.cells._replace(topology=topology, is_stationary=is_stationary)
+        chain = ChainLayout(topology, is_stationary=transitions.start == "stationary")
+        cells = read.cells._replace(chain=chain)
         return read._replace(cells=cells_with_end(cells) if transitions.end_state else cells)
 
     def _refuse_token_updates(self) -> None:
@@ -106,7 +107,7 @@ class SymbolObservation(Observation):
         if update == "token":
             raise InvalidParameterError(asked.kind.why_all_steps)
 
-    def words_read(
+    def read_words(
         self, vocabulary: Vocabulary, corpus: Corpus | None, y: Any, streams: bool
     ) -> WordLayout:
         """What words tell: that any state may emit them."""
@@ -175,27 +176,27 @@ class SymbolObservation(Observation):
         # States may be joined before a fit that chooses their number, where it pays.
         if chooses and pays(problem.n_learned, cells.n_emitting, cells.n_rows):
             return MERGED
-        if getattr(words, "is_clean", False) and cells.topology is None:
+        if getattr(words, "is_clean", False) and cells.chain.topology is None:
             assert asked.kind.usual_starts is not None, "of taggers"
             return asked.kind.usual_starts[words.is_told]
-        if cells.is_full and cells.topology is not None and cells.topology.is_ordered:
+        if cells.is_full and cells.chain.topology is not None and cells.chain.topology.is_ordered:
             return SEGMENTS
         return "parameter" if cells.is_full and not problem.any_told else "token"
 
     # What a fit leaves
 
-    def left_of(self, state: Any, counts: HMMCounts, chain: SymbolChain) -> EmissionOutcome:
+    def outcome(self, state: Any, counts: HMMCounts, chain: SymbolChain) -> EmissionOutcome:
         """Public counts and beta, weights that rows keep, what unknown words get beside."""
         attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
         rare = rare_in(chain.problem, counts) if chain.settings.counts_rare else None
         return EmissionOutcome(attributes, state.weights, rare)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of the training tokens, and what follows from them."""
         state, read = result.best.state, result.read
         averages, n_jobs = result.algorithm.averages, self.options.n_jobs
         found = path_of_chain(result.model, state, n_jobs, averages=averages)
-        labels = self.arranged(read.words, read.problem.given, found)
+        labels = self.arrange(read.words, read.problem.given, found)
         return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
 
     def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
@@ -206,7 +207,7 @@ class SymbolObservation(Observation):
             weights = _final_weights(averages, state, problem.cells)
             entries, _ = prediction.smoothed_entries(*weights, lattice, problem.corpus.starts)
         table = dense_posterior(lattice, entries, problem.cells.n_states)
-        table = problem.among_given(table, _of_left_out(averages, state, problem))
+        table = problem.among_given(table, _of_impossible(averages, state, problem))
         return table[:, : problem.cells.n_emitting]
 
     # Reading a fitted model
@@ -221,7 +222,7 @@ class SymbolObservation(Observation):
         """Weights with what else is known of unknown words, and the lattice that reads them."""
         return self.lattice_of(learned, corpus), weights, logs
 
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
         return reading.arrange(corpus, path.astype(np.int64), -1)
 
@@ -243,21 +244,21 @@ class SymbolObservation(Observation):
         lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
         return prediction.WeightedSequences(corpus, lattice, weights, logs, learned.layout)
 
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
         """A single observation as X."""
         return [[observation]]
 
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
         """Under the mean weights, or those of each sample; and how many tokens were observed."""
         cells = learned.layout
         if samples is None:
-            return self.reads_at(learned, X, [prediction.mean_weights(learned)])
+            return self.read_under_each(learned, X, [prediction.mean_weights(learned)])
         means = (posterior_mean(counts, prior, cells) for counts, prior in samples)
-        return self.reads_at(learned, X, means)
+        return self.read_under_each(learned, X, means)
 
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[ChainWeights]
     ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
         """Sequences under each of some weights; and how many tokens were observed."""
@@ -269,7 +270,7 @@ class SymbolObservation(Observation):
         )
         return found, corpus.observed_lengths
 
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -294,7 +295,7 @@ class SymbolObservation(Observation):
         words[known] = vocabulary[symbols[known]]
         return words, None
 
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order."""
         rare = None if learned.rare is None else learned.rare[by.order]
         return {"counts": by.tables(learned.counts), "rare": rare}, {}
@@ -305,7 +306,7 @@ class SymbolObservation(Observation):
 
 def left_out_by(asked: ChainOptions, longest: int = 0, n_tokens: int = 0) -> UpdateUnit | None:
     """What is left out at a time, given the longest sequence; None where nothing is left out."""
-    if not asked.leaves_out:
+    if not asked.is_collapsed:
         return None
     if isinstance(asked.update, Windows):
         return UpdateUnit("sequence", asked.update.length)
@@ -325,7 +326,7 @@ def path_of_chain(
 ) -> np.ndarray:
     """States of all given tokens, also of sequences left out."""
     problem = chain.problem
-    table = _of_left_out(averages, state, problem)
+    table = _of_impossible(averages, state, problem)
     rest = None if table is None else table.argmax(axis=1)
     posterior = chain.posterior(state)
     found = np.empty(len(problem.corpus.tokens), np.int32)
@@ -347,9 +348,9 @@ def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[ChainWeigh
     return weights_under(state.counts, state.prior, cells, state.weights, averages=averages)
 
 
-def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | None:
+def _of_impossible(averages: bool, state: Any, problem: Problem) -> np.ndarray | None:
     """Posteriors of the sequences left out: the most probable legal state by emission."""
-    rest = problem.left_out
+    rest = problem.impossible
     if rest is None:
         return None
     weights = _final_weights(averages, state, rest.cells)

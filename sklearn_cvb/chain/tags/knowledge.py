@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.paths.lattice import Cells, WordLayout, cells_for, expect
+from sklearn_cvb.chain.paths.lattice import Cells, TagPrior, WordLayout, cells_for, expect
 from sklearn_cvb.chain.tags import word_forms
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, as_list, known_of, short_repr
@@ -355,13 +355,14 @@ def _laid_out(
     if formed:
         # The prior is drawn to the shares of words known by their form alone. A form is worth half
         # of the word's uses and a few more: rare words need it most.
-        assert cells.expected is not None, "forms add to what is expected"
-        centre, expected = np.ones(len(cells.state)), cells.expected.copy()
+        weighted = cells.tag_prior.expected_counts
+        assert weighted is not None, "forms add to what is expected"
+        expected_counts, scale = weighted.copy(), np.ones(len(cells.state))
         for word, (_, some) in formed.items():
             here = slice(cells.indptr[word], cells.indptr[word + 1])
-            centre[here] = len(some) * some
-            expected[here] = FORM_WEIGHT * (expected[here] + FORM_USES * some)
-        cells = cells._replace(centre=centre, expected=expected)
+            scale[here] = len(some) * some
+            expected_counts[here] = FORM_WEIGHT * (expected_counts[here] + FORM_USES * some)
+        cells = cells._replace(tag_prior=TagPrior(expected_counts, scale))
     if not told.labels or cells.is_full:
         return cells
     of_labels = encode_labels(legal.states, told.labels)

@@ -37,7 +37,7 @@ class TagObservation(SymbolObservation):
 
     # Reading
 
-    def words_read(
+    def read_words(
         self, vocabulary: Vocabulary, corpus: Corpus | None, y: Any, streams: bool
     ) -> WordLayout:
         """What a dictionary, a corpus and labels tell."""
@@ -94,7 +94,7 @@ class TagObservation(SymbolObservation):
         scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
         return _with_unknown_words(lattice, (weights, logs), rows, scale)
 
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """The tags of all tokens, arranged as the corpus was given."""
         tags = words.classes[path]
         return reading.arrange(corpus, tags, -1 if tags.dtype.kind in "iu" else None)

@@ -276,13 +276,13 @@ class NumbersInParts(InParts):
     def identity(self) -> tuple[Any, ...]:
         """What moments tell of the series; the cut is free."""
         told = self.survey.n_steps, self.survey.moments.n_observed, self.survey.moments.widest
-        return (*told, self.settings, self.cells.n_states, self.cells.topology)
+        return (*told, self.settings, self.cells.n_states, self.cells.chain.topology)
 
     def of_given(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which series they leave out."""
         return unexplained
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""
         return shared_weights(result.best.state.hyper, None)
 

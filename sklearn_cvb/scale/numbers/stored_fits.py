@@ -162,14 +162,14 @@ class StoredProblem(NumericProblem):
     @property
     def identity(self) -> tuple[Any, ...]:
         """Checksums of the observations, emission and allowed states."""
-        topology = self.cells.topology
+        topology = self.cells.chain.topology
         return (self.observations.identity, self.settings, self.cells.n_states, topology)
 
     def room(self, shape: tuple[int, ...]) -> Rows:
         """Place on the disk for what units keep between sweeps: a file, gone with the table."""
         return Scratch(self.observations.store.scratch).rows(shape)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of all steps, on the disk."""
         state, averages = result.best.state, result.algorithm.averages
         store, n = self.observations.store, self.cells.n_emitting
@@ -263,7 +263,7 @@ def states_of_store(
     def path_of(begin: int, end: int) -> np.ndarray:
         found = []
         for piece in _smaller(store, begin, end):
-            read = observation.read_again(learned, store.series(*piece))
+            read = observation.read_to_predict(learned, store.series(*piece))
             path, own = paths(read, decoding)
             found.append(path)
             log_p.append(own)

@@ -142,11 +142,11 @@ class StorePieces:
 
 def _without_words(problem: Problem) -> Problem:
     """A problem without the words that the model does not know, of which it knows the codes."""
-    rest = problem.left_out
+    rest = problem.impossible
     return problem._replace(
         corpus=problem.corpus._replace(unknown=[]),
         given=problem.given._replace(unknown=[]),
-        left_out=None if rest is None else _without_words(rest),
+        impossible=None if rest is None else _without_words(rest),
     )
 
 
@@ -408,11 +408,11 @@ def read_in_bulk(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     counts = word_counts_of_store(store, tags, asked.words.handle_unknown == "form")
     types = store.vocabulary.tolist() if asked.words.vocabulary is None else None
     laid_out = lay_out(observation, counts, types)
-    pieces = StorePieces(laid_out.as_sent, store, tags, with_forms=not asked.leaves_out)
+    pieces = StorePieces(laid_out.as_sent, store, tags, with_forms=not asked.is_collapsed)
     words, cells = finished(laid_out)
     messages = [*laid_out.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
-    if asked.leaves_out:
+    if asked.is_collapsed:
         longest, length = store.longest()
         left_out = left_out_by(asked, length, store.n_tokens) or WHOLE
         pieces.settings = pieces.settings._replace(left_out=left_out)
@@ -459,10 +459,10 @@ class ChainInPieces(parts.ChainInParts):
     def identity(self) -> tuple[Any, ...]:
         """Checksums of the sequences and of their tags; the cut is free."""
         cells, tags = self.cells, self.tags
-        steps = cells.indptr, cells.state, cells.n_states, cells.topology
+        steps = cells.indptr, cells.state, cells.n_states, cells.chain.topology
         return (self.pieces.store.identity, None if tags is None else tags.store.identity, *steps)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
         state, read, averages = result.best.state, result.read, result.algorithm.averages
         pieces, classes = self.pieces, classes_of(read.words, self.cells)

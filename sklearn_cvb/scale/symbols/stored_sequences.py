@@ -132,7 +132,7 @@ def states_of_store(
     encoder, log_p = Encoder(observation, learned, store), []
 
     def path_of(begin: int, end: int) -> np.ndarray:
-        read = observation.read_again(learned, encoder.corpus(begin, end))
+        read = observation.read_to_predict(learned, encoder.corpus(begin, end))
         path, found = paths(read, decoding)
         log_p.append(found)
         return path
@@ -163,7 +163,7 @@ def accuracy_on_store(
     encoder, types = Encoder(observation, learned, store), types_of_store(store)
     right, known = 0, 0
     for span in store.pieces():
-        read = observation.read_again(learned, encoder.corpus(*span))
+        read = observation.read_to_predict(learned, encoder.corpus(*span))
         path, _ = paths(read, "viterbi")
         tags = part_of_store(store, types, span, y).y
         labels = encode_labels(learned.words.legal.states, read_labels(tags, read.corpus))

@@ -195,7 +195,7 @@ def lay_out(
     else:
         reading.some_types(known, types)
     vocabulary, corpus = reading.encoded_by(known, types, sequences)
-    words, cells, told, messages = observation.words_and_cells(vocabulary, corpus, y)
+    words, cells, told, messages = observation.word_layout(vocabulary, corpus, y)
     layout = SymbolPartLayout(observation, words, told, cells)
     return SymbolPlan(layout, corpus, sequences, y, messages)
 
