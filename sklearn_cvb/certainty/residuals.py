@@ -62,7 +62,7 @@ def pseudo_residuals(
     given, numeric = observation.given_again(learned, X), learned.extra.numeric
     family, chain = numeric.family, mean_weights(learned)
     under = chain, log_weights(chain)
-    read = read_at(given, under, family.at(numeric.point), learned.layout)
+    read = read_at(given, under, family.log_densities(numeric.point), learned.layout)
     weights = weights_without(read, all_others)
     found = normal_values(family.tails(numeric.point, given.observations), weights, rng)
-    return given.corpus, np.where(family.observed(given.observations), found, np.nan)
+    return given.corpus, np.where(family.observed_mask(given.observations), found, np.nan)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.predictions.prediction import WeightedSequences
 from sklearn_cvb.compilation.announcement import announced_fit
-from sklearn_cvb.emissions.emission import StandardUnits, shaped
+from sklearn_cvb.emissions.emission import StandardUnits, finite_array
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.estimators.door import learned_of
@@ -394,7 +394,7 @@ class OfNormals(Face):
     def _with_prior(self, weight: float, degrees: float, scale: Any, mean: Any) -> Gaussian:
         """The emission with a prior in the units of the data."""
         n = np.shape(self.means_)[1]
-        mean = shaped("means_prior", mean, (n,))
+        mean = finite_array("means_prior", mean, (n,))
         prior = NormalPrior(mean, weight, degrees, np.asarray(scale, dtype=float), True, _FLOOR)
         return _Given(self._kind(), prior=prior)
 
@@ -408,5 +408,5 @@ class _Given(Gaussian):
     def _prior(self, units: StandardUnits, n_states: int, has_matrices: bool) -> NormalPrior:
         prior, scale = self.prior, units.scale
         widths = np.outer(scale, scale) if has_matrices else scale**2
-        scale = shaped("covars_prior", prior.scale, widths.shape) / widths
-        return prior._replace(mean=units.standard(prior.mean), scale=scale)
+        scale = finite_array("covars_prior", prior.scale, widths.shape) / widths
+        return prior._replace(mean=units.to_standard(prior.mean), scale=scale)

@@ -640,5 +640,5 @@ def drawn_structures(
         lasting = visits.counts_of_visits(path, starts, tables.log_durations[0], rng)[None]
     else:
         path = drawn_path(weights, scored, starts, problem.contexts, rng)
-    completed = problem.family.completed(problem.observations, scores, path, rng)
+    completed = problem.family.impute(problem.observations, scores, path, rng)
     return StructureSample(counts_of_path(path, problem, completed, lasting), path)

@@ -291,7 +291,7 @@ def sample_of_family(
 
     def around(states: np.ndarray) -> Scores:
         sums = family.statistics(observations, np.eye(n_states)[states], whole)[0]
-        found: Scores = family.at(family.most_likely(sums))
+        found: Scores = family.log_densities(family.most_likely(sums))
         return found
 
     def near(scores: Scores) -> np.ndarray:
@@ -300,6 +300,6 @@ def sample_of_family(
         return table
 
     def clustered() -> np.ndarray:
-        return near(family.clusters(observations, told, rng)).argmax(axis=1)
+        return near(family.starting_scores(observations, told, rng)).argmax(axis=1)
 
     return Sample(starts, n_states, known, around, near, clustered, clustered)

@@ -74,7 +74,7 @@ from sklearn_cvb.chain.predictions.prediction import (
 )
 from sklearn_cvb.chain.starts.state_merging import MERGED
 from sklearn_cvb.chain.symbols.observed import update_unit_of
-from sklearn_cvb.emissions.emission import Family, Scores, given_point
+from sklearn_cvb.emissions.emission import Family, Scores, point_from_user
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
@@ -422,7 +422,8 @@ class NumberObservation(Observation):
             each = (_predictive(numeric.family, *sample, cells) for sample in samples)
         found = (read_at(new, chain, scores, cells) for chain, scores in each)
         # Steps that lack inputs, or the steps before, have none.
-        counted = np.append(0, np.cumsum(numeric.family.observed(new.observations).any(axis=1)))
+        is_observed = numeric.family.observed_mask(new.observations).any(axis=1)
+        counted = np.append(0, np.cumsum(is_observed))
         return found, np.diff(counted[new.corpus.starts])
 
     def read_under_each(
@@ -435,7 +436,8 @@ class NumberObservation(Observation):
             learned.extra.numeric.family,
         )
         at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
-        found = (read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at)
+        scored = ((own, logs, family.log_densities(point)) for own, logs, point in at)
+        found = (read_at(new, (own, logs), scores, cells) for own, logs, scores in scored)
         return found, new.corpus.observed_lengths
 
     def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
@@ -502,8 +504,8 @@ class NumberObservation(Observation):
         family, counts = before.family, learned.counts
         start, transition = by.chain(counts.start, counts.transition)
         counts = HMMCounts(start, transition, counts.emission[by.order])
-        point, statistics = family.reordered(before.point, by.order), counts.emission.T
-        family = family.in_order(by.order)
+        point, statistics = family.permuted_point(before.point, by.order), counts.emission.T
+        family = family.permuted(by.order)
         scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
         numeric = before._replace(family=family, point=point, predicting=scores[0])
         numeric = numeric._replace(scoring=scores[1])
@@ -549,7 +551,7 @@ def layout_of(
     family = emission.numbered(names).bind(moments, n_states)
     rows = fixed_rows(asked, n_states).get("emissions")
     if rows is not None:
-        known = given_point(family, known_parameters(asked).emitted)
+        known = point_from_user(family, known_parameters(asked).emitted)
         family = FixedFamily(family, known, rows)
     if transitions.durations is not None:
         lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
@@ -572,8 +574,8 @@ def emitting(asked: ChainOptions) -> EmissionFit:
     columns = FittedColumns(names, by_name(categories, names))
     refuse_other_sizes(columns, moments)
     family = emission.bind(moments, asked.n_components)
-    point = given_point(family, given)
-    return EmissionFit(family, point, *(family.at(point),) * 2, columns, False, "point")
+    point = point_from_user(family, given)
+    return EmissionFit(family, point, *(family.log_densities(point),) * 2, columns, False, "point")
 
 
 # Under weights

@@ -11,7 +11,7 @@ from sklearn_cvb.chain.numbers.e_step import drawn_columns
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.drawing import paths_of_visits
 from sklearn_cvb.chain.predictions.prediction import posterior_table
-from sklearn_cvb.emissions.emission import shaped
+from sklearn_cvb.emissions.emission import finite_array
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import names_of_columns
@@ -56,7 +56,7 @@ def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -
 
 def known_steps(numeric: Any, before: np.ndarray, n_steps: int, inputs: Any) -> np.ndarray:
     """Steps before (n_samples, order, D), and those ahead, NaN but for the `inputs` of these."""
-    columns, n_samples = numeric.family.given_columns, len(before)
+    columns, n_samples = numeric.family.covariate_columns, len(before)
     ahead = np.full((n_samples, n_steps, before.shape[2]), np.nan)
     if not len(columns) and inputs is not None:
         raise ValueError("inputs are for Regression emissions; this model has none")
@@ -71,7 +71,7 @@ def known_steps(numeric: Any, before: np.ndarray, n_steps: int, inputs: Any) -> 
         for frame in [inputs] if hasattr(inputs, "columns") else inputs:
             if hasattr(frame, "columns"):
                 input_columns.places_in(names_of_columns(frame), "inputs")
-        ahead[:, :, columns] = shaped("inputs", inputs, (n_samples, n_steps, len(columns)))
+        ahead[:, :, columns] = finite_array("inputs", inputs, (n_samples, n_steps, len(columns)))
     return np.concatenate([before, ahead], axis=1)
 
 
@@ -109,13 +109,13 @@ def forecast(
         n_own = max(1, len(range(number, n_draws, len(points))))
         proba, states, moves = forecaster(n_steps, n_own, rng)
         paths = states.reshape(-1, n_steps)
-        values = family.drawn_ahead(point, paths, np.repeat(known, n_own, axis=0), rng)
+        values = family.sample_forecasts(point, paths, np.repeat(known, n_own, axis=0), rng)
         samples.append(values.reshape(*states.shape, -1))
         if moves is None and family.order:
             # What steps look back at depends on how long visits last: no sum tells their means.
             means.append(samples[-1].mean(axis=1))
         else:
-            means.append(family.means_ahead(point, proba, moves, known))
+            means.append(family.forecast_means(point, proba, moves, known))
         probabilities.append(proba)
     every, tails = np.concatenate(samples, axis=1), [0.5 - 0.5 * level, 0.5 + 0.5 * level]
     lower, upper = np.quantile(every, tails, axis=1)
