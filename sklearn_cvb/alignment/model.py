@@ -42,7 +42,7 @@ from sklearn_cvb.kernels.alignment import (
     workspace_for,
 )
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample, inferred
+from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.reading.corpus import as_list
 from sklearn_cvb.settings import IBM1
 
@@ -111,7 +111,7 @@ class AlignmentModel(Model):
     def infer(self, weights: AlignmentWeights, work: Any = None) -> InferenceResult:
         """Expected counts of all pairs."""
         counts, log_z, _ = expectation(weights, self.problem.pairs, self.problem.layout)
-        return inferred(counts, log_z)
+        return InferenceResult.from_log_z(counts, log_z)
 
     def leave_out(
         self, counts: np.ndarray, prior: AlignmentPrior, shares: AlignmentShares, *, frozen: bool
@@ -120,9 +120,11 @@ class AlignmentModel(Model):
         pairs, layout = self.problem.pairs, self.problem.layout
         tally = tally_of(counts, prior, layout)
         if frozen:
-            return inferred(counts, _infer_all(pairs, tally, tally.sums, shares, SCORE), shares)
+            return InferenceResult.from_log_z(
+                counts, _infer_all(pairs, tally, tally.sums, shares, SCORE), shares
+            )
         shares, log_z = leave_out_sweep(pairs, tally, shares)
-        return inferred(sum_of_shares(shares, pairs, layout), log_z, shares)
+        return InferenceResult.from_log_z(sum_of_shares(shares, pairs, layout), log_z, shares)
 
     def first_sample(self, prior: AlignmentPrior, rng: np.random.Generator) -> StructureSample:
         """Alignments drawn under the posterior means that the start gives."""

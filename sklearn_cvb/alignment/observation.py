@@ -104,7 +104,7 @@ class AlignmentObservation:
             return "init says where to start"
         return "" if init == "random" else f"init={init!r} leaves nothing to chance"
 
-    def left(self, result: FitResult) -> FitOutcome:
+    def outcome(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
         best, _, read, algorithm, model, cells = result
         state, problem, pairs = best.state, read.problem, read.problem.pairs
@@ -128,7 +128,9 @@ class AlignmentObservation:
             prior=problem.prior,
             counts=counts,
             averages=algorithm.averages,
-            more=mean_means(state, model)[0] if isinstance(state.shares, AlignmentSample) else None,
+            extra=mean_means(state, model)[0]
+            if isinstance(state.shares, AlignmentSample)
+            else None,
         )
         return FitOutcome(learned, attributes)
 

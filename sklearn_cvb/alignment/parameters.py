@@ -330,8 +330,8 @@ def zero_sums(layout: AlignmentLayout) -> AlignmentSums:
 
 def mean_weights(learned: Learned) -> AlignmentWeights:
     """Posterior means, or their averages over the samples of a chain."""
-    if learned.more is not None:
-        return learned.more
+    if learned.extra is not None:
+        return learned.extra
     return weights_of(_rows_from_fit(learned), learned.prior)
 
 

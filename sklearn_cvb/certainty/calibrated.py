@@ -73,7 +73,7 @@ def draw_deviations(
 ) -> csr_array:
     """Rows whose outer products sum to the sample covariance of counts, summed over units."""
     drawn = [
-        structures.counts_by_unit(structures.draw_structures(weights, rng).sample)
+        structures.counts_by_unit(structures.draw_structures(weights, rng).structure)
         for _ in range(n_draws)
     ]
     mean = sum(drawn[1:], start=drawn[0]) / n_draws

@@ -39,8 +39,8 @@ class TrainingSequences(BaseHMM):
 
     def _training(self, learned: Learned, X: Any, y: Any) -> Reading:
         """What the model was fitted to, read once more; ValueError where it is something else."""
-        if X is None and learned.resume is not None:
-            return learned.resume[0]
+        if X is None and learned.warm_start is not None:
+            return learned.warm_start[0]
         if X is None or place_of(X) != "memory":
             raise ValueError(
                 "calibrated intervals draw the states of the training sequences: give them as X, "
@@ -159,7 +159,7 @@ class PosteriorIntervals(TrainingSequences):
             raise AttributeError(f"credible_intervals: {self._no_posterior}")
         learned, methods = learned_of(self), self._interval_methods
         if method is None:
-            can_draw = X is not None or learned.resume is not None
+            can_draw = X is not None or learned.warm_start is not None
             method = methods[0 if can_draw else -1]
             if method == "mean field":
                 tell([_NO_DATA])
@@ -387,7 +387,7 @@ class Residuals(BaseHMM):
         rng, all_others = np.random.default_rng(seed), given == "others"
         taken = self._taken(X, learned=learned)
         corpus, found = pseudo_residuals(observation, learned, taken, all_others, rng)
-        values = found[:, 0] if learned.more.numeric.is_table else found
+        values = found[:, 0] if learned.extra.numeric.is_table else found
         return arrange(corpus, values, np.nan)
 
 
@@ -507,5 +507,5 @@ class FrequentistIntervals(TrainingSequences):
         """What states emit: a table of symbols, or a dict of what numbers have."""
         if self._emits_symbols:
             return self.emissionprob_
-        numeric = learned_of(self).more.numeric
+        numeric = learned_of(self).extra.numeric
         return numeric.family.attributes(numeric.point)

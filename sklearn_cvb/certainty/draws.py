@@ -133,7 +133,7 @@ def _flat_names(tables: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def posterior_of(learned: Learned) -> ChainPosterior:
     """The posterior of a fitted chain; that of numbers is loaded where a model learns them."""
-    if learned.more.numeric is None:
+    if learned.extra.numeric is None:
         from sklearn_cvb.certainty.symbols import SymbolPosterior
 
         return SymbolPosterior(learned)
@@ -161,7 +161,7 @@ def draws_of_samples(
     rng: np.random.Generator,
 ) -> PosteriorDraws:
     """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
-    n_kept, family = learned.more.sampled.n_kept, getattr(learned.more.numeric, "family", None)
+    n_kept, family = learned.extra.sampled.n_kept, getattr(learned.extra.numeric, "family", None)
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(samples, every - 1, None, every))
     posterior = posterior_of(learned)

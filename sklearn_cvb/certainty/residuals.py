@@ -59,7 +59,7 @@ def pseudo_residuals(
     rng: np.random.Generator,
 ) -> tuple[Corpus, np.ndarray]:
     """New sequences, and the residuals of all their steps, (n_steps, D); NaN where missing."""
-    sequences, numeric = observation.given_again(learned, X), learned.more.numeric
+    sequences, numeric = observation.given_again(learned, X), learned.extra.numeric
     family, chain = numeric.family, mean_weights(learned)
     under = chain, log_weights(chain)
     read = read_at(sequences, under, family.at(numeric.point), learned.layout)

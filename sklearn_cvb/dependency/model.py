@@ -41,7 +41,7 @@ from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import SymmetricRows, first_value, log_density, rests
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample, inferred
+from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
 from sklearn_cvb.settings import VAGUE, Valence, gamma_prior_of
 
 # Own row, coarse row.
@@ -324,7 +324,7 @@ class DependencyModel(RowModel):
         """Those that the settings ask for."""
         return self.concentrations
 
-    def learn(
+    def learn_hyper(
         self,
         hyper: DependencyConcentrations,
         state: State,
@@ -384,14 +384,14 @@ class DependencyModel(RowModel):
         if not keep:
             return self.infer(seed), seed
         counts, log_z, shares = expectation(seed, self.problem.sentences, keeps_shares=True)
-        return inferred(counts, log_z, shares), seed
+        return InferenceResult.from_log_z(counts, log_z, shares), seed
 
     def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts; arcs are split in proportion between tables at any temperature."""
         mixed = mixed_weights(weights, self.layout)
         sentences = self.problem.sentences._replace(coarse=None)
         counts, log_z = hardened_expectation(mixed, sentences, self.temperature)
-        return inferred(unmixed_counts(counts, weights, self.layout), log_z)
+        return InferenceResult.from_log_z(unmixed_counts(counts, weights, self.layout), log_z)
 
     def leave_out(
         self, counts: np.ndarray, prior: np.ndarray, shares: DependencyShares, *, frozen: bool
@@ -399,7 +399,7 @@ class DependencyModel(RowModel):
         """Each sentence from the counts of all others."""
         sentences, tally = self.problem.sentences, tally_of(counts, prior, self.layout)
         shares, log_z = leave_out_sweep(sentences, tally, shares, frozen)
-        return inferred(
+        return InferenceResult.from_log_z(
             counts if frozen else sum_of_shares(shares, sentences, self.layout), log_z, shares
         )
 
@@ -440,7 +440,7 @@ class DependencyModel(RowModel):
         means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
-    def remembered(self, memory: Any, sample: HeadTrees) -> Any:
+    def count_labels(self, memory: Any, sample: HeadTrees) -> Any:
         """How often each tree of each sentence was sampled."""
         starts = self.problem.sentences.starts.tolist()
         heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]

@@ -99,7 +99,7 @@ class DependencyObservation:
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the harmonic start leaves nothing to chance"
 
-    def left(self, result: FitResult) -> FitOutcome:
+    def outcome(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
         best, _, read, algorithm, model, cells = result
         state, layout = best.state, read.problem.layout

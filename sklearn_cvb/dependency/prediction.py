@@ -35,20 +35,20 @@ class DependencyExtras(NamedTuple):
 def counts_with_rare(learned: Learned) -> np.ndarray:
     """Counts; the unknown tag gets the mean count of tags seen once ("rare")."""
     cells = cells_from(learned.counts)
-    return cells if learned.rare is None else cells + learned.rare
+    return cells if learned.unknown_word_counts is None else cells + learned.unknown_word_counts
 
 
 def mean_weights(learned: Learned, *, mixed: bool) -> np.ndarray:
     """Posterior-mean weights; `mixed`: with mixtures worked out."""
-    if learned.more.means is not None:
-        return learned.more.means[mixed]
-    weights = learned.layout.rows(counts_with_rare(learned), learned.prior).mean(learned.kept)
+    if learned.extra.means is not None:
+        return learned.extra.means[mixed]
+    weights = learned.layout.rows(counts_with_rare(learned), learned.prior).mean(learned.fallback)
     return mixed_weights(weights, learned.layout) if mixed else weights
 
 
 def weights_to_predict(learned: Learned) -> np.ndarray:
     """Weights of `predict` and `predict_proba`, with mixtures worked out."""
-    if learned.more.means is not None or not learned.averages:
+    if learned.extra.means is not None or not learned.averages:
         return mean_weights(learned, mixed=True)
     rows = learned.layout.rows(counts_with_rare(learned), learned.prior)
     return mixed_weights(rows.exp_expected_log(), learned.layout)
@@ -57,7 +57,7 @@ def weights_to_predict(learned: Learned) -> np.ndarray:
 def _weights_and_lost_logs(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
     """`weights_to_predict`, and where float64 loses some, which are 0 then, the logs of all."""
     weights = weights_to_predict(learned)
-    if learned.more.means is not None or not learned.averages:
+    if learned.extra.means is not None or not learned.averages:
         return weights, None
     logs = learned.layout.rows(counts_with_rare(learned), learned.prior).expected_log()
     if logs.min() >= LOST:
@@ -90,7 +90,7 @@ def probabilities_of(learned: Learned, *, mixed: bool) -> DMVCounts:
 
 def sentences_to_parse(learned: Learned, corpus: Corpus) -> DependencySentences:
     """A corpus as kernels read it, with what is known of arcs."""
-    known = learned.more.arc_weights
+    known = learned.extra.arc_weights
     return sentences_of(corpus, learned.layout.mixed, arc_weights=known)
 
 

@@ -178,7 +178,7 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
 
 def _tables_of(model: Any, n_states: int) -> list[list[str]]:
     """Of an emission that `_numbers_of` does not know: each of its tables with a row a state."""
-    numeric = model._learned.more.numeric
+    numeric = model._learned.extra.numeric
     tables = {
         name.removesuffix("_"): np.asarray(table)
         for name, table in numeric.family.attributes(numeric.point).items()

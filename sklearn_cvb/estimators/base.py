@@ -43,9 +43,9 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
     Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
-    how it is learned, `_left` what a fit leaves, `_log_likelihoods` scores. `_identity` is what
+    how it is learned, `_outcome` what a fit leaves, `_log_likelihoods` scores. `_identity` is what
     must be the same if an earlier fit is to go on. All of them are functions of what they are
-    given and of the parameters; only `_leave` sets attributes, all of them at once.
+    given and of the parameters; only `_set_fitted` sets attributes, all of them at once.
     """
 
     # Where a fit is saved while it runs: nowhere, but for classes that make it a parameter.
@@ -99,15 +99,15 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         job = Job(algorithm, model, read, self._fit_settings(read), self._to_go_on_from(read))
         watched = self._callbacks(read, X, y)
         fits, interrupted = run_all(job, self._saving(job), watched)
-        left = self._outcome(result_of(fits, read, algorithm, model))
+        left = self._outcome_and_record(result_of(fits, read, algorithm, model))
         if self.warm_start:
-            resume = read._replace(attributes={}, messages=(), observation=None), best_fit(fits)
-            left = left._replace(learned=left.learned._replace(resume=resume))
+            warm_start = read._replace(attributes={}, messages=(), observation=None), best_fit(fits)
+            left = left._replace(learned=left.learned._replace(warm_start=warm_start))
         # Who asks for a number of sweeps (tol=0) gets them.
         may_end = algorithm.stops and self.tol > 0
         unfinished = self._why_unfinished(best_fit(fits)) if may_end else []
         try:
-            self._leave(left, read)
+            self._set_fitted(left, read)
         finally:
             if interrupted:
                 raise KeyboardInterrupt
@@ -127,9 +127,9 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     def _to_go_on_from(self, read: Reading) -> Fit | None:
         """The fit before, with `warm_start` and the same sequences."""
         learned: Learned | None = vars(self).get("_learned")
-        if not self.warm_start or learned is None or learned.resume is None:
+        if not self.warm_start or learned is None or learned.warm_start is None:
             return None
-        before, best = learned.resume
+        before, best = learned.warm_start
         is_same_kind = type(before.problem) is type(read.problem)
         is_same = is_same_kind and are_same(self._identity(before), self._identity(read))
         return best if is_same else None
@@ -141,14 +141,14 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         from sklearn_cvb.estimators.callbacks import FitTask
 
         def leaves(result: FitResult) -> dict[str, Any]:
-            left = self._outcome(result)
+            left = self._outcome_and_record(result)
             return {**read.attributes, **left.attributes, "_learned": left.learned}
 
         return FitTask(self, X, y, leaves)
 
-    def _outcome(self, result: FitResult) -> FitOutcome:
+    def _outcome_and_record(self, result: FitResult) -> FitOutcome:
         """What a fit leaves, and how it went."""
-        left = self._left(result)
+        left = self._outcome(result)
         return left._replace(attributes=record_of(result) | left.attributes)
 
     def _why_unfinished(self, fit: Fit) -> list[str]:
@@ -220,9 +220,9 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         """How the model is learned."""
         raise NotImplementedError
 
-    def _left(self, result: FitResult) -> FitOutcome:
+    def _outcome(self, result: FitResult) -> FitOutcome:
         """What a fit leaves, beside how it went: of the best restart."""
-        left: FitOutcome = result.read.observation.left(result)
+        left: FitOutcome = result.reading.observation.outcome(result)
         return left
 
     def _identity(self, read: Reading) -> tuple[Any, ...]:
@@ -249,7 +249,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
 
     # What a fit leaves
 
-    def _leave(self, left: FitOutcome, read: Reading) -> None:
+    def _set_fitted(self, left: FitOutcome, read: Reading) -> None:
         """Set all fitted attributes at once, and no others that an earlier fit has left.
 
         Raises ValueError, with nothing set, if no sequence was learned from.
@@ -268,9 +268,9 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
                 f"out of the counts: {unexplained[:5].tolist()}{why}"
             )
         attributes = {**read.attributes, **left.attributes}
-        learned = left.learned._replace(names=frozenset(attributes))
+        learned = left.learned._replace(attribute_names=frozenset(attributes))
         before: Learned | None = vars(self).get("_learned")
-        for name in () if before is None else before.names - learned.names:
+        for name in () if before is None else before.attribute_names - learned.attribute_names:
             self.__dict__.pop(name, None)
         self.__dict__.update(attributes, _learned=learned)
         if why or left.messages:

@@ -337,7 +337,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if not to_fit:
             # Columns of a table are steps: those of other sequences are no features of its.
             before = learned_of(self) if learned is None else learned
-            to_fit = not before.more.numeric.is_table
+            to_fit = not before.extra.numeric.is_table
         return rows_taken(self, X, to_fit=to_fit)
 
     # Reading
@@ -374,7 +374,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # What a fit leaves
 
-    def _left(self, result: FitResult) -> FitOutcome:
+    def _outcome(self, result: FitResult) -> FitOutcome:
         best, _, read, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
         paths = self._left_paths(result)
@@ -388,11 +388,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             model.cells,
             state.prior,
             attributes["counts_"],
-            kept=kept,
-            rare=rare,
+            fallback=kept,
+            unknown_word_counts=rare,
             averages=algorithm.averages,
-            more=BesideCounts(end, numeric),
-            still=still_cells(init, model.cells, read.words, state.prior),
+            extra=BesideCounts(end, numeric),
+            zero_cells=still_cells(init, model.cells, read.words, state.prior),
         )
         attributes = {
             "end_counts_": end,
@@ -409,7 +409,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _left_paths(self, result: FitResult) -> Any:
         """The states of the training sequences, and what follows from them, as attributes."""
-        return self._observation_of(result.read).left_paths(result)
+        return self._observation_of(result.reading).left_paths(result)
 
     def _n_restarts(self, read: Reading) -> int:
         return self._observation_of(read).options.n_restarts
@@ -708,7 +708,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
         learned = learned_of(self)
         check_forecast(learned, n_steps, n_draws, level)
-        family = learned.more.numeric.family
+        family = learned.extra.numeric.family
         reads, transitions, points = self._known_at(learned, X, draws)
         going_on, n_samples = [], 0
         for read, transition in zip(reads, transitions, strict=True):
@@ -717,7 +717,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
             before = self._observation().before_forecasts(learned, self._taken(X, learned=learned))
-        known = known_steps(learned.more.numeric, before, n_steps, inputs)
+        known = known_steps(learned.extra.numeric, before, n_steps, inputs)
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
     def _known_at(
@@ -725,7 +725,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     ) -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
         read = self._read_again(learned, X, means=True)
-        return [read], [prediction.steps_of(learned)], [learned.more.numeric.point]
+        return [read], [prediction.steps_of(learned)], [learned.extra.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
@@ -824,9 +824,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             If the model was not fitted with ``warm_start=True``, or on a store or in shards.
         """
         learned = vars(self).get("_learned")
-        if learned is None or learned.resume is None:
+        if learned is None or learned.warm_start is None:
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
-        read, best = learned.resume
+        read, best = learned.warm_start
         table = self._training_table(read, best.state)
         return reading.arrange(read.problem.given, table, np.nan)
 

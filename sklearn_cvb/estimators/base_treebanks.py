@@ -183,7 +183,7 @@ class BaseLatentPCFG(BaseModel):
         """
         learned = learned_of(self)
         rules, words = learned.layout.rules, list(learned.words.codes)
-        names = list(map(str, learned.more.symbols))
+        names = list(map(str, learned.extra.symbols))
         rows = zip(rules.parent.tolist(), rules.left.tolist(), rules.right.tolist(), strict=True)
         found: list[tuple[Any, ...]] = []
         for number, (parent, left, right) in enumerate(rows):
@@ -201,7 +201,7 @@ class BaseLatentPCFG(BaseModel):
     def n_subtypes_(self) -> dict[Any, Any]:
         """The number of subtypes of each symbol of ``rules_``."""
         learned = learned_of(self)
-        names = map(str, learned.more.symbols)
+        names = map(str, learned.extra.symbols)
         return dict(zip(names, learned.layout.rules.n_subtypes.tolist(), strict=True))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -223,7 +223,7 @@ class BaseLatentPCFG(BaseModel):
         learned = learned_of(self)
         trees, corpus = self._trees(learned, X)
         return (
-            object_array(trees) if corpus.width is None else to_charts(trees, learned.more, corpus)
+            object_array(trees) if corpus.width is None else to_charts(trees, learned.extra, corpus)
         )
 
     def parse(self, X: Any) -> np.ndarray:
@@ -283,7 +283,7 @@ class BaseLatentPCFG(BaseModel):
         n_words = lexicon.n_words
         names = [name if i < n_words else str(name) for i, name in enumerate(lexicon.codes)]
         sentences = [[names[word] for word in words] for words in numbers]
-        return object_array(sentences), object_array(to_nltk(learned.more, parses, sentences))
+        return object_array(sentences), object_array(to_nltk(learned.extra, parses, sentences))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus, _ = self._observation().encoded(learned, self._taken(X))
@@ -305,4 +305,4 @@ class BaseLatentPCFG(BaseModel):
                 ]
             )
         sentences = [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
-        return to_nltk(learned.more, parses, sentences), corpus
+        return to_nltk(learned.extra, parses, sentences), corpus

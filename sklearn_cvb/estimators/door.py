@@ -84,7 +84,7 @@ def means_of(model: Any) -> HMMParameters:
     if hasattr(model, "vocabulary_"):
         words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
         return HMMParameters(**found, **words)
-    emitted = model._learned.more.numeric
+    emitted = model._learned.extra.numeric
     tables = emitted.family.attributes(emitted.point).items()
     own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
     names, categories, context = emitted.columns

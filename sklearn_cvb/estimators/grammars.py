@@ -147,14 +147,14 @@ class EMPCFG(
         model = cls(known, init="grammar", handle_unknown=handle_unknown)
         words, layout = lay_out(model._options(), None)
         kept, nothing = np.array(known.probabilities), np.zeros(len(layout.lhs))
-        learned = Learned(words, layout, nothing, kept, kept=kept)
+        learned = Learned(words, layout, nothing, kept, fallback=kept)
         attributes = {
             "counts_": PCFGCounts(kept),
             "alpha_": 0.0,
             "unexplained_": np.empty(0, np.intp),
             **attributes_of(words, layout),
         }
-        model._leave(FitOutcome(learned, attributes), Reading(None, words, {}))
+        model._set_fitted(FitOutcome(learned, attributes), Reading(None, words, {}))
         return model
 
     def _algorithm(self) -> EM:

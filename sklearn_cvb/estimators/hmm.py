@@ -269,8 +269,8 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
 
     _interval_methods = ("samples",)
 
-    def _left(self, result: FitResult) -> FitOutcome:
-        left, (best, fits, _, algorithm, model, _) = super()._left(result), result
+    def _outcome(self, result: FitResult) -> FitOutcome:
+        left, (best, fits, _, algorithm, model, _) = super()._outcome(result), result
         sampled, rate = model.sampled(best.state)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
@@ -284,7 +284,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
                 "move with update='sequence'; use 'token' or 'parameter'"
             )
         return FitOutcome(
-            learned._replace(more=learned.more._replace(sampled=sampled)),
+            learned._replace(extra=learned.extra._replace(sampled=sampled)),
             left.attributes | attributes,
             (why,) if why else (),
         )
@@ -292,14 +292,14 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     @property
     def samples_(self) -> np.ndarray | None:
         """Sampled states of all training tokens."""
-        return learned_of(self).more.sampled.paths
+        return learned_of(self).extra.sampled.paths
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
-        sampled: ChainSamples = learned.more.sampled
+        sampled: ChainSamples = learned.extra.sampled
         return None if sampled.paths is None else sampled.posteriors()
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]]:
-        sampled: ChainSamples = learned.more.sampled
+        sampled: ChainSamples = learned.extra.sampled
         refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
         return sampled.posteriors()
 

@@ -121,7 +121,7 @@ class KnownParameters(BaseHMM):
             raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
         given, n_components = parameters_of(parameters, tables, emission)
         model = cls(n_components, emission=emission, transitions=transitions, init=given)
-        model._leave(*outcome_of_parameters(model, table))
+        model._set_fitted(*outcome_of_parameters(model, table))
         return model
 
     @classmethod
@@ -148,5 +148,5 @@ class KnownParameters(BaseHMM):
 
         *arguments, told = arguments_of(text)
         model = cls._made(*arguments)
-        model._learned = model._learned._replace(n_free=told)
+        model._learned = model._learned._replace(n_free_parameters=told)
         return model

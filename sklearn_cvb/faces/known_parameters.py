@@ -87,5 +87,5 @@ def outcome_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Fi
     end = transition[:n, n] if cells.has_end else None
     attributes |= {"counts_": counts, "end_counts_": end}
     more = BesideCounts(end, numeric)
-    learned = Learned(words, cells, prior, counts, kept=weights, more=more)
+    learned = Learned(words, cells, prior, counts, fallback=weights, extra=more)
     return FitOutcome(learned, attributes), Reading(None, words, {})

@@ -27,7 +27,7 @@ from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
 from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
-from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample, inferred
+from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
 from sklearn_cvb.reading.validation import as_numbers
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
@@ -187,7 +187,7 @@ class GrammarModel(RowModel):
         """The concentrations asked for."""
         return self.alpha
 
-    def learn(
+    def learn_hyper(
         self,
         hyper: GrammarConcentrations,
         state: State,
@@ -254,7 +254,9 @@ class GrammarModel(RowModel):
         if keep:
             tally = frozen_tally(self.problem.layout, seed)
             shares, log_z = leave_out_sweep(self.problem, tally, None, True)
-            return inferred(sum_of_shares(shares, self.problem), log_z, shares), seed
+            return InferenceResult.from_log_z(
+                sum_of_shares(shares, self.problem), log_z, shares
+            ), seed
         result = self.infer(seed)
         if isinstance(self.init, str) and self.init == "trees":
             # First weights do not sum to 1, and symbols without count and prior keep what follows.
@@ -265,7 +267,7 @@ class GrammarModel(RowModel):
 
     def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts of all sentences."""
-        return inferred(*expectation(weights, self.problem))
+        return InferenceResult.from_log_z(*expectation(weights, self.problem))
 
     # CVB
 
@@ -276,8 +278,8 @@ class GrammarModel(RowModel):
         tally = tally_of(self.problem.layout, counts, prior)
         new, log_z = leave_out_sweep(self.problem, tally, shares, frozen)
         if frozen:
-            return inferred(counts, log_z, shares)
-        return inferred(sum_of_shares(new, self.problem), log_z, new)
+            return InferenceResult.from_log_z(counts, log_z, shares)
+        return InferenceResult.from_log_z(sum_of_shares(new, self.problem), log_z, new)
 
     # Sampling
 
@@ -313,7 +315,7 @@ class GrammarModel(RowModel):
             np.add.at(counts, layout.unknown_cells, rare)
         return layout.rows(counts, prior).mean()
 
-    def remembered(self, memory: Any, sample: Derivations) -> Any:
+    def count_labels(self, memory: Any, sample: Derivations) -> Any:
         """How often each tree of each sentence was sampled; rules in pre-order tell trees apart."""
         nodes = [
             (sample.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in sample[1:]))

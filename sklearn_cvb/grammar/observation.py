@@ -116,7 +116,7 @@ class GrammarObservation:
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
 
-    def left(self, result: FitResult) -> FitOutcome:
+    def outcome(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
         best, _, read, algorithm, model, counts = result
         state = best.state
@@ -135,7 +135,7 @@ class GrammarObservation:
 
     def left_trees(self, result: FitResult) -> dict[str, Any]:
         """Trees of the training sentences."""
-        problem, averages = result.read.problem, result.algorithm.averages
+        problem, averages = result.reading.problem, result.algorithm.averages
         trees = result.model.trees(result.best.state, averages=averages)
         arranged = trees_to_show(problem.layout, problem.corpus, problem.words, trees)
         return {"labels_": arranged}

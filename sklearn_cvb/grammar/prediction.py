@@ -41,17 +41,17 @@ _LEAST = 1e-300
 def counts_with_rare(learned: Learned) -> np.ndarray:
     """Counts; unknown words get the mean count of words seen once ("rare")."""
     counts: np.ndarray = learned.counts
-    if learned.rare is not None:
+    if learned.unknown_word_counts is not None:
         counts = counts.copy()
-        np.add.at(counts, learned.layout.unknown_cells, learned.rare)
+        np.add.at(counts, learned.layout.unknown_cells, learned.unknown_word_counts)
     return counts
 
 
 def mean_weights(learned: Learned) -> np.ndarray:
     """Posterior means of rules; of samplers their averages over the kept samples."""
-    if learned.more is not None:
-        return learned.more
-    return learned.layout.rows(counts_with_rare(learned), learned.prior).mean(learned.kept)
+    if learned.extra is not None:
+        return learned.extra
+    return learned.layout.rows(counts_with_rare(learned), learned.prior).mean(learned.fallback)
 
 
 def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
@@ -62,10 +62,10 @@ def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
     them, which all trees of a sentence have as often, and those of other rules the least there is.
     """
     layout = learned.layout
-    if learned.more is not None:
-        weights, logs = learned.more, log_weights(learned.more)
+    if learned.extra is not None:
+        weights, logs = learned.extra, log_weights(learned.extra)
     else:
-        arguments = (layout, counts_with_rare(learned), learned.prior, learned.kept)
+        arguments = (layout, counts_with_rare(learned), learned.prior, learned.fallback)
         weights, logs = predicting_weights(*arguments, learned.averages)
     cells = layout.unknown_cells
     if not layout.is_given and np.isneginf(logs[cells]).all():

@@ -49,7 +49,7 @@ class StepwiseFace(Face):
                 self._counted(counts.emission, model, weights),
             )
             weights = self._learned_of(model.maximise(counts, prior, weights)[0], weights, model)
-            return result.total, result.unexplained
+            return result.log_normaliser, result.unexplained
 
         try:
             self._until_converged(step)

@@ -84,7 +84,7 @@ class _Variational(Face):
             if "t" in self.params:
                 self.transmat_posterior_ = prior.transition + counts.transition
             self._update_emissions(counts.emission, model)
-            return result.total - cost - of_emissions, result.unexplained
+            return result.log_normaliser - cost - of_emissions, result.unexplained
 
         try:
             self._until_converged(step)

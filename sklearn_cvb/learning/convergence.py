@@ -42,10 +42,10 @@ class StoppingRule(NamedTuple):
         The largest share of the tokens that may move (0: never converged).
     model : Resumable
         Says how many tokens there are.
-    n_resting : int
+    n_warm_up : int
         Sweeps in which something still waits to be learned: none of them is looked at.
-    disturbed : callable
-        ``disturbed(state)``: a disturbed copy of a state; None where there can be none.
+    disturbed_copy : callable
+        ``disturbed_copy(state)``: a disturbed copy of a state; None where there can be none.
     never_falls : bool
         Whether no sweep lowers its value: the higher of two states is the better one.
     max_iter : float
@@ -54,8 +54,8 @@ class StoppingRule(NamedTuple):
 
     tol: float
     model: Resumable
-    n_resting: int = 0
-    disturbed: Callable[[State], Copy | None] = lambda state: None
+    n_warm_up: int = 0
+    disturbed_copy: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False
     max_iter: float = np.inf
 
@@ -65,17 +65,17 @@ def looked_at(fit: Fit, rule: StoppingRule, stops: Callable[[], bool] = lambda: 
 
     `stops` tells whether the user has asked to stop.
     """
-    if not (rule.tol and _is_time(len(fit.history) - rule.n_resting)):
+    if not (rule.tol and _is_time(len(fit.history) - rule.n_warm_up)):
         return fit
     now = deepcopy(fit.state.counts)
     looks = (*fit.looks, now)
     if len(looks) < 3:
         return fit._replace(looks=looks)
     distance = moved(looks[0], now, rule.model.n_observed)
-    tol = rule.tol if len(fit.history) - rule.n_resting >= _FIRST else _NOTHING
+    tol = rule.tol if len(fit.history) - rule.n_warm_up >= _FIRST else _NOTHING
     if not distance < tol:
         return fit._replace(looks=looks[-2:], distance=distance)
-    copy = rule.disturbed(fit.state)
+    copy = rule.disturbed_copy(fit.state)
     if copy is None:
         return fit._replace(looks=looks[-2:], distance=distance, converged=True)
     return _tried(fit, looks, distance, copy, rule, stops)

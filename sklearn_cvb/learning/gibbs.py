@@ -1,6 +1,6 @@
 """Sampling: hidden structure given counts (collapsed) or given drawn parameters.
 
-Annealing, burn-in, thinning, and what a chain remembers are the same for all families.
+Annealing, burn-in, thinning and the memory of a chain are the same for all families.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ _BLOCK = 128
 
 
 class TraceNote(NamedTuple):
-    """What is noted of a sweep: log p(x, sample | prior), whether the sample is kept, and more."""
+    """The trace of one sweep: log p(x, sample | prior), whether it is kept, the model's values."""
 
     value: float
     is_kept: bool
-    notes: Any
+    values: Any
 
 
 class Memory(NamedTuple):
-    """What a chain remembers of its samples.
+    """The memory of a chain: sums and counts over the samples so far, and the trace of its sweeps.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class Memory(NamedTuple):
         Counts, and what predictions average, summed over the kept samples.
     n_kept : int
         Number of kept samples.
-    labels : object or None
+    label_counts : object or None
         How often each label was sampled in the last tenth of the sweeps.
-    kept : tuple of tuple
-        What the model keeps of each kept sample, in blocks.
-    trace : tuple of tuple of Traced
+    kept_samples : tuple of tuple
+        `sample_to_keep` of each kept sample, in blocks.
+    trace : tuple of tuple of TraceNote
         One for each sweep, in blocks.
     proposals : ndarray
         Proposals made and accepted, in the order of the family.
@@ -51,8 +51,8 @@ class Memory(NamedTuple):
     n_planned: int
     sums: Any = None
     n_kept: int = 0
-    labels: Any = None
-    kept: tuple[tuple[Any, ...], ...] = ()
+    label_counts: Any = None
+    kept_samples: tuple[tuple[Any, ...], ...] = ()
     trace: tuple[tuple[TraceNote, ...], ...] = ()
     proposals: Any = 0.0
 
@@ -105,29 +105,29 @@ class Gibbs(Algorithm[Samplable]):
         rests = n_sweeps < self.first_kept(n_planned) * 3 // 4
         hyper = model.draw_hyper(state, dirichlet.fixed_point, None if rests else rng)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
-        drawn = model.resample(state.counts, prior, state.shares, rng, temperature)
-        value = float(model.log_evidence(drawn.counts, prior, drawn.sample))
-        after = State(
-            drawn.counts, prior, hyper, None, drawn.sample, state.unexplained, n_sweeps + 1
+        counts, structure, _, proposals = model.resample(
+            state.counts, prior, state.shares, rng, temperature
         )
-        memory = self._remembered(state.work, after, model, value)
-        memory = memory._replace(proposals=memory.proposals + drawn.proposals)
+        value = float(model.log_evidence(counts, prior, structure))
+        after = State(counts, prior, hyper, None, structure, state.unexplained, n_sweeps + 1)
+        memory = self._remember(state.work, after, model, value)
+        memory = memory._replace(proposals=memory.proposals + proposals)
         return after._replace(work=memory), value
 
-    def _remembered(self, memory: Memory, state: State, model: Samplable, value: float) -> Memory:
+    def _remember(self, memory: Memory, state: State, model: Samplable, value: float) -> Memory:
         """The memory with the sample of a state."""
         done, counts, prior, sample = state.n_sweeps - 1, state.counts, state.prior, state.shares
         if done >= late(memory.n_planned):
-            memory = memory._replace(labels=model.remembered(memory.labels, sample))
+            memory = memory._replace(label_counts=model.count_labels(memory.label_counts, sample))
         since = done - self.first_kept(memory.n_planned)
         is_kept = since >= 0 and since % self.thin == 0
         if is_kept:
             sums = plus(memory.sums, (counts, model.means(counts, prior, sample)))
             memory = memory._replace(sums=sums, n_kept=memory.n_kept + 1)
-            kept = model.kept(counts, prior, sample)
+            kept = model.sample_to_keep(counts, prior, sample)
             if kept is not None:
-                memory = memory._replace(kept=appended(memory.kept, kept))
-        traced = TraceNote(value, is_kept, model.noted(state.hyper, counts))
+                memory = memory._replace(kept_samples=appended(memory.kept_samples, kept))
+        traced = TraceNote(value, is_kept, model.trace_note(state.hyper, counts))
         return memory._replace(trace=appended(memory.trace, traced))
 
     def temperature(self, n_sweeps: int, n_planned: int) -> float:
@@ -197,8 +197,8 @@ def mean_means(state: State, model: Samplable) -> Any:
 
 def sampled_labels(state: State, model: Samplable) -> Any:
     """How often labels were sampled late in the chain; those of the last sample before that."""
-    labels = state.work.labels
-    return model.remembered(None, state.shares) if labels is None else labels
+    labels = state.work.label_counts
+    return model.count_labels(None, state.shares) if labels is None else labels
 
 
 def with_sample(

@@ -31,7 +31,7 @@ def functions_of(protocol: type) -> list[str]:
 
 def check_requirements(algorithm: Algorithm[ModelT], model: ModelT) -> None:
     """Raise NotImplementedError where a model, or a part of it, lacks what is required."""
-    asked = [name for name in functions_of(algorithm.requires) if name not in algorithm.never_asks]
+    asked = [name for name in functions_of(algorithm.requires) if name not in algorithm.optional]
     required = [Requirement("a model", model, asked)]
     if isinstance(model, Compound):
         required += model.required_of_parts(asked)

@@ -67,12 +67,12 @@ def beginnings(
 ) -> tuple[list[np.random.Generator], list[Fit | None]]:
     """A random generator for each restart, and what it goes on from (None: its start)."""
     resumed = _resumable(job)
-    saved = saver.restarts(goes_on=job.asked.goes_on, has_fit=resumed is not None)
+    saved = saver.restarts(goes_on=job.settings.goes_on, has_fit=resumed is not None)
     if saved is None:
         rngs = _generators(job, resumed)
         saver.begin([rng.bit_generator.state for rng in rngs])
         return rngs, [resumed] * len(rngs)
-    if job.asked.verbose:
+    if job.settings.verbose:
         n_sweeps = [0 if fit is None else len(fit.history) for fit in saved.fits]
         print(f"going on from {saver.name}: restarts have {n_sweeps} sweeps")
     before = [None if fit is None else _restored(job, fit, saver.name) for fit in saved.fits]
@@ -85,36 +85,36 @@ def beginnings(
 
 def _restored(job: Job[ModelT], fit: Fit, where: str) -> Fit:
     """A restart as it was when it was saved."""
-    model = job.algorithm.bound(job.model, fit.state)
-    state = job.algorithm.rebase(model.completed(fit.state), model)
+    model = job.algorithm.model_of(job.model, fit.state)
+    state = job.algorithm.rebase(model.restore(fit.state), model)
     if state is None:
         raise ValueError(
             f"the checkpoint in {where} is of other parameters: delete the "
             "folder to fit from the beginning"
         )
     # As far as it had come: it may be asked for more now.
-    converged = fit.converged and fit.distance is not None and fit.distance < job.asked.tol
+    converged = fit.converged and fit.distance is not None and fit.distance < job.settings.tol
     return fit._replace(state=state, converged=converged)
 
 
 def _generators(job: Job[ModelT], resumed: Fit | None) -> list[np.random.Generator]:
     """A random generator for each restart; a fit that goes on has a single one, its own."""
-    n_init, why = job.asked.n_restarts, job.asked.why_one
+    n_init, why = job.settings.n_restarts, job.settings.why_single_restart
     if resumed is not None:
         assert resumed.randomness is not None, "sweeps leave it"
-        if job.asked.verbose and n_init > 1:
+        if job.settings.verbose and n_init > 1:
             print(f"n_init={n_init} is ignored: the fit before goes on")
         return [generator_at(resumed.randomness)]
     if why and n_init > 1:
         tell([f"n_init={n_init} is ignored: {why}, so that only one restart is run"])
-    return spawn_generators(check_random_state(job.asked.random_state), 1 if why else n_init)
+    return spawn_generators(check_random_state(job.settings.random_state), 1 if why else n_init)
 
 
 def _resumable(job: Job[ModelT]) -> Fit | None:
     """The fit to go on from, under the settings of now; None where it is of no use."""
-    if job.before is None:
+    if job.previous_fit is None:
         return None
-    before = job.before
-    state = job.algorithm.rebase(before.state, job.algorithm.bound(job.model, before.state))
+    before = job.previous_fit
+    state = job.algorithm.rebase(before.state, job.algorithm.model_of(job.model, before.state))
     # Sweeps are counted anew.
     return None if state is None else Fit(state, [], False, randomness=before.randomness)

@@ -14,13 +14,13 @@ class Plan(NamedTuple):
     Attributes
     ----------
     splits, merges : tuple of int
-    n_resting : int
+    n_warm_up : int
         Sweeps until what was split last has parted: none of them counts.
     """
 
     splits: tuple[int, ...] = ()
     merges: tuple[int, ...] = ()
-    n_resting: int = 0
+    n_warm_up: int = 0
 
 
 class Splittable(Learnable, Protocol):
@@ -52,7 +52,7 @@ class SplitMerge(Algorithm[Splittable]):
     def __init__(self, inner: Algorithm[Learnable], plan: Plan) -> None:
         self.inner: Algorithm[Learnable] = inner
         self.plan: Plan = plan
-        self.never_asks = inner.never_asks
+        self.optional = inner.optional
         self.is_total, self.stops = inner.is_total, inner.stops
         self.never_falls = inner.never_falls
         self.averages, self.keeps_work = inner.averages, inner.keeps_work
@@ -83,7 +83,7 @@ class SplitMerge(Algorithm[Splittable]):
         """Those of the inner algorithm."""
         return self.inner.final_counts(state)
 
-    def bound(self, model: Splittable, state: State) -> Splittable:
+    def model_of(self, model: Splittable, state: State) -> Splittable:
         """The model under the layout of this state."""
         return model.laid_out(state.layout)
 
@@ -91,6 +91,6 @@ class SplitMerge(Algorithm[Splittable]):
         """The state under the settings of now; None where they do not go with its layout."""
         return self.inner.rebase(state, model)
 
-    def n_resting(self, hyper: Any) -> int:
+    def n_warm_up(self, hyper: Any) -> int:
         """Sweeps in which the plan or the inner algorithm waits."""
-        return max(self.plan.n_resting, self.inner.n_resting(hyper))
+        return max(self.plan.n_warm_up, self.inner.n_warm_up(hyper))

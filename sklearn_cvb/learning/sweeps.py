@@ -70,12 +70,12 @@ class Restarts(NamedTuple, Generic[ModelT]):
         sweep: Sweep = partial(_swept_once, algorithm, model, rng)
         sweep, record = self.saver.around(index, sweep, recorder)
         watcher = Watcher(self.job, index, record, self.callbacks)
-        first = model.of_restart(index) if index else model
+        first = model.for_restart(index) if index else model
         # No name here for the first state: its memory is free after the first sweep.
         fit = sweep_until(
             Fit(algorithm.start(first, rng), [], False) if begun is None else begun,
             sweep,
-            self.job.asked.max_iter,
+            self.job.settings.max_iter,
             _rule(self.job, begun),
             watcher,
             rng,
@@ -111,9 +111,9 @@ def run_all(
             callbacks.begin(len(rngs))
         restarts = Restarts(job, before, saver, callbacks)
         # Parts elsewhere hold one restart at a time.
-        is_elsewhere = getattr(job.read.problem, "is_in_parts", False)
+        is_elsewhere = getattr(job.reading.problem, "is_in_parts", False)
         try:
-            fits = run_restarts(restarts.run, rngs, 1 if is_elsewhere else job.asked.n_jobs)
+            fits = run_restarts(restarts.run, rngs, 1 if is_elsewhere else job.settings.n_jobs)
             saver.finish()
             return fits, False
         except Interrupted as interrupted:
@@ -129,20 +129,20 @@ def _rule(job: Job[ModelT], begun: Fit | None) -> StoppingRule:
     if not algorithm.stops:
         return StoppingRule(0.0, model)
     n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
-    n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
-    disturbed = partial(_disturbed, algorithm, model)
-    return StoppingRule(job.asked.tol, model, n_resting, disturbed, algorithm.never_falls)
+    n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
+    disturbed_copy = partial(_disturbed_copy, algorithm, model)
+    return StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
 
 
-def _disturbed(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
+def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
     """A disturbed copy of a state, as it is after each of its sweeps; None where there is none."""
-    bound = algorithm.bound(model, state)
-    copy = bound.copied(state)
+    bound = algorithm.model_of(model, state)
+    copy = bound.copy_state(state)
     if copy is None:
         return None
     # The same disturbance whatever the fit draws.
     rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
-    copy = copy._replace(counts=bound.disturbed(copy.counts, rng))
+    copy = copy._replace(counts=bound.disturb(copy.counts, rng))
     return _swept(copy, partial(_swept_once, algorithm, model, rng))
 
 
@@ -161,12 +161,12 @@ def _swept(state: Any, sweep: Sweep) -> Copy:
 
 def _ranked(job: Job[ModelT], fit: Fit) -> Fit:
     """The fit with what restarts are ranked by."""
-    asked, algorithm = job.asked, job.algorithm
-    model = algorithm.bound(job.model, fit.state)
+    asked, algorithm = job.settings, job.algorithm
+    model = algorithm.model_of(job.model, fit.state)
     objective = algorithm.objective(fit.state, model, fit.history)
     if asked.verbose:
         print(f"{len(fit.history)} sweeps, objective {objective:.6f}")
-    state = model.finished(fit.state, goes_on=asked.goes_on)
+    state = model.finish(fit.state, goes_on=asked.goes_on)
     if not algorithm.keeps_work:
         state = state._replace(work=None)
     return fit._replace(objective=objective, state=state)

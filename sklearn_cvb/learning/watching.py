@@ -27,7 +27,7 @@ class Callbacks(Protocol):
     def begin(self, n_restarts: int) -> None:
         """A fit of so many restarts begins."""
 
-    def of_restart(self, index: int, max_iter: int) -> RestartCallbacks:
+    def begin_restart(self, index: int, max_iter: int) -> RestartCallbacks:
         """Whom a restart of at most so many sweeps calls back; it begins."""
 
 
@@ -50,12 +50,12 @@ class Watcher:
         self._job, self._index, self._record = job, index, record
         self._called = None
         if callbacks is not None:
-            self._called = callbacks.of_restart(index, job.asked.max_iter)
+            self._called = callbacks.begin_restart(index, job.settings.max_iter)
 
     def __call__(self, fit: Fit) -> bool:
         """Tell of a sweep; True where the restart is to end."""
         stop = self._record(fit)
-        done, asked = len(fit.history), self._job.asked
+        done, asked = len(fit.history), self._job.settings
         if asked.verbose > 1:
             print(f"restart {self._index}, sweep {done}: {fit.history[-1]:.6f}")
         if self._called is not None:
@@ -67,7 +67,7 @@ class Watcher:
     def _result(self, fit: Fit) -> FitResult:
         """What the fit would be if it ended here."""
         algorithm, model, read = self._job[:3]
-        state = algorithm.bound(model, fit.state).finished(fit.state, goes_on=True)
+        state = algorithm.model_of(model, fit.state).finish(fit.state, goes_on=True)
         if not algorithm.keeps_work:
             state = state._replace(work=None)
         return result_of([fit._replace(state=state)], read, algorithm, model)

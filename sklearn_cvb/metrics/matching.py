@@ -108,7 +108,9 @@ def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
         tags = model.classes_.tolist()
         new = dict(zip(tags, _all_names(names, tags, fill=False), strict=True))
         return _with_knowledge(
-            _copy_with_labels(model, new), _knowledge_with_names(learned.words, new), learned.names
+            _copy_with_labels(model, new),
+            _knowledge_with_names(learned.words, new),
+            learned.attribute_names,
         )
     states = list(range(learned.layout.n_emitting))
     given = names.values() if isinstance(names, dict) else names
@@ -192,20 +194,20 @@ def _with_order(model: Any, new: list[Any]) -> Any:
     by, learned = _StateOrder(np.argsort(new)), model._learned
     changed = _copy_with_labels(model, dict(enumerate(new)))
     tables, attributes = model._observation().reordered(learned, by)
-    layout, more = by.layout(learned.layout), tables.pop("more", learned.more)
-    more = more._replace(
-        end=None if more.end is None else more.end[by.order],
-        sampled=None if more.sampled is None else _renumbered_chains(more.sampled, by, new),
+    layout, extra = by.layout(learned.layout), tables.pop("extra", learned.extra)
+    extra = extra._replace(
+        end=None if extra.end is None else extra.end[by.order],
+        sampled=None if extra.sampled is None else _renumbered_chains(extra.sampled, by, new),
     )
     changed._learned = changed._learned._replace(
         **tables,
         layout=layout,
         prior=by.prior(learned.prior),
-        kept=None if learned.kept is None else by.tables(learned.kept),
-        more=more,
-        still=None if learned.still is None else by.tables(learned.still),
+        fallback=None if learned.fallback is None else by.tables(learned.fallback),
+        extra=extra,
+        zero_cells=None if learned.zero_cells is None else by.tables(learned.zero_cells),
     )
-    vars(changed).update(attributes, counts_=changed._learned.counts, end_counts_=more.end)
+    vars(changed).update(attributes, counts_=changed._learned.counts, end_counts_=extra.end)
     if hasattr(model, "state_weights_"):
         changed.state_weights_ = model.state_weights_[by.rows(model.state_weights_)]
     if hasattr(model, "pooled_transmat_"):
@@ -251,14 +253,14 @@ def _with_tag_names(model: Any, names: list[Any]) -> Any:
     knowledge = TagKnowledge(
         vocabulary, classes, legal, None, {}, nothing, labelled, is_clean=False, is_told=False
     )
-    names_set = copied._learned.names | (attributes_of(knowledge).keys() - {"coverage_"})
+    names_set = copied._learned.attribute_names | (attributes_of(knowledge).keys() - {"coverage_"})
     vars(tagger).update(vars(copied))
     return _with_knowledge(tagger, knowledge, names_set)
 
 
 def _with_knowledge(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any:
     """A tagger that is given what it knows, and those of the attributes that tell of it."""
-    learned = tagger._learned._replace(words=knowledge, names=names)
+    learned = tagger._learned._replace(words=knowledge, attribute_names=names)
     told = attributes_of(knowledge)
     vars(tagger).update({name: told[name] for name in told if name in names}, _learned=learned)
     return tagger
@@ -284,7 +286,7 @@ def _knowledge_with_names(knowledge: TagKnowledge, new: Mapping[Any, Any]) -> Ta
 def _copy_with_labels(model: Any, new: dict[Any, Any]) -> Any:
     """A copy with other `labels_` that no fit goes on from."""
     changed = copy.copy(model)
-    changed._learned = model._learned._replace(resume=None)
+    changed._learned = model._learned._replace(warm_start=None)
     # Padding stays.
     padding = -1 if as_array(list(new.values())).dtype.kind in "iu" else None
     lookup = {-1: padding, None: None} | new

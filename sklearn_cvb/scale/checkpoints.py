@@ -180,8 +180,8 @@ class FitCheckpoint(FitSaver):
         fit, n_sweeps = self._latest[index]
         if self._saved[index] != n_sweeps:
             begin = time.monotonic()
-            model = self._job.algorithm.bound(self._job.model, fit.state)
-            fit = fit._replace(history=fit.history[:n_sweeps], state=model.lighter(fit.state))
+            model = self._job.algorithm.model_of(self._job.model, fit.state)
+            fit = fit._replace(history=fit.history[:n_sweeps], state=model.compact(fit.state))
             self._tried(lambda: self._write(index, fit))
             end = time.monotonic()
             # After an error, too, so that a full disk is not tried at every sweep.

@@ -44,7 +44,7 @@ class BeyondMemory(OnWorkers, BaseHMM):
         return super()._read(X, y, streams)
 
     def _left_paths(self, result: FitResult) -> Any:
-        read = result.read
+        read = result.reading
         if _is_elsewhere(read):
             return read.problem.left_paths(result)
         return super()._left_paths(result)

@@ -47,7 +47,7 @@ class PartResult(NamedTuple):
     """What a shard adds to a round."""
 
     counts: Any  # expected, of its units; () where none are asked for
-    total: float  # sum of log Z, or of the log normalisers of what was left out (nats)
+    log_normaliser: float  # sum of log Z, or of the log normalisers of what was left out (nats)
     unexplained: np.ndarray = NOBODY  # by their number among the units of all shards
     absence: Any = None  # P(C = 0) as far as its units go; None where nobody asks, or not known
 
@@ -63,7 +63,7 @@ def added(one: PartResult, other: PartResult) -> PartResult:
         absence = type(one.absence)(*map(np.multiply, one.absence, other.absence))
     return PartResult(
         plus(one.counts, other.counts),
-        one.total + other.total,
+        one.log_normaliser + other.log_normaliser,
         np.concatenate([one.unexplained, other.unexplained]),
         absence,
     )
@@ -193,17 +193,17 @@ class Shard:
             held = self.held[settings.run]
         prior = self.model.prior(settings.hyper)
         found = self.model.leave_out(counts, prior, held.shares, frozen=True)
-        return held.found._replace(total=found.total)
+        return held.found._replace(log_normaliser=found.log_normaliser)
 
     def _recovered(self, counts: Any, settings: SweepSettings, now: int) -> PartResult:
         """Shares under the counts of all, as if nothing were left out."""
         model, prior = self.model, self.model.prior(settings.hyper)
         found, _ = model.start(prior, self._from(counts, prior), True)
         shares = self._at(found.shares, now)
-        if not found.total:
+        if not found.log_normaliser:
             # A start that does not say how probable its units are.
-            total = model.leave_out(counts, prior, shares, frozen=True).total
-            found = found._replace(total=total)
+            total = model.leave_out(counts, prior, shares, frozen=True).log_normaliser
+            found = found._replace(log_normaliser=total)
         return self._keep(found._replace(shares=shares), settings, now)
 
     def _keep(self, found: InferenceResult, settings: SweepSettings, n_sweeps: int) -> PartResult:
@@ -222,7 +222,7 @@ class Shard:
         unexplained, problem = found.unexplained, self.model.problem
         if hasattr(problem, "of_given"):
             unexplained = problem.of_given(unexplained)
-        return PartResult(found.counts, found.total, self.index.first + unexplained)
+        return PartResult(found.counts, found.log_normaliser, self.index.first + unexplained)
 
     # What families do in their own way
 
@@ -271,7 +271,7 @@ class InParts:
         """How many tokens and sequences there are beside some, whose lengths the shards tell."""
         n_tokens = self.n_tokens
         if len(unexplained):
-            n_tokens -= int(self.source.ask("n_tokens_of", unexplained).total)
+            n_tokens -= int(self.source.ask("n_tokens_of", unexplained).log_normaliser)
         return n_tokens, self.n_sequences - len(unexplained)
 
 
@@ -310,26 +310,26 @@ class ShardedModel(Model):
         run = self.problem.next_run()
         found = self.problem.source.ask("start", seed, SweepSettings(run, 0, self.hyper_in(prior)))
         shares = Round(run, 0, found.absence)
-        return InferenceResult(found.counts, found.total, found.unexplained, shares), None
+        return InferenceResult(found.counts, found.log_normaliser, found.unexplained, shares), None
 
     def infer(self, weights: Any, work: Any = None) -> InferenceResult:
         """Expected counts of all shards."""
         found = self.problem.source.ask("infer", weights)
-        return InferenceResult(found.counts, found.total, found.unexplained)
+        return InferenceResult(found.counts, found.log_normaliser, found.unexplained)
 
     def leave_out(self, counts: Any, prior: Any, shares: Round, *, frozen: bool) -> InferenceResult:
         """A round: all shards sweep from the same counts; frozen: a score."""
         question = counts, SweepSettings(shares.run, shares.n_sweeps, self.hyper_in(prior))
         if frozen:
             found = self.problem.source.ask("score", *question)
-            return InferenceResult(counts, found.total, found.unexplained, shares)
+            return InferenceResult(counts, found.log_normaliser, found.unexplained, shares)
         found = self.problem.source.ask("sweep", *question)
         after = Round(shares.run, shares.n_sweeps + 1, found.absence)
-        return InferenceResult(found.counts, found.total, found.unexplained, after)
+        return InferenceResult(found.counts, found.log_normaliser, found.unexplained, after)
 
-    def copied(self, state: State) -> State | None:
+    def copy_state(self, state: State) -> State | None:
         """A state of its own; None where posteriors are with the parts."""
-        return None if isinstance(state.shares, Round) else super().copied(state)
+        return None if isinstance(state.shares, Round) else super().copy_state(state)
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; its restart keeps its number."""

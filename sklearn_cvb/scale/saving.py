@@ -32,6 +32,6 @@ class Checkpoints(BaseModel):
         # Most fits need none of it.
         from sklearn_cvb.scale.checkpoints import about, opened
 
-        where, whole = Checkpoint.of(self.checkpoint), self._identity(job.read)
-        own = about(type(self).__name__, job.read, whole, self.get_params(deep=False))
+        where, whole = Checkpoint.of(self.checkpoint), self._identity(job.reading)
+        own = about(type(self).__name__, job.reading, whole, self.get_params(deep=False))
         return opened(job, where, str(self.checkpoint), own)

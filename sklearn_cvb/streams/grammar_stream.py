@@ -19,7 +19,7 @@ from sklearn_cvb.kernels.tree.engines import count_in_logs
 from sklearn_cvb.kernels.tree.leave_out import sweep_order_for, sweep_steps
 from sklearn_cvb.kernels.tree.tallies import TreeTally, empty_shares
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.learning.model import InferenceResult, State, inferred
+from sklearn_cvb.learning.model import InferenceResult, State
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
@@ -75,7 +75,7 @@ class GrammarStream(Stream):
         """Counts that move after every few sentences."""
         tally = tally_of(self.model.problem.layout, state.counts, state.prior, state.weights)
         log_z, n_steps = stepwise_sweep(self.model.problem, tally, order, (*pace, n_steps))
-        return inferred(tally.cells * tally.unit[0], log_z, work=n_steps)
+        return InferenceResult.from_log_z(tally.cells * tally.unit[0], log_z)._replace(work=n_steps)
 
 
 def stepwise_sweep(
@@ -108,7 +108,7 @@ def sentences_again(
     known = observation.options.words
     sequences = reading.sequences_again(known, X)
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-    words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
+    words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.fallback
     types = reading.types_of(sequences.tokens, sequences.starts)
     new = [word for word in types if word not in words.index]
     if new and not layout.is_given and known.vocabulary is None:

@@ -26,7 +26,7 @@ class HMMInBatches(InBatches, BaseHMM):
         return read
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
-        of_symbols = learned.more.numeric is None
+        of_symbols = learned.extra.numeric is None
         if of_symbols != self._emits_symbols:
             before = "symbols" if of_symbols else "numbers"
             raise ValueError(

@@ -99,7 +99,7 @@ class InBatches(Batches, BaseModel):
         """Read a batch, and learn from it."""
         check_sizes_of(self)
         learned: Learned | None = vars(self).get("_learned")
-        if learned is not None and "history_" not in learned.names:
+        if learned is not None and "history_" not in learned.attribute_names:
             # Made of parameters: a first batch starts from these.
             learned = None
         self._check_streaming(learned)
@@ -111,7 +111,7 @@ class InBatches(Batches, BaseModel):
                 read, running = self._read_batch(X, y, learned)
             tell(read.messages)
             left = self._after_batch(read, running)
-        self._leave(left, read)
+        self._set_fitted(left, read)
 
     # What a family says
 
@@ -133,16 +133,16 @@ class InBatches(Batches, BaseModel):
 
     # What a fit, and a batch, leaves
 
-    def _left(self, result: FitResult) -> FitOutcome:
-        size = size_of(result.read.problem, result.best.state.unexplained)
+    def _outcome(self, result: FitResult) -> FitOutcome:
+        size = size_of(result.reading.problem, result.best.state.unexplained)
         seen = seen_after(None, size, None, n_batches=0)
-        return self._left_after(super()._left(result), seen)
+        return self._left_after(super()._outcome(result), seen)
 
     def _left_after(self, left: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
         """What is left once so much was seen, from which `partial_fit` may go on."""
         seen = seen._replace(parameters=self._layout_parameters())
         return left._replace(
-            learned=left.learned._replace(seen=seen, **others),
+            learned=left.learned._replace(seen_so_far=seen, **others),
             attributes={**left.attributes, "n_batches_seen_": seen.n_batches},
         )
 
@@ -151,13 +151,13 @@ class InBatches(Batches, BaseModel):
         algorithm, model = self._algorithm_of_batches(), self._model(read)
         check_requirements(algorithm, model)
         rng = spawn_generators(check_random_state(self.random_state), 1)[0]
-        seen = None if running is None else self._learned.seen
+        seen = None if running is None else self._learned.seen_so_far
         steps, stream = StepSizes.of(self.step_sizes), self._stream(model)
         sizes, decay = stream.pieces()
         decay = decay if steps.decay is None else steps.decay
         course = Course(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
         after = learned_from(algorithm, stream, course)
-        finished = model.finished(after.state, goes_on=False)
+        finished = model.finish(after.state, goes_on=False)
         if not algorithm.keeps_work:
             finished = finished._replace(work=None)
         # With the counts of all, under the prior without them.
@@ -166,7 +166,7 @@ class InBatches(Batches, BaseModel):
         fits = [Fit(finished, [*history, after.value], False, after.objective)]
         left = self._outcome(result_of(fits, read, algorithm, model))
         rare = stream.rare(after.counts, after.seen.uses)
-        return self._left_after(left, after.seen, rare=rare)
+        return self._left_after(left, after.seen, unknown_word_counts=rare)
 
     # What batches must keep to
 
@@ -180,9 +180,9 @@ class InBatches(Batches, BaseModel):
             )
         if learned is None:
             return
-        assert learned.seen is not None, "who has partial_fit leaves it"
+        assert learned.seen_so_far is not None, "who has partial_fit leaves it"
         now = self._layout_parameters()
-        for key, value in learned.seen.parameters.items():
+        for key, value in learned.seen_so_far.parameters.items():
             if not are_same(value, now[key]):
                 raise InvalidParameterError(
                     f"{key} has changed since the first call or fit, and with it what the counts "

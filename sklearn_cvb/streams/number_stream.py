@@ -40,7 +40,7 @@ def numbers_again(
     observation: NumberObservation, learned: Learned, X: Any, y: Any
 ) -> tuple[Reading, RunningCounts]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
-    asked, before, cells = observation.options, learned.more.numeric, learned.layout
+    asked, before, cells = observation.options, learned.extra.numeric, learned.layout
     has_contexts = asked.transitions.contexts is not None
     refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
     if settings_of(asked) != before.settings:
@@ -56,5 +56,7 @@ def numbers_again(
         *(apart(given, cells), given, observations, before.family, cells),
         *(before.columns, before.is_table, None, before.settings, known),
     )._replace(longest=before.longest)
-    running = RunningCounts(counts_of_fit(learned), NumberWeights(learned.kept, None, before.point))
+    running = RunningCounts(
+        counts_of_fit(learned), NumberWeights(learned.fallback, None, before.point)
+    )
     return Reading(problem, None, {}, observation=observation), running

@@ -237,5 +237,7 @@ def _in_steps(own: EMOfBatches | CVBOfBatches, stream: Stream, course: Course) -
     now = seen_after(seen, size_of(model.problem, state.unexplained), total_samples)
     counts = mapped(lambda one: one * (now.mass / whole.mass), found.counts)
     scale = now.mass / max(1, now.n_tokens - n_before)
-    state, value = own.after_steps(model, state._replace(counts=counts), found.total, scale)
+    state, value = own.after_steps(
+        model, state._replace(counts=counts), found.log_normaliser, scale
+    )
     return BatchOutcome(state, counts, now, value, value)

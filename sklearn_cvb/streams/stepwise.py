@@ -70,9 +70,9 @@ class StepwiseEM(EM):
             n_sweeps=state.n_sweeps + 1,
             work=steps._replace(n_steps=found.work),
         )
-        return after, float(found.total - cost)
+        return after, float(found.log_normaliser - cost)
 
     def objective(self, state: State, model: Learnable, history: list[float]) -> float:
         """Weights have moved on since the last sweep, so that another E-step is due."""
         weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
-        return float(model.infer(weights).total - cost)
+        return float(model.infer(weights).log_normaliser - cost)

@@ -31,7 +31,7 @@ def grown(
 ) -> tuple[Growth, TagKnowledge, CorpusTags]:
     """The layout and what is known with the new words of a batch, which end the vocabulary."""
     (vocabulary, corpus, y), knowledge = batch, learned.words
-    cells, seen, known = learned.layout, learned.seen, knowledge.word_shares
+    cells, seen, known = learned.layout, learned.seen_so_far, knowledge.word_shares
     assert seen is not None, "a fit or a batch came before"
     if known is None:
         known = _shares_of_fit(knowledge, cells, seen.uses)

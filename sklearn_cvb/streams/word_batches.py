@@ -29,7 +29,7 @@ def words_again(
     corpus = reading.encode(sequences, words.index)
     corpus = reading.checked(known, corpus, sequences, len(words.index))
     growth, words, told = _grown(observation, learned, (words, corpus, y), total_samples)
-    running, kept, cells = running_counts(learned), learned.kept, growth.cells
+    running, kept, cells = running_counts(learned), learned.fallback, growth.cells
     counts = running._replace(emission=growth.carried(running.emission))
     if kept is not None:
         kept = kept._replace(emission=growth.shares(kept.emission, learned.layout.n_rows))

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_cvb.kernels.treebank.arrays import ObservedTrees, rules_of
 from sklearn_cvb.kernels.treebank.training import AnnotatedShares
-from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, inferred
+from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State
 from sklearn_cvb.learning.split_merge import Plan
 from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.inference import (
@@ -64,7 +64,9 @@ class AnnotatedModel(Model):
     ) -> tuple[InferenceResult, AnnotatedWeights]:
         """Expected counts under first weights, and what each tree adds."""
         weights = unscaled_weights(seed, self.layout)
-        return inferred(*expectation(weights, self.layout, self.problem.trees, keep)), weights
+        return InferenceResult.from_log_z(
+            *expectation(weights, self.layout, self.problem.trees, keep)
+        ), weights
 
     def maximise(
         self, counts: np.ndarray, prior: float, before: AnnotatedWeights | None
@@ -85,7 +87,7 @@ class AnnotatedModel(Model):
     def infer(self, weights: AnnotatedWeights, work: Any = None) -> InferenceResult:
         """Expected counts of all trees."""
         counts, log_z, _ = expectation(weights, self.layout, self.problem.trees)
-        return inferred(counts, log_z)
+        return InferenceResult.from_log_z(counts, log_z)
 
     def leave_out(
         self, counts: np.ndarray, prior: float, shares: Any, *, frozen: bool
@@ -94,7 +96,9 @@ class AnnotatedModel(Model):
         trees, layout = self.problem.trees, self.layout
         tally = tally_of(counts, prior, layout)
         shares, log_z = leave_out_sweep(trees, layout, tally, shares, frozen)
-        return inferred(counts if frozen else sum_of_shares(shares, layout, trees), log_z, shares)
+        return InferenceResult.from_log_z(
+            counts if frozen else sum_of_shares(shares, layout, trees), log_z, shares
+        )
 
     def rebase(self, state: State) -> State | None:
         """The state; None where other subtypes are asked for."""
@@ -104,7 +108,7 @@ class AnnotatedModel(Model):
         is_ours = state.shares is None or isinstance(state.shares, self._shares_type)
         return super().rebase(state) if is_ours else None
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """Weights without their scale, as predictions keep them."""
         whole = self.whole(state.weights)
         return (
@@ -164,7 +168,7 @@ class TokenAnnotatedModel(AnnotatedModel):
             shares = token_sweep(shares, layout, trees, tally_of(counts, prior, layout))
             counts = counts_of_nodes(shares, layout, trees)
         log_z = leave_one_out_scores(shares, layout, trees, tally_of(counts, prior, layout))
-        return inferred(counts, log_z, shares)._replace(unexplained=NOBODY)
+        return InferenceResult.from_log_z(counts, log_z, shares)._replace(unexplained=NOBODY)
 
 
 # Subtypes: a start, splits in two, merges of those that gain least (Petrov et al. 2006)
@@ -202,7 +206,7 @@ def split_merge_plan(n_subtypes: int, length: int | None) -> Plan:
     n_rounds = (n_subtypes - 1).bit_length()
     n_alike = _ALIKE if n_subtypes > 1 else 0
     if length is None or not n_rounds:
-        return Plan(n_resting=n_alike)
+        return Plan(n_warm_up=n_alike)
     splits = tuple(n * length for n in range(n_rounds))
     merges = tuple(first + max(1, int(_BEFORE_MERGING * length)) for first in splits)
     return Plan(splits, merges, max(splits + merges) + n_alike)

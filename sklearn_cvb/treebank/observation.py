@@ -109,7 +109,7 @@ class TreebankObservation:
         """What fixes where all restarts begin; empty where it is random."""
         return "without subtypes nothing is hidden" if self.options.n_subtypes == 1 else ""
 
-    def left(self, result: FitResult) -> FitOutcome:
+    def outcome(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves."""
         best, _, read, algorithm, model, cells = result
         state, treebank, alpha = best.state, read.problem.treebank, self.options.alpha
@@ -124,9 +124,9 @@ class TreebankObservation:
             layout=layout,
             prior=alpha,
             counts=counts,
-            kept=model.whole(state.weights),
+            fallback=model.whole(state.weights),
             averages=algorithm.averages,
-            more=more,
+            extra=more,
         )
         return FitOutcome(learned, attributes)
 

@@ -90,7 +90,7 @@ def scaled_weights(logs: np.ndarray, layout: TreebankLayout) -> AnnotatedWeights
 def mean_weights(learned: Learned, smoothing: float) -> np.ndarray:
     """Posterior-mean weights, with a pseudo-count more."""
     alpha = learned.prior + float(smoothing)
-    return learned.layout.rows(learned.counts.cells, alpha).mean(learned.kept)
+    return learned.layout.rows(learned.counts.cells, alpha).mean(learned.fallback)
 
 
 def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:

@@ -140,7 +140,7 @@ def test_information_is_the_curvature_of_the_likelihood(name):
         sums = np.bincount(rows.row, theta, len(rows.totals))
         rest = 1.0 - np.bincount(rows.row, rows.mean, len(rows.totals))
         theta = theta / np.where(whole, sums, sums + rest)[rows.row]
-        return model.infer(structures.weights_at(theta)).total
+        return model.infer(structures.weights_at(theta)).log_normaliser
 
     step, rng = 1e-3, np.random.default_rng(0)
     for _ in range(6):

@@ -101,7 +101,7 @@ def fitted(form, X, y, monkeypatch, **settings):
     choose(form, monkeypatch)
     settings = {"alpha": 0.5, "max_iter": 25, "tol": 0, **settings}
     model = CVBHMMTagger(LEGAL, random_state=0, warm_start=True, **settings).fit(X, y)
-    assert has_form(form, model._learned.resume[1].state.shares.layout)
+    assert has_form(form, model._learned.warm_start[1].state.shares.layout)
     table = np.concatenate(model.training_posteriors())
     np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-12)
     start, transition, emission = model.counts_
@@ -246,7 +246,7 @@ def test_a_sweep_returns_its_own_counts_and_leaves_those_of_all(settings, n_sequ
         np.testing.assert_allclose(one, other, atol=1e-12)
         assert one.sum() == pytest.approx(first.sum(), rel=1e-12)
     scored = model.leave_out(found.counts, state.prior, found.shares, frozen=True)
-    assert np.isfinite(scored.total)
+    assert np.isfinite(scored.log_normaliser)
     assert scored.shares is found.shares
 
 

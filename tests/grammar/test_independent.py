@@ -232,7 +232,7 @@ def test_a_sweep_broken_off_leaves_shares_that_are_summed_again(monkeypatch):
     model = independent(CVBPCFG, 3, max_iter=9, warm_start=True)
     with pytest.raises(KeyboardInterrupt):
         model.fit(LONGER)
-    read, best = model._learned.resume
+    read, best = model._learned.warm_start
     ours = sum_of_shares(best.state.shares, read.problem)
     assert len(best.history) == 3
     assert np.abs(best.state.counts - ours).max() > 1e-3

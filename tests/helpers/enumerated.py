@@ -21,7 +21,7 @@ from sklearn_cvb.alignment import parameters as alignment_parameters
 from sklearn_cvb.alignment.model import expectation
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample, inferred
+from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.treebank.parameters import rule_lists_of, unscaled_weights
 
 
@@ -70,9 +70,9 @@ class EnumeratedModel(Model):
     def prior(self, hyper):
         return self.flat_prior(self.real.prior(hyper))
 
-    def learn(self, hyper, state, step, absence):
+    def learn_hyper(self, hyper, state, step, absence):
         state = state._replace(counts=self.counts_of(state.counts))
-        return self.real.learn(hyper, state, step, absence)
+        return self.real.learn_hyper(hyper, state, step, absence)
 
     def absence(self, shares):
         """log P(C = 0) of cells and rows: a unit uses one as surely as it is expected to."""
@@ -131,7 +131,7 @@ class EnumeratedModel(Model):
 
     def infer(self, weights, work=None):
         shares, logs = zip(*(self.posterior(i, weights) for i in self.units()), strict=True)
-        return inferred(sum(shares), np.array(logs), list(shares))
+        return InferenceResult.from_log_z(sum(shares), np.array(logs), list(shares))
 
     def leave_out(self, counts, prior, shares, *, frozen):
         shares, counts, total = list(shares), counts.copy(), 0.0

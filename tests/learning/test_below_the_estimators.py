@@ -115,7 +115,7 @@ def test_counts_are_those_of_estimators(title):
     read = observation.read(X, y)
     model = observation.model(read)
     fit = run(model, algorithm, first_generator(), max_iter=estimator.max_iter)
-    left = observation.left(result_of([fit], read, algorithm, model))
+    left = observation.outcome(result_of([fit], read, algorithm, model))
     estimator.set_params(random_state=SEED).fit(X, y)
     assert digest_of(left.learned.counts) == digest_of(estimator._learned.counts)
     assert np.array_equal(fit.history, estimator.history_)
@@ -142,7 +142,7 @@ def test_predictions_are_functions_of_what_a_fit_leaves():
     read = observation.read(TAGS)
     model = observation.model(read)
     fit = run(model, algorithm, first_generator())
-    learned = observation.left(result_of([fit], read, algorithm, model)).learned
+    learned = observation.outcome(result_of([fit], read, algorithm, model)).learned
     new = [["P", "V"], ["D", "N", "V", "P"]]
     heads = best_heads(learned, observation.encoded(learned, new))
     again = VBDMV().fit(TAGS).predict(new)

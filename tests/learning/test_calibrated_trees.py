@@ -57,7 +57,7 @@ def test_drawn_trees_miss_what_the_likelihood_does(name):
     np.testing.assert_allclose(drawn, expected, atol=0.12 * scale)
     # Counts of sentences are the counts of all.
     drawn = structures.draw_structures(rows.mean, np.random.default_rng(1))
-    by_unit = structures.counts_by_unit(drawn.sample)
+    by_unit = structures.counts_by_unit(drawn.structure)
     np.testing.assert_array_equal(by_unit.sum(axis=0), drawn.counts)
 
 

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 import sklearn_cvb
 from sklearn_cvb.compilation.cases import SITUATIONS
-from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
+from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, first_state
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
 from sklearn_cvb.learning.model import FixedConcentrations, InferenceResult, Learnable, Model, mixed
 from sklearn_cvb.learning.requirements import check_requirements
@@ -36,10 +36,10 @@ class DampedEM(Algorithm):
     """EM whose counts move half of the way: all that a new algorithm has to say."""
 
     requires = Learnable
-    never_asks = ("average", "leave_out")
+    optional = ("average", "leave_out")
 
     def start(self, model, rng, seed=None):
-        return begun(model, rng, seed, keep=False)._replace(shares=None)
+        return first_state(model, rng, seed, keep=False)._replace(shares=None)
 
     def sweep(self, state, model, rng):
         weights, cost = model.maximise(state.counts, state.prior, state.weights)
@@ -51,7 +51,7 @@ class DampedEM(Algorithm):
             n_sweeps=state.n_sweeps + 1,
             work=found.work,
         )
-        return after, found.total - cost
+        return after, found.log_normaliser - cost
 
     def objective(self, state, model, history):
         return history[-1]
@@ -121,7 +121,7 @@ class EnumeratedHMM(EnumeratedModel):
     def hyper(self):
         return FixedConcentrations()
 
-    def learn(self, hyper, state, step, absence):
+    def learn_hyper(self, hyper, state, step, absence):
         return hyper
 
     def prior(self, hyper):
@@ -141,7 +141,7 @@ class EnumeratedHMM(EnumeratedModel):
             found = replace(self, uses=tuple(batch)).infer(self.mean(counts + self.alpha))
             eta = (n_steps + 2) ** -pace.power
             counts = mixed(counts, 1 - eta, found.counts, eta * len(order) / len(batch))
-            total, n_steps = total + found.total, n_steps + 1
+            total, n_steps = total + found.log_normaliser, n_steps + 1
         return InferenceResult(counts, total, work=n_steps)
 
 
@@ -243,11 +243,11 @@ def test_stepwise_em_of_a_new_family_counts_its_steps(model):
         found = model.infer(model.mean(counts + ALPHA))
         eta = (k + 2) ** -power
         counts = (1 - eta) * counts + eta * found.counts
-        value = found.total + ALPHA * np.log(model.mean(counts + ALPHA)).sum()
+        value = found.log_normaliser + ALPHA * np.log(model.mean(counts + ALPHA)).sum()
         assert history[k] == pytest.approx(value, abs=1e-12)
     np.testing.assert_allclose(state.counts, counts, atol=1e-12)
     weights = model.mean(counts + ALPHA)
-    objective = model.infer(weights).total + ALPHA * np.log(weights).sum()
+    objective = model.infer(weights).log_normaliser + ALPHA * np.log(weights).sum()
     last = StepwiseEM(Pace(len(SEQUENCES), power), itself).objective(state, model, history)
     assert last == pytest.approx(objective, abs=1e-12)
 
@@ -265,7 +265,7 @@ def test_stepwise_em_of_a_new_family_goes_on_in_the_orders_that_it_began_with(mo
     algorithm = StepwiseEM(Pace(1, 0.7), itself)
     half, first = learned(algorithm, model, 4)
     _, whole = learned(algorithm, model, 8)
-    half = model.finished(half, goes_on=True)._replace(unexplained=np.array([2]))
+    half = model.finish(half, goes_on=True)._replace(unexplained=np.array([2]))
     other, orders = np.random.default_rng(9), []
 
     @dataclass(frozen=True)

@@ -112,5 +112,5 @@ def test_rounds(most, length, splits, merges):
     plan = splitting.split_merge_plan(most, length)
     assert (plan.splits, plan.merges) == (splits, merges)
     alike = 20 if most > 1 else 0
-    assert plan.n_resting == max(merges, default=0) + alike
+    assert plan.n_warm_up == max(merges, default=0) + alike
     assert splitting.split_merge_plan(most, None) == ((), (), alike)

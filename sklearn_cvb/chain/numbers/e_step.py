@@ -426,7 +426,7 @@ def expectation(
     for i in range(0, len(pieces), _ADDED):
         for share in on_threads(part, pieces[i : i + _ADDED], n_jobs):
             counts = in_place(counts, share.counts)
-            total += share.total
+            total += share.log_normaliser
             lost.append(share.unexplained)
     return InferenceResult(counts, total, np.concatenate(lost))
 

@@ -33,7 +33,7 @@ from sklearn_cvb.chain.numbers.starts import (
     starting_posteriors,
 )
 from sklearn_cvb.chain.numbers.visits import counts_of_visits
-from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn_hyper
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
     ChainPrior,
@@ -48,7 +48,7 @@ from sklearn_cvb.chain.parameters.rows import (
     uniform_weights,
 )
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, noted
+from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_note
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.emissions.emission import Family, Scores, with_parts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
@@ -158,13 +158,13 @@ class NumberChain(Model):
         """Those of the first sweep; emissions have priors of their own."""
         return self.concentrations._replace(learn_beta=False)
 
-    def learn(
+    def learn_hyper(
         self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
     ) -> ChainConcentrations:
         """One step of eq. 29 in its plain form."""
         if not hyper.is_learned:
             return hyper
-        return learn(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
+        return learn_hyper(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
     def prior(self, hyper: ChainConcentrations) -> ChainPrior:
         """Of start and transitions."""
@@ -174,7 +174,7 @@ class NumberChain(Model):
 
     # Where a restart begins
 
-    def of_restart(self, index: int) -> "NumberChain":
+    def for_restart(self, index: int) -> "NumberChain":
         """K-means begins alike again and again: every other restart begins with steps."""
         return replace(self, init=STEPS) if self.init is None and index % 2 else self
 
@@ -224,7 +224,7 @@ class NumberChain(Model):
             first = self.init if is_merged else seed_for(EveryStep(problem), self.init, seed)
         if isinstance(first, NumberWeights):
             begun = self.infer(first)
-            return InferenceResult(begun.counts, begun.total), first
+            return InferenceResult(begun.counts, begun.log_normaliser), first
         found = replace(self, init=first)._first_posteriors(seed, problem.pieces())
         counts = first_counts(problem, found)
         return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
@@ -269,9 +269,9 @@ class NumberChain(Model):
 
     # Convergence
 
-    def disturbed(self, counts: HMMCounts, rng: np.random.Generator) -> HMMCounts:
+    def disturb(self, counts: HMMCounts, rng: np.random.Generator) -> HMMCounts:
         """Steps are counted again at random, some of them for other states."""
-        more = super().disturbed(without_emission(counts), rng)
+        more = super().disturb(without_emission(counts), rng)
         size = self.cells.n_emitting
         strays = rng.exponential(0.3 / size, (size, size))
         return more._replace(emission=counts.emission + counts.emission @ strays)
@@ -313,7 +313,7 @@ class NumberChain(Model):
         return drawn._replace(scores=self.problem.family.at(drawn.point))
 
     draw_hyper = draw_hyper
-    noted = noted
+    trace_note = trace_note
 
     def log_evidence(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> float:
         """log p(x, z | alpha)."""
@@ -324,14 +324,16 @@ class NumberChain(Model):
         """Posterior means of the chain."""
         return posterior_mean(without_emission(counts), prior, self.cells)
 
-    def remembered(self, memory: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
+    def count_labels(self, memory: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
         """How often each state was sampled at each step."""
         shape = len(sample), self.cells.n_emitting
         frequency = np.zeros(shape) if memory is None else memory.copy()
         frequency[np.arange(len(sample)), sample] += 1.0
         return frequency
 
-    def kept(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> NumberSample:
+    def sample_to_keep(
+        self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray
+    ) -> NumberSample:
         """The states, and the statistics, each of which has its own predictive distributions."""
         return NumberSample(sample.astype(np.min_scalar_type(-self.cells.n_states)), counts, prior)
 
@@ -374,7 +376,7 @@ class NumberChain(Model):
 
     def sampled(self, state: State) -> tuple[ChainSamples, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
-        kept = [one for block in state.work.kept for one in block]
+        kept = [one for block in state.work.kept_samples for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
         posteriors = tuple((one.counts, one.prior) for one in kept)
         return ChainSamples(paths, mean_means(state, self), posteriors), 1.0
@@ -396,11 +398,11 @@ class NumberChain(Model):
         """Units that sweeps may change, also after Ctrl-C."""
         return NumberUnits(units.layout, *(table.copy() for table in units[1:]))
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without scores, which the next sweep makes anew."""
-        return self.finished(state, goes_on=True)
+        return self.finish(state, goes_on=True)
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """Without scores."""
         if state.weights is None:
             return state

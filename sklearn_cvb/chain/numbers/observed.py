@@ -357,7 +357,7 @@ class NumberObservation(Observation):
 
     def left_paths(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
-        state, problem, chain = result.best.state, result.read.problem, result.model
+        state, problem, chain = result.best.state, result.reading.problem, result.model
         posterior = chain.posterior(state)
         if posterior is None:
             training = under_final_weights(chain, state, result.algorithm.averages)
@@ -384,7 +384,7 @@ class NumberObservation(Observation):
 
     def given_again(self, learned: Learned, X: Any) -> NumericSequences:
         """New sequences with the columns that were fitted; no state is known."""
-        X, numeric = as_series(X), learned.more.numeric
+        X, numeric = as_series(X), learned.extra.numeric
         series = series_again(self.options, learned, X)
         # What is read already needs no second look.
         if not (numeric.is_table or isinstance(X, Series)):
@@ -401,7 +401,7 @@ class NumberObservation(Observation):
         means: bool = False,
     ) -> WeightedNumbers:
         """Sequences under weights and their logs, and densities for states or for likelihoods."""
-        numeric, new = learned.more.numeric, self.given_again(learned, X)
+        numeric, new = learned.extra.numeric, self.given_again(learned, X)
         scores = numeric.scoring if means else numeric.predicting
         return read_at(new, chain, scores, learned.layout)
 
@@ -409,7 +409,7 @@ class NumberObservation(Observation):
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
-        new, numeric, cells = self.given_again(learned, X), learned.more.numeric, learned.layout
+        new, numeric, cells = self.given_again(learned, X), learned.extra.numeric, learned.layout
         if samples is None:
             each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
         else:
@@ -426,7 +426,7 @@ class NumberObservation(Observation):
         new, cells, family = (
             self.given_again(learned, X),
             learned.layout,
-            learned.more.numeric.family,
+            learned.extra.numeric.family,
         )
         at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
         found = (read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at)
@@ -438,7 +438,7 @@ class NumberObservation(Observation):
         `before` is what was made of the observation before, None for none. One that is missing
         lacks all columns.
         """
-        family, columns = learned.more.numeric.family, learned.more.numeric.columns
+        family, columns = learned.extra.numeric.family, learned.extra.numeric.columns
         step = columns.step(observation, family.n_columns, columns_asked(self.options))
         past = [] if before is None else before[0]
         return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
@@ -449,7 +449,7 @@ class NumberObservation(Observation):
 
     def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
         """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
-        series, order = series_again(self.options, learned, X), learned.more.numeric.family.order
+        series, order = series_again(self.options, learned, X), learned.extra.numeric.family.order
         ends = series.corpus.starts[1:]
         short = np.flatnonzero(np.diff(series.corpus.starts) < order)
         if len(short):
@@ -477,7 +477,7 @@ class NumberObservation(Observation):
 
         With contexts in their column, and labels of categories.
         """
-        fitted: EmissionFit = learned.more.numeric
+        fitted: EmissionFit = learned.extra.numeric
         numbers = np.random.default_rng(rng.randint(2**31 - 1))
         family, point = fitted.family, fitted.point
         if family.order:
@@ -492,7 +492,7 @@ class NumberObservation(Observation):
 
     def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
-        before: EmissionFit = learned.more.numeric
+        before: EmissionFit = learned.extra.numeric
         family, counts = before.family, learned.counts
         start, transition = by.chain(counts.start, counts.transition)
         counts = HMMCounts(start, transition, counts.emission[by.order])
@@ -501,7 +501,7 @@ class NumberObservation(Observation):
         scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
         numeric = before._replace(family=family, point=point, predicting=scores[0])
         numeric = numeric._replace(scoring=scores[1])
-        fields = {"counts": counts, "more": learned.more._replace(numeric=numeric)}
+        fields = {"counts": counts, "extra": learned.extra._replace(numeric=numeric)}
         return fields, family.attributes(point)
 
 

@@ -121,7 +121,7 @@ def columns_asked(asked: ChainOptions) -> list[Any] | None:
 
 def columns_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns and the codes of the fit, contexts among them."""
-    numeric = learned.more.numeric
+    numeric = learned.extra.numeric
     columns: FittedColumns = numeric.columns
     X = as_series(X)
     if isinstance(X, Series):
@@ -144,7 +144,7 @@ def columns_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
 def series_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns of the fit, whose contexts are apart."""
     series = columns_again(asked, learned, X)
-    column = learned.more.numeric.columns.context
+    column = learned.extra.numeric.columns.context
     if column is None:
         return series
     return with_contexts(without_contexts(series, column), learned.layout)

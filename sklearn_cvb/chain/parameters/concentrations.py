@@ -21,7 +21,7 @@ from sklearn_cvb.learning.model import State
 _SHARED_STEPS, _STANDS_STILL = 20, 1e-5
 
 
-def learn(
+def learn_hyper(
     concentrations: ChainConcentrations,
     counts: HMMCounts,
     cells: Cells,
@@ -88,8 +88,8 @@ def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> ChainConcentrat
     """Under HDP the weights of the states, alpha and gamma are drawn (a method of chains)."""
     before: ChainConcentrations = state.hyper
     if before.shared is None:
-        return chain.learn(before, state, step, None)
-    rest = chain.learn(before._replace(shared=None, learn_alpha=False), state, step, None)
+        return chain.learn_hyper(before, state, step, None)
+    rest = chain.learn_hyper(before._replace(shared=None, learn_alpha=False), state, step, None)
     now = before._replace(beta=rest.beta)
     if rng is None:
         return now

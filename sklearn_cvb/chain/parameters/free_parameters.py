@@ -33,9 +33,9 @@ def n_free(learned: Learned) -> int:
 
     A mixture of chains is one chain of blocks, which none leaves.
     """
-    if learned.n_free is not None:
-        return learned.n_free
-    cells, numeric = learned.layout, learned.more.numeric
+    if learned.n_free_parameters is not None:
+        return learned.n_free_parameters
+    cells, numeric = learned.layout, learned.extra.numeric
     start, transition, emission = _movable(learned)
     rows = np.arange(len(transition))[:, None]
     free = _of_rows(start, np.zeros(len(start), np.intp))
@@ -70,16 +70,20 @@ def _movable(learned: Learned) -> HMMCounts:
     if len(emission) and not _tells_of_unknown(learned):
         emission[cells.unknown] = False
     movable = HMMCounts(start, transition, emission)
-    is_lifted = learned.seen is not None and learned.seen.n_batches and len(cells.state)
-    if learned.still is None or is_lifted:
+    is_lifted = (
+        learned.seen_so_far is not None and learned.seen_so_far.n_batches and len(cells.state)
+    )
+    if learned.zero_cells is None or is_lifted:
         return movable
-    return HMMCounts(*(own & ~still for own, still in zip(movable, learned.still, strict=True)))
+    return HMMCounts(
+        *(own & ~still for own, still in zip(movable, learned.zero_cells, strict=True))
+    )
 
 
 def _tells_of_unknown(learned: Learned) -> bool:
     """Whether training tokens say how likely unknown symbols are."""
     unknown = flat_cells(learned.counts.emission)[learned.layout.unknown]
-    return learned.rare is not None or bool(unknown.any())
+    return learned.unknown_word_counts is not None or bool(unknown.any())
 
 
 def still_cells(init: Any, cells: Cells, words: Any, prior: ChainPrior) -> HMMCounts | None:

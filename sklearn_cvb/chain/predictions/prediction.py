@@ -39,20 +39,22 @@ def running_counts(learned: Learned) -> parameters.HMMCounts:
     emission = parameters.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
     steps = counts.transition.reshape(-1, counts.transition.shape[-1])
     counts = parameters.HMMCounts(counts.start, steps, emission)
-    return parameters.with_end(counts, learned.more.end) if cells.has_end else counts
+    return parameters.with_end(counts, learned.extra.end) if cells.has_end else counts
 
 
 def chain_counts(learned: Learned) -> parameters.HMMCounts:
     """The counts as weights are made from them: unknown words have those of words seen once."""
-    return parameters.with_rare(running_counts(learned), learned.rare, learned.layout)
+    return parameters.with_rare(
+        running_counts(learned), learned.unknown_word_counts, learned.layout
+    )
 
 
 def mean_weights(learned: Learned) -> ChainWeights:
     """Posterior-mean weights; of a sampler their averages over its samples."""
-    if learned.more.sampled is not None:
-        return learned.more.sampled.means
+    if learned.extra.sampled is not None:
+        return learned.extra.sampled.means
     return parameters.posterior_mean(
-        chain_counts(learned), learned.prior, learned.layout, learned.kept
+        chain_counts(learned), learned.prior, learned.layout, learned.fallback
     )
 
 
@@ -64,10 +66,12 @@ def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
 
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Weights of `predict` and `predict_proba`, and their logs."""
-    if learned.more.sampled is not None:
+    if learned.extra.sampled is not None:
         return mean_and_log(learned)
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
-    return parameters.weights_under(counts, prior, cells, learned.kept, averages=learned.averages)
+    return parameters.weights_under(
+        counts, prior, cells, learned.fallback, averages=learned.averages
+    )
 
 
 def by_context(transition: np.ndarray, cells: Cells) -> np.ndarray:
@@ -242,7 +246,7 @@ def drawn_states(
         tables = weights.start, weights.transition, lengths
         return drawing.paths_of_lengths(*tables, rng, rows), lengths, rows
     if learned.layout.longest and length is not None:
-        numeric, lengths = learned.more.numeric, drawing.lengths_to_draw(n_samples, length)
+        numeric, lengths = learned.extra.numeric, drawing.lengths_to_draw(n_samples, length)
         durations = numeric.family.durations(numeric.point)
         return drawing.paths_of_visits(*weights[:2], durations, lengths, rng), lengths, None
     start, transition, has_end = weights.start[:n], weights.transition, learned.layout.has_end

@@ -49,7 +49,7 @@ def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
     if n_draws < 1:
         return None
     rows = [
-        [(one.value, *one.notes[:3]) for one in trace[n_burn_in : n_burn_in + n_draws]]
+        [(one.value, *one.values[:3]) for one in trace[n_burn_in : n_burn_in + n_draws]]
         for trace in traces
     ]
     return Chains(*np.moveaxis(np.array(rows, dtype=float), 2, 0))
@@ -85,7 +85,7 @@ def log_joint(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
     )
 
 
-def noted(chain: Any, hyper: ChainConcentrations, counts: HMMCounts) -> tuple[Any, ...]:
+def trace_note(chain: Any, hyper: ChainConcentrations, counts: HMMCounts) -> tuple[Any, ...]:
     """Concentrations, and the number of states that have a token (a method of chains)."""
     n_tokens = (counts.start + counts.transition.sum(axis=0))[: chain.cells.n_emitting]
     return hyper.alpha, hyper.beta, int(np.count_nonzero(n_tokens)), hyper.shared

@@ -285,7 +285,7 @@ def expectation(
         return expectation(weights, problem, engines, n_jobs, logs)
     (counts, total, _), *others = shares
     for share in others:
-        total += share.total
+        total += share.log_normaliser
         for table, more in zip(counts, share.counts, strict=True):
             table += more
     # Sequences that float64 may lose even one at a time go to log space.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn, presence
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn_hyper, presence
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
     ChainPrior,
@@ -23,7 +23,7 @@ from sklearn_cvb.chain.parameters.rows import (
     with_rare,
 )
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
-from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts, log_joint, noted
+from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts, log_joint, trace_note
 from sklearn_cvb.chain.starts import starting_points as starting
 from sklearn_cvb.chain.starts.starting_points import StartingPoint
 from sklearn_cvb.chain.starts.state_merging import MERGED, gains_of_rows, merged_state
@@ -114,7 +114,7 @@ class SymbolChain(Model):
         """Those of the first sweep."""
         return self.settings.concentrations
 
-    def learn(
+    def learn_hyper(
         self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
     ) -> ChainConcentrations:
         """One step of eq. 29 from the last counts."""
@@ -126,7 +126,7 @@ class SymbolChain(Model):
             absent = absence()
             return None if absent is None else presence(counts, absent, cells)
 
-        return learn(hyper, counts, cells, state.n_sweeps, step, absence and present)
+        return learn_hyper(hyper, counts, cells, state.n_sweeps, step, absence and present)
 
     def absence(self, shares: Any) -> Any:
         """P(C = 0) of all counts under posteriors and pairs, once sums of pairs were watched."""
@@ -138,7 +138,7 @@ class SymbolChain(Model):
 
     # Where a restart begins
 
-    def of_restart(self, index: int) -> "SymbolChain":
+    def for_restart(self, index: int) -> "SymbolChain":
         """Starts that are always the same are for the first one."""
         init = self.settings.init
         others = _OF_RESTARTS.get(init, init) if isinstance(init, str) else init
@@ -164,7 +164,9 @@ class SymbolChain(Model):
         if first.weights is not None:
             found = self.infer(first.weights)
             # Which sequences have no path is told after the first sweep.
-            return InferenceResult(found.counts, found.total, work=found.work), first.weights
+            return InferenceResult(
+                found.counts, found.log_normaliser, work=found.work
+            ), first.weights
         assert first.posterior is not None, "a start has weights or posteriors"
         counts = starting.counts_from_marginals(problem, first.posterior)
         return InferenceResult(counts, 0.0), uniform_weights(self.cells)
@@ -264,7 +266,7 @@ class SymbolChain(Model):
         )
 
     draw_hyper = draw_hyper
-    noted = noted
+    trace_note = trace_note
 
     def log_evidence(
         self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
@@ -279,11 +281,11 @@ class SymbolChain(Model):
         rare = rare_in(self.problem, counts) if self.settings.counts_rare else None
         return posterior_mean(with_rare(counts, rare, self.cells), prior, self.cells)
 
-    def remembered(self, memory: np.ndarray | None, sample: sampling.SampledPath) -> np.ndarray:
+    def count_labels(self, memory: np.ndarray | None, sample: sampling.SampledPath) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
         return sampling.frequencies(self.problem.lattice, sample.slots, memory)
 
-    def kept(
+    def sample_to_keep(
         self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
     ) -> np.ndarray | None:
         """The states of all tokens, but for annealed chains."""
@@ -309,11 +311,11 @@ class SymbolChain(Model):
     def sampled(self, state: State) -> tuple[ChainSamples, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         memory, problem, settings = state.work, self.problem, self.settings
-        notes = [one.notes for block in memory.trace for one in block if one.is_kept]
+        notes = [one.values for block in memory.trace for one in block if one.is_kept]
         proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()
         paths, kept = None, None
-        if memory.kept:
-            paths = np.concatenate(memory.kept)[:, problem.is_given]
+        if memory.kept_samples:
+            paths = np.concatenate(memory.kept_samples)[:, problem.is_given]
             drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
             kept = PathCounts(problem, settings.counts_rare, state.prior, *drawn)
         rate = accepted / proposed if proposed else 1.0
@@ -336,9 +338,9 @@ class SymbolChain(Model):
         units = resumed(shares._replace(learns=self.learns), self.problem)
         return state._replace(shares=units, counts=units.own)
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without layouts, engines and the order of visits, which the problem gives."""
-        state, shares, work = self.finished(state, goes_on=True), state.shares, state.work
+        state, shares, work = self.finish(state, goes_on=True), state.shares, state.work
         if isinstance(shares, sampling.SampledPath):
             return state._replace(shares=shares._replace(scan=None))
         if isinstance(shares, SymbolUnits):
@@ -349,7 +351,7 @@ class SymbolChain(Model):
             return state._replace(work=Engines(None, None, None, work.lost))
         return state
 
-    def completed(self, state: State) -> State:
+    def restore(self, state: State) -> State:
         """With layout and engines."""
         shares, work = state.shares, state.work
         if isinstance(shares, SymbolUnits):
@@ -362,7 +364,7 @@ class SymbolChain(Model):
             return state._replace(work=engines_of(self.problem, work.lost))
         return state
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """Weights alone of VB's; of CVB's pairs, the largest part, only the next sweep has use."""
         if isinstance(state.weights, VBWeights):
             state = state._replace(weights=state.weights.weights)

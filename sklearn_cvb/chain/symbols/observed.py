@@ -192,7 +192,7 @@ class SymbolObservation(Observation):
 
     def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The states of the training tokens, and what follows from them."""
-        state, read = result.best.state, result.read
+        state, read = result.best.state, result.reading
         averages, n_jobs = result.algorithm.averages, self.options.n_jobs
         found = path_of_chain(result.model, state, n_jobs, averages=averages)
         labels = self.arranged(read.words, read.problem.given, found)
@@ -296,8 +296,10 @@ class SymbolObservation(Observation):
 
     def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order."""
-        rare = None if learned.rare is None else learned.rare[by.order]
-        return {"counts": by.tables(learned.counts), "rare": rare}, {}
+        rare = (
+            None if learned.unknown_word_counts is None else learned.unknown_word_counts[by.order]
+        )
+        return {"counts": by.tables(learned.counts), "unknown_word_counts": rare}, {}
 
 
 # What is left out or drawn at a time, and where a fit ends

@@ -246,7 +246,7 @@ class ShardedNumbers(ShardedModel, NumberChain):
             return super().start(prior, seed, keep)
         if isinstance(seed, NumberWeights):
             begun = self.infer(seed)
-            return InferenceResult(begun.counts, begun.total), seed
+            return InferenceResult(begun.counts, begun.log_normaliser), seed
         counts = self.problem.source.ask("start", seed).counts
         return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 

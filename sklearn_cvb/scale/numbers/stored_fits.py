@@ -133,25 +133,25 @@ class StoredNumbers(NumberChain):
         """The same."""
         return units
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without scores, and without units."""
-        state = super().lighter(state)
+        state = super().compact(state)
         return (
             state._replace(shares=TooLargeToSave())
             if isinstance(state.shares, NumberUnits)
             else state
         )
 
-    def completed(self, state: State) -> State:
+    def restore(self, state: State) -> State:
         """With units, inferred once under the counts of all."""
         if not isinstance(state.shares, TooLargeToSave):
             return state
         units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
         return state._replace(shares=units)
 
-    def copied(self, state: State) -> State | None:
+    def copy_state(self, state: State) -> State | None:
         """A state of its own; None with units."""
-        return None if isinstance(state.shares, NumberUnits) else super().copied(state)
+        return None if isinstance(state.shares, NumberUnits) else super().copy_state(state)
 
 
 class StoredProblem(NumericProblem):

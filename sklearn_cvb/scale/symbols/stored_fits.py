@@ -355,14 +355,14 @@ class InTurn(StoredParts):
 class ChainInTurn(parts.ShardedChain):
     """A chain whose sequences are swept in turn: a later fit goes on with its posteriors."""
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """With who has the posteriors, where a fit goes on."""
-        state, source = super().finished(state, goes_on=goes_on), self.problem.source
+        state, source = super().finish(state, goes_on=goes_on), self.problem.source
         return state._replace(shares=state.shares._replace(source=source if goes_on else None))
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without: another process infers posteriors anew."""
-        state = super().lighter(state)
+        state = super().compact(state)
         return state._replace(shares=state.shares._replace(source=None))
 
     def rebase(self, state: State) -> State | None:
@@ -464,7 +464,7 @@ class ChainInPieces(parts.ChainInParts):
 
     def left_paths(self, result: FitResult) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
-        state, read, averages = result.best.state, result.read, result.algorithm.averages
+        state, read, averages = result.best.state, result.reading, result.algorithm.averages
         pieces, classes = self.pieces, classes_of(read.words, self.cells)
         held, observation = np.zeros(len(classes), np.int64), read.observation
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
