@@ -1,4 +1,4 @@
-"""Rows and drawn counts of a chain, cell after cell: start, transitions, emissions."""
+"""Dirichlet rows and counts of sampled paths of a chain, cell after cell: for calibration."""
 
 import numpy as np
 from scipy.sparse import csr_array

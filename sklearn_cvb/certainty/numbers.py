@@ -1,4 +1,4 @@
-"""How sure a chain of numbers is: what intervals ask of it, beside what it learns."""
+"""Posterior and sampled paths of a chain of numbers, for its intervals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

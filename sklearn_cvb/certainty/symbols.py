@@ -1,4 +1,4 @@
-"""How sure a chain of symbols is: what intervals ask of it, beside what it learns."""
+"""Posterior and sampled paths of a chain of symbols, for its intervals."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple

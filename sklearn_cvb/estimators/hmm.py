@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
-from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
+from sklearn_cvb.certainty.chains import FrequentistIntervals, PosteriorIntervals, Residuals
 from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions.traces import (
@@ -31,7 +31,7 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
-from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
+from sklearn_cvb.faces.hmm import JSONFace, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned
 from sklearn_cvb.scale.hmm import BeyondMemory
@@ -41,11 +41,13 @@ from sklearn_cvb.streams.hmm import HMMInBatches
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BeyondMemory, BaseHMM):
+class HMM(PosteriorIntervals, Residuals, JSONFace, Annexes, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 
-class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, StartFields, HMMInBatches, HMM):
+class EMHMM(
+    FrequentistIntervals, KnownParameters, PointEstimates, Sweeps, StartFields, HMMInBatches, HMM
+):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and

@@ -209,7 +209,7 @@ class Shard:
     def _keep(self, found: InferenceResult, settings: SweepSettings, n_sweeps: int) -> PartResult:
         """Keep shares and answer; returns the answer."""
         absence = None
-        if settings.hyper.learned and n_sweeps >= WARM_UP_SWEEPS:
+        if settings.hyper.is_learned and n_sweeps >= WARM_UP_SWEEPS:
             absence = self._absence(found.shares)
         if not self._keeps_runs:
             self.held.clear()

@@ -164,7 +164,7 @@ class NumberChain(Model):
         self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
     ) -> ChainConcentrations:
         """One step of eq. 29 in its plain form."""
-        if not hyper.learned:
+        if not hyper.is_learned:
             return hyper
         return learn_hyper(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 

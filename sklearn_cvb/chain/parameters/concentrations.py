@@ -34,7 +34,7 @@ def learn_hyper(
     `presence` gives None where it is not known, and nothing is learned; without it the plain form
     of eq. 29 is taken.
     """
-    if rests(concentrations.learned, n_sweeps):
+    if rests(concentrations.is_learned, n_sweeps):
         return concentrations
     present_shares = certain_presence(counts, cells) if presence is None else presence()
     if present_shares is None:

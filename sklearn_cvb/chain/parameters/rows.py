@@ -126,7 +126,7 @@ class ChainConcentrations(NamedTuple):
     user_prior: ChainPrior | None = None
 
     @property
-    def learned(self) -> bool:
+    def is_learned(self) -> bool:
         """Whether any of them is learned."""
         return self.learn_alpha or self.learn_beta or self.state_weights is not None
 

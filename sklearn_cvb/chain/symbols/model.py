@@ -187,7 +187,7 @@ class SymbolChain(Model):
     @property
     def learns(self) -> bool:
         """Whether a concentration is learned."""
-        return self.hyper().learned
+        return self.hyper().is_learned
 
     def gains_of_joining(
         self, counts: HMMCounts, prior: ChainPrior, pairs: list[tuple[int, int]]
