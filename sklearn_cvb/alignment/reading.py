@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.alignment.links import links_in
+from sklearn_cvb.alignment.links import check_links
 from sklearn_cvb.alignment.parameters import (
     AlignmentLayout,
     AlignmentPrior,
@@ -182,14 +182,14 @@ def words_of(
     sides: Sides, translations: Mapping[tuple[Hashable, Hashable], float]
 ) -> BilingualWords:
     """Words of sentences, and of a dictionary, sorted."""
-    found = []
+    vocabularies = []
     others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
     for side, more in zip(sides, others, strict=True):
         types = reading.types_of(side.tokens, side.starts)
         if more:
             types = reading.sorted_types({*types, *more})
-        found.append(reading.vocabulary_of(types))
-    return BilingualWords(*found)
+        vocabularies.append(reading.vocabulary_of(types))
+    return BilingualWords(*vocabularies)
 
 
 def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corpora:
@@ -223,7 +223,7 @@ def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corp
     return corpora
 
 
-def numbers_of(corpora: Corpora, words: BilingualWords) -> EncodedPairs:
+def encode_pairs(corpora: Corpora, words: BilingualWords) -> EncodedPairs:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
     return EncodedPairs(
@@ -243,7 +243,7 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
         return {}
     if not isinstance(dictionary, Mapping):
         raise TypeError(f"dictionary is {short_repr(dictionary)}: {_DICTIONARY}")
-    found: dict[tuple[Hashable, Hashable], float] = {}
+    weights_of_pairs: dict[tuple[Hashable, Hashable], float] = {}
     for source, entry in dictionary.items():
         if isinstance(entry, Mapping):
             weights = dict(entry)
@@ -259,8 +259,8 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
                     f"dictionary[{source!r}][{target!r}] is {short_repr(weight)}: weights are "
                     "finite numbers above 0"
                 )
-            found[source, target] = float(weight)
-    return found
+            weights_of_pairs[source, target] = float(weight)
+    return weights_of_pairs
 
 
 def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
@@ -274,9 +274,9 @@ def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
     if width is not None and all(isinstance(part, Real | str) for part in known):
         return {}
     sizes = zip(np.diff(corpora.source.starts).tolist(), lengths.tolist(), strict=True)
-    found = {
-        i: links_in(links, f"y[{i}]", size)
+    by_pair = {
+        i: check_links(links, f"y[{i}]", size)
         for i, (links, size) in enumerate(zip(known, sizes, strict=True))
         if links is not None
     }
-    return {i: links for i, links in found.items() if links}
+    return {i: links for i, links in by_pair.items() if links}

@@ -1,4 +1,4 @@
-"""How sure a hidden Markov model is: intervals of its parameters, draws, and residuals."""
+"""Intervals of a hidden Markov model's parameters, posterior draws, residuals: its methods."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -34,8 +34,8 @@ _UNNAMED = (
 )
 
 
-class OfTraining(BaseHMM):
-    """What is said given the training sequences, once more."""
+class TrainingSequences(BaseHMM):
+    """Reads the training sequences once more."""
 
     def _training(self, learned: Learned, X: Any, y: Any) -> Reading:
         """What the model was fitted to, read once more; ValueError where it is something else."""
@@ -53,8 +53,8 @@ class OfTraining(BaseHMM):
         return reading
 
 
-class Uncertainty(OfTraining):
-    """Intervals of the parameters of a hidden Markov model with a posterior."""
+class PosteriorIntervals(TrainingSequences):
+    """Credible intervals, and predictions under draws, of models with a posterior."""
 
     # How intervals are found; the second way needs no data, and is that without them.
     _interval_methods: tuple[str, ...] = ("calibrated", "mean field")
@@ -214,7 +214,7 @@ class Uncertainty(OfTraining):
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
         learned = self._learned_with(draws)
-        reads, observed = self._observation().reads_under(
+        reads, observed = self._observation().read_under_samples(
             learned, self._checked_input(X, learned=learned), draws.posteriors
         )
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
@@ -242,7 +242,7 @@ class Uncertainty(OfTraining):
             return super().predict_proba(X)
         learned = self._learned_with(draws)
         reads = list(
-            self._observation().reads_under(
+            self._observation().read_under_samples(
                 learned, self._checked_input(X, learned=learned), draws.posteriors
             )[0]
         )
@@ -255,7 +255,7 @@ class Uncertainty(OfTraining):
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
-        reads, _ = self._observation().reads_at(
+        reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights
         )
         return reads, draws.transmat, [one.point for one in draws.weights]
@@ -306,14 +306,14 @@ class Uncertainty(OfTraining):
         >>> model.log_likelihoods(X, draws, per="step").shape
         (100, 12)
         """
-        from sklearn_cvb.certainty.pointwise import of_sequences, of_steps
+        from sklearn_cvb.certainty.pointwise import sequence_log_likelihoods, step_log_likelihoods
 
         check_choice("per", per, ("sequence", "step"))
         learned = self._learned_with(draws)
-        reads, _ = self._observation().reads_at(
+        reads, _ = self._observation().read_under_each(
             learned, self._checked_input(X, learned=learned), draws.weights
         )
-        return of_sequences(reads) if per == "sequence" else of_steps(reads)
+        return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
 
     def _learned_with(self, draws: Any) -> Learned:
         """What the fit left, where these draws are of its posterior."""
@@ -391,8 +391,8 @@ class Residuals(BaseHMM):
         return arrange(corpus, values, np.nan)
 
 
-class Confidence(OfTraining):
-    """Intervals of estimates that have no posterior."""
+class FrequentistIntervals(TrainingSequences):
+    """Confidence intervals of estimates that have no posterior."""
 
     def confidence_intervals(
         self,
@@ -459,12 +459,16 @@ class Confidence(OfTraining):
         >>> found.standard_errors["emission"].shape
         (2, 3)
         """
-        from sklearn_cvb.certainty.confidence import by_bootstrap, by_information, refit_plan
+        from sklearn_cvb.certainty.confidence import (
+            bootstrap_intervals,
+            information_intervals,
+            refit_plan,
+        )
 
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.
         learned = learned_of(self)
-        if not self._emits_symbols or learned.layout.is_stationary:
+        if not self._emits_symbols or learned.layout.chain.is_stationary:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)
@@ -473,10 +477,10 @@ class Confidence(OfTraining):
         reading = self._training(learned, X, y)
         if method == "louis":
             chain: Any = self._model(reading)
-            return by_information(chain, learned, level, random_state)
+            return information_intervals(chain, learned, level, random_state)
         plan = refit_plan(reading, y if self.supervision == "y" else None)
         refitted = partial(self._refitted, self._to_refit(), plan)
-        return by_bootstrap(refitted, (level, n_bootstrap), n_jobs, random_state)
+        return bootstrap_intervals(refitted, level, n_bootstrap, n_jobs, random_state)
 
     def _to_refit(self) -> Self:
         """Who is fitted to drawn data, from where this model is."""

@@ -1,4 +1,4 @@
-"""How sure a chain of numbers is: what intervals ask of it, beside what it learns."""
+"""Posterior and sampled paths of a chain of numbers, for its intervals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,9 @@ class NumberStructures(NamedTuple):
         """Weights with these probabilities, emissions at their mean or drawn."""
         family = self.model.problem.family
         point = family.mean(counts.emission) if rng is None else family.draw(counts.emission, rng)
-        return NumberWeights(weights_at(theta, self.model.cells), family.at(point), point)
+        return NumberWeights(
+            weights_at(theta, self.model.cells), family.log_densities(point), point
+        )
 
     def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> StructureSample:
         """The states of all steps, and values that are missing where statistics need them."""

@@ -1,4 +1,4 @@
-"""How sure a grammar is: intervals of its probabilities."""
+"""Credible intervals of models of trees: the method that grammars and dependency models share."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 

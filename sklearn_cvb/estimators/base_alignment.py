@@ -7,15 +7,15 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.alignment.links import NO_SOURCE
-from sklearn_cvb.alignment.model import best_of, expectation, log_likelihoods
+from sklearn_cvb.alignment.model import expectation, log_likelihoods, viterbi_positions
 from sklearn_cvb.alignment.observation import AlignmentObservation, AlignmentOptions
 from sklearn_cvb.alignment.parameters import (
     TranslationTable,
+    best_positions_of,
     counts_from,
+    link_tables,
     mean_weights,
-    positions_of,
     predicting_weights,
-    tables_of,
 )
 from sklearn_cvb.alignment.reading import is_of_pairs, rows_of_pairs
 from sklearn_cvb.estimators.base import BaseModel
@@ -150,7 +150,7 @@ class BaseAlignmentHMM(BaseModel):
             # Of a model what predicts links, once a restart begins.
             init=getattr(self.init, "predict_proba", self.init),
             supervision=self.supervision,
-            instead=self._in_place_of_leaving_out,
+            alternative=self._in_place_of_leaving_out,
         )
 
     def _checked_input(self, X: Any, to_fit: bool = False) -> Any:
@@ -224,10 +224,10 @@ class BaseAlignmentHMM(BaseModel):
         corpus, pairs = self._observation().encoded(learned, self._checked_input(X))
         weights = predicting_weights(learned)
         if decoding == "viterbi":
-            positions, logs = best_of(weights, pairs)
+            positions, logs = viterbi_positions(weights, pairs)
         else:
             _, logs, shares = expectation(weights, pairs, learned.layout, True)
-            positions = positions_of(shares.link, pairs)
+            positions = best_positions_of(shares.link, pairs)
             positions[np.repeat(np.isneginf(logs), np.diff(pairs.target_starts))] = NO_SOURCE
         _tell_of_unexplained(logs)
         return arrange(corpus, positions, NO_SOURCE)
@@ -253,7 +253,7 @@ class BaseAlignmentHMM(BaseModel):
         _, logs, shares = expectation(predicting_weights(learned), pairs, learned.layout, True)
         _tell_of_unexplained(logs)
         lost = np.repeat(np.isneginf(logs), np.diff(pairs.first))
-        tables = tables_of(np.where(lost, np.nan, shares.link), pairs)
+        tables = link_tables(np.where(lost, np.nan, shares.link), pairs)
         return object_array(tables) if corpus.width is None else np.stack(tables)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:

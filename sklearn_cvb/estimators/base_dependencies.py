@@ -171,7 +171,7 @@ class BaseDMV(BaseModel):
             init=self.init if isinstance(self.init, str) else self._learned_of_init(),
             supervision=self.supervision,
             temperature=self.temperature,
-            instead=self._in_place_of_leaving_out,
+            alternative=self._in_place_of_leaving_out,
         )
 
     def _learned_of_init(self) -> Learned:

@@ -18,11 +18,11 @@ from sklearn_cvb.estimators.parameters import (
     Supervision,
     UnknownWords,
 )
-from sklearn_cvb.grammar.grammar import Grammar, written_out
+from sklearn_cvb.grammar.grammar import Grammar, with_product_rules
 from sklearn_cvb.grammar.inference import expectation
 from sklearn_cvb.grammar.layout import (
     GrammarOptions,
-    unseen,
+    problem_to_predict,
 )
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
@@ -190,11 +190,11 @@ class BasePCFG(BaseModel):
             n_components=self.n_components,
             rules=self.rules,
             alpha=self.alpha,
-            or_zero=self._zero_alpha,
+            allows_zero=self._zero_alpha,
             init=init,
             supervision=self.supervision,
             draws_probabilities=self._draws_probabilities,
-            instead=self._in_place_of_leaving_out,
+            alternative=self._in_place_of_leaving_out,
         )
 
     def _why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
@@ -214,7 +214,7 @@ class BasePCFG(BaseModel):
         learned = learned_of(self)
         layout, probabilities = learned.layout, mean_weights(learned)
         if layout.is_factored:
-            return written_out(layout.grammar, probabilities, layout.n_shown)
+            return with_product_rules(layout.grammar, probabilities, layout.n_shown)
         return layout.grammar.to_nltk(probabilities)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -321,6 +321,6 @@ class BasePCFG(BaseModel):
             # Of trees it is told which sentences have none.
             index = learned.words.index
             warn(caution_of_unknown(unknown_in(corpus, index), index))
-        problem = unseen(learned.layout, corpus, words)
+        problem = problem_to_predict(learned.layout, corpus, words)
         _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
         return log_z, corpus.observed_lengths

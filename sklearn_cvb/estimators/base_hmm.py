@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.chain.observation import Observation, log_likelihoods
 from sklearn_cvb.chain.options import (
     ChainOptions,
-    Kind,
+    EstimatorKind,
     emits_symbols,
     options_to_fit,
     options_to_read,
@@ -20,7 +20,7 @@ from sklearn_cvb.chain.options import (
 from sklearn_cvb.chain.parameters.free_parameters import n_free, still_cells
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
-from sklearn_cvb.chain.predictions.prediction import BesideCounts
+from sklearn_cvb.chain.predictions.prediction import ChainExtras
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
 from sklearn_cvb.estimators.door import checked_input, checked_rows, learned_of, means_of, start_of
@@ -199,7 +199,7 @@ class PointEstimates(States, Emissions, Paths, ConcentrationFields):
     alpha: PseudoCounts = 0.0
     beta: PseudoCounts = 0.0
 
-    _kind_of_chain: ClassVar[Kind] = Kind(
+    _kind_of_chain: ClassVar[EstimatorKind] = EstimatorKind(
         by_em=True, why_no_weights="EM learns no prior that rows share"
     )
 
@@ -293,7 +293,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     """
 
     # What a class says for all its instances, and what it observes where that are symbols.
-    _kind_of_chain: ClassVar[Kind] = Kind()
+    _kind_of_chain: ClassVar[EstimatorKind] = EstimatorKind()
     _of_symbols: ClassVar[type[SymbolObservation]] = SymbolObservation
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
@@ -314,7 +314,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             usual: Any = self._fields["beta"].default
             options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))
         if options.fixed and hasattr(self.init, "counts_"):
-            options = options._replace(means=means_of(self.init))
+            options = options._replace(init_means=means_of(self.init))
         return options
 
     def _observation(self, to_fit: bool = False) -> Observation:
@@ -357,14 +357,14 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _to_fit_again(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
-        return self._observation().to_fit_again(learned, self._checked_input(X, learned=learned))
+        return self._observation().training_input(learned, self._checked_input(X, learned=learned))
 
     def _fixed_start(self, reading: Reading) -> str:
         return self._observation_of(reading).options.fixed_start
 
     def _why_one_restart(self, reading: Reading) -> str:
         # With one state there is nothing to tell: searches for the number of states begin there.
-        if reading.problem.any_choice or reading.problem.cells.n_states == 1:
+        if reading.problem.any_ambiguous or reading.problem.cells.n_states == 1:
             return self._fixed_start(reading)
         return "no token has a choice of states"
 
@@ -377,10 +377,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         best, _, reading, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
         paths = self._left_paths(result)
-        attributes, kept, rare, numeric = self._observation_of(reading).left_of(
+        attributes, kept, rare, numeric = self._observation_of(reading).outcome(
             state, counts, model
         )
-        end = counts.transition[:n, n] if model.cells.has_end else None
+        end = counts.transition[:n, n] if model.cells.chain.has_end else None
         # Of models of numbers a fit takes posteriors, which give all cells something.
         is_model = self._emits_symbols and hasattr(self.init, "counts_")
         init = means_of(self.init) if is_model else self.init
@@ -392,14 +392,14 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             fallback=kept,
             unknown_word_counts=rare,
             averages=algorithm.averages,
-            extra=BesideCounts(end, numeric),
+            extra=ChainExtras(end, numeric),
             zero_cells=still_cells(init, model.cells, reading.words, state.prior),
         )
         attributes = {
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
             **paths,
-            "unexplained_": reading.problem.of_given(state.unexplained),
+            "unexplained_": reading.problem.original_sequences(state.unexplained),
             **attributes,
         }
         given = ("alpha", self.alpha), ("beta", self.beta)
@@ -410,7 +410,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _left_paths(self, result: FitResult) -> Any:
         """The states of the training sequences, and what follows from them, as attributes."""
-        return self._observation_of(result.reading).left_paths(result)
+        return self._observation_of(result.reading).path_attributes(result)
 
     def _n_restarts(self, reading: Reading) -> int:
         return self._observation_of(reading).options.n_restarts
@@ -425,7 +425,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         self, learned: Learned, X: Any, means: bool = False
     ) -> prediction.WeightedSequences:
         """X under what was learned."""
-        return self._observation().read_again(
+        return self._observation().read_to_predict(
             learned, self._checked_input(X, learned=learned), means
         )
 
@@ -509,7 +509,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Of models with contexts a table for each, shape (n_contexts, n_components, n_components).
         Where ends are events each row sums to 1 minus `endprob_`.
         """
-        return prediction.steps_of(learned_of(self))
+        return prediction.mean_transitions(learned_of(self))
 
     @property
     def endprob_(self) -> np.ndarray:
@@ -518,7 +518,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Shape (n_components,); only where ends are events.
         """
         learned = learned_of(self)
-        if not learned.layout.has_end:
+        if not learned.layout.chain.has_end:
             raise AttributeError(
                 "endprob_ needs a fit with transitions=Transitions(end_state=True)"
             )
@@ -558,10 +558,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """What `predict` gives."""
         learned = learned_of(self)
         observation = self._observation()
-        weighted = observation.read_again(learned, self._checked_input(X, learned=learned))
-        path, log_p = prediction.paths(weighted, decoding)
-        prediction.tell_unexplained(log_p)
-        return observation.arranged(learned.words, weighted.corpus, path)
+        weighted = observation.read_to_predict(learned, self._checked_input(X, learned=learned))
+        path, log_p = prediction.decode(weighted, decoding)
+        prediction.warn_of_unexplained(log_p)
+        return observation.arrange(learned.words, weighted.corpus, path)
 
     @without_lengths
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -645,7 +645,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         table = prediction.posterior_table(weighted, kernels.filtered)[
             weighted.corpus.starts[1:] - 1
         ]
-        return table @ prediction.steps_of(learned) @ prediction.emission_table(learned)
+        return table @ prediction.mean_transitions(learned) @ prediction.emission_table(learned)
 
     def predict_next(
         self,
@@ -707,8 +707,8 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         from sklearn_cvb.chain.predictions.forecasting import (
             check_forecast,
             forecast,
-            going_on_after,
             known_steps,
+            state_forecaster,
         )
 
         learned = learned_of(self)
@@ -717,11 +717,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         reads, transitions, points = self._known_at(learned, X, draws)
         going_on, n_samples = [], 0
         for weighted, transition in zip(reads, transitions, strict=True):
-            going_on.append(going_on_after(weighted, transition))
+            going_on.append(state_forecaster(weighted, transition))
             n_samples = weighted.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
-            before = self._observation().before_forecasts(
+            before = self._observation().last_steps(
                 learned, self._checked_input(X, learned=learned)
             )
         known = known_steps(learned.extra.numeric, before, n_steps, inputs)
@@ -732,7 +732,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     ) -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
         weighted = self._read_again(learned, X, means=True)
-        return [weighted], [prediction.steps_of(learned)], [learned.extra.numeric.point]
+        return [weighted], [prediction.mean_transitions(learned)], [learned.extra.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
@@ -782,17 +782,17 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             States (taggers: tags), shape (n_samples, length) or an object array.
         """
         learned, observed = learned_of(self), self._observation()
-        if observed.draws_ahead and np.ndim(n_samples):
-            raise TypeError(f"n_samples must be an integer, got a sequence: {observed.draws_ahead}")
+        if observed.sample_hint and np.ndim(n_samples):
+            raise TypeError(f"n_samples must be an integer, got a sequence: {observed.sample_hint}")
         rng = check_random_state(random_state)
         asked = n_samples, length, contexts
-        states, lengths, known = prediction.drawn_states(learned, *asked, rng)
+        states, lengths, known = prediction.draw_states(learned, *asked, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        values, nothing = observed.drawn(learned, states, starts, rng, known)
+        values, nothing = observed.draw_emissions(learned, states, starts, rng, known)
         is_even = length is not None and np.ndim(length) == 0 and len(set(lengths.tolist())) == 1
         width = int(lengths[0]) if is_even else None
         drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
-        shown = observed.arranged(learned.words, drawn, states)
+        shown = observed.arrange(learned.words, drawn, states)
         return arrange(drawn, values, nothing), shown
 
     def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
@@ -810,11 +810,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         learned = learned_of(self)
         observation = self._observation()
-        weighted = observation.read_again(learned, self._checked_input(X, learned=learned))
+        weighted = observation.read_to_predict(learned, self._checked_input(X, learned=learned))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        path, log_z = weighted.drawn_path(rng)
-        prediction.tell_unexplained(log_z)
-        return observation.arranged(learned.words, weighted.corpus, path)
+        path, log_z = weighted.draw_path(rng)
+        prediction.warn_of_unexplained(log_z)
+        return observation.arrange(learned.words, weighted.corpus, path)
 
     def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.
@@ -837,7 +837,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
         reading, best = learned.warm_start
         table = self._training_table(reading, best.state)
-        return arrange(reading.problem.given, table, np.nan)
+        return arrange(reading.problem.original, table, np.nan)
 
     def _training_table(self, reading: Reading, state: Any) -> Any:
         """The posteriors of all training tokens."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from sklearn_cvb.chain.options import Kind
+from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.observed import TagObservation
@@ -62,7 +62,7 @@ class Tags(States):
     n_components: OptionalCount = None
 
 
-def of_tags(kind: Kind, **more: Any) -> Kind:
+def of_tags(kind: EstimatorKind, **more: Any) -> EstimatorKind:
     """What a class of taggers says, beside what that of its algorithm does."""
     usual: dict[str, Any] = {"usual_starts": ("context", "unambiguous"), **more}
     return replace(kind, usual_unknown="form", why_no_weights="tags are given", **usual)
@@ -86,7 +86,7 @@ class BaseHMMTagger(Tags, BaseHMM):
     emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
 
     _of_symbols = TagObservation
-    _kind_of_chain = of_tags(Kind())
+    _kind_of_chain = of_tags(EstimatorKind())
     _still_changed = "tokens still changed tag"
     _if_unfinished = "; more sweeps rarely make tags better"
     # Numbers, and weights of states that rows share.

@@ -157,7 +157,7 @@ class BaseLatentPCFG(BaseModel):
             update=self.update,
             rare_threshold=int(self.rare_threshold),
             horizontal=None if horizontal is None else int(horizontal),
-            instead=self._in_place_of_leaving_out,
+            alternative=self._in_place_of_leaving_out,
         )
 
     def _check_parameters(self) -> None:

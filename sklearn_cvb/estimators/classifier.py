@@ -19,7 +19,7 @@ from sklearn_cvb.estimators.door import checked_input, known_words
 from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
-from sklearn_cvb.faces.translations import Translations
+from sklearn_cvb.faces.translations import HmmlearnParameters
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import SamplesOfKnownColumns, cautions_of_rows
@@ -36,7 +36,9 @@ class _Classes(NamedTuple):
     width: int | None
 
 
-class HMMClassifier(Summaries, Translations, ClassifierMixin, MetaEstimatorMixin, VersionedPickle):
+class HMMClassifier(
+    Summaries, HmmlearnParameters, ClassifierMixin, MetaEstimatorMixin, VersionedPickle
+):
     """Classifier of sequences: a model for each class, and Bayes' rule.
 
     Not where the decision alone matters and there are many labelled sequences: the model of each
@@ -300,7 +302,7 @@ def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
     else:
         if isinstance(model, BaseHMM):
             warn(cautions_of_rows(X))
-            X = model._observation(to_fit=True).of_one_kind(X)
+            X = model._observation(to_fit=True).with_common_columns(X)
         return model, X
     of_states = name.startswith("emission")
     known = model._options(to_fit=False).words if of_states else known_words(model)

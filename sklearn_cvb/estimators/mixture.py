@@ -19,7 +19,7 @@ from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.parameters import Count
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
-from sklearn_cvb.faces.translations import Translations
+from sklearn_cvb.faces.translations import HmmlearnParameters
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed
 from sklearn_cvb.settings import Transitions
 
@@ -28,7 +28,7 @@ from sklearn_cvb.settings import Transitions
 _FIRST_SWEEPS, _ROUNDS = 20, 5
 
 
-class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
+class HMMMixture(Summaries, HmmlearnParameters, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
     """Clusters of sequences: each sequence comes from one of several hidden Markov models.
 
     Not for sequences that change from one behaviour to another: that is what the states of a single
@@ -155,7 +155,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         asked = setting_of(model, "transitions")
         topology = topology_of(asked.topology, model.n_components)
         refused = {
-            "topology": topology is not None and (topology.tied or not topology.start.all()),
+            "topology": topology is not None and (topology.is_tied or not topology.start.all()),
             "start": asked.start != "free",
             "prior": asked.shared is not None,
             "durations": asked.durations is not None,

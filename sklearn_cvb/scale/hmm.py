@@ -46,7 +46,7 @@ class BeyondMemory(OnWorkers, BaseHMM):
     def _left_paths(self, result: FitResult) -> Any:
         reading = result.reading
         if _is_elsewhere(reading):
-            return reading.problem.left_paths(result)
+            return reading.problem.path_attributes(result)
         return super()._left_paths(result)
 
     def _training_table(self, reading: Reading, state: Any) -> Any:
@@ -79,7 +79,7 @@ class BeyondMemory(OnWorkers, BaseHMM):
 
 def _is_elsewhere(reading: Reading) -> bool:
     """Whether who has the sequences says what is left of their paths."""
-    return hasattr(reading.problem, "left_paths")
+    return hasattr(reading.problem, "path_attributes")
 
 
 class TaggerBeyondMemory(BaseHMMTagger):

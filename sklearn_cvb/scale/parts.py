@@ -209,7 +209,7 @@ class Shard:
     def _keep(self, found: InferenceResult, settings: SweepSettings, n_sweeps: int) -> PartResult:
         """Keep shares and answer; returns the answer."""
         absence = None
-        if settings.hyper.learned and n_sweeps >= WARM_UP_SWEEPS:
+        if settings.hyper.is_learned and n_sweeps >= WARM_UP_SWEEPS:
             absence = self._absence(found.shares)
         if not self._keeps_runs:
             self.held.clear()
@@ -220,8 +220,8 @@ class Shard:
     def _found(self, found: InferenceResult) -> PartResult:
         """What the model has found, as shards add it: sequences by their number as read."""
         unexplained, problem = found.unexplained, self.model.problem
-        if hasattr(problem, "of_given"):
-            unexplained = problem.of_given(unexplained)
+        if hasattr(problem, "original_sequences"):
+            unexplained = problem.original_sequences(unexplained)
         return PartResult(found.counts, found.log_normaliser, self.index.first + unexplained)
 
     # What families do in their own way

@@ -6,12 +6,17 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.grammar.grammar import Grammar
-from sklearn_cvb.grammar.inference import engine_for, enlarged, most_rules, tally_of
-from sklearn_cvb.grammar.layout import GrammarProblem, laid_out_over
+from sklearn_cvb.grammar.inference import (
+    engine_for,
+    enlarged_shares,
+    most_rules_of_sentence,
+    tally_of,
+)
+from sklearn_cvb.grammar.layout import GrammarProblem, layout_of_all_rules
 from sklearn_cvb.grammar.model import GrammarModel, rare_counts
 from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.kernels.tree.engines import count_in_logs
-from sklearn_cvb.kernels.tree.leave_out import steps_for, sweep_steps
+from sklearn_cvb.kernels.tree.leave_out import sweep_order_for, sweep_steps
 from sklearn_cvb.kernels.tree.tallies import TreeTally, empty_shares
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.learning.model import InferenceResult, State
@@ -84,8 +89,8 @@ def stepwise_sweep(
     place.
     """
     engine, log_z = engine_for(problem), np.full(problem.corpus.n_sequences, -np.inf)
-    steps, inferred = steps_for(order, *batches), False
-    room = 4096 if engine.listed is None else most_rules(engine)
+    steps, inferred = sweep_order_for(order, *batches), False
+    room = 4096 if engine.lists is None else most_rules_of_sentence(engine)
     shares = empty_shares(0, room)
     while True:
         at = sweep_steps(engine, tally, steps, shares, inferred, log_z)
@@ -95,7 +100,7 @@ def stepwise_sweep(
         if inferred:
             log_z[order[at]] = count_in_logs(engine, int(order[at]))
         else:
-            shares = enlarged(shares, engine)
+            shares = enlarged_shares(shares, engine)
 
 
 def sentences_again(
@@ -110,7 +115,7 @@ def sentences_again(
     new = [word for word in types if word not in words.index]
     if new and not layout.is_given and known.vocabulary is None:
         before, types = layout.grammar, [*words.types.tolist(), *new]
-        words, layout = laid_out_over(observation.options, types)
+        words, layout = layout_of_all_rules(observation.options, types)
         places, n_rules = _places_in(layout.grammar, before), len(layout.grammar.rules)
         counts = _carried(counts, places, n_rules, 0.0)
         kept = None if kept is None else _carried(kept, places, n_rules, 1.0 / len(types))

@@ -67,16 +67,16 @@ class SymbolStream(Stream):
         """
         problem, (length, decays, is_named) = self.model.problem, self.in_steps
         cells, starts = problem.cells, problem.corpus.starts
-        is_tied = cells.topology is not None and cells.topology.tied
-        by_token = self.model.settings.left_out.update == "token"
-        if by_token or is_named or problem.any_told or not cells.is_full or is_tied:
+        is_tied = cells.chain.topology is not None and cells.chain.topology.is_tied
+        by_token = self.model.settings.update_unit.update == "token"
+        if by_token or is_named or problem.any_certain or not cells.is_full or is_tied:
             return BatchSteps()
         is_long = starts[-1] >= length * problem.corpus.n_sequences
         return BatchSteps(windows.window_sizes(problem, length), decays[0 if is_long else 1])
 
     def first_counts(self, prior: ChainPrior, rng: np.random.Generator, mass: float) -> HMMCounts:
         """Those that the start is worth."""
-        return windows.first_counts(self.model.beginning(prior, rng)(), self.model.problem, mass)
+        return windows.first_counts(self.model.start_maker(prior, rng)(), self.model.problem, mass)
 
     def step_on(
         self, counts: HMMCounts, prior: ChainPrior, steps: MixingFactors, *, averages: bool

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
-from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells, TagPrior
 
 
 class LayoutGrowth(NamedTuple):
@@ -41,8 +41,7 @@ def with_words(cells: Cells, rows: list[np.ndarray]) -> LayoutGrowth:
         state=np.concatenate([cells.state[:at], added, cells.state[at:]]),
         n_words=cells.n_words + len(rows),
         by_label=None if cells.by_label is None else places[cells.by_label],
-        expected=None,
-        centre=None,
+        tag_prior=TagPrior(),
     )
     return LayoutGrowth(larger, places)
 
@@ -68,7 +67,7 @@ def with_unseen(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> HMMCounts
     """
     if prior.emission.all() and prior.transition.all() and prior.start.all():
         return counts
-    n, topology = cells.n_emitting, cells.topology
+    n, topology = cells.n_emitting, cells.chain.topology
     share = 1.0 / cells.n_states
     start = np.where((counts.start == 0) & (prior.start == 0), share, counts.start)
     start[n:] = 0.0

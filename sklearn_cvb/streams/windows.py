@@ -80,8 +80,8 @@ def lifted_prior(prior: ChainPrior, problem: Problem) -> ChainPrior:
 
     Without it a window could use nothing that those before had not: no new word, no new step.
     """
-    cells, (fixed_start, fixed_rows, fixed_words) = problem.cells, prior.fixed
-    n, topology = cells.n_states, cells.topology
+    cells, (fixed_start, fixed_rows, fixed_words) = problem.cells, prior.fixed_rows
+    n, topology = cells.n_states, cells.chain.topology
     start = np.where((prior.start == 0) & ~fixed_start, 1.0 / n, 0.0)
     start[cells.n_emitting :] = 0.0
     transition = np.where((prior.transition == 0) & ~fixed_rows[:, None], 1.0 / n, 0.0)

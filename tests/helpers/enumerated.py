@@ -22,7 +22,7 @@ from sklearn_cvb.alignment.model import expectation
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
-from sklearn_cvb.treebank.parameters import lists_of, unscaled
+from sklearn_cvb.treebank.parameters import rule_lists_of, unscaled_weights
 
 
 @dataclass(frozen=True)
@@ -266,7 +266,7 @@ class EnumeratedChain(EnumeratedModel):
         start, transition, emission = self._tables(cells)
         n = self.real.cells.n_states
         totals = np.bincount(self.rows, cells, 2 * n + 1)
-        if self.real.cells.has_end:
+        if self.real.cells.chain.has_end:
             # What follows the end is never asked for, but nothing must be divided by 0.
             transition = np.vstack([transition[:-1], np.ones(n)])
             totals[[n, 2 * n]] = n, 1.0
@@ -277,7 +277,7 @@ class EnumeratedChain(EnumeratedModel):
     def flat_prior(self, prior):
         """Cells that a dictionary rules out share what the others leave of the row."""
         n, result = self.real.cells.n_states, self.flat(prior)
-        if self.real.cells.has_end:
+        if self.real.cells.chain.has_end:
             result[n * n : n + n * n] = 0.0
         unlisted = np.setdiff1d(np.arange(n + n * n, len(result)), self.places)
         state = self.rows - n - 1
@@ -388,7 +388,7 @@ class EnumeratedTreebank(EnumeratedModel):
     """Cells: annotated rules; all have one prior."""
 
     def weights_of(self, cells):
-        return unscaled(cells, self.real.layout)
+        return unscaled_weights(cells, self.real.layout)
 
     def prior_of(self, cells):
         return float(cells[0])
@@ -409,7 +409,7 @@ def enumerated_treebank(estimator, trees):
     table[:, 1:] -= np.repeat(observed.starts[:-1], np.diff(observed.starts))[:, None]
     table[:, 1][observed.left < 0] = table[:, 2][observed.right < 0] = -1
     nodes = [table[a:b].tolist() for a, b in pairwise(observed.starts.tolist())]
-    case = Case(rules.n_subtypes.tolist(), *lists_of(rules), nodes, observed.root.tolist())
+    case = Case(rules.n_subtypes.tolist(), *rule_lists_of(rules), nodes, observed.root.tolist())
     return annotated(real, case)
 
 
@@ -477,7 +477,7 @@ class EnumeratedAlignment(EnumeratedModel):
         return alignment_parameters.AlignmentPrior(whole[self.places], totals, rest, p_null)
 
     def flat_prior(self, prior):
-        result = prior.rest[self.rows]
+        result = prior.unlisted[self.rows]
         result[self.places] = prior.cells
         if prior.p_null != alignment_parameters.LEARNED:
             result[-2:] = 0.0

@@ -15,7 +15,7 @@ from sklearn_cvb import (
     Samples,
     Valence,
 )
-from sklearn_cvb.certainty.calibrated import drawn_deviations, exact_covariance, flat
+from sklearn_cvb.certainty.calibrated import draw_deviations, exact_covariance, flat_cells
 
 GRAMMAR = """
 S -> A S [0.25] | B S [0.25] | A [0.25] | B [0.25]
@@ -50,7 +50,7 @@ def test_drawn_trees_miss_what_the_likelihood_does(name):
     *_, structures, counts, prior = bound(name)
     rows = structures.free_rows(counts, prior)
     expected = exact_covariance(structures, rows)
-    found = drawn_deviations(structures, rows.mean, 1000, np.random.default_rng(0))
+    found = draw_deviations(structures, rows.mean, 1000, np.random.default_rng(0))
     drawn = (found.T @ found).toarray()
     scale = np.abs(expected).max()
     assert scale > 0.5
@@ -113,7 +113,7 @@ def flat_of(ends):
     """Ends of all cells, in the order of draws."""
     if isinstance(ends, np.ndarray):
         return ends
-    return flat((ends.attach, ends.root, ends.stop))
+    return flat_cells((ends.attach, ends.root, ends.stop))
 
 
 def test_fixed_rules_stay_as_they_are():

@@ -121,13 +121,13 @@ class Nearest(NamedTuple):
 def clusters_for(every: Any, rng: np.random.Generator) -> Any:
     """Those of all steps, which are around values, or as the family has them."""
     family, steps = every.problem.family, sampled_steps(every.n_steps, rng)
-    if family.clusters is None or every.is_elsewhere:
+    if family.starting_scores is None or every.is_elsewhere:
         values = np.nan_to_num(every.values_at(steps))
         return clusters_of(values, family, rng, every.of_states())
     steps = np.sort(steps)
     known = every.known_at(steps)
     known = np.full(len(steps), -1) if known is None else known
-    return Nearest(family.clusters(every.observed_at(steps), known, rng))
+    return Nearest(family.starting_scores(every.observed_at(steps), known, rng))
 
 
 def drawn_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndarray:

@@ -32,7 +32,7 @@ class NumericProblem(NamedTuple):
     # Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
     # depends on another each step is a sequence of its own.
     corpus: Any  # a `Corpus`, or what a store knows of it
-    given: Any  # as it was read
+    original: Any  # as it was read
     observations: Any  # what the family reads
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
@@ -42,7 +42,7 @@ class NumericProblem(NamedTuple):
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     contexts: np.ndarray | None = None  # of all steps; None where one table leads to all of them
-    any_choice: bool = True  # steps may take any state: all but those whose states are known
+    any_ambiguous: bool = True  # steps may take any state: all but those whose states are known
     is_part: bool = False  # whether other sequences are elsewhere
     longest: int = 0  # steps of the longest sequence in batches before
 
@@ -57,22 +57,23 @@ class NumericProblem(NamedTuple):
     @property
     def identity(self) -> tuple[Any, ...]:
         """What a fit that goes on must find again: observations, emission and allowed states."""
+        chain = self.cells.chain
         return (
             *(self.corpus.starts, self.observations, self.known, self.settings),
-            *(self.cells.n_states, self.cells.n_tables, self.cells.topology, self.contexts),
+            *(self.cells.n_states, chain.n_tables, chain.topology, self.contexts),
         )
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
         """How many steps and sequences there are beside some."""
-        lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
+        lengths = np.delete(np.diff(self.original.starts), self.original_sequences(unexplained))
         return int(lengths.sum()), len(lengths)
 
-    def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
+    def original_sequences(self, by_sequence: np.ndarray) -> np.ndarray:
         """Indices of given sequences from those of `corpus`."""
-        if self.corpus.n_sequences == self.given.n_sequences:
+        if self.corpus.n_sequences == self.original.n_sequences:
             return by_sequence
-        own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
-        return np.unique(own)
+        begins = self.corpus.starts[by_sequence]
+        return np.unique(np.searchsorted(self.original.starts, begins, side="right") - 1)
 
     def scored(self, scores: Scores, begin: int, end: int, units: np.ndarray) -> "StepScores":
         """Some steps under scores, whose units begin at `units` among them."""
@@ -450,11 +451,11 @@ def counts_of(
     """Counts and statistics of sequences, ends among the transitions; under `scores`."""
     posterior, cells = found.posterior, problem.cells
     n = cells.n_emitting
-    transition = np.zeros((cells.n_tables * cells.n_states, cells.n_states))
+    transition = np.zeros((cells.chain.n_tables * cells.n_states, cells.n_states))
     start = np.zeros(cells.n_states)
-    transition[: cells.n_tables * n, :n] = found.pairs.reshape(-1, n)
+    transition[: cells.chain.n_tables * n, :n] = found.pairs.reshape(-1, n)
     start[:n] = posterior[starts[:-1]].sum(axis=0)
-    if problem.cells.has_end:
+    if problem.cells.chain.has_end:
         transition[:n, n] = posterior[starts[1:] - 1].sum(axis=0)
     whole = np.array([0, len(posterior)])
     statistics = statistics_of(found, observations, problem, whole, scores)[0]
@@ -489,11 +490,12 @@ def independent(
     pairs = np.empty((n_tables, n, n))
     for k, own in enumerate(right[begin:end] for begin, end in pairwise(cuts)):
         pairs[k] = posterior[own - 1].T @ posterior[own]
-    topology, lasting = cells.topology, None
-    if cells.longest:
+    topology, lasting = cells.chain.topology, None
+    if cells.chain.longest:
         held = np.zeros((n_tables, n))
         np.add.at(held, each_table(stretches), posterior)
-        lasting = visits.geometric_visits(held, np.diagonal(pairs, axis1=1, axis2=2), cells.longest)
+        stays = np.diagonal(pairs, axis1=1, axis2=2)
+        lasting = visits.geometric_visits(held, stays, cells.chain.longest)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
     return StepPosteriors(posterior, pairs, np.zeros(len(starts) - 1), lasting)
@@ -613,11 +615,11 @@ def counts_of_path(
     row = path[right - 1]
     if problem.contexts is not None:
         row = row + size * problem.contexts[right]
-    pairs = np.bincount(row * size + path[right], minlength=problem.cells.n_tables * size**2)
+    pairs = np.bincount(row * size + path[right], minlength=problem.cells.chain.n_tables * size**2)
     transition = pairs.reshape(-1, size).astype(float)
-    if problem.cells.longest:
+    if problem.cells.chain.longest:
         np.fill_diagonal(transition, 0.0)
-    if problem.cells.has_end:
+    if problem.cells.chain.has_end:
         transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
     posterior = np.zeros((len(path), n))
     posterior[np.arange(len(path)), path] = 1.0
@@ -632,11 +634,11 @@ def drawn_structures(
     n_steps = len(problem.corpus.tokens)
     scored = problem.scored(scores, 0, n_steps, np.array([0, n_steps]))
     starts, lasting = problem.corpus.starts, None
-    if problem.cells.longest:
+    if problem.cells.chain.longest:
         tables, logs = given_to_visits(chain_of(weights, problem.cells.n_emitting), scored)
         path = visits.drawn(tables, logs, starts, rng)[0].astype(np.int64)
         lasting = visits.counts_of_visits(path, starts, tables.log_durations[0], rng)[None]
     else:
         path = drawn_path(weights, scored, starts, problem.contexts, rng)
-    completed = problem.family.completed(problem.observations, scores, path, rng)
+    completed = problem.family.impute(problem.observations, scores, path, rng)
     return StructureSample(counts_of_path(path, problem, completed, lasting), path)

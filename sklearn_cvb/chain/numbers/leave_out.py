@@ -100,7 +100,7 @@ def _tables_of(
     every = np.arange(len(units) - 1)
     if problem.contexts is None:
         return ContextStretches(units, every), every, np.zeros_like(every)
-    n = problem.cells.n_tables
+    n = problem.cells.chain.n_tables
     both, table = np.unique(
         np.repeat(every, np.diff(units)) * n + problem.contexts, return_inverse=True
     )
@@ -134,10 +134,10 @@ def chain_without(
     place: "_GroupPlace",
 ) -> ChainTables:
     """Posterior means of the chain from all counts but those of each unit."""
-    n, topology = problem.cells.n_emitting, problem.cells.topology
+    n, topology = problem.cells.n_emitting, problem.cells.chain.topology
     start = np.maximum(counts.start - own.start, 0.0)
     start = (start + prior.start) / (start.sum(axis=-1, keepdims=True) + prior.start_total)
-    if topology is not None and topology.tied:
+    if topology is not None and topology.is_tied:
         transition = np.repeat(start[:, None, :], n, axis=1)
         return ChainTables(start, np.ascontiguousarray(transition), None)
     rows: Any = counts.transition, prior.transition, prior.transition_total[:, None]
@@ -151,7 +151,7 @@ def chain_without(
     out = moved @ np.ones((moved.shape[-1], 1)) + total
     moved += below
     moved /= out
-    end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.has_end else None
+    end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.chain.has_end else None
     return ChainTables(
         np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end
     )
@@ -172,7 +172,7 @@ def _summed(by_table: np.ndarray, context: np.ndarray, problem: NumericProblem) 
     if problem.contexts is None:
         return by_table.sum(axis=0)
     n = problem.cells.n_states
-    total = np.zeros((problem.cells.n_tables, n, n))
+    total = np.zeros((problem.cells.chain.n_tables, n, n))
     np.add.at(total, context, by_table)
     return total.reshape(-1, n)
 
@@ -256,7 +256,7 @@ def sweep(
         found = infer(chain, scored, starts, stretches)
         # Posteriors of a group's units, each from all counts but its own, and their statistics.
         statistics = statistics_of(found, scored.observations, problem, bounds, scored.scores)
-        after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
+        after = counts_by_unit(found, starts, bounds, problem.cells.chain.has_end)
         less = _sums(own, shares.statistics[units], place, problem)
         more = _sums(after, statistics, place, problem)
         for table, gained, given in zip(running, more, less, strict=True):
@@ -277,7 +277,7 @@ def score(
     total = 0.0
     for group in shares.layout.groups:
         chain, scored, place, _ = _without(group, shares, counts, prior, problem)
-        known = infer if problem.cells.longest else filtered
+        known = infer if problem.cells.chain.longest else filtered
         log_z = known(chain, scored, place.starts, place.stretches).log_z
         total += log_z[np.isfinite(log_z)].sum()
     return total
@@ -329,7 +329,7 @@ def _place_of(group: Group, layout: NumberUnitLayout, problem: NumericProblem) -
 def _own_counts(shares: NumberUnits, place: _GroupPlace, problem: NumericProblem) -> HMMCounts:
     """Start and transition counts of a group's units."""
     found = StepPosteriors(shares.posterior[place.steps], shares.pairs[place.tables], np.empty(0))
-    return counts_by_unit(found, place.starts, place.bounds, problem.cells.has_end)
+    return counts_by_unit(found, place.starts, place.bounds, problem.cells.chain.has_end)
 
 
 def _without(

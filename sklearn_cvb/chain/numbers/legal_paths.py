@@ -71,19 +71,19 @@ class PathRules(NamedTuple):
 
 def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None:
     """What a topology and given tables say; None where they say nothing of paths."""
-    n, topology, start, transition, end = cells.n_emitting, cells.topology, None, None, None
+    n, topology, start, transition, end = cells.n_emitting, cells.chain.topology, None, None, None
     if tables is not None:
         start, transition = tables.start, tables.transition
     is_said = transition is not None or (start is not None and not start[:n].all())
     if topology is not None:
-        is_said = not topology.tied
-    if not is_said or cells.longest or cells.n_tables > 1:
+        is_said = not topology.is_tied
+    if not is_said or cells.chain.longest or cells.chain.n_tables > 1:
         return None
     start = np.ones(n) if start is None else start[:n]
     transition = np.ones((cells.n_states,) * 2) if transition is None else transition
     if topology is not None:
         start, transition = topology.start[:n] * start, topology.transition * transition
-    if cells.has_end:
+    if cells.chain.has_end:
         end = transition[:n, n]
     rules = PathRules(start, transition[:n, :n], end)
     # Sequences that stay in one state have no order: single steps tell which states there are.
@@ -291,7 +291,7 @@ def sample_of_family(
 
     def around(states: np.ndarray) -> Scores:
         sums = family.statistics(observations, np.eye(n_states)[states], whole)[0]
-        found: Scores = family.at(family.most_likely(sums))
+        found: Scores = family.log_densities(family.most_likely(sums))
         return found
 
     def near(scores: Scores) -> np.ndarray:
@@ -300,6 +300,6 @@ def sample_of_family(
         return table
 
     def clustered() -> np.ndarray:
-        return near(family.clusters(observations, told, rng)).argmax(axis=1)
+        return near(family.starting_scores(observations, told, rng)).argmax(axis=1)
 
     return Sample(starts, n_states, known, around, near, clustered, clustered)

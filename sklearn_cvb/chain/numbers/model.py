@@ -40,17 +40,17 @@ from sklearn_cvb.chain.parameters.rows import (
     HMMCounts,
     divergence,
     exp_expected_log,
-    going_on,
     log_prior_density,
     posterior_mean,
     prior_of,
-    tied,
+    resume_hyper,
+    tie_rows,
     uniform_weights,
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_note
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
-from sklearn_cvb.emissions.emission import Family, Scores, with_parts
+from sklearn_cvb.emissions.emission import Family, Scores, family_and_parts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
@@ -66,7 +66,7 @@ def drawn_parameters(
     """Parameters given the states of all steps, without scores."""
     start = drawn_rows(counts.start, prior.start, rng)
     transition = drawn_rows(counts.transition, prior.transition, rng)
-    chain = tied(ChainWeights(start, transition, np.empty(0)), cells)
+    chain = tie_rows(ChainWeights(start, transition, np.empty(0)), cells)
     return NumberWeights(chain, None, family.draw(counts.emission, rng))
 
 
@@ -102,20 +102,22 @@ def densities(
 ) -> tuple[Scores, Scores]:
     """Log densities for states, and for likelihoods (see `EmissionFit.reads`)."""
     if reads == "point":
-        scores = family.at(point)
+        scores = family.log_densities(point)
         return scores, scores
     predictive = family.predictive(statistics)
-    return family.expected(statistics) if reads == "expected" else predictive, predictive
+    if reads == "expected":
+        return family.expected_log_densities(statistics), predictive
+    return predictive, predictive
 
 
 # The model
 
 # Functions of an emission that those of the model, and what a fit leaves, call.
 _OF_EMISSION = {
-    "maximise": ("most_likely", "at", "log_prior"),
-    "average": ("expected", "divergence", "mean", "predictive"),
+    "maximise": ("most_likely", "log_densities", "log_prior"),
+    "average": ("expected_log_densities", "divergence", "mean", "predictive"),
     "leave_out": ("predictive", "mean"),
-    "resample": ("draw", "at", "log_evidence", "mean", "predictive"),
+    "resample": ("draw", "log_densities", "log_evidence", "mean", "predictive"),
 }
 
 
@@ -162,7 +164,7 @@ class NumberChain(Model):
         self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
     ) -> ChainConcentrations:
         """One step of eq. 29 in its plain form."""
-        if not hyper.learned:
+        if not hyper.is_learned:
             return hyper
         return learn_hyper(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
@@ -239,7 +241,7 @@ class NumberChain(Model):
         weights = posterior_mean(chain, prior, self.cells, before.chain)
         point = family.most_likely(counts.emission, before.point)
         cost = -log_prior_density(chain, prior, weights, self.cells) - family.log_prior(point)
-        return NumberWeights(weights, family.at(point), point), cost
+        return NumberWeights(weights, family.log_densities(point), point), cost
 
     def average(
         self, counts: HMMCounts, prior: ChainPrior, before: NumberWeights | None
@@ -248,7 +250,7 @@ class NumberChain(Model):
         chain, family = without_emission(counts), self.problem.family
         cost = divergence(chain, prior, self.cells) + family.divergence(counts.emission)
         weights = exp_expected_log(chain, prior, self.cells)
-        return NumberWeights(weights, family.expected(counts.emission)), cost
+        return NumberWeights(weights, family.expected_log_densities(counts.emission)), cost
 
     def infer(self, weights: NumberWeights, work: Any = None) -> InferenceResult:
         """E-step over all sequences."""
@@ -280,12 +282,12 @@ class NumberChain(Model):
 
     def first_sample(self, prior: ChainPrior, rng: np.random.Generator) -> StructureSample:
         """States drawn from the posteriors of a start."""
-        problem, topology = self.problem, self.cells.topology
+        problem, topology = self.problem, self.cells.chain.topology
         whole = [(0, len(problem.corpus.starts) - 1)]
         path = drawn_columns(next(self._first_posteriors(rng, whole)), rng)
         lasting = None
-        if self.cells.longest:
-            even = np.zeros((self.cells.n_emitting, self.cells.longest))
+        if self.cells.chain.longest:
+            even = np.zeros((self.cells.n_emitting, self.cells.chain.longest))
             lasting = counts_of_visits(path, problem.corpus.starts, even, rng)[None]
         counts = counts_of_path(path, problem, problem.observations, lasting)
         if topology is not None:
@@ -310,7 +312,7 @@ class NumberChain(Model):
     ) -> NumberWeights:
         """Those of the chain, and of what states emit."""
         drawn = drawn_parameters(counts, prior, self.cells, self.problem.family, rng)
-        return drawn._replace(scores=self.problem.family.at(drawn.point))
+        return drawn._replace(scores=self.problem.family.log_densities(drawn.point))
 
     draw_hyper = draw_hyper
     trace_note = trace_note
@@ -342,7 +344,7 @@ class NumberChain(Model):
     def required_of_parts(self, functions: Sequence[str]) -> Iterator[Requirement]:
         """What these functions, and what a fit leaves, ask of what states emit."""
         asked = [name for one in functions for name in _OF_EMISSION.get(one, ())]
-        for family in with_parts(self.problem.family):
+        for family in family_and_parts(self.problem.family):
             yield Requirement("an emission", family, [*dict.fromkeys([*asked, "attributes"])])
 
     # What a state tells of the training steps, and of what states emit
@@ -369,12 +371,12 @@ class NumberChain(Model):
         if point is None:
             point = family.mean(statistics)
         longest = 0
-        if self.cells.longest:
-            longest = max(problem.longest, int(np.diff(problem.given.starts).max()))
+        if self.cells.chain.longest:
+            longest = max(problem.longest, int(np.diff(problem.original.starts).max()))
         read = problem.columns, problem.is_table
         return EmissionFit(family, point, *scores, *read, reads, problem.settings, longest)
 
-    def sampled(self, state: State) -> tuple[ChainSamples, float]:
+    def chain_samples(self, state: State) -> tuple[ChainSamples, float]:
         """What a sampler's chain leaves, and the share of its proposals that were accepted."""
         kept = [one for block in state.work.kept_samples for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
@@ -385,7 +387,7 @@ class NumberChain(Model):
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; None where other windows are left out."""
-        hyper = going_on(self.hyper(), state.hyper)
+        hyper = resume_hyper(self.hyper(), state.hyper)
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if not isinstance(state.shares, NumberUnits):
             return state

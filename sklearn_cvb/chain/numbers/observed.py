@@ -53,22 +53,28 @@ from sklearn_cvb.chain.parameters.rows import (
     weights_under,
 )
 from sklearn_cvb.chain.parameters.user_tables import (
-    columns_told,
+    columns_of_tables,
     fixed_rows,
     known_parameters,
-    with_given,
+    with_tables,
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.paths.lattice import Cells, Topology, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.lattice import (
+    Cells,
+    ChainLayout,
+    Topology,
+    cells_with_end,
+    topology_of,
+)
 from sklearn_cvb.chain.predictions.prediction import (
     WeightedSequences,
-    by_context,
     chain_counts,
     mean_and_log,
+    state_transitions,
 )
 from sklearn_cvb.chain.starts.state_merging import MERGED
-from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.emissions.emission import Family, Scores, given_point
+from sklearn_cvb.chain.symbols.observed import update_unit_of
+from sklearn_cvb.emissions.emission import Family, Scores, point_from_user
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
@@ -172,22 +178,22 @@ class WeightedNumbers(WeightedSequences):
         """Log weights of all steps."""
         return given_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
 
-    def tables(self) -> np.ndarray:
+    def table_numbers(self) -> np.ndarray:
         """The contexts of all steps."""
-        return super().tables() if self.contexts is None else self.contexts
+        return super().table_numbers() if self.contexts is None else self.contexts
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
         logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.taken_off[:, None]
         return logs
 
-    def lacking(self) -> np.ndarray:
+    def log_offset(self) -> np.ndarray:
         """The largest log weights of its steps."""
         return np.add.reduceat(self.taken_off, self.corpus.starts[:-1])
 
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
-        return self.entries()[1] + self.lacking()
+        return self.entries()[1] + self.log_offset()
 
 
 class WeightedContexts(WeightedNumbers):
@@ -204,9 +210,9 @@ class WeightedContexts(WeightedNumbers):
         path, log_p = WeightedSequences.best_path(self._by_context())
         return path % self.cells.n_states, log_p
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
-        path, log_z = WeightedSequences.drawn_path(self._by_context(), rng)
+        path, log_z = WeightedSequences.draw_path(self._by_context(), rng)
         return path % self.cells.n_states, log_z
 
 
@@ -243,7 +249,7 @@ class WeightedVisits(WeightedNumbers):
         """States of the most probable visits; -inf for each sequence that has none."""
         return visits.best(*self._to_visits())
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of visits drawn from the posterior; -inf for each sequence that has none."""
         return visits.drawn(*self._to_visits(), rng)
 
@@ -272,7 +278,7 @@ def read_at(
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
     lattice = lattice_of_steps(*shape)
-    if cells.longest:
+    if cells.chain.longest:
         return WeightedVisits(corpus, lattice, weights, logs, cells, taken_off, scores=scores)
     kind = WeightedNumbers if contexts is None else WeightedContexts
     return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
@@ -286,7 +292,7 @@ class NumberObservation(Observation):
     """Series of numbers: columns of floats, and of categories as their codes."""
 
     has_vocabulary = False
-    draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
+    sample_hint = "predict_next(X, n_steps).samples are drawn to follow given sequences"
 
     def check(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -308,8 +314,8 @@ class NumberObservation(Observation):
         corpus = apart(given, cells)
         if series.contexts is not None:
             n_tables, has_new = 1 + int(series.contexts.max()), asked.transitions.prior == "pooled"
-            tables = {"n_tables": n_tables + has_new, "has_new": has_new}
-            cells = cells._replace(**tables, has_contexts=True)
+            tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
+            cells = cells._replace(chain=cells.chain._replace(**tables))
         problem = NumericProblem(
             corpus,
             given,
@@ -325,17 +331,17 @@ class NumberObservation(Observation):
         )
         return Reading(problem, None, attributes, messages, self)
 
-    def of_one_kind(self, X: Any) -> Any:
+    def with_common_columns(self, X: Any) -> Any:
         """Sequences, some of which are to be fitted to at a time, with the columns of all."""
         return with_common_columns(self.options, X)
 
     def model(self, reading: Reading) -> NumberChain:
         """What is learned from a problem."""
-        asked, left_out, problem = self.options, left_out_by(self.options), reading.problem
-        chooses = asked.weights is not None and problem.known is None
+        asked, left_out, problem = self.options, update_unit_of(self.options), reading.problem
+        chooses = asked.hdp is not None and problem.known is None
         return getattr(problem, "chain", NumberChain)(
             problem,
-            with_given(prior_settings(asked, None), asked, problem.cells, None),
+            with_tables(prior_settings(asked, None), asked, problem.cells, None),
             MERGED if asked.init is None and chooses else asked.init,
             None if left_out is None else left_out.block_length,
             threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
@@ -343,19 +349,19 @@ class NumberObservation(Observation):
 
     # What a fit leaves
 
-    def left_of(self, state: Any, counts: HMMCounts, chain: NumberChain) -> EmissionOutcome:
+    def outcome(self, state: Any, counts: HMMCounts, chain: NumberChain) -> EmissionOutcome:
         """Public counts and emissions, and weights that rows keep."""
         n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
         transition = counts.transition[:n, :n]
-        if chain.cells.has_contexts:
-            transition = by_context(counts.transition, chain.cells)
+        if chain.cells.chain.has_contexts:
+            transition = state_transitions(counts.transition, chain.cells)
         public = HMMCounts(counts.start[:n], transition, counts.emission.T)
         attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
         attributes |= numeric.family.attributes(numeric.point)
         kept = None if state.weights is None else state.weights.chain
         return EmissionOutcome(attributes, kept, numeric=numeric)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
         state, problem, chain = result.best.state, result.reading.problem, result.model
         posterior = chain.posterior(state)
@@ -364,7 +370,7 @@ class NumberObservation(Observation):
             path = training.best_path()[0]
         else:
             path = posterior.argmax(axis=1)
-        labels = arrange(problem.given, path.astype(np.int64), -1)
+        labels = arrange(problem.original, path.astype(np.int64), -1)
         return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
     def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
@@ -378,7 +384,7 @@ class NumberObservation(Observation):
 
     # Reading a fitted model
 
-    def to_fit_again(self, learned: Learned, X: Any) -> Series:
+    def training_input(self, learned: Learned, X: Any) -> Series:
         """The training sequences once more, in the columns of the fit."""
         return columns_again(self.options, learned, X)
 
@@ -405,7 +411,7 @@ class NumberObservation(Observation):
         scores = numeric.scoring if means else numeric.predicting
         return read_at(new, chain, scores, learned.layout)
 
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
@@ -416,10 +422,11 @@ class NumberObservation(Observation):
             each = (_predictive(numeric.family, *sample, cells) for sample in samples)
         found = (read_at(new, chain, scores, cells) for chain, scores in each)
         # Steps that lack inputs, or the steps before, have none.
-        counted = np.append(0, np.cumsum(numeric.family.observed(new.observations).any(axis=1)))
+        is_observed = numeric.family.observed_mask(new.observations).any(axis=1)
+        counted = np.append(0, np.cumsum(is_observed))
         return found, np.diff(counted[new.corpus.starts])
 
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[NumberWeights]
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Sequences under each of some parameters; and how many steps were observed."""
@@ -429,10 +436,11 @@ class NumberObservation(Observation):
             learned.extra.numeric.family,
         )
         at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
-        found = (read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at)
+        scored = ((own, logs, family.log_densities(point)) for own, logs, point in at)
+        found = (read_at(new, (own, logs), scores, cells) for own, logs, scores in scored)
         return found, new.corpus.observed_lengths
 
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
         """The step of an observation as X, after those that tell what it is, where such are told.
 
         `before` is what was made of the observation before, None for none. One that is missing
@@ -443,11 +451,11 @@ class NumberObservation(Observation):
         past = [] if before is None else before[0]
         return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
         return arrange(corpus, path.astype(np.int64), -1)
 
-    def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
+    def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
         """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
         series, order = series_again(self.options, learned, X), learned.extra.numeric.family.order
         ends = series.corpus.starts[1:]
@@ -465,7 +473,7 @@ class NumberObservation(Observation):
             )
         return table
 
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -490,14 +498,14 @@ class NumberObservation(Observation):
             values = np.insert(values, fitted.columns.context, contexts, axis=1)
         return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
 
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
         before: EmissionFit = learned.extra.numeric
         family, counts = before.family, learned.counts
         start, transition = by.chain(counts.start, counts.transition)
         counts = HMMCounts(start, transition, counts.emission[by.order])
-        point, statistics = family.reordered(before.point, by.order), counts.emission.T
-        family = family.in_order(by.order)
+        point, statistics = family.permuted_point(before.point, by.order), counts.emission.T
+        family = family.permuted(by.order)
         scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
         numeric = before._replace(family=family, point=point, predicting=scores[0])
         numeric = numeric._replace(scoring=scores[1])
@@ -513,8 +521,8 @@ def states_told(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.
     if y is None or asked.supervision != "y":
         return None
     known = known_states(y, given, cells.n_emitting)
-    if cells.topology is not None:
-        refuse_impossible(known, given, cells.topology)
+    if cells.chain.topology is not None:
+        refuse_impossible(known, given, cells.chain.topology)
     return known
 
 
@@ -530,40 +538,44 @@ def layout_of(
     """The cells of the chain, the family of columns with these names and moments, and settings."""
     emission, transitions = emission_of(asked.emission), asked.transitions
     n_states = asked.n_components
-    topology = topology_of(transitions.topology, n_states)
+    chain = ChainLayout(
+        topology_of(transitions.topology, n_states),
+        is_stationary=transitions.start == "stationary",
+    )
     # A chain without cells of emissions.
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, topology=topology)
-    cells = cells._replace(is_stationary=transitions.start == "stationary")
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, chain)
     if transitions.end_state:
         cells = cells_with_end(cells)
     if names is not None:
-        columns_told(asked, emission).places_in(names, "X")
+        columns_of_tables(asked, emission).places_in(names, "X")
     family = emission.numbered(names).bind(moments, n_states)
     rows = fixed_rows(asked, n_states).get("emissions")
     if rows is not None:
-        known = given_point(family, known_parameters(asked).emitted)
+        known = point_from_user(family, known_parameters(asked).emitted)
         family = FixedFamily(family, known, rows)
     if transitions.durations is not None:
         lasting, every = Durations.of(transitions.durations), np.ones(n_states, bool)
         topology = Topology(every, ~np.eye(n_states, dtype=bool), False)
-        cells = cells._replace(topology=topology, longest=int(lasting.longest))
-        law = law_of_durations(lasting.law, cells.longest, n_states)
-        family = SemiMarkovFamily(family, law, cells.longest)
+        cells = cells._replace(
+            chain=cells.chain._replace(topology=topology, longest=int(lasting.longest))
+        )
+        law = law_of_durations(lasting.law, cells.chain.longest, n_states)
+        family = SemiMarkovFamily(family, law, cells.chain.longest)
     return cells, family, settings_of(asked)
 
 
 def emitting(asked: ChainOptions) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
-    names, categories, _ = columns_told(asked, emission)
+    names, categories, _ = columns_of_tables(asked, emission)
     names = names or emission.named()
     emission = emission.numbered(names)
     moments = moments_of(emission.example(given))
     columns = FittedColumns(names, by_name(categories, names))
     refuse_other_sizes(columns, moments)
     family = emission.bind(moments, asked.n_components)
-    point = given_point(family, given)
-    return EmissionFit(family, point, *(family.at(point),) * 2, columns, False, "point")
+    point = point_from_user(family, given)
+    return EmissionFit(family, point, *(family.log_densities(point),) * 2, columns, False, "point")
 
 
 # Under weights
@@ -576,7 +588,7 @@ def under_final_weights(
     problem, cells = chain.problem, chain.cells
     if training is None:
         training = NumericSequences(
-            problem.given, problem.observations, problem.known, problem.contexts
+            problem.original, problem.observations, problem.known, problem.contexts
         )
     final, kept = without_emission(state.counts), state.weights.chain
     weights = weights_under(final, state.prior, cells, kept, averages=averages)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.parameters.user_tables import columns_told
+from sklearn_cvb.chain.parameters.user_tables import columns_of_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
@@ -199,7 +199,7 @@ def with_contexts(series: Series, cells: Cells | None = None) -> Series:
     contexts, starts = series.contexts.copy(), series.corpus.starts
     first = contexts[starts[:-1]]
     contexts[starts[:-1]] = np.where(np.isnan(first), 0.0, first)
-    most = _MOST_CONTEXTS if cells is None or cells.has_new else cells.n_tables
+    most = _MOST_CONTEXTS if cells is None or cells.chain.has_new else cells.chain.n_tables
     wrong = np.flatnonzero(~((contexts >= 0) & (contexts < most)) | (contexts % 1 != 0))
     if len(wrong):
         step = int(wrong[0])
@@ -210,13 +210,13 @@ def with_contexts(series: Series, cells: Cells | None = None) -> Series:
             + (_OTHER_NAMES if most == _MOST_CONTEXTS else ", those that were in fit")
         )
     if cells is not None:
-        contexts = np.minimum(contexts, cells.n_tables - 1)
+        contexts = np.minimum(contexts, cells.chain.n_tables - 1)
     return series._replace(contexts=contexts.astype(np.int64))
 
 
 def apart(given: Any, cells: Cells) -> Any:
     """The sequences whose steps depend on each other: single steps where none do."""
-    if cells.topology is None or not cells.topology.tied:
+    if cells.chain.topology is None or not cells.chain.topology.is_tied:
         return given
     return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
 
@@ -251,7 +251,7 @@ def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None
     them. Contexts may have others later on, where these are pooled.
     """
     emission, transitions = emission_of(asked.emission), asked.transitions
-    told = columns_told(asked, emission)
+    told = columns_of_tables(asked, emission)
     contexts, kind = transitions.contexts, OpenLabels if transitions.prior == "pooled" else list
     tables, found = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
     keys = list(range(tables[0].shape[1])) if names is None else names

@@ -34,11 +34,11 @@ from sklearn_cvb.chain.numbers.legal_paths import (
     sample_of_values,
 )
 from sklearn_cvb.chain.options import StartModel
-from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tied, uniform_weights
+from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tie_rows, uniform_weights
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.starts.starting_points import posterior_arrays, smooth_weights
-from sklearn_cvb.emissions.emission import Family, given_point
+from sklearn_cvb.emissions.emission import Family, point_from_user
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -54,7 +54,7 @@ def starting_posteriors(
     problem: NumericProblem, init: Any, rng: np.random.Generator, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
     """Posteriors (n_steps, K) of each range, kept to what topology and known states allow."""
-    topology, n = problem.cells.topology, problem.cells.n_emitting
+    topology, n = problem.cells.chain.topology, problem.cells.n_emitting
     found = _posteriors(problem, init, rng, ranges)
     for (first, last), posterior in zip(ranges, found, strict=True):
         begin, end = problem.corpus.starts[[first, last]]
@@ -96,7 +96,7 @@ def _posteriors(
         for begin, end in steps:
             yield problem.start[begin:end]
     else:
-        arrays = posterior_arrays(init, problem.given.starts, n)
+        arrays = posterior_arrays(init, problem.original.starts, n)
         for i, array in enumerate(arrays):
             if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
                 raise ValueError(
@@ -137,7 +137,7 @@ def seed_for(every: Any, init: Any, rng: np.random.Generator) -> Any:
             f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
             "fitted model or None"
         )
-    rules = None if problem.cells.topology is None else rules_of(problem.cells)
+    rules = None if problem.cells.chain.topology is None else rules_of(problem.cells)
     if rules is not None:
         return _legal_start(every, rules, rng, is_first=init != STEPS)
     if init == STEPS:
@@ -164,7 +164,7 @@ def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> Nu
     chain, point = uniform_weights(cells), family.mean(statistics)
     moves = (1.0 - _STAYS) * chain.transition + _STAYS * np.eye(cells.n_states)
     chain = kept_to_topology(chain._replace(transition=moves), cells)
-    return NumberWeights(tied(chain, cells), family.at(point), point)
+    return NumberWeights(tie_rows(chain, cells), family.log_densities(point), point)
 
 
 def given_start(every: Any, given: HMMParameters, rng: np.random.Generator) -> NumberWeights:
@@ -174,9 +174,9 @@ def given_start(every: Any, given: HMMParameters, rng: np.random.Generator) -> N
     rules = rules_of(problem.cells, tables)
     if given.emitted:
         of_all = family.mean(every.counts_under(Alike()).emission)
-        nearest = family.at(given_point(family, given.emitted, of_all))
+        nearest = family.log_densities(point_from_user(family, given.emitted, of_all))
         counts = every.counts_under(Nearest(nearest, rules))
-        point = given_point(family, given.emitted, family.mean(counts.emission))
+        point = point_from_user(family, given.emitted, family.mean(counts.emission))
     else:
         seed = clusters_for(every, rng) if rules is None else _legal_start(every, rules, rng)
         counts = every.counts_under(seed)
@@ -185,7 +185,7 @@ def given_start(every: Any, given: HMMParameters, rng: np.random.Generator) -> N
     each = zip(tables, counted, strict=True)
     chain = ChainWeights(*(found if table is None else table for table, found in each))
     chain = kept_to_topology(chain, problem.cells)
-    return NumberWeights(tied(chain, problem.cells), family.at(point), point)
+    return NumberWeights(tie_rows(chain, problem.cells), family.log_densities(point), point)
 
 
 def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> HMMCounts:
@@ -196,7 +196,7 @@ def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> H
         begin, end = int(starts[0]), int(starts[-1])
         inside = starts - begin
         stretches = problem.stretches(begin, end, inside)
-        found = independent(own, inside, stretches, problem.cells.n_tables, problem.cells)
+        found = independent(own, inside, stretches, problem.cells.chain.n_tables, problem.cells)
         more = counts_of(found, problem.observations.part(begin, end), problem, inside)
         counts = in_place(counts, more)
     assert counts is not None, "there is a sequence"
@@ -237,7 +237,7 @@ def _legal_start(
     if rules.is_ordered:
         rules = rules.one_at_a_time()
     known = every.known_at(steps)
-    if problem.family.clusters is None or every.is_elsewhere:
+    if problem.family.starting_scores is None or every.is_elsewhere:
         values = every.values_at(steps, roots_of=problem.family)
         sample = sample_of_values(values, starts, known, problem.family, rng)
     else:

@@ -1,4 +1,4 @@
-"""States that are known of some tokens: what `y` tells a model with ``supervision="y"``."""
+"""Known states of some tokens: those in `y` under ``supervision="y"``."""
 
 from itertools import pairwise
 from numbers import Integral, Real
@@ -14,7 +14,7 @@ def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
     """State of each token, -1 where unknown."""
     from sklearn_cvb.chain.tags.knowledge import read_labels
 
-    found = np.full(len(corpus.tokens), -1, np.int32)
+    states = np.full(len(corpus.tokens), -1, np.int32)
     for t, label in enumerate(read_labels(y, corpus, numeric=True)):
         if label is None:
             continue
@@ -26,8 +26,8 @@ def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
                 f"y holds {short_repr(label)} ({place_text(t, corpus.starts)}): states are 0 to "
                 f"{n_states - 1}, or -1 or None where unknown (see n_components)"
             )
-        found[t] = int(label)
-    return found
+        states[t] = int(label)
+    return states
 
 
 def refuse_impossible(known: np.ndarray, corpus: Corpus, topology: Topology) -> None:

@@ -260,13 +260,13 @@ class SeriesCounts(NamedTuple):
 class NumbersInParts(InParts):
     """A problem whose series are in shards."""
 
-    any_choice = True
+    any_ambiguous = True
     known = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
     def __init__(self, laid_out: NumberPlan, facts: list[PartSummary], source: Source) -> None:
         super().__init__(facts, source)
-        self.corpus = self.given = SeriesCounts(self.n_sequences)
+        self.corpus = self.original = SeriesCounts(self.n_sequences)
         _, self.cells, self.family, names, _, self.settings = laid_out.as_sent
         self.survey: NumberSurvey = laid_out.survey
         self.columns = FittedColumns(names)
@@ -276,13 +276,13 @@ class NumbersInParts(InParts):
     def identity(self) -> tuple[Any, ...]:
         """What moments tell of the series; the cut is free."""
         told = self.survey.n_steps, self.survey.moments.n_observed, self.survey.moments.widest
-        return (*told, self.settings, self.cells.n_states, self.cells.topology)
+        return (*told, self.settings, self.cells.n_states, self.cells.chain.topology)
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which series they leave out."""
         return unexplained
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""
         return shared_weights(result.best.state.hyper, None)
 
@@ -299,7 +299,7 @@ def refuse_in_shards(observation: NumberObservation) -> None:
     numbers.refuse_settings_of_symbols(asked)
     refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
     refuse_durations(transitions.durations is not None, "shards: fit in memory, or a store")
-    if asked.weights is not None:
+    if asked.hdp is not None:
         raise InvalidParameterError(
             "in shards series do not learn an HDP: leave the prior of transitions as it is, or fit "
             "a store"

@@ -27,7 +27,7 @@ from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
-from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
 from sklearn_cvb.emissions.emission import Family, OutsideSupport
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.model import State
@@ -162,14 +162,14 @@ class StoredProblem(NumericProblem):
     @property
     def identity(self) -> tuple[Any, ...]:
         """Checksums of the observations, emission and allowed states."""
-        topology = self.cells.topology
+        topology = self.cells.chain.topology
         return (self.observations.identity, self.settings, self.cells.n_states, topology)
 
     def room(self, shape: tuple[int, ...]) -> Rows:
         """Place on the disk for what units keep between sweeps: a file, gone with the table."""
         return Scratch(self.observations.store.scratch).rows(shape)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of all steps, on the disk."""
         state, averages = result.best.state, result.algorithm.averages
         store, n = self.observations.store, self.cells.n_emitting
@@ -263,14 +263,14 @@ def states_of_store(
     def path_of(begin: int, end: int) -> np.ndarray:
         found = []
         for piece in _smaller(store, begin, end):
-            read = observation.read_again(learned, store.series(*piece))
-            path, own = paths(read, decoding)
+            read = observation.read_to_predict(learned, store.series(*piece))
+            path, own = decode(read, decoding)
             found.append(path)
             log_p.append(own)
         return np.concatenate(found)
 
     states = StoredStates(store, np.arange(learned.layout.n_emitting), path_of)
-    tell_unexplained(np.concatenate(log_p))
+    warn_of_unexplained(np.concatenate(log_p))
     return states
 
 

@@ -88,7 +88,7 @@ def start_of(seed: SharedStart, problem: Problem, number: int) -> StartingPoint:
     else:
         assert seed.randomness is not None, "a seed holds one of its fields"
         start = starting.token_start(problem, generator_at(seed.randomness[number]))
-    return starting.kept_to_start(start, problem)
+    return starting.legal_start(start, problem)
 
 
 class LogsNeeded(NeedsMore):
@@ -112,9 +112,10 @@ class ChainFacts(NamedTuple):
     """What a start has to know of some sequences."""
 
     n_entries: int  # (token, state) entries of the problem
-    any_told: bool  # whether a token has a single state
-    any_choice: bool  # whether one has several
-    left_out: tuple[tuple[int, int], ...]  # words of the sequences without a path, and how often
+    any_certain: bool  # whether a token has a single state
+    any_ambiguous: bool  # whether one has several
+    # Words of the sequences that no path explains, and how often.
+    impossible_words: tuple[tuple[int, int], ...]
 
 
 class ChainShard(Shard):
@@ -133,13 +134,13 @@ class ChainShard(Shard):
         return PartResult(starting.emitted_in_segments(self.model.problem, cuts), 0.0)
 
     def _told(self) -> ChainFacts:
-        problem, left_out = self.model.problem, ()
-        if problem.left_out is not None:
-            tokens = problem.left_out.corpus.tokens
+        problem, impossible_words = self.model.problem, ()
+        if problem.impossible is not None:
+            tokens = problem.impossible.corpus.tokens
             words, uses = np.unique(tokens[tokens >= 0], return_counts=True)
-            left_out = tuple(zip(words.tolist(), uses.tolist(), strict=True))
+            impossible_words = tuple(zip(words.tolist(), uses.tolist(), strict=True))
         n_entries = int(problem.lattice.count.sum())
-        return ChainFacts(n_entries, problem.any_told, problem.any_choice, left_out)
+        return ChainFacts(n_entries, problem.any_certain, problem.any_ambiguous, impossible_words)
 
     def _own(self, seed: SharedStart) -> Any:
         return partial(start_of, seed, self.model.problem, self.index.number)
@@ -165,7 +166,7 @@ class ShardedChain(ShardedModel, SymbolChain):
             weights = starting.model_start(self.problem, init, prior, vocabulary).weights
         elif isinstance(init, HMMParameters):
             vocabulary, ask = self.settings.vocabulary, self.problem.source.ask
-            weights = starting.given_weights(
+            weights = starting.table_weights(
                 init, cells, vocabulary, rng, lambda cuts: ask("emitted", cuts).counts
             )
         elif not isinstance(init, str):
@@ -232,7 +233,7 @@ class WholeCorpus:
         self.n_sequences = n_sequences
         self.n_observed: int = types.n_observed
         # Words of the sequences that are not learned from, and how often.
-        self.left_out: list[tuple[int, int]] = []
+        self.impossible_words: list[tuple[int, int]] = []
 
     def uses_given(self, n_types: int = 0) -> np.ndarray:
         """How often each type is observed."""
@@ -241,7 +242,7 @@ class WholeCorpus:
     def uses(self, n_types: int = 0) -> np.ndarray:
         """How often each type is observed in the sequences that are learned from."""
         uses = self._types.uses(n_types).copy()
-        for word, n_uses in self.left_out:
+        for word, n_uses in self.impossible_words:
             uses[word] -= n_uses
         return uses
 
@@ -276,12 +277,14 @@ class ChainInParts(CorpusInParts):
         super().__init__(types, facts, source)
         self.cells, self.n_words = cells, cells.n_words
         refuse_without_paths(sum(one.of_model.n_entries for one in facts))
-        self.corpus.left_out = [word for one in facts for word in one.of_model.left_out]
-        self.any_told: bool = any(one.of_model.any_told for one in facts)
-        self.any_choice: bool = any(one.of_model.any_choice for one in facts)
+        self.corpus.impossible_words = [
+            word for one in facts for word in one.of_model.impossible_words
+        ]
+        self.any_certain: bool = any(one.of_model.any_certain for one in facts)
+        self.any_ambiguous: bool = any(one.of_model.any_ambiguous for one in facts)
 
     @property
-    def n_learned(self) -> int:
+    def n_explained(self) -> int:
         """How many tokens are observed where a path explains them."""
         return sum(one.n_observed for one in self.facts)
 
@@ -289,14 +292,14 @@ class ChainInParts(CorpusInParts):
     def identity(self) -> tuple[Any, ...]:
         """What word types tell of the sequences; the cut is free."""
         cells, corpus = self.cells, self.corpus
-        steps = cells.state, cells.n_states, cells.topology
+        steps = cells.state, cells.n_states, cells.chain.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which of the given sequences they leave out."""
         return unexplained
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
         return parameters.shared_weights(result.best.state.hyper, None)
 

@@ -33,13 +33,13 @@ from sklearn_cvb.chain.symbols.leave_out import (
     absence_of,
     first_units,
     make_pass,
-    moved,
     shared_by,
     shared_nothing,
+    shifted_counts,
     total_of,
 )
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
-from sklearn_cvb.chain.symbols.observed import SymbolObservation, left_out_by, path_of_chain
+from sklearn_cvb.chain.symbols.observed import SymbolObservation, path_of_chain, update_unit_of
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.kernels.chain.leave_out import (
@@ -117,7 +117,7 @@ class StorePieces:
                 forms = None
             kept = scratch.keep((_without_words(problem), forms), (Cells,))
             at = PartIndex(index, span[0])
-            unexplained = problem.of_given(np.empty(0, np.intp)) + at.first
+            unexplained = problem.original_sequences(np.empty(0, np.intp)) + at.first
             self.pieces.append(
                 StorePiece(kept, at, parts.ChainShard(chain, at).facts(), unexplained)
             )
@@ -127,7 +127,7 @@ class StorePieces:
         """What the leader knows of the pieces."""
         return [piece.facts for piece in self.pieces]
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The sequences that no path can explain."""
         return np.concatenate([piece.unexplained for piece in self.pieces])
 
@@ -142,11 +142,11 @@ class StorePieces:
 
 def _without_words(problem: Problem) -> Problem:
     """A problem without the words that the model does not know, of which it knows the codes."""
-    rest = problem.left_out
+    rest = problem.impossible
     return problem._replace(
         corpus=problem.corpus._replace(unknown=[]),
-        given=problem.given._replace(unknown=[]),
-        left_out=None if rest is None else _without_words(rest),
+        original=problem.original._replace(unknown=[]),
+        impossible=None if rest is None else _without_words(rest),
     )
 
 
@@ -200,8 +200,8 @@ class OnDisk(NamedTuple):
     # Whether a unit keeps the sum of its pairs, which does not say how surely each was there.
     is_summed: bool
     n_sweeps: int = 0
-    absent: np.ndarray | None = None  # what was noted in the last sweep
-    own: parameters.HMMCounts | None = None  # what the units add up to
+    pair_absence: np.ndarray | None = None  # as the last sweep has found it
+    counts: parameters.HMMCounts | None = None  # what the units add up to
 
 
 class StoredChain(SymbolChain):
@@ -222,7 +222,7 @@ class StoredChain(SymbolChain):
             begin = partial(parts.start_of, seed, problem, index)
             if isinstance(seed, ChainWeights):
                 begin = partial(StartingPoint, None, seed)
-            one = first_units(problem, begin, self.settings.left_out, self.learns)
+            one = first_units(problem, begin, self.settings.update_unit, self.learns)
             n_units += one.laid_out.n_units
             is_summed |= bool(one.laid_out.sequences.summed.any())
             layout = _with_lattice(one.laid_out, None)
@@ -232,7 +232,7 @@ class StoredChain(SymbolChain):
         if isinstance(seed, ChainWeights):
             tally = parameters.tally_of(counts, prior, self.cells)
             total = self._pass(SCORE, shared_by(tally, parameters.floor_of(prior)), units)
-        return InferenceResult(counts, total, shares=units._replace(own=counts)), None
+        return InferenceResult(counts, total, shares=units._replace(counts=counts)), None
 
     def leave_out(
         self,
@@ -251,28 +251,28 @@ class StoredChain(SymbolChain):
         if frozen:
             total = self._pass(INFER if is_alone else SCORE, shared, units)
             return InferenceResult(counts, total, shares=units)
-        units = units._replace(n_sweeps=units.n_sweeps + 1, absent=self._noted(units))
-        total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.absent)
+        units = units._replace(n_sweeps=units.n_sweeps + 1, pair_absence=self._noted(units))
+        total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.pair_absence)
         is_rebuilt = is_alone or units.n_sweeps % REBUILT == 0
-        own = self.recounted(units) if is_rebuilt else moved(counts, before, shared)
-        return InferenceResult(own, total, shares=units._replace(own=own))
+        own = self.recounted(units) if is_rebuilt else shifted_counts(counts, before, shared)
+        return InferenceResult(own, total, shares=units._replace(counts=own))
 
     def absence(self, shares: OnDisk) -> Absence:
         """P(C = 0) of all counts: the product over the pieces."""
-        assert shares.own is not None, "a start and a sweep leave their counts"
+        assert shares.counts is not None, "a start and a sweep leave their counts"
         whole: Absence | None = None
         for index, problem in enumerate(self.problem):
-            own = absence_of(self.units_of(shares, index, shares.own), problem)
+            own = absence_of(self.units_of(shares, index, shares.counts), problem)
             whole = own if whole is None else Absence(*map(np.multiply, whole, own))
         assert whole is not None, "a store has a sequence"
-        if shares.absent is not None:
-            whole.transition[:] *= shares.absent
+        if shares.pair_absence is not None:
+            whole.transition[:] *= shares.pair_absence
         return whole
 
     def units_of(self, shares: OnDisk, index: int, counts: parameters.HMMCounts) -> SymbolUnits:
         """The units of a piece as if it were a corpus of its own, with the counts of all."""
         kept = self._kept(shares, index)
-        return SymbolUnits(counts, self.learns, *kept, self.settings.left_out)
+        return SymbolUnits(counts, self.learns, *kept, self.settings.update_unit)
 
     def recounted(self, shares: OnDisk) -> parameters.HMMCounts:
         """The counts that posteriors and pairs add up to."""
@@ -340,7 +340,7 @@ class InTurn(StoredParts):
         """A state with the posteriors of another fit on the same pieces, and their counts."""
         shares = before._shard.held[state.shares.run].shares
         counts = self._chain.recounted(shares)
-        shares = shares._replace(own=counts)
+        shares = shares._replace(counts=counts)
         held = ShardState(state.n_sweeps, shares, PartResult(counts, 0.0))
         self._shard.held[state.shares.run] = held
         return state._replace(counts=counts)
@@ -371,7 +371,7 @@ class ChainInTurn(parts.ShardedChain):
         based = super().rebase(state._replace(shares=state.shares._replace(source=None)))
         if based is None or before is None:
             return based
-        if before.pieces.settings.left_out != source.pieces.settings.left_out:
+        if before.pieces.settings.update_unit != source.pieces.settings.update_unit:
             return None
         if before.pieces.facts != source.pieces.facts:
             return based
@@ -408,17 +408,17 @@ def read_in_bulk(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     counts = word_counts_of_store(store, tags, asked.words.handle_unknown == "form")
     types = store.vocabulary.tolist() if asked.words.vocabulary is None else None
     laid_out = lay_out(observation, counts, types)
-    pieces = StorePieces(laid_out.as_sent, store, tags, with_forms=not asked.leaves_out)
+    pieces = StorePieces(laid_out.as_sent, store, tags, with_forms=not asked.is_collapsed)
     words, cells = finished(laid_out)
     messages = [*laid_out.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
-    if asked.leaves_out:
+    if asked.is_collapsed:
         longest, length = store.longest()
-        left_out = left_out_by(asked, length, store.n_tokens) or WHOLE
-        pieces.settings = pieces.settings._replace(left_out=left_out)
+        update_unit = update_unit_of(asked, length, store.n_tokens) or WHOLE
+        pieces.settings = pieces.settings._replace(update_unit=update_unit)
         whole = ChainInPieces(cells, laid_out.corpus, InTurn(pieces), tags)
         whole.chain, whole.longest = ChainInTurn, (length, store.n_tokens)
-        if 2 * length > store.n_tokens and left_out == WHOLE:
+        if 2 * length > store.n_tokens and update_unit == WHOLE:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
     else:
@@ -434,7 +434,7 @@ def _refuse(asked: ChainOptions, y: Any) -> None:
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
-    if left_out_by(asked) == UpdateUnit("token", None):
+    if update_unit_of(asked) == UpdateUnit("token", None):
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
             f"update='sequence', got update={asked.update!r}; or pass list(store)"
@@ -459,10 +459,10 @@ class ChainInPieces(parts.ChainInParts):
     def identity(self) -> tuple[Any, ...]:
         """Checksums of the sequences and of their tags; the cut is free."""
         cells, tags = self.cells, self.tags
-        steps = cells.indptr, cells.state, cells.n_states, cells.topology
+        steps = cells.indptr, cells.state, cells.n_states, cells.chain.topology
         return (self.pieces.store.identity, None if tags is None else tags.store.identity, *steps)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
         state, reading, averages = result.best.state, result.reading, result.algorithm.averages
         pieces, classes = self.pieces, classes_of(reading.words, self.cells)

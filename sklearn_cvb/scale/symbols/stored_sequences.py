@@ -8,7 +8,7 @@ import numpy as np
 
 from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags.knowledge import cautions_of_tags, encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
@@ -132,13 +132,13 @@ def states_of_store(
     encoder, log_p = Encoder(observation, learned, store), []
 
     def path_of(begin: int, end: int) -> np.ndarray:
-        read = observation.read_again(learned, encoder.corpus(begin, end))
-        path, found = paths(read, decoding)
+        read = observation.read_to_predict(learned, encoder.corpus(begin, end))
+        path, found = decode(read, decoding)
         log_p.append(found)
         return path
 
     states = StoredStates(store, classes_of(learned.words, learned.layout), path_of)
-    tell_unexplained(np.concatenate(log_p))
+    warn_of_unexplained(np.concatenate(log_p))
     return states
 
 
@@ -163,8 +163,8 @@ def accuracy_on_store(
     encoder, types = Encoder(observation, learned, store), types_of_store(store)
     right, known = 0, 0
     for span in store.pieces():
-        read = observation.read_again(learned, encoder.corpus(*span))
-        path, _ = paths(read, "viterbi")
+        read = observation.read_to_predict(learned, encoder.corpus(*span))
+        path, _ = decode(read, "viterbi")
         tags = part_of_store(store, types, span, y).y
         labels = encode_labels(learned.words.legal.states, read_labels(tags, read.corpus))
         right += int(np.count_nonzero((labels == path) & (labels != -1)))
