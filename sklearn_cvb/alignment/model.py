@@ -124,7 +124,7 @@ class AlignmentModel(Model):
                 counts, _infer_all(pairs, tally, tally.sums, shares, SCORE), shares
             )
         shares, log_z = leave_out_sweep(pairs, tally, shares)
-        return InferenceResult.from_log_z(sum_of_shares(shares, pairs, layout), log_z, shares)
+        return InferenceResult.from_log_z(sum_shares(shares, pairs, layout), log_z, shares)
 
     def first_sample(self, prior: AlignmentPrior, rng: np.random.Generator) -> StructureSample:
         """Alignments drawn under the posterior means that the start gives."""
@@ -240,7 +240,7 @@ def leave_out_sweep(
     return shares, _infer_all(pairs, tally, tally.sums, shares, SWEEP, uniform)
 
 
-def sum_of_shares(
+def sum_shares(
     shares: AlignmentShares, pairs: AlignmentPairs, layout: AlignmentLayout
 ) -> np.ndarray:
     """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
@@ -249,9 +249,7 @@ def sum_of_shares(
     return tally.sums.cells
 
 
-def viterbi_positions(
-    weights: AlignmentWeights, pairs: AlignmentPairs
-) -> tuple[np.ndarray, np.ndarray]:
+def viterbi(weights: AlignmentWeights, pairs: AlignmentPairs) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the most probable alignment of each pair, -1 for no source; its log weight."""
     work = workspace_for(pairs)
     positions = np.empty(pairs.target_starts[-1], np.int64)
@@ -362,12 +360,12 @@ def first_shares(
     else:
         link = normalised_links(np.ones(pairs.first[-1]), pairs)
     shares = shares_of_links(link, pairs, prior, layout)
-    cells = sum_of_shares(shares, pairs, layout)
+    cells = sum_shares(shares, pairs, layout)
     if isinstance(init, IBM1):
         for _ in range(init.n_sweeps):
             tally = tally_of(cells, prior, layout)
             shares, _ = leave_out_sweep(pairs, tally, shares, uniform=True)
-            cells = sum_of_shares(shares, pairs, layout)
+            cells = sum_shares(shares, pairs, layout)
     return shares, cells
 
 

@@ -112,13 +112,11 @@ class AlignmentObservation:
         if len(state.unexplained):
             link = normalised_links(link, pairs)
         counts, positions = counts_from(cells, problem.layout), best_positions_of(link, pairs)
-        tables = link_tables(link.astype(np.float32), pairs)
+        tables, is_table = link_tables(link.astype(np.float32), pairs), bool(problem.corpus.width)
         attributes = {
             "counts_": counts,
             "labels_": arrange(problem.corpus, positions, NO_SOURCE),
-            "link_proba_": object_array(tables)
-            if problem.corpus.width is None
-            else np.stack(tables),
+            "link_proba_": np.stack(tables) if is_table else object_array(tables),
             "alpha_": self.options.alpha,
             "beta_": self.options.beta,
         }

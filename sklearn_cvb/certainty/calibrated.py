@@ -98,7 +98,7 @@ def exact_covariance(structures: Structures, rows: FreeRows) -> np.ndarray:
     return (covariance + covariance.T) / 2
 
 
-def missing_in_deviations(
+def missing_in_draws(
     deviations: csr_array, rows: FreeRows, rng: np.random.Generator
 ) -> MissingInformation:
     """The directions of deviations of whole rows, without what rows that sum to 1 rule out."""
@@ -153,9 +153,7 @@ def standard_errors(rows: FreeRows, missing: MissingInformation) -> np.ndarray:
 # Draws
 
 
-def draw_widened(
-    rows: FreeRows, missing: MissingInformation, rng: np.random.Generator
-) -> np.ndarray:
+def widen(rows: FreeRows, missing: MissingInformation, rng: np.random.Generator) -> np.ndarray:
     """Parameters from their Dirichlet posterior, moved further where information is missing.
 
     To first order, log parameters have the inverse of the observed information as covariance.
@@ -191,13 +189,13 @@ def short_runs(
     cells, first = structures.free_rows(counts, prior), generators[0]
     rows, n_cells = cells.whole(), len(cells.u)
     at_mean = structures.weights_at(cells.mean, counts, None)
-    missing = missing_in_deviations(
+    missing = missing_in_draws(
         draw_deviations(structures, at_mean, N_STRUCTURES, first), rows, first
     )
 
     def run(number: int, rng: np.random.Generator) -> list[CalibratedSample]:
         tell(number)
-        theta = draw_widened(rows, missing, rng)[:n_cells]
+        theta = widen(rows, missing, rng)[:n_cells]
         weights, samples = structures.weights_at(theta, counts, rng), []
         for _ in range(N_SWEEPS):
             sample = structures.draw_structures(weights, rng)
@@ -261,7 +259,7 @@ def observed_errors(
         missing = missing_in_covariance(scale[:, None] * across * scale, roots_of_rows(rows))
     else:
         weights = structures.weights_at(cells.mean, counts, None)
-        missing = missing_in_deviations(
+        missing = missing_in_draws(
             draw_deviations(structures, weights, 2 * N_STRUCTURES, rng), rows, rng
         )
     return cells.mean, standard_errors(rows, missing)[:size]

@@ -391,7 +391,7 @@ class Residuals(BaseHMM):
         return arrange(corpus, values, np.nan)
 
 
-class FrequentistIntervals(TrainingSequences):
+class Confidence(TrainingSequences):
     """Confidence intervals of estimates that have no posterior."""
 
     def confidence_intervals(

@@ -127,24 +127,18 @@ def bootstrap_intervals(
     refits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(refitted)(seed) for seed in seeds)
     tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
     ends = [
-        _summary_over_refits(refits, i, lambda table: np.quantile(table, tails, axis=0))
-        for i in range(3)
+        _over_refits(refits, i, lambda table: np.quantile(table, tails, axis=0)) for i in range(3)
     ]
-    errors = [
-        _summary_over_refits(refits, i, lambda table: table.std(axis=0, ddof=1)) for i in range(3)
-    ]
+    errors = [_over_refits(refits, i, lambda table: table.std(axis=0, ddof=1)) for i in range(3)]
     start, transition, emission = ends
     return ConfidenceIntervals(start, transition, emission, dict(zip(_NAMES, errors, strict=True)))
 
 
-def _summary_over_refits(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) -> Any:
+def _over_refits(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) -> Any:
     """A summary over all refits of the table at a place, or of each in a dict or list there."""
     tables = [one[place] for one in found]
     if isinstance(tables[0], dict):
-        return {
-            name.removesuffix("_"): _summary_over_refits(tables, name, summary)
-            for name in tables[0]
-        }
+        return {name.removesuffix("_"): _over_refits(tables, name, summary) for name in tables[0]}
     if isinstance(tables[0], list):
-        return [_summary_over_refits(tables, i, summary) for i in range(len(tables[0]))]
+        return [_over_refits(tables, i, summary) for i in range(len(tables[0]))]
     return summary(np.array(tables))

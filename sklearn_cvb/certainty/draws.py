@@ -64,7 +64,7 @@ class PosteriorDraws(NamedTuple):
             tables: list[Any] = [word_major(self.layout, one.emission) for one in self.weights]
             dense = [table.toarray() if hasattr(table, "toarray") else table for table in tables]
             return {"emissionprob": np.array([table.T for table in dense])}
-        return _stacked_tables([self.family.attributes(one.point) for one in self.weights])
+        return _stack([self.family.attributes(one.point) for one in self.weights])
 
     def to_inference_data(self, log_likelihood: np.ndarray | None = None) -> Any:
         """The draws for ArviZ, which must be installed: group ``posterior``, a single chain.
@@ -90,7 +90,7 @@ class PosteriorDraws(NamedTuple):
         found = {
             "startprob": self.startprob,
             "transmat": self.transmat,
-            **_flat_names(self.emission),
+            **_flatten(self.emission),
         }
         groups = {"posterior": found}
         if log_likelihood is not None:
@@ -105,27 +105,24 @@ class PosteriorDraws(NamedTuple):
         )
 
 
-def _stacked_tables(by_draw: list[Any]) -> Any:
+def _stack(by_draw: list[Any]) -> Any:
     """Tables of all draws, (n_draws, ...), in the dicts and lists that each draw has them in."""
     if isinstance(by_draw[0], dict):
         names = by_draw[0]
-        return {
-            name.removesuffix("_"): _stacked_tables([one[name] for one in by_draw])
-            for name in names
-        }
+        return {name.removesuffix("_"): _stack([one[name] for one in by_draw]) for name in names}
     if isinstance(by_draw[0], list):
-        return [_stacked_tables(list(own)) for own in zip(*by_draw, strict=True)]
+        return [_stack(list(own)) for own in zip(*by_draw, strict=True)]
     return np.array(by_draw)
 
 
-def _flat_names(tables: dict[str, Any]) -> dict[str, np.ndarray]:
+def _flatten(tables: dict[str, Any]) -> dict[str, np.ndarray]:
     """Tables by one name each: "parts_0_rates" for the rates of the first part."""
     flat: dict[str, np.ndarray] = {}
     for name, value in tables.items():
         if isinstance(value, list):
             value = {str(i): own for i, own in enumerate(value)}
         if isinstance(value, dict):
-            flat |= {f"{name}_{inner}": table for inner, table in _flat_names(value).items()}
+            flat |= {f"{name}_{inner}": table for inner, table in _flatten(value).items()}
         else:
             flat[name] = value
     return flat

@@ -25,7 +25,7 @@ _VOWEL = re.compile("[aeiou8]|1[18]($|-)", re.IGNORECASE)
 _SOUNDS_LIKE_CONSONANT = re.compile("one|use|uni[^mn]|euro", re.IGNORECASE)
 
 
-class PocketCategory(NamedTuple):
+class Category(NamedTuple):
     """What a symbol of the grammar may become."""
 
     label: str
@@ -35,7 +35,7 @@ class PocketCategory(NamedTuple):
 
 
 # A category, and what was chosen for it: a word or (categories, ...).
-Step = tuple[PocketCategory, Any]
+Step = tuple[Category, Any]
 
 
 def make_pocket_english(
@@ -141,7 +141,7 @@ def pocket_english_dictionary() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def pocket_grammar() -> dict[str, PocketCategory]:
+def pocket_grammar() -> dict[str, Category]:
     """What each symbol may become, and how often; the start symbol is ``"TOP"``.
 
     >>> from sklearn_cvb.datasets.pocket_english import pocket_grammar
@@ -161,7 +161,7 @@ def pocket_grammar() -> dict[str, PocketCategory]:
 
 
 @cache
-def pocket_slips() -> dict[tuple[str, str], tuple[PocketCategory, ...]]:
+def pocket_slips() -> dict[tuple[str, str], tuple[Category, ...]]:
     """A category for each wrong tag that annotators gave to a frequent word with this tag.
 
     >>> from sklearn_cvb.datasets.pocket_english import pocket_slips
@@ -182,11 +182,11 @@ def _lines(section: str, file: str = _GRAMMAR) -> list[str]:
 
 def _category(
     symbol: str, is_lexical: bool, options: Iterable[Any], weights: Sequence[float]
-) -> PocketCategory:
+) -> Category:
     running = list(accumulate(weights))
     cumulative = tuple(value / running[-1] for value in running)
     label = re.split(r"(?<=.)[/-]", symbol)[0]
-    return PocketCategory(label, is_lexical, tuple(options), cumulative)
+    return Category(label, is_lexical, tuple(options), cumulative)
 
 
 def _phrases() -> dict[str, list[Any]]:
@@ -225,7 +225,7 @@ def _word_classes() -> dict[str, list[Any]]:
     return {symbol: list(dict.fromkeys(members)) for symbol, members in classes.items()}
 
 
-def _draw_sentence(grammar: dict[str, PocketCategory], uniforms: Iterator[float]) -> list[Step]:
+def _draw_sentence(grammar: dict[str, Category], uniforms: Iterator[float]) -> list[Step]:
     steps = None
     while steps is None:
         steps = _draw_derivation(grammar, uniforms)
@@ -246,9 +246,7 @@ def _draw_sentence(grammar: dict[str, PocketCategory], uniforms: Iterator[float]
     return steps
 
 
-def _draw_derivation(
-    grammar: dict[str, PocketCategory], uniforms: Iterator[float]
-) -> list[Step] | None:
+def _draw_derivation(grammar: dict[str, Category], uniforms: Iterator[float]) -> list[Step] | None:
     """Steps (category, option) from the top, leftmost first, or None for a sentence too long."""
     steps: list[Step] = []
     agenda, n_words = ["TOP"], 0

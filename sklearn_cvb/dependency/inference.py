@@ -168,7 +168,7 @@ def leave_out_sweep(
     return shares, _infer_all(sentences, tally, tally.sums, shares, SWEEP)
 
 
-def sum_of_shares(
+def sum_shares(
     shares: DependencyShares, sentences: DependencySentences, layout: DependencyLayout
 ) -> np.ndarray:
     """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""

@@ -18,7 +18,7 @@ from sklearn_cvb.dependency.inference import (
     heaviest_heads,
     leave_out_sweep,
     log_arc_weight,
-    sum_of_shares,
+    sum_shares,
     tally_of,
 )
 from sklearn_cvb.dependency.parameters import (
@@ -134,9 +134,8 @@ def _usage_by_length(
             counts.append(tables[v])
             if coarse is not None:
                 # Roots come from their own row.
-                row = np.append(coarse, 0)[arc_cells // n_types]
-                first = layout.n_cells - (coarse.max() + 1 - row) * n_types
-                cells.append(first + arc_cells % n_types)
+                rows = coarse.max() + 1 - np.append(coarse, 0)[arc_cells // n_types]
+                cells.append(layout.n_cells - rows * n_types + arc_cells % n_types)
                 counts.append(tables[len(arcs) + v])
                 counts[-2] = counts[-2] - counts[-1]
         yield np.hstack(cells), np.hstack(counts)
@@ -203,7 +202,7 @@ def weights_from_fit(learned: Learned, problem: DependencyProblem) -> np.ndarray
         return layout.rows(cells_from(parts)).mean()
     mixed = _tables_of_tags(probabilities_of(learned, mixed=True), places)
     n_arcs = learned.counts.stop[places][..., GO]
-    return backoff_weights(_counts_from_probabilities(mixed, n_arcs, layout), layout)
+    return backoff_weights(_as_counts(mixed, n_arcs, layout), layout)
 
 
 def _places_of_tags(learned: Learned, types: list[Any], n_types: int) -> list[int]:
@@ -239,9 +238,7 @@ def _tables_of_tags(parts: DMVCounts, places: list[int]) -> DMVCounts:
     )
 
 
-def _counts_from_probabilities(
-    parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout
-) -> np.ndarray:
+def _as_counts(parts: DMVCounts, n_arcs: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Probabilities without mixtures as counts for other valences: sums are means over arcs.
 
     There are so many expected arcs by head, side and valence.
@@ -408,7 +405,7 @@ class DependencyModel(RowModel):
         sentences, tally = self.problem.sentences, tally_of(counts, prior, self.layout)
         shares, log_z = leave_out_sweep(sentences, tally, shares, frozen)
         return InferenceResult.from_log_z(
-            counts if frozen else sum_of_shares(shares, sentences, self.layout), log_z, shares
+            counts if frozen else sum_shares(shares, sentences, self.layout), log_z, shares
         )
 
     def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> StructureSample:

@@ -54,7 +54,7 @@ def weights_to_predict(learned: Learned) -> np.ndarray:
     return mixed_weights(rows.exp_expected_log(), learned.layout)
 
 
-def _weights_and_lost_logs(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
+def _safe_weights(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
     """`weights_to_predict`, and where float64 loses some, which are 0 then, the logs of all."""
     weights = weights_to_predict(learned)
     if learned.extra.means is not None or not learned.averages:
@@ -98,7 +98,7 @@ def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """Heads of the heaviest trees, one after the other."""
     sentences, (weights, logs) = (
         sentences_to_parse(learned, corpus),
-        _weights_and_lost_logs(learned),
+        _safe_weights(learned),
     )
     heads, log_weights = heaviest_heads(frozen_tally(weights), sentences)
     suspects = np.flatnonzero(log_weights < ALMOST_NOTHING / 2)
@@ -115,7 +115,7 @@ def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
 def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """The tables that `predict_proba` gives."""
     sentences = sentences_to_parse(learned, corpus)
-    weights, logs = _weights_and_lost_logs(learned)
+    weights, logs = _safe_weights(learned)
     _, log_z, shares = expectation(weights, sentences, keeps_shares=True)
     tables = []
     for i, n in enumerate(np.diff(corpus.starts).tolist()):

@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_cvb.alignment.links import NO_SOURCE, Link, check_links
 from sklearn_cvb.display.arcs import COLOURS, GOLD, width_of
-from sklearn_cvb.display.svg import Picture, escaped, svg_opening
+from sklearn_cvb.display.svg import Picture, escaped, svg_head
 from sklearn_cvb.display.texts import padded, texts_of
 
 # Pixels: a cell of the grid, letters, and the room around all.
@@ -122,7 +122,7 @@ class AlignedSentences(Picture):
         names = [*self.source, "none"]
         best = self.posteriors.argmax(axis=1).tolist()
         links = ", ".join(f"{w} ← {names[i]}" for w, i in zip(self.target, best, strict=True))
-        lines = svg_opening(
+        lines = svg_head(
             width, height, f"Alignment: {links}", f' font-size="{_FONT:g}"', standalone
         )
         # Faint lines between columns and rows.

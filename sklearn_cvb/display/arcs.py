@@ -166,7 +166,7 @@ def _arcs(
         tip = middles[child - 1]
         foot = middles[head - 1] + math.copysign(_ASIDE, child - head)
         height = feet + up * (_LOWEST + _STEP * (level - 1))
-        steps = _arc_steps(foot, tip, feet, height)
+        steps = _steps(foot, tip, feet, height)
         strokes.append(Stroke(kinds.get(child, ARC), steps, _arrow_tip(tip, feet, up)))
     texts, end = [], far if joined else feet
     for child, above in heads.items():
@@ -186,9 +186,7 @@ def _arcs(
     return strokes, texts, end
 
 
-def _arc_steps(
-    foot: float, tip: float, feet: float, height: float
-) -> list[tuple[str, list[Point]]]:
+def _steps(foot: float, tip: float, feet: float, height: float) -> list[tuple[str, list[Point]]]:
     """Up from the head, round a corner, along, round a corner, and down to the child."""
     corner = min(_CORNER, abs(tip - foot) / 2)
     along, up = math.copysign(corner, tip - foot), math.copysign(corner, height - feet)

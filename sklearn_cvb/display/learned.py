@@ -297,7 +297,7 @@ def _of_classes(model: Any) -> SummaryRows:
     rows = []
     for k in shown.tolist():
         texts = [
-            _counted_noun(int(model.class_count_[k]), "sequence"),
+            _count_of(int(model.class_count_[k]), "sequence"),
             *_fit_of(model.estimators_[k]),
         ]
         best: list[tuple[str, float | None]] = [(", ".join(texts), None)]
@@ -309,7 +309,7 @@ def _fit_of(model: Any) -> list[str]:
     """States, objective and sweeps of a fitted model, as far as it has these."""
     texts = []
     if hasattr(model, "transmat_"):
-        texts.append(_counted_noun(np.shape(model.transmat_)[-1], "state"))
+        texts.append(_count_of(np.shape(model.transmat_)[-1], "state"))
     if hasattr(model, "objective_"):
         texts.append(f"objective {model.objective_:.6g}")
     if hasattr(model, "history_"):
@@ -319,14 +319,14 @@ def _fit_of(model: Any) -> list[str]:
 
 def sweeps_and_convergence(model: Any) -> str:
     """How many sweeps a fit made, and whether it converged."""
-    sweeps = _counted_noun(len(model.history_), "sweep")
+    sweeps = _count_of(len(model.history_), "sweep")
     # Samplers have nothing to converge to.
     if hasattr(model, "samples"):
         return sweeps
     return f"{sweeps}, {'converged' if model.converged_ else 'stopped before it converged'}"
 
 
-def _counted_noun(n: int, thing: str) -> str:
+def _count_of(n: int, thing: str) -> str:
     return f"{n} {thing}{'s' * (n != 1)}"
 
 

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.display.learned import SummaryRows, learned_by, sweeps_and_convergence
 from sklearn_cvb.display.phrase_tree import PhraseTree
-from sklearn_cvb.display.svg import escaped, page_of, svg_opening
+from sklearn_cvb.display.svg import escaped, page_of, svg_head
 from sklearn_cvb.display.texts import padded
 
 # Pixels: of the picture of steps a cell and letters, and the size of the curve.
@@ -210,7 +210,7 @@ def steps_svg(names: list[str], steps: np.ndarray) -> str:
     edge = _GAP + 0.62 * _FONT * max(map(len, names)) + _GAP
     size = round(edge + n * _CELL + _GAP, 1)
     title = "Transitions from row to column"
-    lines = svg_opening(size, size, title, f' font-size="{_FONT:g}"')
+    lines = svg_head(size, size, title, f' font-size="{_FONT:g}"')
     for i, name in enumerate(names):
         at = edge + (i + 0.5) * _CELL
         # Along the row and along the column of the same state.

@@ -52,7 +52,7 @@ class Picture:
         raise NotImplementedError
 
 
-def svg_opening(
+def svg_head(
     width: float, height: float, title: str, looks: str = "", standalone: bool = False
 ) -> list[str]:
     """How a picture begins; `title` is for those who cannot see it."""
@@ -68,7 +68,7 @@ def svg_opening(
 def svg_of(drawing: arcs.ArcDrawing, description: str, standalone: bool) -> str:
     """Write a drawing."""
     width, height = (round(_PIXELS * x, 1) for x in (drawing.width, drawing.top - drawing.bottom))
-    lines = svg_opening(width, height, description, ' text-anchor="middle"', standalone)
+    lines = svg_head(width, height, description, ' text-anchor="middle"', standalone)
     lines += [_stroke_svg(stroke, drawing.top) for stroke in drawing.strokes]
     for text in drawing.texts:
         looks = {arcs.TAG: ' opacity="0.75"', arcs.CAPTION: ' text-anchor="start"'}.get(

@@ -15,7 +15,7 @@ from sklearn_cvb.display.tagged_words import (
     TaggedWord,
     html_of,
     legend_text,
-    tagged_words_of,
+    tag_words,
     text_of,
     verdict,
 )
@@ -105,7 +105,7 @@ class TaggedSentence:
         given = _sentence(tokens)
         n = len(given)
         true = [None] * n if gold is None else _of_tokens(gold, "gold", n)
-        words = tagged_words_of(given, _of_tokens(tags, "tags", n), true)
+        words = tag_words(given, _of_tokens(tags, "tags", n), true)
         told = [None] * n if sources is None else _of_tokens(sources, "sources", n)
         for t, source in enumerate(told):
             if source is not None and source not in SOURCES:

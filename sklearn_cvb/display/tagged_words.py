@@ -64,9 +64,7 @@ class TaggedWord(NamedTuple):
         return marks + DROPPED * bool(self.dropped) + UNSURE * self.is_unsure
 
 
-def tagged_words_of(
-    words: Sequence[Any], tags: Sequence[Any], gold: Sequence[Any]
-) -> list[TaggedWord]:
+def tag_words(words: Sequence[Any], tags: Sequence[Any], gold: Sequence[Any]) -> list[TaggedWord]:
     """Words with their tags and, where these differ and are known, gold tags."""
     return [
         TaggedWord(
@@ -117,15 +115,13 @@ def text_of(words: Sequence[TaggedWord], width: int, colour: bool = False) -> st
     >>> print(text_of(words, 80))
     a/DT can/MD⁺[NN]
     """
-    return _filled_lines(map(_pieces, words), width, colour)
+    return _fill(map(_pieces, words), width, colour)
 
 
 def legend_text(words: Sequence[TaggedWord], width: int) -> str:
     """The legend, a line for each mark; empty without marks."""
     lines = (f"{mark} {said}".split() for mark, said in legend_of(words))
-    filled = [
-        _filled_lines(([LinePiece(part)] for part in line), width, False, "  ") for line in lines
-    ]
+    filled = [_fill(([LinePiece(part)] for part in line), width, False, "  ") for line in lines]
     return "\n".join(filled)
 
 
@@ -138,9 +134,7 @@ def _pieces(word: TaggedWord) -> list[LinePiece]:
     return pieces if word.gold is None else [*pieces, LinePiece(f"[{word.gold}]", _ON_RED)]
 
 
-def _filled_lines(
-    chunks: Iterable[list[LinePiece]], width: int, colour: bool, indent: str = ""
-) -> str:
+def _fill(chunks: Iterable[list[LinePiece]], width: int, colour: bool, indent: str = "") -> str:
     """Lines of chunks that stay whole; all lines but the first are indented."""
     lines: list[str] = []
     taken = 0

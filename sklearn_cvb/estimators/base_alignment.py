@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.alignment.links import NO_SOURCE
-from sklearn_cvb.alignment.model import expectation, log_likelihoods, viterbi_positions
+from sklearn_cvb.alignment.model import expectation, log_likelihoods, viterbi
 from sklearn_cvb.alignment.observation import AlignmentObservation, AlignmentOptions
 from sklearn_cvb.alignment.parameters import (
     TranslationTable,
@@ -224,7 +224,7 @@ class BaseAlignmentHMM(BaseModel):
         corpus, pairs = self._observation().encoded(learned, self._checked_input(X))
         weights = predicting_weights(learned)
         if decoding == "viterbi":
-            positions, logs = viterbi_positions(weights, pairs)
+            positions, logs = viterbi(weights, pairs)
         else:
             _, logs, shares = expectation(weights, pairs, learned.layout, True)
             positions = best_positions_of(shares.link, pairs)

@@ -22,7 +22,7 @@ from sklearn_cvb.grammar.grammar import Grammar, with_product_rules
 from sklearn_cvb.grammar.inference import expectation
 from sklearn_cvb.grammar.layout import (
     GrammarOptions,
-    problem_to_predict,
+    new_problem,
 )
 from sklearn_cvb.grammar.model import (
     RANDOM_STARTS,
@@ -321,6 +321,6 @@ class BasePCFG(BaseModel):
             # Of trees it is told which sentences have none.
             index = learned.words.index
             warn(caution_of_unknown(unknown_in(corpus, index), index))
-        problem = problem_to_predict(learned.layout, corpus, words)
+        problem = new_problem(learned.layout, corpus, words)
         _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
         return log_z, corpus.observed_lengths

@@ -19,7 +19,7 @@ from sklearn_cvb.estimators.door import checked_input, known_words
 from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
-from sklearn_cvb.faces.translations import HmmlearnParameters
+from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import SamplesOfKnownColumns, cautions_of_rows
@@ -36,9 +36,7 @@ class _Classes(NamedTuple):
     width: int | None
 
 
-class HMMClassifier(
-    Summaries, HmmlearnParameters, ClassifierMixin, MetaEstimatorMixin, VersionedPickle
-):
+class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixin, VersionedPickle):
     """Classifier of sequences: a model for each class, and Bayes' rule.
 
     Not where the decision alone matters and there are many labelled sequences: the model of each

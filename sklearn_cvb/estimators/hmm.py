@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
-from sklearn_cvb.certainty.chains import FrequentistIntervals, PosteriorIntervals, Residuals
+from sklearn_cvb.certainty.chains import Confidence, PosteriorIntervals, Residuals
 from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions.traces import (
@@ -45,9 +45,7 @@ class HMM(PosteriorIntervals, Residuals, JSONFace, Annexes, BeyondMemory, BaseHM
     """What `BaseHMM` does, and what hangs above the line."""
 
 
-class EMHMM(
-    FrequentistIntervals, KnownParameters, PointEstimates, Sweeps, StartFields, HMMInBatches, HMM
-):
+class EMHMM(Confidence, KnownParameters, PointEstimates, Sweeps, StartFields, HMMInBatches, HMM):
     """Hidden states of symbols or numbers, by maximum likelihood (expectation-maximisation).
 
     Not where there is little data for each state: nothing holds it back from fitting noise, and

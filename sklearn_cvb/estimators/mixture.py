@@ -19,7 +19,7 @@ from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.parameters import Count
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
-from sklearn_cvb.faces.translations import HmmlearnParameters
+from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed
 from sklearn_cvb.settings import Transitions
 
@@ -28,7 +28,7 @@ from sklearn_cvb.settings import Transitions
 _FIRST_SWEEPS, _ROUNDS = 20, 5
 
 
-class HMMMixture(Summaries, HmmlearnParameters, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
+class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
     """Clusters of sequences: each sequence comes from one of several hidden Markov models.
 
     Not for sequences that change from one behaviour to another: that is what the states of a single

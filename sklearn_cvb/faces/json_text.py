@@ -81,11 +81,8 @@ def arguments_of(
     if table is None and parameters["emissions"]:
         parameters["emissions"] |= more_fields
     parameters["vocabulary"] = _with_hashes(parameters["vocabulary"])
-    emission, transitions = (
-        _emission_from(content["emission"]),
-        Transitions(**content["transitions"]),
-    )
-    n_free = content.get("n_free_parameters")
+    emission, n_free = _emission_from(content["emission"]), content.get("n_free_parameters")
+    transitions = Transitions(**content["transitions"])
     return HMMParameters(**parameters), emission, transitions, table, n_free
 
 

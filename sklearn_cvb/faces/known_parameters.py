@@ -20,21 +20,15 @@ from sklearn_cvb.settings import HMMParameters
 def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission: Any) -> Any:
     """All parameters of a model, and how many states it has; symbols are 0, 1, ... if not named."""
     before = {} if given is None else given.get_params(deep=False)
-    all_parameters = HMMParameters.by_name(
-        {**before, **(before.pop("emissions", None) or {}), **tables}
-    )
-    if not all_parameters.is_whole:
+    known = HMMParameters.by_name({**before, **(before.pop("emissions", None) or {}), **tables})
+    if not known.is_whole:
         raise InvalidParameterError(
             "a model is made of startprob, transmat and emissionprob, or means and the like"
         )
-    table = np.asarray(all_parameters.emissionprob)
-    if (
-        all_parameters.symbols is None
-        and table.ndim == 2
-        and not getattr(emission, "vocabulary", None)
-    ):
-        all_parameters.vocabulary = list(range(table.shape[1]))
-    return all_parameters, len(np.atleast_1d(np.asarray(all_parameters.startprob)))
+    table = np.asarray(known.emissionprob)
+    if known.symbols is None and table.ndim == 2 and not getattr(emission, "vocabulary", None):
+        known.vocabulary = list(range(table.shape[1]))
+    return known, len(np.atleast_1d(np.asarray(known.startprob)))
 
 
 class TableShape(NamedTuple):

@@ -25,7 +25,7 @@ ATTRIBUTES = {
 }
 
 
-class HmmlearnParameters(Parameters):
+class HmmlearnNames(Parameters):
     """Names what stands for hmmlearn's parameters, where these are given."""
 
     @classmethod

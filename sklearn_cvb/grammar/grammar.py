@@ -392,18 +392,15 @@ class Grammar(SavesAttributes):
 
         if probabilities is None:
             probabilities = self.probabilities
-        nonterminals = [nltk.Nonterminal(label) for label in self.symbols]
-        sides = [
-            (nonterminals[rule.parent], right_hand_side(rule.right, nonterminals))
-            for rule in self.rules
-        ]
+        names = [nltk.Nonterminal(label) for label in self.symbols]
+        sides = [(names[rule.parent], right_hand_side(rule.right, names)) for rule in self.rules]
         if probabilities is None:
-            return nltk.CFG(nonterminals[self.start], [nltk.Production(*side) for side in sides])
+            return nltk.CFG(names[self.start], [nltk.Production(*side) for side in sides])
         productions = [
             nltk.ProbabilisticProduction(*side, prob=float(probability))
             for side, probability in zip(sides, np.asarray(probabilities), strict=True)
         ]
-        return nltk.PCFG(nonterminals[self.start], productions)
+        return nltk.PCFG(names[self.start], productions)
 
 
 def grammar_from(given: Any) -> Grammar:
@@ -542,14 +539,12 @@ def productive_symbols(rules: Iterable[Rule]) -> set[int]:
     for rule in rules:
         symbols = frozenset(item for item in rule.right if not isinstance(item, TerminalRun))
         needs.setdefault(rule.parent, set()).add(symbols)
-    productive: set[int] = set()
+    ready: set[int] = set()
     before = -1
-    while before < len(productive):
-        before = len(productive)
-        productive |= {
-            parent for parent, sides in needs.items() if any(side <= productive for side in sides)
-        }
-    return productive
+    while before < len(ready):
+        before = len(ready)
+        ready |= {parent for parent, sides in needs.items() if any(side <= ready for side in sides)}
+    return ready
 
 
 def with_product_rules(grammar: Grammar, probabilities: np.ndarray, n_symbols: int) -> Any:

@@ -148,7 +148,7 @@ def leave_out_sweep(
     else:
         tables = None
     forest = engine.forest
-    room = len(shares.cell) + most_rules_of_sentence(engine) if forest is None else len(forest.cell)
+    room = len(shares.cell) + most_rules(engine) if forest is None else len(forest.cell)
     new, log_z = empty_shares(n, room, tables), np.zeros(n)
     i, is_inferred = 0, False
     while True:
@@ -176,7 +176,7 @@ def _shares_with_tables(shares: TreeShares, n: int, frozen: bool) -> tuple[TreeS
     return shares, np.empty((1, 2 * n, n)) if frozen else shares.tables
 
 
-def most_rules_of_sentence(engine: Engine) -> int:
+def most_rules(engine: Engine) -> int:
     """How many rules a sentence may have."""
     lists = engine.lists
     assert lists is not None, "without a forest there are lists"
@@ -187,7 +187,7 @@ def most_rules_of_sentence(engine: Engine) -> int:
 def enlarged_shares(shares: TreeShares, engine: Engine) -> TreeShares:
     """The same shares with twice the room, and for one more sentence at least."""
     size = len(shares.cell)
-    more = 2 * size if engine.lists is None else 2 * size + most_rules_of_sentence(engine)
+    more = 2 * size if engine.lists is None else 2 * size + most_rules(engine)
     larger = TreeShares(shares.starts, np.empty(more, np.int64), np.empty(more), shares.tables)
     larger.cell[:size], larger.count[:size] = shares.cell, shares.count
     return larger
@@ -248,7 +248,7 @@ def _leave_one_out_logs(
     tally: TreeTally, shares: TreeShares, i: int, cells: np.ndarray
 ) -> np.ndarray:
     """Logs of the posterior means of some rules given all sentences but one."""
-    share, count = _share_of_sentence(shares, i, tally.lhs)
+    share, count = _share_of(shares, i, tally.lhs)
     counts, totals = tally.cells, tally.totals.copy()
     before = counts[share]
     np.subtract.at(counts, share, count)
@@ -263,9 +263,7 @@ def _leave_one_out_logs(
         return np.log(means)
 
 
-def _share_of_sentence(
-    shares: TreeShares, i: int, lhs: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _share_of(shares: TreeShares, i: int, lhs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Cells and counts of what sentence `i` adds, those in tables included."""
     here = slice(shares.starts[i], shares.starts[i + 1])
     cells, count = shares.cell[here], shares.count[here]
@@ -276,7 +274,7 @@ def _share_of_sentence(
     return cells, count
 
 
-def sum_of_shares(shares: TreeShares, problem: GrammarProblem) -> np.ndarray:
+def sum_shares(shares: TreeShares, problem: GrammarProblem) -> np.ndarray:
     """The sum of what the sentences add, by rule."""
     counts = np.bincount(shares.cell, shares.count, len(problem.layout.lhs))
     if shares.tables is not None:
@@ -296,7 +294,7 @@ def presence_by_sentence(
     absent, totals_absent = np.zeros(len(lhs)), np.zeros(n_lhs)
     with np.errstate(divide="ignore"):
         for i in problem.sentences.tolist():
-            count = np.bincount(*_share_of_sentence(shares, i, lhs), len(lhs))
+            count = np.bincount(*_share_of(shares, i, lhs), len(lhs))
             absent += np.log1p(-np.minimum(1.0, count))
             totals_absent += np.log1p(-np.minimum(1.0, np.bincount(lhs, count, n_lhs)))
     return -np.expm1(absent), -np.expm1(totals_absent)

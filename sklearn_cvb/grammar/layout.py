@@ -128,7 +128,7 @@ def lay_out(
     """The vocabulary and the layout of a model; a given grammar has no other words."""
     if options.grammar is None:
         assert sequences is not None, "they have the words"
-        return layout_of_all_rules(options, types_to_learn(options.words, sequences))
+        return full_layout(options, types_to_learn(options.words, sequences))
     if options.rules == "independent":
         raise ValueError(
             "rules='independent' is for a model without grammar: a grammar has its rules"
@@ -143,9 +143,7 @@ def lay_out(
     return words, layout_of(grammar, words.index)
 
 
-def layout_of_all_rules(
-    options: GrammarOptions, types: list[Any]
-) -> tuple[Vocabulary, GrammarLayout]:
+def full_layout(options: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, GrammarLayout]:
     """A vocabulary of these words, and all rules of so many symbols over them."""
     terminals = types if options.words.handle_unknown == "error" else [*types, UNKNOWN]
     is_independent = options.rules == "independent"
@@ -279,7 +277,7 @@ def problem_by_lists(layout: GrammarLayout, corpus: Corpus, words: list[Any]) ->
     return GrammarProblem(corpus, words, layout, lexicon, brackets, None, None, False)
 
 
-def problem_to_predict(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarProblem:
+def new_problem(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarProblem:
     """New sentences, to be inferred once, by the engine that suits them."""
     problem = problem_by_lists(layout, corpus, words)
     engines = engines_of(layout, problem.lexicon, problem.brackets, once=True)

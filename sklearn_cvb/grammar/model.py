@@ -17,7 +17,7 @@ from sklearn_cvb.grammar.inference import (
     leave_out_sweep,
     presence_by_sentence,
     rule_uses,
-    sum_of_shares,
+    sum_shares,
     tally_of,
     trees_of_fields,
 )
@@ -254,9 +254,7 @@ class GrammarModel(RowModel):
         if keep:
             tally = frozen_tally(self.problem.layout, seed)
             shares, log_z = leave_out_sweep(self.problem, tally, None, True)
-            return InferenceResult.from_log_z(
-                sum_of_shares(shares, self.problem), log_z, shares
-            ), seed
+            return InferenceResult.from_log_z(sum_shares(shares, self.problem), log_z, shares), seed
         result = self.infer(seed)
         if isinstance(self.init, str) and self.init == "trees":
             # First weights do not sum to 1, and symbols without count and prior keep what follows.
@@ -279,7 +277,7 @@ class GrammarModel(RowModel):
         new, log_z = leave_out_sweep(self.problem, tally, shares, frozen)
         if frozen:
             return InferenceResult.from_log_z(counts, log_z, shares)
-        return InferenceResult.from_log_z(sum_of_shares(new, self.problem), log_z, new)
+        return InferenceResult.from_log_z(sum_shares(new, self.problem), log_z, new)
 
     # Sampling
 
@@ -333,7 +331,7 @@ class GrammarModel(RowModel):
         counts = state.counts
         if isinstance(state.shares, TreeShares):
             # Counts are summed again: a sweep broken off half-way has changed shares in tables.
-            counts = sum_of_shares(state.shares, self.problem)
+            counts = sum_shares(state.shares, self.problem)
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
 
     # What a fit leaves

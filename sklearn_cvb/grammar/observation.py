@@ -102,11 +102,9 @@ class GrammarObservation:
     def model(self, reading: Reading) -> GrammarModel:
         """What is learned from what was read."""
         options, layout = self.options, reading.problem.layout
-        init, alpha = (
-            init_or_default(options.init, layout),
-            first_concentrations(options.alpha, layout),
-        )
         kind = DrawnGrammar if options.draws_probabilities else self.model_type
+        alpha, init = first_concentrations(options.alpha, layout), options.init
+        init = init_or_default(init, layout)
         return kind(reading.problem, alpha, init, options.words.handle_unknown)
 
     def fixed_start(self, reading: Reading) -> str:

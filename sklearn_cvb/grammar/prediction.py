@@ -17,8 +17,8 @@ from sklearn_cvb.grammar.inference import (
 from sklearn_cvb.grammar.layout import (
     GrammarLayout,
     GrammarProblem,
+    new_problem,
     problem_by_lists,
-    problem_to_predict,
 )
 from sklearn_cvb.grammar.model import log_weights, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Derivations
@@ -81,9 +81,7 @@ def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
 def best_trees(learned: Learned, corpus: Corpus, words: list[Any]) -> np.ndarray:
     """The heaviest derivations, in the form that `predict` gives."""
     layout = learned.layout
-    trees = heaviest_trees(
-        weights_to_predict(learned)[1], problem_to_predict(layout, corpus, words)
-    )
+    trees = heaviest_trees(weights_to_predict(learned)[1], new_problem(layout, corpus, words))
     unexplained = np.flatnonzero(np.diff(trees.starts) == 0)
     warn_unexplained(layout, corpus, unexplained, "each gets the flat tree below the start symbol")
     return trees_to_show(layout, corpus, words, trees)

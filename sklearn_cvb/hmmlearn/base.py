@@ -312,7 +312,7 @@ class Face(BaseEstimator):
         return np.linalg.lstsq(steps, np.append(np.zeros(n), 1.0), rcond=None)[0]
 
 
-def normalised_rows(table: np.ndarray) -> np.ndarray:
+def normalise(table: np.ndarray) -> np.ndarray:
     """Rows divided by their sums."""
     return table / table.sum(axis=-1, keepdims=True)
 

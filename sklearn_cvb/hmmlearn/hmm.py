@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb.chain.numbers.e_step import NumberWeights
 from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.emissions.gaussian import Gaussian
-from sklearn_cvb.hmmlearn.base import HERE, Face, NormalFace, SymbolFace, normalised_rows
+from sklearn_cvb.hmmlearn.base import HERE, Face, NormalFace, SymbolFace, normalise
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 
@@ -77,16 +77,12 @@ class StepwiseFace(Face):
     def _show(self, model: Any, weights: Any) -> None:
         """Set what was learned."""
         if isinstance(weights, NumberWeights):
-            attributes = model.problem.family.attributes(weights.point)
-            attributes = {
-                own: attributes[f"{name}_"]
-                for own, name in HERE.items()
-                if f"{name}_" in attributes
-            }
+            ours = model.problem.family.attributes(weights.point)
+            shown = {own: ours[f"{name}_"] for own, name in HERE.items() if f"{name}_" in ours}
             weights = weights.chain
         else:
-            attributes = {"emissionprob_": weights.emission.reshape(-1, self.n_components).T.copy()}
-        self.__dict__.update(startprob_=weights.start, transmat_=weights.transition, **attributes)
+            shown = {"emissionprob_": weights.emission.reshape(-1, self.n_components).T.copy()}
+        self.__dict__.update(startprob_=weights.start, transmat_=weights.transition, **shown)
 
 
 def _mode_counts(counts: np.ndarray, prior: Any, before: np.ndarray) -> np.ndarray:
@@ -138,9 +134,7 @@ class CategoricalHMM(SymbolFace, StepwiseFace):
 
     def _draw_emissions(self: Any, letters: list[str], X: np.ndarray) -> None:
         if "e" in letters:
-            self.emissionprob_ = normalised_rows(
-                self._rng().rand(self.n_components, self.n_features)
-            )
+            self.emissionprob_ = normalise(self._rng().rand(self.n_components, self.n_features))
 
     def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
         if np.ndim(self.emissionprob_prior) == 0 and self.emissionprob_prior == 1:

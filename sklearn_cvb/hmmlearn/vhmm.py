@@ -15,13 +15,13 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import NormalGamma
-from sklearn_cvb.hmmlearn.base import Face, NormalFace, SymbolFace, normalised_rows
+from sklearn_cvb.hmmlearn.base import Face, NormalFace, SymbolFace, normalise
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 __all__ = ["VariationalCategoricalHMM", "VariationalGaussianHMM"]
 
 
-def _value_or(value: Any, usual: Any, shape: Any = None) -> np.ndarray:
+def _usual(value: Any, usual: Any, shape: Any = None) -> np.ndarray:
     """A value, or the usual one for None; a number fills a shape."""
     found = np.asarray(usual if value is None else value, dtype=float)
     return np.full(shape, found) if shape is not None else found
@@ -45,10 +45,10 @@ class _Variational(Face):
     def _draw(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
         n, rng = self.n_components, self._rng()
         if "s" in letters:
-            self.startprob_prior_ = _value_or(self.startprob_prior, 1.0 / n, n)
+            self.startprob_prior_ = _usual(self.startprob_prior, 1.0 / n, n)
             self.startprob_posterior_ = rng.dirichlet(np.full(n, 1.0 / n)) * n_sequences
         if "t" in letters:
-            self.transmat_prior_ = _value_or(self.transmat_prior, 1.0 / n, (n, n))
+            self.transmat_prior_ = _usual(self.transmat_prior, 1.0 / n, (n, n))
             self.transmat_posterior_ = rng.dirichlet(np.full(n, 1.0 / n), size=n) * (len(X) / n)
         self._draw_emissions(letters, X)
         for name, shape in self._shapes().items():
@@ -89,8 +89,8 @@ class _Variational(Face):
         try:
             self._until_converged(step)
         finally:
-            self.startprob_ = normalised_rows(self.startprob_posterior_)
-            self.transmat_ = normalised_rows(self.transmat_posterior_)
+            self.startprob_ = normalise(self.startprob_posterior_)
+            self.transmat_ = normalise(self.transmat_posterior_)
 
     # Weights of all, and the divergence of what numbers are emitted by; the next posteriors
     _averaged: ClassVar[Any]
@@ -152,7 +152,7 @@ class VariationalCategoricalHMM(SymbolFace, _Variational):
     def _draw_emissions(self, letters: list[str], X: np.ndarray) -> None:
         if "e" in letters:
             n, width = shape = self._shapes()["emissionprob"]
-            self.emissionprob_prior_ = _value_or(self.emissionprob_prior, 1.0 / width, shape)
+            self.emissionprob_prior_ = _usual(self.emissionprob_prior, 1.0 / width, shape)
             drawn = self._rng().dirichlet(self.emissionprob_prior_[0], size=n)
             self.emissionprob_posterior_ = drawn * (len(X) / n)
 
@@ -164,7 +164,7 @@ class VariationalCategoricalHMM(SymbolFace, _Variational):
         if "e" in self.params:
             table = counts.reshape(-1, self.n_components).T
             self.emissionprob_posterior_ = self.emissionprob_prior_ + table
-        self.emissionprob_ = normalised_rows(self.emissionprob_posterior_)
+        self.emissionprob_ = normalise(self.emissionprob_posterior_)
 
 
 @dataclass(eq=False, repr=False)
@@ -255,20 +255,20 @@ class VariationalGaussianHMM(NormalFace, _Variational):
         found, widths = self._clusters(X)
         held = np.bincount(found.labels_, minlength=self.n_components).astype(float)
         if "m" in letters:
-            self.means_prior_ = _value_or(self.means_prior, np.tile(X.mean(axis=0), (len(held), 1)))
+            self.means_prior_ = _usual(self.means_prior, np.tile(X.mean(axis=0), (len(held), 1)))
             self.means_posterior_ = found.cluster_centers_
-            self.beta_prior_ = _value_or(self.beta_prior, np.ones(len(held)))
+            self.beta_prior_ = _usual(self.beta_prior, np.ones(len(held)))
             # Of fewer different steps than states some clusters hold none.
             self.beta_posterior_ = np.maximum(held, 1.0)
         if "c" in letters:
             eye = np.eye(X.shape[1]) if kind in ("full", "tied") else np.ones(())
-            self.dof_prior_ = _value_or(self.dof_prior, np.full(shapes["dof"], float(X.shape[1])))
-            self.scale_prior_ = _value_or(
+            self.dof_prior_ = _usual(self.dof_prior, np.full(shapes["dof"], float(X.shape[1])))
+            self.scale_prior_ = _usual(
                 self.scale_prior, np.broadcast_to(1e-3 * eye, shapes["scale"])
             )
             held = held.sum() if kind == "tied" else held
             self.dof_posterior_ = np.maximum(held, float(X.shape[1]))
-            self.scale_posterior_ = widths * _aligned_with(self.dof_posterior_, widths)
+            self.scale_posterior_ = widths * _align(self.dof_posterior_, widths)
 
     def _to_fit(self) -> Gaussian:
         if ("m" in self.params) != ("c" in self.params):
@@ -301,7 +301,7 @@ class VariationalGaussianHMM(NormalFace, _Variational):
             told.append(np.broadcast_to(scale, (*shape, shape[1])))
         else:
             tables = means, beta, many * dof, many * scale
-            told = [np.broadcast_to(_aligned_with(table, means), shape) for table in tables]
+            told = [np.broadcast_to(_align(table, means), shape) for table in tables]
         found = family.posterior_to_standard(NormalGamma(*told))
         weights = exp_expected_log(empty_counts(cells), posterior, cells)
         return NumberWeights(weights, family.log_densities_under(found)), family.divergence_under(
@@ -318,11 +318,9 @@ class VariationalGaussianHMM(NormalFace, _Variational):
             dof, scale = (dof[0], scale[0]) if kind == "tied" else (dof, scale)
             self.means_posterior_, self.beta_posterior_ = means, beta
             self.dof_posterior_, self.scale_posterior_ = np.asarray(dof), scale
-        self._covars_ = self.scale_posterior_ / _aligned_with(
-            self.dof_posterior_, self.scale_posterior_
-        )
+        self._covars_ = self.scale_posterior_ / _align(self.dof_posterior_, self.scale_posterior_)
 
 
-def _aligned_with(table: Any, other: np.ndarray) -> np.ndarray:
+def _align(table: Any, other: np.ndarray) -> np.ndarray:
     """A table with axes of length 1 for the last ones of another."""
     return np.reshape(table, np.shape(table) + (1,) * (np.ndim(other) - np.ndim(table)))

@@ -113,9 +113,8 @@ def simulated_check(
                 f"statistic has shape {observed.shape} of X and {value.shape} of a simulation"
             )
         simulated[number] = value
-    above, below = (
-        (1 + side.sum(axis=0)) for side in (simulated >= observed, simulated <= observed)
-    )
+    sides = simulated >= observed, simulated <= observed
+    above, below = ((1 + side.sum(axis=0)) for side in sides)
     p_value = np.minimum(1.0, 2 * np.minimum(above, below) / (n_simulations + 1))
     return SimulatedCheck(observed, simulated, p_value)
 

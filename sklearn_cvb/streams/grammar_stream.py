@@ -9,10 +9,10 @@ from sklearn_cvb.grammar.grammar import Grammar
 from sklearn_cvb.grammar.inference import (
     engine_for,
     enlarged_shares,
-    most_rules_of_sentence,
+    most_rules,
     tally_of,
 )
-from sklearn_cvb.grammar.layout import GrammarProblem, layout_of_all_rules
+from sklearn_cvb.grammar.layout import GrammarProblem, full_layout
 from sklearn_cvb.grammar.model import GrammarModel, rare_counts
 from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.kernels.tree.engines import count_in_logs
@@ -90,7 +90,7 @@ def stepwise_sweep(
     """
     engine, log_z = engine_for(problem), np.full(problem.corpus.n_sequences, -np.inf)
     steps, inferred = sweep_order_for(order, *batches), False
-    room = 4096 if engine.lists is None else most_rules_of_sentence(engine)
+    room = 4096 if engine.lists is None else most_rules(engine)
     shares = empty_shares(0, room)
     while True:
         at = sweep_steps(engine, tally, steps, shares, inferred, log_z)
@@ -115,7 +115,7 @@ def sentences_again(
     new = [word for word in types if word not in words.index]
     if new and not layout.is_given and known.vocabulary is None:
         before, types = layout.grammar, [*words.types.tolist(), *new]
-        words, layout = layout_of_all_rules(observation.options, types)
+        words, layout = full_layout(observation.options, types)
         places, n_rules = _places_in(layout.grammar, before), len(layout.grammar.rules)
         counts = _carried(counts, places, n_rules, 0.0)
         kept = None if kept is None else _carried(kept, places, n_rules, 1.0 / len(types))

@@ -111,7 +111,7 @@ def expectation(
     update, tally = KEEP if keeps_shares else EXPECT, frozen_tally(weights, layout)
     log_z, sums = _infer_all(trees, layout, tally, shares, update)
     if keeps_shares:
-        sums = sum_of_shares(shares, layout, trees)
+        sums = sum_shares(shares, layout, trees)
     return sums, log_z, shares
 
 
@@ -137,9 +137,7 @@ def leave_out_sweep(
     return shares, _infer_all(trees, layout, tally, shares, update)[0]
 
 
-def sum_of_shares(
-    shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees
-) -> np.ndarray:
+def sum_shares(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
     """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
     n_cells, n_rows = int(layout.rules.first[-1]), len(layout.sizes)
     log_scale = np.zeros(len(layout.blocks.first))

@@ -18,7 +18,7 @@ from sklearn_cvb.treebank.inference import (
     leave_one_out_scores,
     leave_out_sweep,
     marginals,
-    sum_of_shares,
+    sum_shares,
     tally_of,
     token_sweep,
 )
@@ -97,7 +97,7 @@ class AnnotatedModel(Model):
         tally = tally_of(counts, prior, layout)
         shares, log_z = leave_out_sweep(trees, layout, tally, shares, frozen)
         return InferenceResult.from_log_z(
-            counts if frozen else sum_of_shares(shares, layout, trees), log_z, shares
+            counts if frozen else sum_shares(shares, layout, trees), log_z, shares
         )
 
     def rebase(self, state: State) -> State | None:
@@ -128,10 +128,8 @@ class AnnotatedModel(Model):
 
     def merged(self, state: State) -> tuple[TreebankLayout, np.ndarray]:
         """Without the least useful splits, and the weights of what is left."""
-        trees, share = self.problem.trees, self.merge_share
-        counts, layout = merge_subtypes(
-            self.means_of(state), state.counts, self.layout, trees, share
-        )
+        means, trees = self.means_of(state), self.problem.trees
+        counts, layout = merge_subtypes(means, state.counts, self.layout, trees, self.merge_share)
         return layout, layout.rows(counts, self.alpha).mean()
 
     def means_of(self, state: State) -> np.ndarray:

@@ -35,7 +35,7 @@ from sklearn_cvb.alignment.model import (
     expectation,
     frozen_tally,
     log_likelihoods,
-    viterbi_positions,
+    viterbi,
 )
 from sklearn_cvb.alignment.parameters import (
     AlignmentWeights,
@@ -148,7 +148,7 @@ def test_viterbi_is_the_best_of_all_alignments(farthest):
     layout, pairs = model_of(farthest, known=known)
     for seed in range(5):
         weights = random_weights(farthest, seed)
-        positions, logs = viterbi_positions(flat(weights, layout), pairs)
+        positions, logs = viterbi(flat(weights, layout), pairs)
         for i, pair in enumerate(PAIRS):
             begin, end = pairs.target_starts[i : i + 2]
             best = max(weight_of(a, pair, weights) for a in alignments(pair, known.get(i)))

@@ -23,14 +23,14 @@ from sklearn_cvb import (
 from sklearn_cvb.certainty import calibrated
 from sklearn_cvb.certainty.calibrated import (
     draw_deviations,
-    draw_widened,
     exact_covariance,
     flat_cells,
     missing_in_covariance,
-    missing_in_deviations,
+    missing_in_draws,
     roots_of_rows,
     short_runs,
     standardised_counts,
+    widen,
 )
 from sklearn_cvb.certainty.cells import counts_by_unit
 from sklearn_cvb.certainty.structures import FreeRows
@@ -169,10 +169,10 @@ def test_low_rank_and_dense_agree(monkeypatch):
     each = standardised_counts(deviations, rows)
     dense = missing_in_covariance((each.T @ each).toarray(), roots_of_rows(rows))
     rng = np.random.default_rng(0)
-    thin = missing_in_deviations(deviations, rows, rng)
+    thin = missing_in_draws(deviations, rows, rng)
     monkeypatch.setattr(calibrated, "_DENSE", 0)
     monkeypatch.setattr(calibrated, "_N_DIRECTIONS", 8)
-    largest = missing_in_deviations(deviations, rows, rng)
+    largest = missing_in_draws(deviations, rows, rng)
     assert len(thin.shares) == len(dense.shares) == 9
     np.testing.assert_allclose(thin.shares, dense.shares, atol=1e-10)
     np.testing.assert_allclose(shown(thin), shown(dense), atol=1e-10)
@@ -193,10 +193,10 @@ def test_draws_have_the_inverse_of_the_observed_information():
     rows = FreeRows(400 * rows.u, rows.row, 400 * rows.totals)
     deviations = deviations * 20
     rng = np.random.default_rng(3)
-    missing = missing_in_deviations(deviations, rows, rng)
+    missing = missing_in_draws(deviations, rows, rng)
     assert 0.2 < missing.shares.max() < 0.95
     with np.errstate(divide="ignore"):
-        drawn = np.log([draw_widened(rows, missing, rng) for _ in range(20_000)])
+        drawn = np.log([widen(rows, missing, rng) for _ in range(20_000)])
     used = np.flatnonzero(rows.u)
     complete, centred = np.diag(rows.u), np.pad(deviations.toarray(), ((0, 0), (0, 4)))
     for r in range(4):
@@ -211,7 +211,7 @@ def test_draws_have_the_inverse_of_the_observed_information():
     expected = np.linalg.inv(basis.T @ observed @ basis)
     contrast = drawn[:, free] - drawn[:, first[rows.row[free]]]
     np.testing.assert_allclose(np.cov(contrast.T), expected, atol=0.06 * np.abs(expected).max())
-    np.testing.assert_allclose(np.bincount(rows.row, draw_widened(rows, missing, rng)), 1.0)
+    np.testing.assert_allclose(np.bincount(rows.row, widen(rows, missing, rng)), 1.0)
 
 
 @pytest.mark.long

@@ -150,9 +150,7 @@ def test_long_sentences_in_products_and_in_logs():
         assert choice[:, 0].sum() == pytest.approx(60)
         np.testing.assert_allclose(mixture[:, 0], attach[:-1].sum(axis=1), atol=1e-9)
         assert mixture.sum() == pytest.approx(29)
-    np.testing.assert_allclose(
-        inference.sum_of_shares(shares, sentences, layout), again, atol=1e-12
-    )
+    np.testing.assert_allclose(inference.sum_shares(shares, sentences, layout), again, atol=1e-12)
 
 
 # Sweeps.

@@ -18,7 +18,7 @@ from sklearn_cvb.demo import options
 from sklearn_cvb.demo.experiment import FitSettings, measured_sweeps, run_restarts
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import load_text
-from sklearn_cvb.display.tagged_words import TaggedWord, tagged_words_of
+from sklearn_cvb.display.tagged_words import TaggedWord, tag_words
 
 TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
 TITLES = {
@@ -262,7 +262,7 @@ def test_the_curve_ends_in_the_accuracy_of_the_fit():
 
 
 def test_gold_tags_are_kept_where_they_differ():
-    words = tagged_words_of(["a", "can", "leaks"], ["DT", "MD", "VBZ"], ["DT", "NN", None])
+    words = tag_words(["a", "can", "leaks"], ["DT", "MD", "VBZ"], ["DT", "NN", None])
     assert words == [
         TaggedWord("a", "DT", None),
         TaggedWord("can", "MD", "NN"),

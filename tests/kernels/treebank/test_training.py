@@ -107,7 +107,7 @@ def test_shares_of_half_the_digits_make_little_difference(case, monkeypatch):
         )
         tally = inference.tally_of(counts, 0.1, layout)
         shares, log_z = inference.leave_out_sweep(trees, layout, tally, shares, False)
-        found.append((shares.count.dtype, inference.sum_of_shares(shares, layout, trees), log_z))
+        found.append((shares.count.dtype, inference.sum_shares(shares, layout, trees), log_z))
     assert [dtype for dtype, _, _ in found] == [np.float64, np.float32]
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=0, atol=1e-6)
     np.testing.assert_allclose(found[0][2], found[1][2], rtol=0, atol=1e-6)
