@@ -1,4 +1,4 @@
-"""What users are told: warnings that name their own line, and what messages add (did you mean)."""
+"""Warnings that point at the user's line, and parts of messages (did you mean)."""
 
 import os
 import sys

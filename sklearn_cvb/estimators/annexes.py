@@ -1,4 +1,4 @@
-"""What hangs above the line and is the same for all models."""
+"""Methods of all models that no fit needs: the base that adds them."""
 
 from contextlib import nullcontext
 from typing import Any

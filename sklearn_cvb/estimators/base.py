@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
-    Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
-    how it is learned, `_outcome` what a fit leaves, `_log_likelihoods` scores. `_identity` is what
-    must be the same if an earlier fit is to go on. All of them are functions of what they are
-    given and of the parameters; only `_set_fitted` sets attributes, all of them at once.
+    Hooks: `_read` makes a `Reading` of X and y, `_model` binds it to the settings, `_algorithm`
+    learns, `_outcome` makes fitted attributes of the result, `_log_likelihoods` scores. `_identity`
+    must be the same if an earlier fit is to go on. All of them are functions of their arguments
+    and of the parameters; only `_set_fitted` sets attributes, all of them at once.
     """
 
     # Where a fit is saved while it runs: nowhere, but for classes that make it a parameter.
@@ -88,7 +88,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         self._fit_reading(self._read(X, y), X, y)
 
     def _saving(self, job: FitJob[Any]) -> AbstractContextManager[FitSaver]:
-        """What saves the fit while it runs: nothing."""
+        """The saver of the fit while it runs: one that saves nothing."""
         return nullcontext(FitSaver())
 
     def _fit_reading(self, reading: Reading, X: Any, y: Any) -> Self:
@@ -123,14 +123,14 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         return self
 
     def _fit_settings(self, reading: Reading) -> FitSettings:
-        """What is asked of the sweeps."""
+        """Number of sweeps and restarts, tolerance and threads, as the parameters say."""
         n_restarts = self._n_restarts(reading)
         why_one = self._why_one_restart(reading) if n_restarts > 1 else ""
         sweeps = self.max_iter, self.tol, n_restarts, why_one, self.warm_start
         return FitSettings(*sweeps, self.n_jobs, self.random_state, self.verbose)
 
     def _to_go_on_from(self, reading: Reading) -> Fit | None:
-        """The fit before, with `warm_start` and the same sequences."""
+        """The best restart of the fit before, with `warm_start` and the same sequences."""
         learned: Learned | None = vars(self).get("_learned")
         if not self.warm_start or learned is None or learned.warm_start is None:
             return None
@@ -140,7 +140,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         return best if is_same else None
 
     def _callbacks(self, reading: Reading, X: Any, y: Any) -> "FitTask | None":
-        """Whom a fit calls back; None for nobody."""
+        """The fit as a task of scikit-learn's callbacks; None where there are none."""
         if not getattr(self, "_skl_callbacks", None):
             return None
         from sklearn_cvb.estimators.callbacks import FitTask
@@ -152,12 +152,12 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         return FitTask(self, X, y, leaves)
 
     def _outcome_and_record(self, result: FitResult) -> FitOutcome:
-        """What a fit leaves, and how it went."""
+        """The outcome of a fit, with the attributes that say how it went."""
         outcome = self._outcome(result)
         return outcome._replace(attributes=attributes_of_fit(result) | outcome.attributes)
 
     def _why_unfinished(self, fit: Fit) -> list[str]:
-        """What is to be said of a fit that has not converged; nothing where a callback ended it."""
+        """The warning of a fit that has not converged; none where a callback ended it."""
         n_sweeps, share, tol = len(fit.history), fit.distance, self.tol
         if fit.converged or (n_sweeps < self.max_iter and not fit.broken_off):
             return []
@@ -215,25 +215,25 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         return checked_input(self, X, to_fit=to_fit)
 
     def _observation(self, to_fit: bool = False) -> Any:
-        """What is observed, under options: what a fit asks for, or what it takes to read again."""
+        """The observation under the options of now: those of a fit, or those to read X again."""
         raise NotImplementedError
 
     def _model(self, reading: Reading) -> Model:
-        """What is learned from: what was read, also by an earlier fit, bound to the settings."""
+        """The model: a reading, also that of an earlier fit, bound to the settings."""
         model: Model = (reading.observation or self._observation(to_fit=True)).model(reading)
         return model
 
     def _algorithm(self) -> Algorithm[Any]:
-        """How the model is learned."""
+        """The algorithm, with its settings."""
         raise NotImplementedError
 
     def _outcome(self, result: FitResult) -> FitOutcome:
-        """What a fit leaves, beside how it went: of the best restart."""
+        """What the family makes of the best restart: `Learned`, and attributes of its own."""
         outcome: FitOutcome = result.reading.observation.outcome(result)
         return outcome
 
     def _identity(self, reading: Reading) -> tuple[Any, ...]:
-        """What of a reading a fit that goes on must find again."""
+        """The part of a reading that must be the same for a fit to go on."""
         identity: tuple[Any, ...] = reading.problem.identity
         return identity
 
@@ -242,12 +242,12 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         return self._fixed_start(reading)
 
     def _fixed_start(self, reading: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+        """Which setting fixes the start of all restarts; empty where it is random."""
         why: str = reading.observation.fixed_start(reading)
         return why
 
     def _why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
-        """What a message can add about sequences that were left out."""
+        """The end of the warning of sequences that nothing explains: why, where that is known."""
         return ""
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -311,7 +311,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         return self._scores(X, per)
 
     def _scores(self, X: Any, per: str) -> np.ndarray:
-        """What `score_samples` gives."""
+        """The values of `score_samples`."""
         log_z, observed = self._log_likelihoods(learned_of(self), X)
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 

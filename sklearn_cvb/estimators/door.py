@@ -1,4 +1,4 @@
-"""Where estimators are called: X as scikit-learn checks it, settings, and what a fit has left."""
+"""From estimator to values: X checked by scikit-learn, settings, and the last fit's `Learned`."""
 
 from typing import Any
 

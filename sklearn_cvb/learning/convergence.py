@@ -1,4 +1,4 @@
-"""When a fit is done: half of its sweeps moved no counts, and no copy that is disturbed leaves it.
+"""Convergence: half of the sweeps moved no expected counts, and no disturbed copy comes higher.
 
 An objective that stands still says little: where it is flat, labels go on changing. What is
 compared are expected counts, after so many sweeps and after half as many. Each is a sum over
@@ -34,7 +34,7 @@ Copy = Iterator[tuple[State, float]]
 
 
 class StoppingRule(NamedTuple):
-    """When a restart has converged.
+    """Tolerance and model by which a restart has converged.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Rows of probabilities under Dirichlet priors: one formula each, for all families.
+"""Dirichlet rows: posterior means, exp E[log], divergence and evidence; learned concentrations.
 
 A row is one Dirichlet: a state's transitions, its emissions, the rules of a symbol. Rows come as
 their listed cells and their totals; cells left out are at their prior value and cancel in every

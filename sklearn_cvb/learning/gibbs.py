@@ -1,6 +1,6 @@
-"""Sampling: hidden structure given counts (collapsed) or given drawn parameters.
+"""Gibbs sampling: burn-in, thinning, annealing, and the memory of a chain.
 
-Annealing, burn-in, thinning and the memory of a chain are the same for all families.
+The three functions of a sampler are the same for all families; what is sampled is the model's.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What an algorithm requires, and who lacks some of it: told before a fit begins."""
+"""Functions that an algorithm requires of a model and its parts: checked before a fit begins."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable

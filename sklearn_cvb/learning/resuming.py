@@ -1,4 +1,4 @@
-"""What restarts begin with: their start, what the fit before left, or what was saved of it."""
+"""Where restarts begin: at their start, where the fit before ended, or at a saved state."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ from sklearn_cvb.messages import warn
 
 
 class SavedRestarts(NamedTuple):
-    """What was saved of a fit, to go on from.
+    """The restarts of a fit as they were saved.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class SavedRestarts(NamedTuple):
 
 
 class FitSaver:
-    """Saves a fit while it runs, and finds what an earlier one saved: this one nothing."""
+    """Base of savers of a fit while it runs; this one saves nothing."""
 
     # Where it saves, as messages call it.
     name = ""
 
     def restarts(self, *, goes_on: bool, has_fit: bool) -> SavedRestarts | None:
-        """What an earlier fit saved, to go on from.
+        """The restarts that an earlier fit saved; None where there are none.
 
         Parameters
         ----------

@@ -9,13 +9,13 @@ from sklearn_cvb.learning.model import Learnable, State
 
 
 class SplitMergePlan(NamedTuple):
-    """Before which sweeps of a restart the layout changes.
+    """The sweeps of a restart before which subtypes are split or merged.
 
     Attributes
     ----------
     splits, merges : tuple of int
     n_warm_up : int
-        Sweeps until what was split last has parted: none of them counts.
+        Sweeps until the last split has taken effect: convergence does not count them.
     """
 
     splits: tuple[int, ...] = ()
@@ -92,5 +92,5 @@ class SplitMerge(Algorithm[Splittable]):
         return self.inner.rebase(state, model)
 
     def n_warm_up(self, hyper: Any) -> int:
-        """Sweeps in which the plan or the inner algorithm waits."""
+        """The longer warm-up of the plan and of the inner algorithm."""
         return max(self.plan.n_warm_up, self.inner.n_warm_up(hyper))

@@ -22,7 +22,7 @@ from sklearn_cvb.learning.watching import Callbacks, Interrupted, Watcher, ctrl_
 
 @dataclass(frozen=True)
 class Recorder:
-    """What a restart calls after each sweep: it keeps the fit, and tells whether to stop.
+    """Called after each sweep of a restart: it keeps the fit, and returns whether to stop.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ Restart = Callable[[int, np.random.Generator, Recorder], Fit]
 
 
 class Restarts(NamedTuple, Generic[ModelT]):
-    """The restarts of a fit: what each begins with, and who hears of its sweeps.
+    """The restarts of a fit, with where each begins, the saver and the callbacks.
 
     Attributes
     ----------
     job : Job
     before : list of (Fit or None)
-        What each goes on from; None: its start.
+        The saved or earlier fit that each goes on from; None: its start.
     saver : FitSaver
     callbacks : Callbacks or None
     """
@@ -65,18 +65,18 @@ class Restarts(NamedTuple, Generic[ModelT]):
     callbacks: Callbacks | None
 
     def run(self, index: int, rng: np.random.Generator, recorder: Recorder) -> Fit:
-        """One of them, with what it is ranked by."""
-        algorithm, model, begun = self.job.algorithm, self.job.model, self.before[index]
+        """One restart, with its objective."""
+        algorithm, model, earlier = self.job.algorithm, self.job.model, self.before[index]
         sweep: Sweep = partial(_sweep_once, algorithm, model, rng)
         sweep, record = self.saver.around(index, sweep, recorder)
         watcher = Watcher(self.job, index, record, self.callbacks)
         first = model.for_restart(index) if index else model
         # No name here for the first state: its memory is free after the first sweep.
         fit = sweep_until(
-            Fit(algorithm.start(first, rng), [], False) if begun is None else begun,
+            Fit(algorithm.start(first, rng), [], False) if earlier is None else earlier,
             sweep,
             self.job.settings.max_iter,
-            _stopping_rule(self.job, begun),
+            _stopping_rule(self.job, earlier),
             watcher,
             rng,
             recorder.stop.is_set,
@@ -125,12 +125,12 @@ def run_all(
             return [_ranked(job, fit) for fit in interrupted.fits], True
 
 
-def _stopping_rule(job: FitJob[ModelT], begun: Fit | None) -> StoppingRule:
+def _stopping_rule(job: FitJob[ModelT], earlier: Fit | None) -> StoppingRule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     algorithm, model = job.algorithm, job.model
     if not algorithm.stops:
         return StoppingRule(0.0, model)
-    n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
+    n_before = 0 if earlier is None else earlier.state.n_sweeps - len(earlier.history)
     n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
     disturbed_copy = partial(_disturbed_copy, algorithm, model)
     return StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
@@ -162,13 +162,13 @@ def _endless_sweeps(state: Any, sweep: Sweep) -> Copy:
 
 
 def _ranked(job: FitJob[ModelT], fit: Fit) -> Fit:
-    """The fit with what restarts are ranked by."""
-    asked, algorithm = job.settings, job.algorithm
+    """The fit with its objective, and without what no further sweep needs."""
+    settings, algorithm = job.settings, job.algorithm
     model = algorithm.model_of(job.model, fit.state)
     objective = algorithm.objective(fit.state, model, fit.history)
-    if asked.verbose:
+    if settings.verbose:
         print(f"{len(fit.history)} sweeps, objective {objective:.6f}")
-    state = model.finish(fit.state, goes_on=asked.goes_on)
+    state = model.finish(fit.state, goes_on=settings.goes_on)
     if not algorithm.keeps_work:
         state = state._replace(work=None)
     return fit._replace(objective=objective, state=state)
@@ -195,7 +195,7 @@ def sweep_until(
     sweep : callable
         ``sweep(state) -> (state, value)``.
     max_iter : int
-    rule : Rule
+    rule : StoppingRule
     record : callable
         ``record(fit) -> bool`` is called after every sweep; True ends the restart.
     rng : numpy.random.Generator or None, default=None

@@ -1,4 +1,4 @@
-"""Sizes of samples: what inference asks of memory and time for one, and draws up to a size."""
+"""Sizes of samples to be drawn: memory and time that they take, and draws up to a length."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Values as they are saved: what JSON has no form of is told as a call that makes it again.
+"""Values for JSON and skops: what these have no form of is saved as a call that makes it again.
 
 Pickle needs none of it. skops writes dicts as JSON, whose keys are text, and makes lists and tuples
 of what is only nearly one.

@@ -1,4 +1,4 @@
-"""Sequences of numbers as users give them: arrays, frames and tables.
+"""`Series`: sequences of numbers, read from arrays, frames and tables, with names of columns.
 
 A sample is a sequence: an array of shape (length, n_columns), or (length,) for a single column; a
 3-D array holds sequences of equal length, a 2-D array one sequence of single numbers in each row.

@@ -1,4 +1,4 @@
-"""Checks of parameters and types of what users give.
+"""Checks of arguments, and constraints and types of parameters.
 
 This file and `estimators.methods` alone import scikit-learn's private modules.
 """

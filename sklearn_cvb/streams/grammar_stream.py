@@ -1,4 +1,4 @@
-"""Grammars, batch by batch and a few sentences at a time."""
+"""The stream of a grammar: running counts of rules, batch by batch or a few sentences at a time."""
 
 from dataclasses import dataclass
 from typing import Any

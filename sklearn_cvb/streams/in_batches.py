@@ -124,11 +124,11 @@ class InBatches(Batches, BaseModel):
         raise NotImplementedError
 
     def _stream(self, model: Any) -> Stream:
-        """What holds the model of a batch."""
+        """The stream that holds the model of a batch."""
         raise NotImplementedError
 
     def _algorithm_of_batches(self) -> Algorithm[Any]:
-        """How batches are inferred."""
+        """The algorithm of batches: that of `fit`, unless a family says otherwise."""
         return self._algorithm()
 
     # What a fit, and a batch, leaves
@@ -139,7 +139,7 @@ class InBatches(Batches, BaseModel):
         return self._left_after(super()._outcome(result), seen)
 
     def _left_after(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
-        """What is left once so much was seen, from which `partial_fit` may go on."""
+        """The outcome with how much was seen: `partial_fit` may go on from it."""
         seen = seen._replace(parameters=self._layout_parameters())
         return outcome._replace(
             learned=outcome.learned._replace(seen_so_far=seen, **others),
@@ -147,7 +147,7 @@ class InBatches(Batches, BaseModel):
         )
 
     def _after_batch(self, reading: Reading, running: RunningCounts | None) -> FitOutcome:
-        """What is left after one more batch."""
+        """The outcome after one more batch."""
         algorithm, model = self._algorithm_of_batches(), self._model(reading)
         check_requirements(algorithm, model)
         rng = spawn_generators(check_random_state(self.random_state), 1)[0]
@@ -190,7 +190,7 @@ class InBatches(Batches, BaseModel):
                 )
 
     def _learned_priors(self) -> list[str]:
-        """What is to be learned of the prior, in the user's words."""
+        """Parameters whose concentrations are to be learned, as the user has given them."""
         values = {name: getattr(self, name, None) for name in ("alpha", "beta")}
         return [f"{k}={v!r}" for k, v in values.items() if gamma_prior_of(v) is not None]
 

@@ -1,4 +1,4 @@
-"""Chains of states that emit numbers, batch by batch."""
+"""The stream of a chain of numbers: running counts and statistics, batch by batch."""
 
 from dataclasses import dataclass
 from typing import Any

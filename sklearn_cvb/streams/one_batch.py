@@ -1,4 +1,4 @@
-"""One more batch: what an algorithm makes of it, given the counts of all before.
+"""One batch of `partial_fit`: EM, VB or CVB from running counts, and the running counts after it.
 
 Stepwise EM (Cappé and Moulines 2009; Liang and Klein 2009), stochastic variational Bayes (Hoffman
 et al. 2013) and stochastic collapsed variational Bayes (Foulds et al. 2013) are one scheme: the
@@ -27,7 +27,7 @@ from sklearn_cvb.streams.seen import (
 
 
 class BatchSteps(NamedTuple):
-    """How a batch is gone through.
+    """The steps of a batch: their sizes, and how fast step sizes fall.
 
     Attributes
     ----------
@@ -43,36 +43,36 @@ class BatchSteps(NamedTuple):
 
 @dataclass(frozen=True)
 class Stream:
-    """What batches are asked for beside what all algorithms ask: it holds the model of a batch."""
+    """The model of a batch, with functions that `partial_fit` requires beside an algorithm's."""
 
     model: Any
 
     def with_unseen(self, counts: Any, prior: Any) -> Any:
-        """Running counts with a little for cells that no batch has used, where the prior is 0."""
+        """Running counts with a little in cells that no batch has used, where the prior is 0."""
         return counts
 
     def prior_with_counts(self, prior: Any, counts: Any) -> tuple[Any, Any]:
-        """The prior with running counts in it, and a seed: weights that are its means."""
+        """The prior with running counts added, and the seed of a start: weights, its means."""
         raise NotImplementedError
 
     def unknown_word_counts(self, counts: Any, uses: np.ndarray) -> np.ndarray | None:
-        """Mean count of the words that all batches used once; None where none is to add."""
+        """Mean counts of the words that all batches used once; None where none are added."""
         return None
 
     # A batch that is gone through in steps
 
     def pieces(self) -> BatchSteps:
-        """In how many steps a batch is gone through."""
+        """The steps of a batch: one, unless a family says otherwise."""
         return BatchSteps()
 
     def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
-        """Counts, for so many tokens, that the first step ever is inferred from."""
+        """Counts of this mass in tokens: the first step of the first batch is inferred from them."""
         raise NotImplementedError
 
     def step_on(
         self, counts: Any, prior: Any, steps: MixingFactors, *, averages: bool
     ) -> InferenceResult:
-        """Running counts after all steps, of which `steps` holds arrays, from these."""
+        """Running counts after all steps of a batch; `steps` has the factors of each as arrays."""
         raise NotImplementedError
 
 
@@ -80,13 +80,13 @@ class Stream:
 
 
 class RunningCounts(NamedTuple):
-    """What a batch is inferred from: counts of all before, laid out for the words of now.
+    """Running counts: of all batches so far, laid out for the vocabulary of now.
 
     Attributes
     ----------
     counts : ndarray or tuple of ndarray
     fallback : object
-        Weights that rows without count and prior keep.
+        Weights of rows that have neither counts nor prior.
     """
 
     counts: Any
@@ -95,12 +95,12 @@ class RunningCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class EMOfBatches:
-    """What EM and VB make of a batch."""
+    """A batch by EM or VB: the state before it, and its values."""
 
     algorithm: BatchAlgorithm
 
     def state_before(self, stream: Stream, running: RunningCounts) -> State:
-        """Running counts, and the weights that cells without count and prior keep."""
+        """Running counts, and the weights of rows that have neither counts nor prior."""
         hyper = stream.model.hyper()
         prior = stream.model.prior(hyper)
         return State(stream.with_unseen(running.counts, prior), prior, hyper, running.fallback)
@@ -126,7 +126,7 @@ class EMOfBatches:
 
 @dataclass(frozen=True)
 class CVBOfBatches:
-    """What CVB makes of a batch."""
+    """A batch by CVB: running counts are part of the prior."""
 
     algorithm: CVB
 
@@ -151,7 +151,7 @@ class CVBOfBatches:
 
 
 def batchwise(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
-    """What an algorithm makes of a batch."""
+    """How an algorithm learns from batches; TypeError where it does not."""
     if isinstance(algorithm, CVB):
         return CVBOfBatches(algorithm)
     if not isinstance(algorithm, BatchAlgorithm):
@@ -167,13 +167,13 @@ def batchwise(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
 
 
 class BatchCourse(NamedTuple):
-    """What a batch goes on from, and how.
+    """All that a batch is learned under: running counts, step sizes, random generator.
 
     Attributes
     ----------
     running : RunningCounts or None
         Counts so far; None: there are none.
-    seen : Seen or None
+    seen : SeenSoFar or None
     sizes : ndarray of int or None
         Tokens of each step; None: all are one.
     decay, offset : float
@@ -192,7 +192,7 @@ class BatchCourse(NamedTuple):
 
 
 class BatchOutcome(NamedTuple):
-    """What one more batch leaves: the state with its own counts, those of all, and values."""
+    """After one more batch: the state with its own counts, the running counts, and values."""
 
     state: State
     counts: Any
@@ -202,7 +202,7 @@ class BatchOutcome(NamedTuple):
 
 
 def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchCourse) -> BatchOutcome:
-    """What is left after one more batch."""
+    """Learn from one more batch."""
     one_batch = _in_one_step if course.sizes is None else _in_steps
     return one_batch(batchwise(algorithm), stream, course)
 

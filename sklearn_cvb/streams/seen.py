@@ -1,4 +1,4 @@
-"""How much was seen, and how far one more batch moves running counts."""
+"""Tokens seen so far, and the step size: how far one more batch moves running counts."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class SeenSoFar(NamedTuple):
-    """How much a model has learned from.
+    """How much data a model has learned from, all batches together.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class SeenSoFar(NamedTuple):
 
 
 class BatchSize(NamedTuple):
-    """How much there is in a batch: tokens and sequences with a path or a tree, uses of words."""
+    """The size of a batch: tokens and sequences with a path or a tree, uses of words."""
 
     n_tokens: int
     n_sequences: int
@@ -62,7 +62,7 @@ def seen_after(
 
 
 class MixingFactors(NamedTuple):
-    """How counts are mixed: factors of the running counts and of those of the batch.
+    """Factors by which running counts and those of a batch are mixed.
 
     `scale` is how many tokens stand for each of the batch where it is taken for all. Of several
     steps one after the other arrays.
@@ -108,15 +108,15 @@ def mixing_factors(
 
     Parameters
     ----------
-    before : Seen or None
+    before : SeenSoFar or None
         None: there are no running counts.
-    after : Seen
+    after : SeenSoFar
         With the batch.
     decay, offset : float
 
     Returns
     -------
-    Step
+    MixingFactors
     """
     n_batch = after.n_tokens - (0 if before is None else before.n_tokens)
     if not n_batch:

@@ -1,4 +1,4 @@
-"""Chains of states that emit symbols, batch by batch: windows of long sequences, and short ones."""
+"""The stream of a chain of symbols: batches in steps of windows, or of short sequences."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""What `partial_fit` adds to what a tagger knows: entries, labels and forms of later words."""
+"""A tagger's knowledge between batches: dictionary entries, labels and forms of new words."""
 
 from typing import Any
 

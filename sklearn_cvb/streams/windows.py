@@ -1,4 +1,4 @@
-"""Batches that are gone through in steps, each from the counts of all before: stochastic inference.
+"""Stochastic inference over windows of sequences: each moves the counts that the next starts from.
 
 A long sequence is cut into windows, whose borders are inferred with them and not counted (Foti, Xu,
 Laird and Fox 2014, "Stochastic variational inference for hidden Markov models"); a short one is a

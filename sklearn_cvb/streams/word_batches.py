@@ -1,4 +1,4 @@
-"""Reading batches of words: new ones enter the vocabulary, and get cells of their own."""
+"""Later batches of words are read: new words enter the vocabulary, and get cells."""
 
 from typing import Any
 
