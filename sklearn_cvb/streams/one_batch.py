@@ -66,7 +66,7 @@ class Stream:
         return BatchSteps()
 
     def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
-        """Counts of this mass in tokens: the first step of the first batch is inferred from them."""
+        """Counts of this mass in tokens, from which the first step of all is inferred."""
         raise NotImplementedError
 
     def step_on(
