@@ -445,11 +445,11 @@ class DependencyModel(RowModel):
         means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
-    def count_labels(self, memory: Any, sample: HeadTrees) -> Any:
+    def count_labels(self, label_counts: Any, sample: HeadTrees) -> Any:
         """How often each tree of each sentence was sampled."""
         starts = self.problem.sentences.starts.tolist()
         heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
-        return count_structures(memory, [(part.tobytes(), part) for part in heads])
+        return count_structures(label_counts, [(part.tobytes(), part) for part in heads])
 
     def rebase(self, state: State) -> State:
         """Under the prior that is asked for now; what is learned goes on from its value."""

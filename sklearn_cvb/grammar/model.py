@@ -313,13 +313,13 @@ class GrammarModel(RowModel):
             np.add.at(counts, layout.unknown_cells, rare)
         return layout.rows(counts, prior).mean()
 
-    def count_labels(self, memory: Any, sample: Derivations) -> Any:
+    def count_labels(self, label_counts: Any, sample: Derivations) -> Any:
         """How often each tree of each sentence was sampled; rules in pre-order tell trees apart."""
         nodes = [
             (sample.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in sample[1:]))
             for a, b in pairwise(sample.starts.tolist())
         ]
-        return count_structures(memory, nodes)
+        return count_structures(label_counts, nodes)
 
     # Going on
 

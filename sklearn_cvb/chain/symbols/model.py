@@ -279,9 +279,11 @@ class SymbolChain(Model):
         rare = rare_in(self.problem, counts) if self.settings.counts_rare else None
         return posterior_mean(with_rare(counts, rare, self.cells), prior, self.cells)
 
-    def count_labels(self, memory: np.ndarray | None, sample: sampling.SampledPath) -> np.ndarray:
+    def count_labels(
+        self, label_counts: np.ndarray | None, sample: sampling.SampledPath
+    ) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
-        return sampling.frequencies(self.problem.lattice, sample.slots, memory)
+        return sampling.frequencies(self.problem.lattice, sample.slots, label_counts)
 
     def sample_to_keep(
         self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
