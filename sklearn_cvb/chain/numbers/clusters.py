@@ -175,13 +175,13 @@ def clusters_of(
 
 def are_read_later(observations: Any) -> bool:
     """Whether steps are read when asked for, with those that the family looks back at."""
-    return hasattr(observations, "at")
+    return hasattr(observations, "take")
 
 
 def observations_at(observations: Any, steps: np.ndarray) -> Any:
     """Some steps as a family reads them."""
     if are_read_later(observations):
-        return observations.at(steps)
+        return observations.take(steps)
     observed = None if observations.observed is None else observations.observed[steps]
     return Observations(observations.values[steps], observed, observations.features[steps])
 
@@ -192,7 +192,7 @@ def values_at(
     """All columns of some steps, side by side, NaN where missing; of counts of a family roots."""
     if are_read_later(observations):
         order = observations.family.order
-        return as_table(observations.at(steps), roots_of)[order :: order + 1]
+        return as_table(observations.take(steps), roots_of)[order :: order + 1]
     return as_table(observations, roots_of)[steps]
 
 

@@ -23,12 +23,7 @@ from sklearn_cvb.chain.numbers.e_step import (
     lattice_of_steps,
     stretches_for,
 )
-from sklearn_cvb.chain.numbers.model import (
-    EmissionFit,
-    NumberChain,
-    densities,
-    without_emission,
-)
+from sklearn_cvb.chain.numbers.model import EmissionFit, NumberChain, densities, without_emission
 from sklearn_cvb.chain.numbers.series import (
     apart,
     columns_again,
@@ -81,24 +76,10 @@ from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import threads_for_each
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Table,
-    arrange,
-    as_array,
-)
+from sklearn_cvb.reading.corpus import Corpus, Table, arrange, as_array
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
-from sklearn_cvb.reading.series import (
-    FittedColumns,
-    Series,
-    as_series,
-    by_name,
-    cautions_of_shape,
-)
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    tell,
-)
+from sklearn_cvb.reading.series import FittedColumns, Series, as_series, by_name, cautions_of_shape
+from sklearn_cvb.reading.validation import InvalidParameterError, tell
 from sklearn_cvb.settings import Durations
 
 # What is set
@@ -539,8 +520,7 @@ def layout_of(
     emission, transitions = emission_of(asked.emission), asked.transitions
     n_states = asked.n_components
     chain = ChainLayout(
-        topology_of(transitions.topology, n_states),
-        is_stationary=transitions.start == "stationary",
+        topology_of(transitions.topology, n_states), is_stationary=transitions.start == "stationary"
     )
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, chain)

@@ -152,7 +152,7 @@ def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.nd
     for state in np.flatnonzero(steps >= 0):
         # What a family looks back at is in the rows before.
         if are_read_later(observations):
-            own = observations.at(steps[[state]]).part(family.order, family.order + 1)
+            own = observations.take(steps[[state]]).part(family.order, family.order + 1)
         else:
             own = observations.part(steps[state], steps[state] + 1)
         total += family.statistics(own, np.eye(len(steps))[[state]], np.array([0, 1]))[0]
