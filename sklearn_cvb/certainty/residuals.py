@@ -14,7 +14,7 @@ from sklearn_cvb.chain.numbers.observed import (
     NumberObservation,
     WeightedNumbers,
     WeightedVisits,
-    read_at,
+    weighted_numbers,
 )
 from sklearn_cvb.chain.parameters.rows import log_weights
 from sklearn_cvb.chain.predictions.prediction import mean_weights
@@ -59,10 +59,10 @@ def pseudo_residuals(
     rng: np.random.Generator,
 ) -> tuple[Corpus, np.ndarray]:
     """New sequences, and the residuals of all their steps, (n_steps, D); NaN where missing."""
-    given, numeric = observation.given_again(learned, X), learned.more.numeric
+    given, numeric = observation.read_new(learned, X), learned.more.numeric
     family, chain = numeric.family, mean_weights(learned)
     under = chain, log_weights(chain)
-    read = read_at(given, under, family.log_densities(numeric.point), learned.layout)
+    read = weighted_numbers(given, under, family.log_densities(numeric.point), learned.layout)
     weights = weights_without(read, all_others)
     found = normal_values(family.tails(numeric.point, given.observations), weights, rng)
     return given.corpus, np.where(family.observed_mask(given.observations), found, np.nan)

@@ -10,29 +10,29 @@ import numpy as np
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
-    counts_of_path,
-    drawn_columns,
-    drawn_structures,
+    count_path,
+    draw_states,
+    draw_structures,
     expectation,
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     NumberUnits,
-    are_left_out,
     counts_of_units,
     first_units,
-    inferred_units,
+    has_same_units,
+    infer_units,
     score,
     sweep,
 )
 from sklearn_cvb.chain.numbers.starts import (
     STEPS,
-    EveryStep,
+    AllSteps,
     first_counts,
     posteriors_under,
     seed_for,
     starting_posteriors,
 )
-from sklearn_cvb.chain.numbers.visits import counts_of_visits
+from sklearn_cvb.chain.numbers.visits import count_visits
 from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
@@ -60,17 +60,17 @@ from sklearn_cvb.reading.series import FittedColumns
 # Sampling
 
 
-def drawn_parameters(
+def draw_parameters(
     counts: HMMCounts, prior: ChainPrior, cells: Cells, family: Family, rng: np.random.Generator
 ) -> NumberWeights:
     """Parameters given the states of all steps, without scores."""
-    start = drawn_rows(counts.start, prior.start, rng)
-    transition = drawn_rows(counts.transition, prior.transition, rng)
+    start = draw_rows(counts.start, prior.start, rng)
+    transition = draw_rows(counts.transition, prior.transition, rng)
     chain = tied(ChainWeights(start, transition, np.empty(0)), cells)
     return NumberWeights(chain, None, family.draw(counts.emission, rng))
 
 
-def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A row of probabilities from each Dirichlet(counts + prior); 0 where that is 0."""
     drawn = rng.standard_gamma(counts + prior)
     drawn = np.where((counts + prior > 0) & (drawn == 0), 1e-300, drawn)
@@ -97,7 +97,7 @@ class EmissionFit(NamedTuple):
     longest: int = 0  # steps of the longest training sequence, where durations have laws
 
 
-def densities(
+def prediction_scores(
     reads: str, family: Family, statistics: np.ndarray, point: Any
 ) -> tuple[Scores, Scores]:
     """Log densities for states, and for likelihoods (see `EmissionFit.reads`)."""
@@ -113,7 +113,7 @@ def densities(
 # The model
 
 # Functions of an emission that those of the model, and what a fit leaves, call.
-_OF_EMISSION = {
+_EMISSION_FUNCTIONS = {
     "maximise": ("most_likely", "log_densities", "log_prior"),
     "average": ("expected_log_densities", "divergence", "mean", "predictive"),
     "leave_out": ("predictive", "mean"),
@@ -215,7 +215,7 @@ class NumberChain(Model):
         """Posteriors of a start, as independent steps."""
         problem, first = self.problem, seed
         if isinstance(seed, HMMCounts):
-            units = inferred_units(problem, self.block_length, seed, prior)
+            units = infer_units(problem, self.block_length, seed, prior)
             return InferenceResult(counts_of_units(units, problem), 0.0, shares=units), None
         if keep:
             posteriors = partial(self._first_posteriors, seed)
@@ -223,10 +223,10 @@ class NumberChain(Model):
             return InferenceResult(counts_of_units(units, problem), 0.0, shares=units), None
         if isinstance(seed, np.random.Generator):
             is_merged = isinstance(self.init, str) and self.init == MERGED
-            first = self.init if is_merged else seed_for(EveryStep(problem), self.init, seed)
+            first = self.init if is_merged else seed_for(AllSteps(problem), self.init, seed)
         if isinstance(first, NumberWeights):
-            begun = self.infer(first)
-            return InferenceResult(begun.counts, begun.total), first
+            result = self.infer(first)
+            return InferenceResult(result.counts, result.total), first
         found = replace(self, init=first)._first_posteriors(seed, problem.pieces())
         counts = first_counts(problem, found)
         return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
@@ -284,12 +284,12 @@ class NumberChain(Model):
         """States drawn from the posteriors of a start."""
         problem, topology = self.problem, self.cells.chain.topology
         whole = [(0, len(problem.corpus.starts) - 1)]
-        path = drawn_columns(next(self._first_posteriors(rng, whole)), rng)
+        path = draw_states(next(self._first_posteriors(rng, whole)), rng)
         lasting = None
         if self.cells.chain.longest:
             even = np.zeros((self.cells.n_emitting, self.cells.chain.longest))
-            lasting = counts_of_visits(path, problem.corpus.starts, even, rng)[None]
-        counts = counts_of_path(path, problem, problem.observations, lasting)
+            lasting = count_visits(path, problem.corpus.starts, even, rng)[None]
+        counts = count_path(path, problem, problem.observations, lasting)
         if topology is not None:
             # Steps are drawn independently: what must not follow must not be learned from.
             counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
@@ -305,13 +305,13 @@ class NumberChain(Model):
     ) -> StructureSample:
         """Parameters given all states, then all states given them (Gao and Johnson 2008)."""
         weights = self.draw_parameters(counts, prior, rng)
-        return drawn_structures(self.problem, weights.chain, weights.scores, rng)
+        return draw_structures(self.problem, weights.chain, weights.scores, rng)
 
     def draw_parameters(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> NumberWeights:
         """Those of the chain, and of what states emit."""
-        drawn = drawn_parameters(counts, prior, self.cells, self.problem.family, rng)
+        drawn = draw_parameters(counts, prior, self.cells, self.problem.family, rng)
         return drawn._replace(scores=self.problem.family.log_densities(drawn.point))
 
     draw_hyper = draw_hyper
@@ -341,7 +341,7 @@ class NumberChain(Model):
 
     def required_of_parts(self, functions: Sequence[str]) -> Iterator[Requirement]:
         """What these functions, and what a fit leaves, ask of what states emit."""
-        asked = [name for one in functions for name in _OF_EMISSION.get(one, ())]
+        asked = [name for one in functions for name in _EMISSION_FUNCTIONS.get(one, ())]
         for family in family_and_parts(self.problem.family):
             yield Requirement("an emission", family, [*dict.fromkeys([*asked, "attributes"])])
 
@@ -365,7 +365,7 @@ class NumberChain(Model):
             reads = "expected" if point is None else "point"
         if point is not None:
             point = family.most_likely(statistics, point)
-        scores = densities(reads, family, statistics, point)
+        scores = prediction_scores(reads, family, statistics, point)
         if point is None:
             point = family.mean(statistics)
         longest = 0
@@ -389,12 +389,12 @@ class NumberChain(Model):
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if not isinstance(state.shares, NumberUnits):
             return state
-        if not are_left_out(state.shares, self.problem, self.block_length):
+        if not has_same_units(state.shares, self.problem, self.block_length):
             return None
-        units = self.own_units(state.shares)
+        units = self.copy_units(state.shares)
         return state._replace(shares=units, counts=counts_of_units(units, self.problem))
 
-    def own_units(self, units: NumberUnits) -> NumberUnits:
+    def copy_units(self, units: NumberUnits) -> NumberUnits:
         """Units that sweeps may change, also after Ctrl-C."""
         return NumberUnits(units.layout, *(table.copy() for table in units[1:]))
 

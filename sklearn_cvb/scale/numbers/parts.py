@@ -14,7 +14,7 @@ from sklearn_cvb.chain.numbers.clusters import values_at
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
 from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.observed import NumberObservation
-from sklearn_cvb.chain.numbers.series import apart, cautions_of_order, observations_of
+from sklearn_cvb.chain.numbers.series import cautions_of_order, read_observations, split_into_steps
 from sklearn_cvb.chain.numbers.starts import model_posterior, seed_for, statistics_at
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
@@ -196,7 +196,7 @@ class StepsInShards:
         known = self._ask("known_at", steps, self._begins).counts.astype(np.int64) - 1
         return known if (known >= 0).any() else None
 
-    def of_states(self) -> list[Any]:
+    def values_of_known_states(self) -> list[Any]:
         """Nothing: steps whose states are known are among those that are asked for."""
         return []
 
@@ -328,16 +328,16 @@ def shard_of(sent: NumberPartLayout, part: NumberPart, index: PartIndex) -> Numb
     if hasattr(asked.init, "predict_proba"):
         start = model_posterior(asked.init, series, given, cells.n_emitting)
     problem = NumericProblem(
-        apart(given, cells),
+        split_into_steps(given, cells),
         given,
-        observations_of(series, family),
+        read_observations(series, family),
         family,
         cells,
         FittedColumns(names),
         False,
         start,
         settings,
-        numbers.states_told(asked, part.y, given, cells),
+        numbers.labelled_states(asked, part.y, given, cells),
         is_part=True,
     )
     chain = observation.model(Reading(problem, None, {}))

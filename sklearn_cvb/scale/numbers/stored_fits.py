@@ -13,10 +13,15 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
-from sklearn_cvb.chain.numbers.leave_out import NumberUnits, inferred_units
+from sklearn_cvb.chain.numbers.leave_out import NumberUnits, infer_units
 from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.observed import NumberObservation, NumericSequences
-from sklearn_cvb.chain.numbers.series import apart, cautions_of_order, named, observations_of
+from sklearn_cvb.chain.numbers.series import (
+    cautions_of_order,
+    error_with_place,
+    read_observations,
+    split_into_steps,
+)
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.options import ChainOptions
@@ -97,7 +102,7 @@ class StoredObservations:
                 return self.family.read_sequences(table, starts)
             return self.family.read(table)
         except OutsideSupport as error:
-            raise named(error, step_of(error.step), self.store.offsets) from None
+            raise error_with_place(error, step_of(error.step), self.store.offsets) from None
 
 
 class ModelPosteriors:
@@ -120,7 +125,7 @@ class TooLargeToSave(NamedTuple):
 class StoredNumbers(NumberChain):
     """A chain of numbers whose units are on the disk: they are neither copied nor saved."""
 
-    def own_units(self, units: NumberUnits) -> NumberUnits:
+    def copy_units(self, units: NumberUnits) -> NumberUnits:
         """The same."""
         return units
 
@@ -137,7 +142,7 @@ class StoredNumbers(NumberChain):
         """With units, inferred once under the counts of all."""
         if not isinstance(state.shares, TooLargeToSave):
             return state
-        units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
+        units = infer_units(self.problem, self.block_length, state.counts, state.prior)
         return state._replace(shares=units)
 
     def copied(self, state: State) -> State | None:
@@ -156,7 +161,7 @@ class StoredProblem(NumericProblem):
         topology = self.cells.chain.topology
         return (self.observations.identity, self.settings, self.cells.n_states, topology)
 
-    def room(self, shape: tuple[int, ...]) -> Rows:
+    def allocate(self, shape: tuple[int, ...]) -> Rows:
         """A table on the disk, for shares of units between sweeps; its file is gone with it."""
         return Scratch(self.observations.store.scratch).rows(shape)
 
@@ -174,7 +179,7 @@ class StoredProblem(NumericProblem):
                     found.append(state.shares.posterior[steps].argmax(axis=1))
                     continue
                 series = store.series(first, last)
-                training = NumericSequences(series.corpus, observations_of(series, self.family))
+                training = NumericSequences(series.corpus, read_observations(series, self.family))
                 again = numbers.under_final_weights(result.model, state, averages, training)
                 found.append(again.best_path()[0])
             path = np.concatenate(found)
@@ -208,7 +213,7 @@ def read_store(observation: NumberObservation, X: Any, y: Any) -> Reading:
     if hasattr(asked.init, "predict_proba"):
         start = ModelPosteriors(asked.init, store, asked.n_components)
     problem = StoredProblem(
-        apart(given, cells),
+        split_into_steps(given, cells),
         given,
         StoredObservations(store, family),
         family,
