@@ -1,4 +1,4 @@
-"""Clusters of single steps, one for each state, and the values that they are of."""
+"""K-means starts of chains of numbers: a cluster of single steps for each state."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from sklearn_cvb.emissions.emission import Family, Observations, Scores
 
 # So many steps tell where the clusters are.
 _SAMPLE = 20_000
-# A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
+# Probability shared by all clusters: no step is certain, nor in a cluster of its own.
 REST = 0.2
 # The first and the last sequence (not included) of some.
 Range = tuple[int, int]
@@ -20,7 +20,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class StepsInMemory:
-    """All steps of the data, where they are in one piece."""
+    """All steps of a problem in memory, as starts ask for them."""
 
     problem: NumericProblem
     is_elsewhere = False
@@ -74,7 +74,7 @@ def sample_sequences(starts: np.ndarray, rng: np.random.Generator) -> tuple[np.n
 
 
 class Clusters(NamedTuple):
-    """A cluster of steps for each state, on columns in standard units."""
+    """K-means clusters, one for each state, on columns in standard units."""
 
     fences: tuple[np.ndarray, np.ndarray]  # what is beyond them counts as if it were there
     centre: np.ndarray
@@ -92,10 +92,10 @@ class Clusters(NamedTuple):
 
 
 class NearestStates(NamedTuple):
-    """What says how near a step is to each state, and the rules that paths keep to, if any."""
+    """A seed by scores: each step is in the state of the largest, or on the best legal path."""
 
     scores: Scores
-    rules: Any = None  # `legal_paths.Rules`
+    rules: Any = None  # `legal_paths.PathRules`
 
     def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
         """Of each range: nearly all of the state that is nearest, or on the nearest path."""
@@ -117,7 +117,7 @@ class NearestStates(NamedTuple):
 
 
 def clusters_of_steps(all_steps: Any, rng: np.random.Generator) -> Any:
-    """Those of all steps, which are around values, or as the family has them."""
+    """Clusters of all steps: of values by k-means, or the starting scores of the family."""
     family, steps = all_steps.problem.family, sample_steps(all_steps.n_steps, rng)
     if family.starting_scores is None or all_steps.is_elsewhere:
         values = np.nan_to_num(all_steps.values_at(steps))
@@ -134,7 +134,7 @@ def draw_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndar
 
 
 def inner_fences(values: np.ndarray, has_outliers: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Where outliers begin: the inner fences of each column (Tukey 1977), or nowhere."""
+    """The inner fences of each column, beyond which are outliers (Tukey 1977); or infinite ones."""
     lower, upper = np.quantile(values, [0.25, 0.75], axis=0)
     # Of a column that has one value in most steps all others are not outliers.
     width = np.where((upper > lower) & has_outliers, 1.5 * (upper - lower), np.inf)

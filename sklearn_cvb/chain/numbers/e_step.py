@@ -1,4 +1,4 @@
-"""What a chain of numbers is learned from, and inference of its steps: forward, and both ways."""
+"""The problem of a chain of numbers, and its E-step: forward-backward, filtering, paths, counts."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -23,15 +23,15 @@ from sklearn_cvb.learning.model import InferenceResult, StructureSample
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.series import FittedColumns
 
-# What is learned from
+# The problem
 
 
 class NumericProblem(NamedTuple):
-    """Observations and all that does not change while fitting."""
+    """Observations, family and layout of a chain: all that does not change while fitting."""
 
     # Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
     # depends on another each step is a sequence of its own.
-    corpus: Any  # a `Corpus`, or what a store knows of it
+    corpus: Any  # a `Corpus`, or the sequences of a store
     given: Any  # as it was read
     observations: Any  # what the family reads
     family: Family
@@ -51,12 +51,12 @@ class NumericProblem(NamedTuple):
         return even_pieces(self.corpus.starts, _PIECE)
 
     def allocate(self, shape: tuple[int, ...]) -> Any:
-        """Place for what units keep between sweeps."""
+        """A table for shares of units between sweeps."""
         return np.empty(shape)
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: observations, emission and allowed states."""
+        """Observations, emission and allowed states, which a fit that goes on must share."""
         chain = self.cells.chain
         return (
             *(self.corpus.starts, self.observations, self.known, self.settings),
@@ -64,7 +64,7 @@ class NumericProblem(NamedTuple):
         )
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
-        """How many steps and sequences there are beside some."""
+        """Numbers of steps and sequences without those that are unexplained."""
         lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
         return int(lengths.sum()), len(lengths)
 
@@ -82,13 +82,13 @@ class NumericProblem(NamedTuple):
         return StepScores(scores, self.observations.part(begin, end), shape, units, known)
 
     def stretches(self, begin: int, end: int, starts: np.ndarray) -> "ContextStretches":
-        """Which tables lead to some steps, whose sequences begin at `starts` among them."""
+        """The tables that lead to some steps, whose sequences begin at `starts` among them."""
         own = None if self.contexts is None else self.contexts[begin:end]
         return context_stretches(own, starts)
 
 
 def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
-    """Each step is a word of its own, with all states; cells are its row of a table of weights."""
+    """A lattice of all states at every step, whose cells are a table of weights, a row a step."""
     first = np.arange(n_steps, dtype=np.uint32) * np.uint32(n_states)
     state = np.broadcast_to(np.arange(n_states, dtype=np.uint32), (n_steps, n_states)).ravel()
     cell = np.arange(n_steps * n_states, dtype=np.int32)
@@ -98,9 +98,9 @@ def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
 def expand_contexts(
     lattice: Lattice, tables: ChainWeights, contexts: np.ndarray | None
 ) -> tuple[Lattice, ChainWeights]:
-    """Steps whose context is known as a part of their state: state k of context c is c K + k.
+    """The lattice and tables whose states are pairs: state k in context c is c K + k.
 
-    What leads to a state is the table of its context, wherever it comes from.
+    The table of its own context leads to a state, wherever it comes from.
     """
     if contexts is None:
         return lattice, tables
@@ -124,7 +124,7 @@ _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
 
 
 class StepPosteriors(NamedTuple):
-    """What inference finds."""
+    """Posteriors of steps, pair marginals and log normalisers of sequences."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
     pairs: np.ndarray  # sums of pair marginals by the table that leads there, (n_tables, K, K)
@@ -133,7 +133,7 @@ class StepPosteriors(NamedTuple):
 
 
 class ChainTables(NamedTuple):
-    """Weights of the chain, as many tables as `ContextStretches` have on the first axis."""
+    """Weights of a chain in each context: tables on the first axis, as in `ContextStretches`."""
 
     start: np.ndarray
     transition: np.ndarray
@@ -141,7 +141,7 @@ class ChainTables(NamedTuple):
 
 
 def tables_of_weights(weights: ChainWeights, n_states: int) -> ChainTables:
-    """One chain for all steps, or a table of transitions for each context."""
+    """The tables of a chain: one, or one for each context."""
     if len(weights.transition) > len(weights.start):
         transition = weights.transition.reshape(-1, n_states, n_states)
         return ChainTables(np.tile(weights.start, (len(transition), 1)), transition, None)
@@ -153,19 +153,19 @@ def tables_of_weights(weights: ChainWeights, n_states: int) -> ChainTables:
 
 
 class ContextStretches(NamedTuple):
-    """Which table of a chain leads to each step: one to all steps of a stretch."""
+    """Stretches of steps in one context, and the table of the chain that leads to each."""
 
     begins: np.ndarray  # (n_stretches + 1,) as every sequence begins one; and the number of steps
     table: np.ndarray  # (n_stretches,)
 
 
 def plain_stretches(starts: np.ndarray) -> ContextStretches:
-    """A single table."""
+    """A stretch for each sequence, all of one table."""
     return ContextStretches(starts, np.zeros(len(starts) - 1, np.int64))
 
 
 def context_stretches(contexts: np.ndarray | None, starts: np.ndarray) -> ContextStretches:
-    """A table for each context, or a single one where steps have no contexts."""
+    """Stretches of contexts; of a single table where steps have none."""
     return plain_stretches(starts) if contexts is None else stretches_by_table(contexts, starts)
 
 
@@ -177,7 +177,7 @@ def stretches_by_table(table: np.ndarray, starts: np.ndarray) -> ContextStretche
 
 
 class NumberWeights(NamedTuple):
-    """Weights of the chain, and what states emit."""
+    """Weights of the chain, and scores of the emissions, with their point in EM."""
 
     chain: ChainWeights
     scores: Scores | None = None  # None where the counts were expected under none
@@ -185,7 +185,7 @@ class NumberWeights(NamedTuple):
 
 
 class StepScores(NamedTuple):
-    """Observations, the scores that give their log weights, and states that are known."""
+    """Observations with the scores that give their log weights, and known states."""
 
     scores: Scores
     observations: Any
@@ -194,7 +194,7 @@ class StepScores(NamedTuple):
     known: np.ndarray | None = None
 
     def fill(self, logs: np.ndarray) -> None:
-        """Log weights of all steps, where states but the known one have none, into a table."""
+        """Fill a table with log weights of all steps; where a state is known, others get none."""
         self.scores.fill(self.observations, self.units, logs)
         if self.known is not None:
             where_known = np.flatnonzero(self.known >= 0)
@@ -204,17 +204,17 @@ class StepScores(NamedTuple):
 
 
 class TabulatedScores(NamedTuple):
-    """Scores that are log weights (n_steps, K) which are there already."""
+    """Scores that are a table of log weights (n_steps, K)."""
 
     logs: np.ndarray
 
     def fill(self, observations: Any, units: np.ndarray, out: np.ndarray) -> None:
-        """A copy, which may be changed."""
+        """Copy the table."""
         out[:] = self.logs
 
 
 def scores_from_logs(logs: np.ndarray) -> StepScores:
-    """Log weights (n_steps, K), no matter of what."""
+    """Log weights (n_steps, K) as scores of steps."""
     return StepScores(TabulatedScores(logs), None, logs.shape, np.empty(0))
 
 
@@ -313,7 +313,7 @@ def forward_backward(
     first: int = 0,
     last: int | None = None,
 ) -> None:
-    """Forward and backward over the sequences from `first` to `last`, into `found`."""
+    """Forward and backward over the sequences from `first` to `last`, into `posteriors`."""
     last = len(starts) - 1 if last is None else last
     begin, end = starts[first], starts[last]
     some, own = stretches, slice(None)
@@ -329,7 +329,7 @@ def forward_backward(
 
 
 def has_small_messages(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Whether a state fades out of float64 in each sequence."""
+    """Whether a state leaves the range of float64 in each sequence."""
     return np.minimum.reduceat(message.min(axis=1), starts[:-1]) < _SMALLEST_MESSAGE
 
 
@@ -501,11 +501,11 @@ def independent_posteriors(
     return StepPosteriors(posterior, pairs, np.zeros(len(starts) - 1), lasting)
 
 
-# What is known of each step as its sequence unfolds
+# Filtering, paths and their counts
 
 
 class FilteredSteps(NamedTuple):
-    """What is known of each step as its sequence unfolds."""
+    """Filtering distributions of steps, and log normalisers of sequences."""
 
     message: np.ndarray  # p(z_t | x_1..t)
     log_z: np.ndarray  # of each sequence
@@ -557,7 +557,7 @@ def _underflown(
     message: np.ndarray,
     every_step: bool,
 ) -> np.ndarray:
-    """Whether a state of each sequence underflows that may matter further on."""
+    """Whether a state of each sequence underflows that later steps may need."""
     small = has_small_messages(message, starts)
     if every_step or not small.any():
         return small
@@ -633,7 +633,7 @@ def count_path(
 def draw_structures(
     problem: NumericProblem, weights: ChainWeights, scores: Any, rng: np.random.Generator
 ) -> StructureSample:
-    """The states of all steps given parameters, and their counts; values that are missing, too."""
+    """Sampled states of all steps given parameters, and their counts with imputed values."""
     n_steps = len(problem.corpus.tokens)
     scored = problem.step_scores(scores, 0, n_steps, np.array([0, n_steps]))
     starts, lasting = problem.corpus.starts, None

@@ -41,7 +41,7 @@ Group = tuple[int, int, int, int]
 
 
 class NumberUnitLayout(NamedTuple):
-    """What is left out at a time."""
+    """Where units begin, the groups they are inferred in, and the tables of their contexts."""
 
     units: np.ndarray  # where units begin among all steps
     groups: list[Group]
@@ -58,7 +58,7 @@ class NumberUnitLayout(NamedTuple):
 
 
 class NumberUnits(NamedTuple):
-    """What each unit adds to the counts; all but the layout changes in place."""
+    """Shares of all units: posteriors, pairs and statistics, which change in place."""
 
     layout: NumberUnitLayout
     posterior: np.ndarray  # (n_steps, K)
@@ -158,7 +158,7 @@ def leave_one_out_chain(
 
 
 def allocate_units(layout: NumberUnitLayout, problem: NumericProblem) -> NumberUnits:
-    """Place for what units add."""
+    """Tables for the shares of units."""
     n, n_units = problem.cells.n_emitting, len(layout.units) - 1
     posterior = problem.allocate((int(layout.units[-1]), n))
     pairs = problem.allocate((len(layout.unit), n, n))
@@ -291,7 +291,7 @@ def has_same_units(shares: NumberUnits, problem: NumericProblem, block_length: i
 
 
 class _GroupPlace(NamedTuple):
-    """Where a group lies: its steps, units and tables; and what is where among its steps."""
+    """Steps, units and tables of a group, and where sequences and units begin among its steps."""
 
     steps: slice
     units: slice
@@ -304,7 +304,7 @@ class _GroupPlace(NamedTuple):
 
 
 class LeaveOneOutInputs(NamedTuple):
-    """A group's units, what all others say of each, and their own counts."""
+    """Weights and scores of a group's units, each without its own counts, which are beside."""
 
     chain: ChainTables
     scored: StepScores
@@ -339,7 +339,7 @@ def _counts_of_group(shares: NumberUnits, place: _GroupPlace, problem: NumericPr
 def _leave_out_group(
     group: Group, shares: NumberUnits, counts: HMMCounts, prior: ChainPrior, problem: NumericProblem
 ) -> LeaveOneOutInputs:
-    """What is known of a group's units from all counts but those of each."""
+    """Weights and scores of a group's units, from all counts but those of each."""
     place = _place_of(group, shares.layout, problem)
     own = _counts_of_group(shares, place, problem)
     chain = leave_one_out_chain(counts, own, prior, problem, place)

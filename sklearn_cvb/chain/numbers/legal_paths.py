@@ -1,4 +1,4 @@
-"""Starts under a topology, or a given table with zeros: likely paths that the rules allow.
+"""Starts on legal paths: states found under a topology, or a given table with zeros.
 
 K-means numbers its clusters anyhow. Where most orders of states are ruled out few of its numberings
 are a path, and no algorithm that climbs finds out of the others. So steps are given to states by
@@ -30,7 +30,7 @@ _NEXT_TO_NOTHING = 1e-3
 
 
 class PathRules(NamedTuple):
-    """What a sequence may do: probabilities that are known, else 1 where something is allowed."""
+    """Rules of legal paths: known probabilities, else 1 for what is allowed, 0 for what is not."""
 
     start: np.ndarray  # (K,)
     transition: np.ndarray  # (K, K)
@@ -70,7 +70,7 @@ class PathRules(NamedTuple):
 
 
 def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None:
-    """What a topology and given tables say; None where they say nothing of paths."""
+    """The rules of a topology and of a user's tables; None where they rule out no path."""
     n, topology, start, transition, end = cells.n_emitting, cells.chain.topology, None, None, None
     if tables is not None:
         start, transition = tables.start, tables.transition
@@ -92,7 +92,7 @@ def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None
 
 
 class Sample(NamedTuple):
-    """Whole sequences to seek centres in, and how near their steps are to some."""
+    """A sample of whole sequences, and functions that score and cluster their steps."""
 
     starts: np.ndarray
     n_states: int
@@ -128,7 +128,7 @@ class Sample(NamedTuple):
 def legal_scores(
     sample: Sample, rules: PathRules, rng: np.random.Generator, *, is_first: bool
 ) -> Scores:
-    """What is nearest to a legal path, of several that are tried; of one drawn, if not the first.
+    """Scores of the best legal paths, of several tried; of one drawn, if not the first restart.
 
     A restart that is to differ is not the first.
     """
@@ -140,7 +140,7 @@ def legal_scores(
 
 
 def _candidates(sample: Sample, rules: PathRules, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Assignments to begin with: even segments and cuts where states have an order, clusters."""
+    """First assignments of steps: even segments and cuts where states are ordered, clusters."""
     k = sample.n_states
     if rules.is_ordered:
         yield sample.by_cuts(np.arange(1, k) / k)
@@ -245,7 +245,7 @@ def sample_of_values(
     family: Family,
     rng: np.random.Generator,
 ) -> Sample:
-    """Sequences whose steps are near to means."""
+    """A sample whose steps are scored by their distances from means."""
     n_states, seen = family.n_states, ~np.isnan(values)
     centre = np.where(seen, values, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     whole = np.where(seen, values, centre)
@@ -285,7 +285,7 @@ def sample_of_family(
     family: Family,
     rng: np.random.Generator,
 ) -> Sample:
-    """Sequences whose family says itself how near steps are, such as to lines."""
+    """A sample whose steps are scored by the family itself, such as by lines."""
     n, n_states = int(starts[-1]), family.n_states
     whole, known_states = np.array([0, n]), np.full(n, -1) if known is None else known
 

@@ -1,4 +1,4 @@
-"""Chains of states that emit numbers, as models: what all algorithms ask of them."""
+"""The model of chains that emit numbers: the functions that EM, VB, CVB and Gibbs ask of it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -78,14 +78,14 @@ def draw_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -
     return drawn / np.where(total > 0, total, 1.0)
 
 
-# What predictions need of the emissions
+# Emissions of a fitted model
 
 
 class EmissionFit(NamedTuple):
-    """What predictions need of the emissions."""
+    """The emissions of a fitted model: its family, point and scores for predictions."""
 
     family: Family
-    point: Any  # what is shown, and what samples are drawn from
+    point: Any  # parameters, of which attributes and samples are made
     predicting: Scores  # log densities for states
     scoring: Scores  # and for likelihoods
     columns: FittedColumns
@@ -112,7 +112,7 @@ def prediction_scores(
 
 # The model
 
-# Functions of an emission that those of the model, and what a fit leaves, call.
+# Functions of an emission that functions of the model call.
 _EMISSION_FUNCTIONS = {
     "maximise": ("most_likely", "log_densities", "log_prior"),
     "average": ("expected_log_densities", "divergence", "mean", "predictive"),
@@ -157,7 +157,7 @@ class NumberChain(Model):
     # Concentrations and prior
 
     def hyper(self) -> ChainConcentrations:
-        """Those of the first sweep; emissions have priors of their own."""
+        """Concentrations of the first sweep; emissions have priors of their own."""
         return self.concentrations._replace(learn_beta=False)
 
     def learn(
@@ -169,7 +169,7 @@ class NumberChain(Model):
         return learn(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
     def prior(self, hyper: ChainConcentrations) -> ChainPrior:
-        """Of start and transitions."""
+        """The prior of start and transitions."""
         # No emission has a cell: totals of 1 keep functions of them away from 0.
         ones = np.ones(self.cells.n_states)
         return prior_of(self.cells, hyper)._replace(emission_total=ones)
@@ -181,7 +181,7 @@ class NumberChain(Model):
         return replace(self, init=STEPS) if self.init is None and index % 2 else self
 
     def seed(self, prior: ChainPrior, rng: np.random.Generator) -> np.random.Generator:
-        """The generator: starts draw where clusters begin, or for every step."""
+        """The generator itself: starts draw from it."""
         return rng
 
     def _first_posteriors(
@@ -204,7 +204,7 @@ class NumberChain(Model):
     def gains_of_joining(
         self, counts: HMMCounts, prior: ChainPrior, pairs: list[tuple[int, int]]
     ) -> list[float]:
-        """What the log evidence of all observations gains where two states are one."""
+        """The gain in log evidence of all observations where two states are joined."""
         log_evidence = self.problem.family.log_evidence
         both = (joined_counts(counts, pair, self.cells).emission for pair in pairs)
         return [log_evidence(one) for one in both]
@@ -337,18 +337,18 @@ class NumberChain(Model):
         """The states, and the statistics, each of which has its own predictive distributions."""
         return NumberSample(sample.astype(np.min_scalar_type(-self.cells.n_states)), counts, prior)
 
-    # What this model asks of its emission
+    # Requirements of the emission
 
     def required_of_parts(self, functions: Sequence[str]) -> Iterator[Requirement]:
-        """What these functions, and what a fit leaves, ask of what states emit."""
+        """The functions that these, and fitted attributes, ask of each emission."""
         asked = [name for one in functions for name in _EMISSION_FUNCTIONS.get(one, ())]
         for family in family_and_parts(self.problem.family):
             yield Requirement("an emission", family, [*dict.fromkeys([*asked, "attributes"])])
 
-    # What a state tells of the training steps, and of what states emit
+    # Training posteriors and emissions of a state
 
     def posterior(self, state: State) -> np.ndarray | None:
-        """q(z_t) of every step; None where only weights tell."""
+        """q(z_t) of every step; None where only weights are kept."""
         if isinstance(state.shares, NumberUnits):
             return state.shares.posterior
         if state.shares is None:
@@ -357,7 +357,7 @@ class NumberChain(Model):
         return frequency / frequency[0].sum()
 
     def emissions(self, state: State, counts: HMMCounts) -> EmissionFit:
-        """What predictions need of the emissions, given the counts that a fit leaves."""
+        """The emissions of the fitted model, given its final counts."""
         problem, family, statistics = self.problem, self.problem.family, counts.emission
         reads, point = "predictive", None
         if state.weights is not None:
@@ -375,7 +375,7 @@ class NumberChain(Model):
         return EmissionFit(family, point, *scores, *read, reads, problem.settings, longest)
 
     def sampled(self, state: State) -> tuple[ChainSamples, float]:
-        """What a sampler's chain leaves, and the share of its proposals that were accepted."""
+        """The kept samples of a chain, and the share of its proposals that were accepted."""
         kept = [one for block in state.work.kept for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
         posteriors = tuple((one.counts, one.prior) for one in kept)

@@ -1,4 +1,4 @@
-"""What hidden Markov models of numbers observe: series of steps (see `chain.observation`)."""
+"""The observation of hidden Markov models of numbers: reads series to fit, and to predict."""
 
 import pickle
 from collections.abc import Iterable
@@ -87,7 +87,7 @@ from sklearn_cvb.reading.series import FittedColumns, Series, as_series, by_name
 from sklearn_cvb.reading.validation import InvalidParameterError, tell
 from sklearn_cvb.settings import Durations
 
-# What is set
+# Settings
 
 
 def refuse_settings_of_symbols(asked: ChainOptions) -> None:
@@ -227,7 +227,7 @@ class WeightedVisits(WeightedNumbers):
         return visits.normalise_logs(given(*self._visit_arguments())[0])
 
     def final_visits(self) -> tuple[np.ndarray, visits.VisitTables]:
-        """Last states and how long their visits go on (see `visits.at_the_end`); all tables."""
+        """Last states and how long their visits go on (see `visits.final_visits`); all tables."""
         tables, logs, starts = self._visit_arguments()
         return visits.final_visits(tables, logs, starts)[0], tables
 
@@ -270,7 +270,7 @@ def weighted_numbers(
     return kind(corpus, lattice, weights, logs, cells, log_offsets, contexts)
 
 
-# What is observed
+# The observation
 
 
 @dataclass(frozen=True)
@@ -499,11 +499,11 @@ class NumberObservation(Observation):
         return fields, family.attributes(point)
 
 
-# What options tell
+# From options
 
 
 def labelled_states(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.ndarray | None:
-    """The states of all steps that `y` tells, -1 where it does not; None where nothing does."""
+    """States of all steps by the labels in `y`, -1 where not known; None where none are."""
     if y is None or asked.supervision != "y":
         return None
     known = known_states(y, given, cells.n_emitting)
@@ -513,7 +513,7 @@ def labelled_states(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) ->
 
 
 def settings_of(asked: ChainOptions) -> bytes:
-    """What says what statistics mean, pickled: the emission, and laws of durations."""
+    """Settings that give statistics their meaning, pickled: emission and laws of durations."""
     emission, durations = emission_of(asked.emission), asked.transitions.durations
     return pickle.dumps(emission if durations is None else (emission, durations))
 

@@ -1,4 +1,4 @@
-"""Sequences of numbers to learn from: what their columns are, and what a family reads of them."""
+"""Reading series of numbers: columns, contexts and categories, and the observations of a family."""
 
 from functools import partial
 from numbers import Integral
@@ -93,7 +93,7 @@ def series_to_fit(
 
 
 def cautions_of_order(order: int, lengths: np.ndarray, of_rows: bool = False) -> list[str]:
-    """What is to be said of series without a step after those that it follows from.
+    """Cautions about series that are too short for an autoregression.
 
     Raises ValueError if all are so short; they may be the rows of a table.
     """

@@ -1,4 +1,4 @@
-"""Where a chain of numbers starts: posteriors of the training steps, some sequences at a time.
+"""Starts of chains of numbers: first posteriors of training steps, from clusters, paths or models.
 
 Steps are asked for in their order, so that what is drawn does not depend on how many at a time.
 """
@@ -79,7 +79,7 @@ def starting_posteriors(
 def _posteriors(
     problem: NumericProblem, init: Any, rng: np.random.Generator, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
-    """What `init` says of each range."""
+    """Posteriors of each range, as `init` says."""
     starts, n = problem.corpus.starts, problem.cells.n_emitting
     steps = [(int(starts[first]), int(starts[last])) for first, last in ranges]
     init = seed_for(AllSteps(problem), init, rng)
@@ -107,18 +107,18 @@ def _posteriors(
             yield whole[begin:end]
 
 
-# What is drawn, or sought, for all parts of the data alike
+# Seeds, for all parts of the data alike
 
 
 class AllSteps(StepsInMemory):
-    """All steps, which tell statistics and counts, too."""
+    """All steps in memory, with their statistics and counts."""
 
     def statistics_at(self, steps: np.ndarray) -> np.ndarray:
         """Statistics of one step for each state."""
         return statistics_at(self.problem.observations, steps, self.problem.family)
 
     def counts_under(self, seed: Any) -> HMMCounts:
-        """First counts of all steps, from what is drawn for all of them."""
+        """First counts of all steps, from a seed that was drawn for all of them."""
         pieces = self.problem.pieces()
         # Nothing is left to be drawn.
         rng = np.random.default_rng(0)
@@ -126,7 +126,7 @@ class AllSteps(StepsInMemory):
 
 
 def seed_for(all_steps: Any, init: Any, rng: np.random.Generator) -> Any:
-    """What `init` says of all steps alike, of which posteriors are made; else `init` itself."""
+    """A seed that posteriors of all steps are made from; or `init` itself, where it is one."""
     problem = all_steps.problem
     if isinstance(init, HMMParameters):
         return user_start(all_steps, init, rng)
@@ -160,7 +160,7 @@ def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.nd
 
 
 def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> NumberWeights:
-    """States that stay, and emit what these statistics say."""
+    """Weights of states that mostly stay, with emissions from these statistics."""
     chain, point = uniform_weights(cells), family.mean(statistics)
     moves = (1.0 - _STAYS) * chain.transition + _STAYS * np.eye(cells.n_states)
     chain = kept_to_topology(chain._replace(transition=moves), cells)
@@ -168,7 +168,7 @@ def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> Nu
 
 
 def user_start(all_steps: Any, given: HMMParameters, rng: np.random.Generator) -> NumberWeights:
-    """Weights to start from: what is given, and all else as the steps that are nearest tell."""
+    """Weights of a user's parameters; those left out are learned from the nearest steps."""
     problem, family = all_steps.problem, all_steps.problem.family
     tables = chain_tables(given, problem.cells, None)
     rules = rules_of(problem.cells, tables)
@@ -212,7 +212,7 @@ def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> H
 def posteriors_under(
     problem: NumericProblem, weights: NumberWeights, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
-    """Posteriors (n_steps, K) of each range; of what these weights rule out equal ones."""
+    """Posteriors (n_steps, K) of each range under weights; uniform where no path explains."""
     assert weights.scores is not None, "they score steps"
     n, chain = problem.cells.n_emitting, tables_of_weights(weights.chain, problem.cells.n_emitting)
     for first, last in ranges:
@@ -226,7 +226,7 @@ def posteriors_under(
 
 
 class UniformStates(NamedTuple):
-    """Every state is as likely, at every step."""
+    """A seed under which all states are equally probable at every step."""
 
     def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
         """Of each range of sequences."""
@@ -238,7 +238,7 @@ class UniformStates(NamedTuple):
 def _legal_start(
     all_steps: Any, rules: PathRules, rng: np.random.Generator, *, is_first: bool = True
 ) -> NearestStates:
-    """Paths that are near to what their steps tell, by whole sequences of some steps."""
+    """Scores of states nearest to legal paths, sought in a sample of whole sequences."""
     problem, (steps, starts) = all_steps.problem, sample_sequences(all_steps.starts, rng)
     if rules.is_ordered:
         rules = rules.one_at_a_time()

@@ -1,4 +1,4 @@
-"""Inference of hidden semi-Markov chains: the visits to states that steps make up.
+"""Inference of hidden semi-Markov chains: forward-backward, best and sampled paths of visits.
 
 A visit begins where its state is entered, and has a duration of its own; the last one of a sequence
 may go on beyond its end. All functions are of arrays: log weights (n_steps, K) of what was
@@ -36,7 +36,7 @@ class VisitTables(NamedTuple):
 
 
 class VisitExpectations(NamedTuple):
-    """What is expected of visits."""
+    """Posteriors of steps, expected pairs and durations of visits, and log normalisers."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
     pairs: np.ndarray  # (n_tables, K, K) of a visit and the next
@@ -297,7 +297,7 @@ def count_visits(
 
 
 def geometric_visits(n_steps: np.ndarray, stays: np.ndarray, longest: int) -> np.ndarray:
-    """Visits by duration, (..., K, L), if states that `held` so many steps stayed so often.
+    """Visits by duration, (..., K, L), if states that have `n_steps` stayed so often.
 
     A start: all durations are there, as long as those of a chain that knows none.
     """

@@ -170,7 +170,7 @@ class NumberShard(Shard):
 
 
 class StepsInShards:
-    """All steps of series in shards, as starts ask for them (see `starts.EveryStep`)."""
+    """All steps of series in shards, as starts ask for them (see `starts.AllSteps`)."""
 
     is_elsewhere = True
 
