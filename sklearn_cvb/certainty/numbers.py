@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from sklearn_cvb.certainty.cells import counts_by_unit, free_rows, weights_at
 from sklearn_cvb.certainty.intervals import ChainPosterior, CredibleIntervals, mixture_quantiles
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain.numbers.e_step import NumberWeights, drawn_structures
-from sklearn_cvb.chain.numbers.model import NumberChain, drawn_parameters, without_emission
+from sklearn_cvb.chain.numbers.e_step import NumberWeights, draw_structures
+from sklearn_cvb.chain.numbers.model import NumberChain, draw_parameters, without_emission
 from sklearn_cvb.chain.numbers.observed import counts_of_fit
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.learning.model import StructureSample
@@ -36,7 +36,7 @@ class NumberStructures(NamedTuple):
 
     def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> StructureSample:
         """The states of all steps, and values that are missing where statistics need them."""
-        return drawn_structures(self.model.problem, weights.chain, weights.scores, rng)
+        return draw_structures(self.model.problem, weights.chain, weights.scores, rng)
 
     def draw_parameters(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
@@ -78,7 +78,7 @@ class NumberPosterior(ChainPosterior):
     ) -> NumberWeights:
         """Those of the chain, and of what states emit; scores are made anew from these."""
         learned = self.learned
-        return drawn_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
+        return draw_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
 
     def intervals(
         self, posteriors: Iterable[tuple[HMMCounts, ChainPrior]], level: float

@@ -128,9 +128,9 @@ def most_likely_concentration(length: np.ndarray, lowest: float, highest: float)
 
 
 class AngleScores(NamedTuple):
-    """What is to come under posteriors over directions and concentrations.
+    """Predictive densities under posteriors over directions and concentrations.
 
-    The evidence of what is known and one angle more, divided by that of what is known.
+    The evidence with one angle more, divided by that without it.
     """
 
     sums: AngleSums  # (n_units, D, K) each
@@ -302,7 +302,7 @@ class VonMisesFamily(Family):
 
 
 class Distribution(NamedTuple):
-    """Distributions (K, D) of single parameters: what quantiles of mixtures ask of them."""
+    """Distributions (K, D) of single parameters, by their distribution functions and ranges."""
 
     cdf: Callable[[np.ndarray], np.ndarray]
     lowest: np.ndarray

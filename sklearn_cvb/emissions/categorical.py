@@ -169,7 +169,7 @@ class CategoricalFamily(Family):
         return np.maximum(statistics, 0.0)
 
     def _log_base_measure(self, statistics: np.ndarray) -> float:
-        """What all states have alike of the log probability of all steps."""
+        """The part of the log probability of all steps that is the same for all states."""
         return 0.0
 
     def _linear(self, logs: np.ndarray) -> LinearScores:

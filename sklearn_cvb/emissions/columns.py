@@ -1,4 +1,4 @@
-"""Mixed observations: some columns of one family, some of another, independent given the state."""
+"""Emissions of mixed columns: parts of several families, independent given the state."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -132,7 +132,7 @@ class Columns(Emission):
 
 @contextmanager
 def errors_in_columns(columns: np.ndarray) -> Iterator[None]:
-    """Let errors of one part name a column by its number among all columns."""
+    """Let errors about a part name its column by the number among all columns."""
     try:
         yield
     except OutsideSupport as error:
@@ -163,13 +163,13 @@ class SummedScores(NamedTuple):
 
 
 def _joined(method: str, joined: Callable[[Any], Any], of_points: bool = False) -> Any:
-    """A method that asks all parts, each for its statistics (or point), and joins the answers."""
+    """A method that calls all parts with their statistics (or points), and joins the results."""
 
-    def ask(self: "MixedFamily", given: Any, *others: Any) -> Any:
-        parts = zip(self.families, given if of_points else self._split(given), strict=True)
+    def call(self: "MixedFamily", values: Any, *others: Any) -> Any:
+        parts = zip(self.families, values if of_points else self._split(values), strict=True)
         return joined(tuple(getattr(family, method)(own, *others) for family, own in parts))
 
-    return ask
+    return call
 
 
 class MixedFamily(Family):
@@ -275,7 +275,7 @@ class MixedFamily(Family):
         return self._in_order(self._samples(point, states, rng))
 
     def _ahead(self, point: tuple[Any, ...], table: np.ndarray) -> Iterator[tuple[Any, Any, Any]]:
-        """Each part, its point, and its columns of what is known, as far back as it asks."""
+        """Each part, its point, and its columns of the last steps and of covariates."""
         for family, own, one in zip(self.families, self.columns, point, strict=True):
             yield family, one, table[:, self.order - family.order :, own]
 

@@ -1,4 +1,4 @@
-"""Counts that vary more than Poisson's, and counts that share a number of trials."""
+"""Negative binomial and multinomial emissions: overdispersed counts, and counts of trials."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -33,7 +33,7 @@ _LARGEST_COUNT = 1e8
 
 
 class _BaseMeasureFamily(CategoricalFamily):
-    """The last feature is what all states have alike of the log probability of a step."""
+    """A family whose last feature is the log base measure of a step, the same for all states."""
 
     def _counts(self, statistics: np.ndarray) -> np.ndarray:
         return np.maximum(statistics[..., :-1, :], 0.0)
@@ -97,7 +97,7 @@ class NegativeBinomial(Emission):
 
 
 class CountScores(NamedTuple):
-    """What is to come under Beta distributions of the probabilities; both (n_units, D, K)."""
+    """Predictive densities under Beta distributions of the probabilities; both (n_units, D, K)."""
 
     size: float
     counts: np.ndarray
@@ -215,7 +215,7 @@ class Multinomial(Emission):
 
 
 class TrialScores(NamedTuple):
-    """What is to come under a Dirichlet distribution of the probabilities, (n_units, D, K)."""
+    """Predictive densities under a Dirichlet distribution of the probabilities, (n_units, D, K)."""
 
     counts: np.ndarray
 

@@ -1,4 +1,4 @@
-"""Factors of a precision that make a normal distribution a Student's t, and integrals over them.
+"""Student's t as a scale mixture of normals: the factors of the precision, and integrals over them.
 
 Given its factor w ~ Gamma(a, a), a = nu / 2, a value x is normal under parameters that are known,
 or Student's t with n degrees of freedom under their Normal-Gamma posterior (kappa, n, Psi). With
@@ -137,7 +137,7 @@ def laguerre_rule(a: float, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def laguerre_expansion(posterior: NormalGamma, degrees: float, n_terms: int) -> Expansion:
-    """What is to come under posteriors of which all states know much."""
+    """The expansion under posteriors of which all states know much."""
     a = 0.5 * degrees
     nodes, weights = laguerre_rule(a + 0.5, n_terms)
     # Chebyshev's points between 0 and 1.
@@ -165,7 +165,7 @@ def laguerre_expansion(posterior: NormalGamma, degrees: float, n_terms: int) -> 
 
 
 class IntegratedScores(NamedTuple):
-    """What is to come under Normal-Gamma posteriors: factors are integrated numerically."""
+    """Predictive densities under Normal-Gamma posteriors: factors are integrated numerically."""
 
     posterior: NormalGamma  # (n_units, D, K) each
     log_scales: np.ndarray  # (D,)
@@ -237,7 +237,7 @@ class IntegratedScores(NamedTuple):
 def integrated_scores(
     posterior: NormalGamma, log_scales: np.ndarray, degrees: float
 ) -> IntegratedScores:
-    """What is to come under posteriors (n_units, D, K)."""
+    """Predictive densities under posteriors (n_units, D, K)."""
     known = np.minimum(posterior.degrees, posterior.precision).min(axis=0)
     known = known / max(1.0, ((degrees + 1.0) / (_USUAL_DEGREES + 1.0)) ** 2)
     is_vague = known < _MANY_TERMS[0]

@@ -1,4 +1,4 @@
-"""Emissions that a fit leaves as they are."""
+"""Emissions with known parameters: a family that wraps another, and learns nothing."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 
 
 class PointDistribution(NamedTuple):
-    """The distribution of parameters that are known: all quantiles are their values."""
+    """Point masses of known parameters: all quantiles are their values."""
 
     values: np.ndarray
 
@@ -18,12 +18,12 @@ class PointDistribution(NamedTuple):
         return self.values
 
     def cdf(self, values: np.ndarray) -> np.ndarray:
-        """Where these are reached."""
+        """1 from the known values on, else 0."""
         return (values >= self.values).astype(np.float64)
 
 
 class FixedFamily(Family):
-    """A family whose parameters are a point, whatever is observed."""
+    """A family with its parameters fixed at a point, whatever is observed."""
 
     def __init__(self, family: Family, point: Any, rows: np.ndarray) -> None:
         if not rows.all():
@@ -82,7 +82,7 @@ class FixedFamily(Family):
 
 
 def _point_masses(family: Any, point: Any) -> Any:
-    """Known values in the place of distributions."""
+    """Point masses at the parameters of a point, in the shape of `Family.marginals`."""
     if hasattr(family, "families"):
         parts = zip(family.families, point, strict=True)
         return [_point_masses(own, one) for own, one in parts]
@@ -95,7 +95,7 @@ def _point_masses(family: Any, point: Any) -> Any:
 
 
 def _as_masses(value: Any) -> Any:
-    """Tables in dicts and lists."""
+    """Point masses in the place of tables, in dicts and lists."""
     if isinstance(value, dict):
         return {name.removesuffix("_"): _as_masses(own) for name, own in value.items()}
     return list(map(_as_masses, value)) if isinstance(value, list) else PointDistribution(value)

@@ -115,7 +115,7 @@ class Exponential(Emission):
 
 
 class WaitingScores(NamedTuple):
-    """What is to come under Gamma distributions of the rates; shape and rate (n_units, D, K).
+    """Predictive densities under Gamma distributions of the rates; shape and rate (n_units, D, K).
 
     A Gamma distribution whose rate has one is a beta prime distribution: log p(x) is
     log G(shape + a) - log G(shape) - log G(a) - log x + a log y - (shape + a) log(1 + y), where y
@@ -212,7 +212,7 @@ def gamma_shape(gap: np.ndarray) -> np.ndarray:
 
 
 class LearnedShapeFamily(GammaFamily):
-    """EM alone: a shape has no conjugate prior."""
+    """Shapes are learned, by EM alone: they have no conjugate prior."""
 
     def __init__(self, known_shape: float, prior: RatePrior, n_states: int) -> None:
         super().__init__(known_shape, prior, n_states)

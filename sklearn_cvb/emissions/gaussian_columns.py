@@ -54,7 +54,7 @@ class NormalPrior(NamedTuple):
 
 
 class GaussianFamily(Family):
-    """What families of Gaussians share, whether columns depend on each other or not."""
+    """The base of Gaussian families, with independent columns or covariance matrices."""
 
     has_matrices = False
 

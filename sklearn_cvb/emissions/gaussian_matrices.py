@@ -476,7 +476,7 @@ class GaussianMatrices(GaussianFamily):
 
 
 class MissingPattern(NamedTuple):
-    """Steps of one pattern, and what is known of them by state."""
+    """Partly missing steps that lack the same columns, and their marginal densities by state."""
 
     rows: np.ndarray  # (n_rows,), the steps
     unit: np.ndarray  # (n_rows,), the unit that each is in

@@ -1,4 +1,4 @@
-"""Linear regression in each state: outputs follow inputs that are given.
+"""Families of regressions and autoregressions: in each state outputs are linear in inputs.
 
 Given z = (1, inputs) outputs are N(B' z, inv(Lambda)). The precision matrix Lambda of a state has a
 Wishart distribution with nu degrees of freedom and scale matrix inv(Psi), B given Lambda a
@@ -177,7 +177,7 @@ class RegressionFamily(Family):
     def starting_scores(
         self, sample: Observations, known: np.ndarray, rng: np.random.Generator
     ) -> ParabolaScores:
-        """Lines, to one of which each step is nearest: k-means around lines (Spaeth 1979)."""
+        """Scores under lines to start from: k-means around lines (Spaeth 1979)."""
         n, identity = len(sample.values), np.eye(self.n_states)
         whole, scores, tried = np.array([0, n]), np.empty((n, self.n_states)), []
         for _ in range(_TRIALS):

@@ -1,4 +1,4 @@
-"""Mixtures as emissions: in each state a step comes from one of several components.
+"""Mixture emissions: in each state a step comes from one of several components.
 
 The component is hidden, too: p(x | z) is the sum over c of p(c | z) p(x | z, c). Probabilities of
 components have a Dirichlet prior in each state, components the priors of their own families, and
@@ -30,7 +30,7 @@ from sklearn_cvb.kernels.emission import feature_sums
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, check_counts
 
-# Steps that are taken together, and what stands for a log of 0 that is taken off.
+# Steps that are taken together; the least log that is subtracted, where all are of 0.
 _BLOCK, _LEAST = 1024, -np.finfo(np.float64).max
 # A fit begins with this share of each step in the component of its place, the rest in all.
 _OWN_SHARE = 0.8
@@ -218,11 +218,11 @@ def any_observed(observations: ComponentObservations) -> np.ndarray:
 
 
 class ComponentScores(NamedTuple):
-    """Log densities of mixtures: of weights (n_units, C, K), log, and components."""
+    """Log densities of mixtures, from log weights (n_units, C, K) and scores of components."""
 
     weights: np.ndarray
     components: tuple[Scores, ...]
-    is_hurdle: bool  # whether no zero is of the second component
+    is_hurdle: bool  # whether all zeros are of the first component
 
     def joint_log_densities(
         self, observations: ComponentObservations, units: np.ndarray
@@ -308,7 +308,7 @@ class MixtureFamily(Family):
     def _responsibilities(
         self, observations: ComponentObservations, units: np.ndarray, scores: Any
     ) -> np.ndarray:
-        """Chances of the components given the state of each step, (C, n_steps, K)."""
+        """Probabilities of the components given the state of each step, (C, n_steps, K)."""
         if observations.component is not None:
             return np.eye(len(self.families))[observations.component].T[..., None]
         chances: np.ndarray = scores.joint_log_densities(observations, units)
@@ -322,7 +322,7 @@ class MixtureFamily(Family):
     def _initial_responsibilities(
         self, observations: ComponentObservations, posterior: np.ndarray
     ) -> np.ndarray:
-        """Where a fit starts, (C, n_steps, K): each state is cut across its widest direction.
+        """Responsibilities to start from, (C, n_steps, K): states are cut across their widest axis.
 
         Most of a step is in the component of its part. Of zeros half is in either.
         """
@@ -369,7 +369,7 @@ class MixtureFamily(Family):
         return parts, np.maximum(counts, 0.0)
 
     def _of_parts(self, method: str, statistics: np.ndarray, *more: Any) -> tuple[Any, ...]:
-        """What each component makes of its statistics."""
+        """The results of a method of each component, called with its statistics."""
         pairs = zip(self.families, self._split(statistics)[0], strict=True)
         return tuple(getattr(family, method)(own, *more) for family, own in pairs)
 

@@ -67,7 +67,7 @@ class Poisson(Emission):
 
 
 def _stirling_rest(x: np.ndarray) -> np.ndarray:
-    """What Stirling's formula leaves of log x! for x > 0 (Loader 2000)."""
+    """The error of Stirling's formula for log x!, x > 0 (Loader 2000)."""
     inverse = 1.0 / np.maximum(x, 16.0)
     square = inverse * inverse
     series = 1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188))
@@ -107,7 +107,7 @@ def log_negative_binomial(x: np.ndarray, shape: np.ndarray, rate: np.ndarray) ->
 
 
 class NegativeBinomialScores(NamedTuple):
-    """What is to come under Gamma distributions of the rates; shape and rate (n_units, D, K)."""
+    """Predictive densities under Gamma posteriors of rates; shape and rate (n_units, D, K)."""
 
     shape: np.ndarray
     rate: np.ndarray

@@ -1,4 +1,4 @@
-"""Columns with a rate each, whose posterior is a Gamma distribution: counts, and waiting times.
+"""The base family of Poisson and Gamma emissions: columns whose rates have Gamma posteriors.
 
 log p(x | rate) = s log rate - t rate + base, where s and t are numbers that x tells (Gelman et al.
 2013, "Bayesian data analysis", section 2.6).
@@ -44,7 +44,7 @@ def means_of(moments: Moments) -> np.ndarray:
 
 
 def rate_prior(shape: float | None, rate: float | None, means: np.ndarray) -> RatePrior:
-    """The prior that is given; for what is not, shape 1, and an expected rate of 1 / `means`."""
+    """The prior of a user's settings; by default shape 1, and an expected rate of 1 / `means`."""
     is_given = shape is not None or rate is not None
     shape = 1.0 if shape is None else positive("shape_prior", shape)
     rates = shape / means
@@ -72,7 +72,7 @@ class RateFamily(Family):
         raise NotImplementedError
 
     def _log_base_measure(self, statistics: np.ndarray) -> float:
-        """What no rate changes of the log probability of all steps."""
+        """The part of the log probability of all steps that depends on no rate."""
         raise NotImplementedError
 
     def _linear(self, log_rates: np.ndarray, rates: np.ndarray) -> LinearScores:

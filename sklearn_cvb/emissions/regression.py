@@ -1,4 +1,4 @@
-"""Regression and autoregression in each state: their settings. `linear` has their family."""
+"""Regression and autoregression emissions: their settings; `linear` has their families."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

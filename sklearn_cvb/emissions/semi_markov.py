@@ -1,8 +1,8 @@
-"""What states emit, and how long they last: the parameters of a hidden semi-Markov chain's states.
+"""Emissions and duration distributions of the states of hidden semi-Markov chains.
 
-A duration is a number that a visit to a state emits once, and its law is a family of one column:
-durations 1..L minus 1 are what that column holds, and what is expected of visits gives its
-statistics, as expected steps give those of emissions.
+A duration is a number that a visit to a state emits once, and its law is a family of one column,
+which holds durations 1..L minus 1. Expected visits give its statistics, as expected steps give
+those of emissions.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from sklearn_cvb.emissions.poisson import Poisson
 from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
 
-# What a family with durations does as that of its emissions does.
+# Functions that are those of the emissions.
 _FROM_EMISSION = ("read", "read_sequences", "observed_mask", "starting_scores")
 
 # The laws of durations that have a name.

@@ -199,7 +199,7 @@ class StudentColumns(GaussianColumns):
     def impute(
         self, observations: Observations, scores: Any, states: np.ndarray, rng: np.random.Generator
     ) -> Observations:
-        """With a factor drawn for each value given its state."""
+        """Observations with a factor drawn for each value given its state."""
         return observations._replace(features=scores.draw_factors(observations.values, states, rng))
 
     # From statistics to distributions

@@ -1,4 +1,4 @@
-"""Fits that are saved while they run: a parameter, and what a fit does by it."""
+"""Checkpoints of running fits: the parameter of estimators, and the saver that it opens."""
 
 import os
 from contextlib import AbstractContextManager
@@ -30,8 +30,10 @@ class Checkpoints(BaseModel):
         if self.checkpoint is None:
             return super()._saving(job)
         # Most fits need none of it.
-        from sklearn_cvb.scale.checkpoints import about, opened
+        from sklearn_cvb.scale.checkpoints import identity_of_fit, open_checkpoint
 
-        where, whole = Checkpoint.of(self.checkpoint), self._identity(job.reading)
-        own = about(type(self).__name__, job.reading, whole, self.get_params(deep=False))
-        return opened(job, where, str(self.checkpoint), own)
+        settings, whole = Checkpoint.of(self.checkpoint), self._identity(job.reading)
+        identity = identity_of_fit(
+            type(self).__name__, job.reading, whole, self.get_params(deep=False)
+        )
+        return open_checkpoint(job, settings, str(self.checkpoint), identity)

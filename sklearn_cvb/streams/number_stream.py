@@ -10,10 +10,10 @@ from sklearn_cvb.chain.numbers.model import NumberChain, without_emission
 from sklearn_cvb.chain.numbers.observed import (
     NumberObservation,
     counts_of_fit,
+    labelled_states,
     settings_of,
-    states_told,
 )
-from sklearn_cvb.chain.numbers.series import apart
+from sklearn_cvb.chain.numbers.series import split_into_steps
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned, Reading
@@ -50,12 +50,12 @@ def numbers_again(
             "emission or durations have changed since the first call or fit, and with them what "
             "the statistics mean: set them back, or begin anew with fit"
         )
-    given, observations, _, _ = observation.given_again(learned, X)
+    given, observations, _, _ = observation.read_new(learned, X)
     n_units = given.n_sequences if before.is_table else int(given.starts[-1])
     refuse_lengths(y, given.n_sequences, n_units)
-    known = states_told(asked, y, given, cells)
+    known = labelled_states(asked, y, given, cells)
     problem = NumericProblem(
-        *(apart(given, cells), given, observations, before.family, cells),
+        *(split_into_steps(given, cells), given, observations, before.family, cells),
         *(before.columns, before.is_table, None, before.settings, known),
     )._replace(longest=before.longest)
     running = RunningCounts(

@@ -1,4 +1,4 @@
-"""What hidden Markov models of numbers observe: series of steps (see `chain.observation`)."""
+"""The observation of hidden Markov models of numbers: reads series to fit, and to predict."""
 
 import pickle
 from collections.abc import Iterable
@@ -14,30 +14,30 @@ from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
     StepScores,
-    chain_of,
-    filtered,
-    given_logs,
+    context_stretches,
+    expand_contexts,
+    filter_steps,
     given_to_visits,
-    in_contexts,
     infer,
     lattice_of_steps,
-    stretches_for,
+    scores_from_logs,
+    tables_of_weights,
 )
 from sklearn_cvb.chain.numbers.model import (
     EmissionFit,
     NumberChain,
-    densities,
+    prediction_scores,
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
-    apart,
-    columns_again,
     columns_asked,
     emission_of,
-    observations_of,
+    new_series,
+    read_observations,
     refuse_other_sizes,
-    series_again,
+    series_in_fitted_columns,
     series_to_fit,
+    split_into_steps,
     with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
@@ -81,27 +81,13 @@ from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import threads_for_each
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Table,
-    arrange,
-    as_array,
-)
+from sklearn_cvb.reading.corpus import Corpus, Table, arrange, as_array
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
-from sklearn_cvb.reading.series import (
-    FittedColumns,
-    Series,
-    as_series,
-    by_name,
-    cautions_of_shape,
-)
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    warn,
-)
+from sklearn_cvb.reading.series import FittedColumns, Series, as_series, by_name, cautions_of_shape
+from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.settings import Durations
 
-# What is set
+# Settings
 
 
 def refuse_settings_of_symbols(asked: ChainOptions) -> None:
@@ -138,7 +124,7 @@ def refuse_settings_of_symbols(asked: ChainOptions) -> None:
 class WeightedNumbers(WeightedSequences):
     """Sequences of numbers; cells are those of a table of weights, a row for each step."""
 
-    taken_off: np.ndarray  # the largest log weight of each step, which the table is without
+    log_offsets: np.ndarray  # the largest log weight of each step, which the table is without
     contexts: np.ndarray | None = None  # of all steps, where these have tables of their own
 
     def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
@@ -149,7 +135,7 @@ class WeightedNumbers(WeightedSequences):
         n_states, starts = self.cells.n_emitting, self.corpus.starts
         if kernel is decoding.smoothed:
             chain, stretches = self._chain()
-            found = infer(chain, self._scored(), starts, stretches, exact=True)
+            found = infer(chain, self._step_scores(), starts, stretches, exact=True)
             posterior, log_z = found.posterior, found.log_z
         else:
             posterior, log_z = self._filtered()
@@ -164,19 +150,19 @@ class WeightedNumbers(WeightedSequences):
 
     def _chain(self) -> tuple[ChainTables, ContextStretches]:
         """The chain's tables, and which of them leads to each step."""
-        stretches = stretches_for(self.contexts, self.corpus.starts)
-        return chain_of(self.weights, self.cells.n_emitting), stretches
+        stretches = context_stretches(self.contexts, self.corpus.starts)
+        return tables_of_weights(self.weights, self.cells.n_emitting), stretches
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
         chain, stretches = self._chain()
         # What came up to each step does not tell that the sequence ends.
         online, starts = chain._replace(end=None), self.corpus.starts
-        return filtered(online, self._scored(), starts, stretches, every_step=True)[:2]
+        return filter_steps(online, self._step_scores(), starts, stretches, every_step=True)[:2]
 
-    def _scored(self) -> StepScores:
+    def _step_scores(self) -> StepScores:
         """Log weights of all steps."""
-        return given_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
+        return scores_from_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
 
     def table_numbers(self) -> np.ndarray:
         """The contexts of all steps."""
@@ -184,12 +170,12 @@ class WeightedNumbers(WeightedSequences):
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
-        logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.taken_off[:, None]
+        logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.log_offsets[:, None]
         return logs
 
     def log_offset(self) -> np.ndarray:
         """The largest log weights of its steps."""
-        return np.add.reduceat(self.taken_off, self.corpus.starts[:-1])
+        return np.add.reduceat(self.log_offsets, self.corpus.starts[:-1])
 
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
@@ -199,20 +185,20 @@ class WeightedNumbers(WeightedSequences):
 class WeightedContexts(WeightedNumbers):
     """Sequences of numbers whose steps have contexts."""
 
-    def _by_context(self) -> WeightedSequences:
+    def _expanded(self) -> WeightedSequences:
         """The same, whose states are pairs: the context of a step, which is known, and a state."""
-        lattice, weights = in_contexts(self.lattice, self.weights, self.contexts)
-        logs = in_contexts(self.lattice, self.logs, self.contexts)[1]
+        lattice, weights = expand_contexts(self.lattice, self.weights, self.contexts)
+        logs = expand_contexts(self.lattice, self.logs, self.contexts)[1]
         return WeightedSequences(self.corpus, lattice, weights, logs, self.cells)
 
     def best_path(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the most probable paths; -inf for each sequence that has none."""
-        path, log_p = WeightedSequences.best_path(self._by_context())
+        path, log_p = WeightedSequences.best_path(self._expanded())
         return path % self.cells.n_states, log_p
 
     def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
-        path, log_z = WeightedSequences.draw_path(self._by_context(), rng)
+        path, log_z = WeightedSequences.draw_path(self._expanded(), rng)
         return path % self.cells.n_states, log_z
 
 
@@ -222,36 +208,36 @@ class WeightedVisits(WeightedNumbers):
 
     scores: Any = None  # those of durations
 
-    def _scored(self) -> StepScores:
+    def _step_scores(self) -> StepScores:
         """Log weights of all steps, and of durations."""
-        logs = super()._scored()
+        logs = super()._step_scores()
         return logs._replace(scores=self.scores._replace(emission=logs.scores))
 
-    def _to_visits(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
+    def _visit_arguments(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
         """Tables of visits, log weights of all steps, and where sequences begin."""
-        return *given_to_visits(self._chain()[0], self._scored()), self.corpus.starts
+        return *given_to_visits(self._chain()[0], self._step_scores()), self.corpus.starts
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
-        return visits.filtered(*self._to_visits())
+        return visits.filter_steps(*self._visit_arguments())
 
     def states_without(self, all_others: bool) -> np.ndarray:
         """Chances of the state of each step given all others, or those before it."""
-        given = visits.given_others if all_others else visits.given_past
-        return visits.shares_of(given(*self._to_visits())[0])
+        given = visits.log_states_given_others if all_others else visits.log_states_given_past
+        return visits.normalise_logs(given(*self._visit_arguments())[0])
 
-    def at_the_end(self) -> tuple[np.ndarray, visits.VisitTables]:
-        """Last states and how long their visits go on (see `visits.at_the_end`); all tables."""
-        tables, logs, starts = self._to_visits()
-        return visits.at_the_end(tables, logs, starts)[0], tables
+    def final_visits(self) -> tuple[np.ndarray, visits.VisitTables]:
+        """Last states and how long their visits go on (see `visits.final_visits`); all tables."""
+        tables, logs, starts = self._visit_arguments()
+        return visits.final_visits(tables, logs, starts)[0], tables
 
     def best_path(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the most probable visits; -inf for each sequence that has none."""
-        return visits.best(*self._to_visits())
+        return visits.best_path(*self._visit_arguments())
 
     def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of visits drawn from the posterior; -inf for each sequence that has none."""
-        return visits.drawn(*self._to_visits(), rng)
+        return visits.draw_path(*self._visit_arguments(), rng)
 
 
 class NumericSequences(NamedTuple):
@@ -263,7 +249,7 @@ class NumericSequences(NamedTuple):
     contexts: np.ndarray | None = None
 
 
-def read_at(
+def weighted_numbers(
     given: NumericSequences, chain: tuple[ChainWeights, ChainWeights], scores: Scores, cells: Cells
 ) -> WeightedNumbers:
     """Sequences under weights and scores."""
@@ -271,20 +257,20 @@ def read_at(
     shape = len(corpus.tokens), cells.n_emitting
     emission, whole = np.empty(shape), np.array([0, shape[0]])
     StepScores(scores, observations, shape, whole, known).fill(emission)
-    taken_off = emission.max(axis=1)
+    log_offsets = emission.max(axis=1)
     # Steps that no state explains stay as they are.
-    taken_off[np.isneginf(taken_off)] = 0.0
-    emission -= taken_off[:, None]
+    log_offsets[np.isneginf(log_offsets)] = 0.0
+    emission -= log_offsets[:, None]
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
     lattice = lattice_of_steps(*shape)
     if cells.chain.longest:
-        return WeightedVisits(corpus, lattice, weights, logs, cells, taken_off, scores=scores)
+        return WeightedVisits(corpus, lattice, weights, logs, cells, log_offsets, scores=scores)
     kind = WeightedNumbers if contexts is None else WeightedContexts
-    return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
+    return kind(corpus, lattice, weights, logs, cells, log_offsets, contexts)
 
 
-# What is observed
+# The observation
 
 
 @dataclass(frozen=True)
@@ -311,7 +297,7 @@ class NumberObservation(Observation):
             start = model_posterior(asked.init, own, given, asked.n_components)
         laid_out = layout_of(asked, series.emitted_names, moments_with_labels(series))
         cells, family, settings = laid_out
-        corpus = apart(given, cells)
+        corpus = split_into_steps(given, cells)
         if series.contexts is not None:
             n_tables, has_new = 1 + int(series.contexts.max()), asked.transitions.prior == "pooled"
             tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
@@ -319,14 +305,14 @@ class NumberObservation(Observation):
         problem = NumericProblem(
             corpus,
             given,
-            observations_of(series, family),
+            read_observations(series, family),
             family,
             cells,
             series.columns,
             series.is_table,
             start,
             settings,
-            states_told(asked, y, given, cells),
+            labelled_states(asked, y, given, cells),
             contexts=series.contexts,
         )
         return Reading(problem, None, attributes, messages, self)
@@ -386,17 +372,17 @@ class NumberObservation(Observation):
 
     def training_input(self, learned: Learned, X: Any) -> Series:
         """The training sequences once more, in the columns of the fit."""
-        return columns_again(self.options, learned, X)
+        return series_in_fitted_columns(self.options, learned, X)
 
-    def given_again(self, learned: Learned, X: Any) -> NumericSequences:
+    def read_new(self, learned: Learned, X: Any) -> NumericSequences:
         """New sequences with the columns that were fitted; no state is known."""
         X, numeric = as_series(X), learned.extra.numeric
-        series = series_again(self.options, learned, X)
+        series = new_series(self.options, learned, X)
         # What is read already needs no second look.
         if not (numeric.is_table or isinstance(X, Series)):
             warn(cautions_of_shape(X, series, self.options.words.is_ordered))
         return NumericSequences(
-            series.corpus, observations_of(series, numeric.family), contexts=series.contexts
+            series.corpus, read_observations(series, numeric.family), contexts=series.contexts
         )
 
     def read_under(
@@ -407,20 +393,20 @@ class NumberObservation(Observation):
         means: bool = False,
     ) -> WeightedNumbers:
         """Sequences under weights and their logs, and densities for states or for likelihoods."""
-        numeric, new = learned.extra.numeric, self.given_again(learned, X)
+        numeric, new = learned.extra.numeric, self.read_new(learned, X)
         scores = numeric.scoring if means else numeric.predicting
-        return read_at(new, chain, scores, learned.layout)
+        return weighted_numbers(new, chain, scores, learned.layout)
 
     def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
-        new, numeric, cells = self.given_again(learned, X), learned.extra.numeric, learned.layout
+        new, numeric, cells = self.read_new(learned, X), learned.extra.numeric, learned.layout
         if samples is None:
             each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
         else:
             each = (_predictive(numeric.family, *sample, cells) for sample in samples)
-        found = (read_at(new, chain, scores, cells) for chain, scores in each)
+        found = (weighted_numbers(new, chain, scores, cells) for chain, scores in each)
         # Steps that lack inputs, or the steps before, have none.
         is_observed = numeric.family.observed_mask(new.observations).any(axis=1)
         counted = np.append(0, np.cumsum(is_observed))
@@ -431,13 +417,13 @@ class NumberObservation(Observation):
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Sequences under each of some parameters; and how many steps were observed."""
         new, cells, family = (
-            self.given_again(learned, X),
+            self.read_new(learned, X),
             learned.layout,
             learned.extra.numeric.family,
         )
         at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
         scored = ((own, logs, family.log_densities(point)) for own, logs, point in at)
-        found = (read_at(new, (own, logs), scores, cells) for own, logs, scores in scored)
+        found = (weighted_numbers(new, (own, logs), scores, cells) for own, logs, scores in scored)
         return found, new.corpus.observed_lengths
 
     def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
@@ -457,7 +443,7 @@ class NumberObservation(Observation):
 
     def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
         """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
-        series, order = series_again(self.options, learned, X), learned.extra.numeric.family.order
+        series, order = new_series(self.options, learned, X), learned.extra.numeric.family.order
         ends = series.corpus.starts[1:]
         short = np.flatnonzero(np.diff(series.corpus.starts) < order)
         if len(short):
@@ -496,7 +482,7 @@ class NumberObservation(Observation):
             values = family.sample(point, states, numbers)
         if contexts is not None and fitted.columns.context is not None:
             values = np.insert(values, fitted.columns.context, contexts, axis=1)
-        return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
+        return values[:, 0] if fitted.is_table else _with_labels(fitted, values), np.nan
 
     def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
@@ -506,18 +492,18 @@ class NumberObservation(Observation):
         counts = HMMCounts(start, transition, counts.emission[by.order])
         point, statistics = family.permuted_point(before.point, by.order), counts.emission.T
         family = family.permuted(by.order)
-        scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
+        scores = prediction_scores(before.reads, family, np.ascontiguousarray(statistics), point)
         numeric = before._replace(family=family, point=point, predicting=scores[0])
         numeric = numeric._replace(scoring=scores[1])
         fields = {"counts": counts, "extra": learned.extra._replace(numeric=numeric)}
         return fields, family.attributes(point)
 
 
-# What options tell
+# From options
 
 
-def states_told(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.ndarray | None:
-    """The states of all steps that `y` tells, -1 where it does not; None where nothing does."""
+def labelled_states(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.ndarray | None:
+    """States of all steps by the labels in `y`, -1 where not known; None where none are."""
     if y is None or asked.supervision != "y":
         return None
     known = known_states(y, given, cells.n_emitting)
@@ -527,7 +513,7 @@ def states_told(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.
 
 
 def settings_of(asked: ChainOptions) -> bytes:
-    """What says what statistics mean, pickled: the emission, and laws of durations."""
+    """Settings that give statistics their meaning, pickled: emission and laws of durations."""
     emission, durations = emission_of(asked.emission), asked.transitions.durations
     return pickle.dumps(emission if durations is None else (emission, durations))
 
@@ -539,8 +525,7 @@ def layout_of(
     emission, transitions = emission_of(asked.emission), asked.transitions
     n_states = asked.n_components
     chain = ChainLayout(
-        topology_of(transitions.topology, n_states),
-        is_stationary=transitions.start == "stationary",
+        topology_of(transitions.topology, n_states), is_stationary=transitions.start == "stationary"
     )
     # A chain without cells of emissions.
     cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, chain)
@@ -592,7 +577,9 @@ def under_final_weights(
         )
     final, kept = without_emission(state.counts), state.weights.chain
     weights = weights_under(final, state.prior, cells, kept, averages=averages)
-    return read_at(training, weights, chain.emissions(state, state.counts).predicting, cells)
+    return weighted_numbers(
+        training, weights, chain.emissions(state, state.counts).predicting, cells
+    )
 
 
 def _predictive(
@@ -608,7 +595,7 @@ def counts_of_fit(learned: Learned) -> HMMCounts:
     return chain_counts(learned)._replace(emission=learned.counts.emission.T)
 
 
-def _labelled(fitted: EmissionFit, values: np.ndarray) -> np.ndarray:
+def _with_labels(fitted: EmissionFit, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
     names, categories, _ = fitted.columns
     if not categories:

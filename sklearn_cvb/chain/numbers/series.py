@@ -1,4 +1,4 @@
-"""Sequences of numbers to learn from: what their columns are, and what a family reads of them."""
+"""Reading series of numbers: columns, contexts and categories, and the observations of a family."""
 
 from functools import partial
 from numbers import Integral
@@ -79,7 +79,7 @@ def series_to_fit(
         attributes = attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
         column = column_of_contexts(contexts, series)
-        series = with_contexts(without_contexts(series, column))
+        series = check_contexts(split_contexts(series, column))
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.emitted_names)
     messages += cautions_of_shape(X, series, asked.words.is_ordered)
     # What is no order is told when it is bound.
@@ -93,7 +93,7 @@ def series_to_fit(
 
 
 def cautions_of_order(order: int, lengths: np.ndarray, of_rows: bool = False) -> list[str]:
-    """What is to be said of series without a step after those that it follows from.
+    """Cautions about series that are too short for an autoregression.
 
     Raises ValueError if all are so short; they may be the rows of a table.
     """
@@ -119,7 +119,7 @@ def columns_asked(asked: ChainOptions) -> list[Any] | None:
     return names if contexts is None else [*names, contexts]
 
 
-def columns_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
+def series_in_fitted_columns(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns and the codes of the fit, contexts among them."""
     numeric = learned.extra.numeric
     columns: FittedColumns = numeric.columns
@@ -141,13 +141,13 @@ def columns_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     return series
 
 
-def series_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
+def new_series(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns of the fit, whose contexts are apart."""
-    series = columns_again(asked, learned, X)
+    series = series_in_fitted_columns(asked, learned, X)
     column = learned.extra.numeric.columns.context
     if column is None:
         return series
-    return with_contexts(without_contexts(series, column), learned.layout)
+    return check_contexts(split_contexts(series, column), learned.layout)
 
 
 def refuse_other_sizes(columns: FittedColumns, moments: Moments) -> None:
@@ -181,7 +181,7 @@ def column_of_contexts(asked: Any, series: Series) -> int:
     return asked
 
 
-def without_contexts(series: Series, column: int) -> Series:
+def split_contexts(series: Series, column: int) -> Series:
     """Sequences whose contexts are apart from what states emit, not yet looked at."""
     table = np.delete(series.table, column, axis=1)
     tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
@@ -190,7 +190,7 @@ def without_contexts(series: Series, column: int) -> Series:
     return series._replace(**rest, context_column=column)
 
 
-def with_contexts(series: Series, cells: Cells | None = None) -> Series:
+def check_contexts(series: Series, cells: Cells | None = None) -> Series:
     """Sequences whose contexts are whole numbers from 0 on, of which a fit has left so many.
 
     None: as many as they tell. That of a first step, which nothing leads to, may be missing.
@@ -214,24 +214,24 @@ def with_contexts(series: Series, cells: Cells | None = None) -> Series:
     return series._replace(contexts=contexts.astype(np.int64))
 
 
-def apart(given: Any, cells: Cells) -> Any:
+def split_into_steps(given: Any, cells: Cells) -> Any:
     """The sequences whose steps depend on each other: single steps where none do."""
     if cells.chain.topology is None or not cells.chain.topology.is_tied:
         return given
     return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
 
 
-def observations_of(series: Series, family: Family) -> Any:
+def read_observations(series: Series, family: Family) -> Any:
     """What a family reads; a value that it cannot have is named by its sequence and position."""
     try:
         if family.order:
             return family.read_sequences(series.table, series.corpus.starts)
         return family.read(series.table)
     except OutsideSupport as error:
-        raise named(error, error.step, series.corpus.starts) from None
+        raise error_with_place(error, error.step, series.corpus.starts) from None
 
 
-def named(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
+def error_with_place(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
     """The error with the sequence and the position of a step."""
     return ValueError(f"{error.why} ({place_text(step, starts)}, column {error.column})")
 

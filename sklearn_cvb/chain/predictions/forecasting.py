@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain.numbers.e_step import drawn_columns
+from sklearn_cvb.chain.numbers.e_step import draw_states
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.drawing import paths_of_visits
 from sklearn_cvb.chain.predictions.prediction import posterior_table
@@ -126,7 +126,7 @@ def forecast(
 def state_forecaster(read: Any, transition: np.ndarray) -> StateForecaster:
     """How the states of sequences go on under the parameters that they are read under."""
     if read.cells.chain.longest:
-        return partial(_forecast_visits, *read.at_the_end())
+        return partial(_forecast_visits, *read.final_visits())
     last = posterior_table(read, decoding.filtered)[read.corpus.starts[1:] - 1]
     return partial(_forecast_states, last, transition)
 
@@ -144,7 +144,7 @@ def _forecast_visits(
         now = np.pad(now[:, :, 1:], ((0, 0), (0, 0), (0, 1))) + entered[:, :, None] * durations
         proba.append(now.sum(axis=2))
     # A sequence at a time: every draw of all at once would have a copy of their tables.
-    each = (drawn_columns(np.broadcast_to(one.ravel(), (n_draws, one.size)), rng) for one in last)
+    each = (draw_states(np.broadcast_to(one.ravel(), (n_draws, one.size)), rng) for one in last)
     last_visits = np.concatenate(list(each))
     lengths = np.full(len(last_visits), n_steps)
     before = last_visits // longest, last_visits % longest
@@ -165,10 +165,10 @@ def _forecast_states(
             "it surely ends before"
         )
     ahead[0] /= goes_on
-    paths = [drawn_columns(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)]
+    paths = [draw_states(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)]
     for transition in moves[1:]:
         ahead.append(ahead[-1] @ transition)
-        paths.append(drawn_columns(transition[paths[-1]], rng))
+        paths.append(draw_states(transition[paths[-1]], rng))
     return StateForecast(np.stack(ahead, axis=1), np.stack(paths, axis=2), moves)
 
 

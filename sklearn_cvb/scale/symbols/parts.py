@@ -1,9 +1,9 @@
-"""Chains learned from a corpus in parts: where each starts, what it answers, and how it is read.
+"""Chains of symbols in shards: their starts, the sharded model, and how a corpus in parts is read.
 
-The fit is the plain one, on a problem that is a `ChainInParts`. Its model asks the shards, here or
-on other machines, and adds what they find (`ShardedChain`, see `sklearn_cvb.scale.parts`). It
-starts as a fit on the whole corpus would, whatever the cut: who leads the fit draws a
-`SharedStart`, and every shard makes its own part of the start from it.
+The fit is the plain one, of a `ShardedChain` bound to a `ChainInParts`; it asks the shards, here or
+on other machines, and adds their answers (see `sklearn_cvb.scale.parts`). It starts as a fit on the
+whole corpus would, however that is cut: the leader of the fit draws a `SharedStart`, and every
+shard makes its own part of the start from it.
 """
 
 from functools import partial
@@ -38,11 +38,11 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
     Part,
     SymbolPartLayout,
     SymbolPlan,
-    finished,
     lay_out,
-    merged,
+    merge_surveys,
     problem_of_part,
     read_part,
+    words_and_cells,
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.settings import HMMParameters
@@ -50,7 +50,7 @@ from sklearn_cvb.settings import HMMParameters
 # What is asked of a family in parts (see `vocabulary_pass.read_here`).
 __all__ = [
     "lay_out",
-    "merged",
+    "merge_surveys",
     "read_in_shards",
     "read_part",
     "refuse_in_shards",
@@ -63,7 +63,7 @@ _BLOCK = 2**20
 
 
 class SharedStart(NamedTuple):
-    """What all shards start from: one of these."""
+    """A start drawn for all shards: one of these fields."""
 
     # Of a first E-step, with zeros where a topology rules steps out: "parameter", "unambiguous",
     # and fitted models.
@@ -96,20 +96,20 @@ class LogsNeeded(NeedsMore):
 
 
 class ShippedWeights(NamedTuple):
-    """Weights as they are sent to shards: with logs only after one of them needed any."""
+    """Weights as they are sent to shards: with logs only once a shard has needed them."""
 
     weights: ChainWeights
-    logs_sent: ChainWeights | None = None
+    shipped_logs: ChainWeights | None = None
 
     def logs(self, cells: Cells) -> ChainWeights:
         """The logs that were sent; LogsNeeded where none were."""
-        if self.logs_sent is None:
+        if self.shipped_logs is None:
             raise LogsNeeded
-        return self.logs_sent
+        return self.shipped_logs
 
 
 class ChainFacts(NamedTuple):
-    """What a start has to know of some sequences."""
+    """Facts of some sequences that a start needs."""
 
     n_entries: int  # (token, state) entries of the problem
     any_certain: bool  # whether a token has a single state
@@ -119,10 +119,10 @@ class ChainFacts(NamedTuple):
 
 
 class ChainShard(Shard):
-    """A chain of some sequences."""
+    """A shard: a chain of some sequences."""
 
     def steps(self, init: str) -> PartResult:
-        """Starts and transitions that "unambiguous" or "context" counts beforehand."""
+        """Counts of starts and transitions for the start "unambiguous" or "context"."""
         problem = self.model.problem
         steps = problem.runs.start, problem.runs.transition
         if init == "context":
@@ -130,10 +130,10 @@ class ChainShard(Shard):
         return PartResult(parameters.HMMCounts(*steps, np.empty(0)), 0.0)
 
     def emitted(self, cuts: np.ndarray) -> PartResult:
-        """How often segments emit what each cell stands for, as the counts."""
+        """How often segments emit each cell, as the counts."""
         return PartResult(starting.emitted_in_segments(self.model.problem, cuts), 0.0)
 
-    def _told(self) -> ChainFacts:
+    def _start_facts(self) -> ChainFacts:
         problem, impossible_words = self.model.problem, ()
         if problem.impossible is not None:
             tokens = problem.impossible.corpus.tokens
@@ -142,10 +142,10 @@ class ChainShard(Shard):
         n_entries = int(problem.lattice.count.sum())
         return ChainFacts(n_entries, problem.any_certain, problem.any_ambiguous, impossible_words)
 
-    def _own(self, seed: SharedStart) -> Any:
+    def _own_seed(self, seed: SharedStart) -> Any:
         return partial(start_of, seed, self.model.problem, self.index.number)
 
-    def _at(self, shares: Any, n_sweeps: int) -> Any:
+    def _shares_after(self, shares: Any, n_sweeps: int) -> Any:
         return shares._replace(n_sweeps=n_sweeps)
 
 
@@ -157,7 +157,7 @@ class ShardedChain(ShardedModel, SymbolChain):
         return prior.concentrations
 
     def seed(self, prior: parameters.ChainPrior, rng: np.random.Generator) -> SharedStart:
-        """What is drawn by whoever leads the fit."""
+        """The start that is drawn for all shards."""
         init, cells, weights = self.settings.init, self.cells, None
         if isinstance(init, str) and init == MERGED:
             weights = merged_start(self, rng).weights
@@ -177,9 +177,9 @@ class ShardedChain(ShardedModel, SymbolChain):
         elif init == "token":
             # Where the generator is as the entries of each shard begin; it goes on behind them all.
             states = []
-            for one in self.problem.facts:
+            for one in self.problem.summaries:
                 states.append(rng.bit_generator.state)
-                size = one.of_model.n_entries
+                size = one.start_facts.n_entries
                 for begin in range(0, size, _BLOCK):
                     rng.standard_exponential(min(_BLOCK, size - begin))
             return SharedStart(randomness=states)
@@ -225,7 +225,7 @@ class ShardedChain(ShardedModel, SymbolChain):
 
 
 class WholeCorpus:
-    """What a fit wants to know of a corpus whose sequences are elsewhere."""
+    """Uses of word types and number of sequences of a corpus that is elsewhere."""
 
     def __init__(self, types: Corpus, n_sequences: int) -> None:
         self._types = types
@@ -248,12 +248,12 @@ class WholeCorpus:
 
 
 class CorpusInParts(InParts):
-    """Sequences in shards, of which a corpus of word types tells the words."""
+    """A problem whose sequences are in shards, with a corpus of its word types."""
 
     n_words: int
 
-    def __init__(self, types: Corpus, facts: list[PartSummary], source: Source) -> None:
-        super().__init__(facts, source)
+    def __init__(self, types: Corpus, summaries: list[PartSummary], source: Source) -> None:
+        super().__init__(summaries, source)
         self.corpus: WholeCorpus = WholeCorpus(types, self.n_sequences)
 
     @property
@@ -263,7 +263,7 @@ class CorpusInParts(InParts):
 
 
 class ChainInParts(CorpusInParts):
-    """A problem of chains in shards."""
+    """A problem of chains whose sequences are in shards."""
 
     chain: type[ShardedChain] = ShardedChain
     cells: Cells
@@ -272,25 +272,25 @@ class ChainInParts(CorpusInParts):
     longest: tuple[int, int] = (0, 0)
 
     def __init__(
-        self, cells: Cells, types: Corpus, facts: list[PartSummary], source: Source
+        self, cells: Cells, types: Corpus, summaries: list[PartSummary], source: Source
     ) -> None:
-        super().__init__(types, facts, source)
+        super().__init__(types, summaries, source)
         self.cells, self.n_words = cells, cells.n_words
-        refuse_without_paths(sum(one.of_model.n_entries for one in facts))
+        refuse_without_paths(sum(one.start_facts.n_entries for one in summaries))
         self.corpus.impossible_words = [
-            word for one in facts for word in one.of_model.impossible_words
+            word for one in summaries for word in one.start_facts.impossible_words
         ]
-        self.any_certain: bool = any(one.of_model.any_certain for one in facts)
-        self.any_ambiguous: bool = any(one.of_model.any_ambiguous for one in facts)
+        self.any_certain: bool = any(one.start_facts.any_certain for one in summaries)
+        self.any_ambiguous: bool = any(one.start_facts.any_ambiguous for one in summaries)
 
     @property
     def n_explained(self) -> int:
         """How many tokens are observed where a path explains them."""
-        return sum(one.n_observed for one in self.facts)
+        return sum(one.n_observed for one in self.summaries)
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What word types tell of the sequences; the cut is free."""
+        """Uses of word types, number of sequences and layout; how they are cut is free."""
         cells, corpus = self.cells, self.corpus
         steps = cells.state, cells.n_states, cells.chain.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
@@ -320,26 +320,26 @@ def refuse_in_shards(observation: SymbolObservation) -> None:
 
 
 def shard_of(layout: SymbolPartLayout, part: Part, index: PartIndex) -> ChainShard:
-    """The shard of a part, under a layout."""
+    """The shard of a part under a layout."""
     problem, messages = problem_of_part(layout, part)
     said = tuple(f"part {index.number}: {message}" for message in messages)
     return ChainShard(chain_of(layout, problem), index, said)
 
 
 def chain_of(layout: SymbolPartLayout, problem: Problem) -> SymbolChain:
-    """The chain of a part; whoever asks parts has the threads."""
+    """The chain of a part, on one thread: parts are asked on several."""
     settings = layout.observation.settings(Reading(problem, layout.words, {}))
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 
-def read_in_shards(laid_out: SymbolPlan, facts: list[PartSummary], source: Source) -> Reading:
-    """What a model learns from, once all shards are laid out."""
-    words, cells = finished(laid_out)
-    of_shards = (message for one in facts for message in one.warnings)
+def read_in_shards(plan: SymbolPlan, summaries: list[PartSummary], source: Source) -> Reading:
+    """The reading that a model is fitted to, once all shards are laid out."""
+    words, cells = words_and_cells(plan)
+    of_shards = (message for one in summaries for message in one.warnings)
     return Reading(
-        ChainInParts(cells, laid_out.corpus, facts, source),
+        ChainInParts(cells, plan.corpus, summaries, source),
         words,
-        laid_out.layout.observation.attributes_of(words),
-        (*laid_out.messages, *of_shards),
-        laid_out.layout.observation,
+        plan.layout.observation.attributes_of(words),
+        (*plan.messages, *of_shards),
+        plan.layout.observation,
     )

@@ -1,4 +1,4 @@
-"""Sequences of a store: what their words tell, and predictions and scores, a piece at a time."""
+"""Stores of symbols read a piece at a time: word counts, predictions, scores and accuracy."""
 
 from collections.abc import Hashable
 from itertools import pairwise
@@ -13,14 +13,7 @@ from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags.knowledge import cautions_of_tags, encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Sequences,
-    checked,
-    encode,
-    short_repr,
-    unknown_in,
-)
+from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, encode, short_repr, unknown_in
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.scale.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
@@ -28,9 +21,9 @@ from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
 def word_counts_of_store(store: CorpusStore, y: StoredTags | None, with_forms: bool) -> WordCounts:
-    """What words and the tags to learn from tell (see `vocabulary_pass`), in one pass.
+    """Counts of words, and of their tags to learn from (see `vocabulary_pass`), in one pass.
 
-    `with_forms` asks which words are seen where no sentence begins.
+    With `with_forms`, also which words are seen where no sentence begins.
     """
     types = types_of_store(store)
     classes: list[Any] = [] if y is None else y.store.classes
@@ -90,7 +83,7 @@ def part_of_store(
 
 
 class Encoder:
-    """Pieces of a store under the vocabulary of a fitted model."""
+    """Encodes pieces of a store by the vocabulary of a fitted model."""
 
     def __init__(
         self, observation: SymbolObservation, learned: Learned, store: CorpusStore
@@ -128,7 +121,7 @@ def classes_of(words: Any, cells: Cells) -> np.ndarray:
 def states_of_store(
     observation: SymbolObservation, learned: Learned, store: CorpusStore, decoding: str
 ) -> StoredStates:
-    """What `predict` gives for a store."""
+    """The states that `predict` gives for a store."""
     encoder, log_p = Encoder(observation, learned, store), []
 
     def path_of(begin: int, end: int) -> np.ndarray:
