@@ -174,7 +174,7 @@ def rare_counts(counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class GrammarModel(RowModel):
-    """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
+    """Sentences under a grammar, with concentrations and a start: what algorithms learn."""
 
     problem: GrammarProblem
     alpha: GrammarConcentrations
@@ -184,7 +184,7 @@ class GrammarModel(RowModel):
     # Concentrations and prior
 
     def hyper(self) -> GrammarConcentrations:
-        """The concentrations asked for."""
+        """The concentrations of the first sweep."""
         return self.alpha
 
     def learn_hyper(
@@ -324,7 +324,7 @@ class GrammarModel(RowModel):
     # Going on
 
     def rebase(self, state: State) -> State | None:
-        """Concentrations as asked for now, but what is learned goes on from its value."""
+        """The state under the concentrations of now; a learned one goes on from its value."""
         alpha = self.alpha
         if alpha.is_learned:
             alpha = alpha._replace(cells=state.hyper.cells)
