@@ -7,11 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from sklearn_cvb.alignment.links import check_links
-from sklearn_cvb.alignment.parameters import (
-    AlignmentLayout,
-    AlignmentPrior,
-    EncodedPairs,
-)
+from sklearn_cvb.alignment.parameters import AlignmentLayout, AlignmentPrior, EncodedPairs
 from sklearn_cvb.kernels.alignment import AlignmentPairs
 from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading

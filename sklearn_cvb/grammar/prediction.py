@@ -14,12 +14,7 @@ from sklearn_cvb.grammar.inference import (
     set_log_weights,
     set_weights,
 )
-from sklearn_cvb.grammar.layout import (
-    GrammarLayout,
-    GrammarProblem,
-    new_problem,
-    problem_by_lists,
-)
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem, new_problem, problem_by_lists
 from sklearn_cvb.grammar.model import log_weights, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.decoding import k_best_trees

@@ -57,11 +57,7 @@ _RESAMPLE = {
 
 
 # Where restarts begin after the first one, by where that began.
-_LATER_INITS = {
-    "context": "token",
-    "unambiguous": "token",
-    starting.SEGMENTS: starting.CUTS,
-}
+_LATER_INITS = {"context": "token", "unambiguous": "token", starting.SEGMENTS: starting.CUTS}
 
 
 class VBWeights(NamedTuple):
