@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.alignment.links import links_in
+from sklearn_cvb.alignment.links import check_links
 from sklearn_cvb.alignment.parameters import (
     AlignmentLayout,
     AlignmentPrior,
     EncodedPairs,
 )
 from sklearn_cvb.kernels.alignment import AlignmentPairs
-from sklearn_cvb.messages import alike
+from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -152,7 +152,7 @@ def read_pairs(X: Any, y: Any = None) -> Sides:
                 empty.setdefault(i, name)
     if empty:
         name = next(iter(empty.values()))
-        others = alike(list(empty), len(samples), "pairs have an empty sentence")
+        others = how_many_alike(list(empty), len(samples), "pairs have an empty sentence")
         raise ValueError(f"{name} is empty: leave the pair out{others}")
     refuse_lengths(y, len(target), sum(map(len, target)))
     return Sides(reading.read_ragged(source), reading.read_ragged(target))
@@ -182,14 +182,14 @@ def words_of(
     sides: Sides, translations: Mapping[tuple[Hashable, Hashable], float]
 ) -> BilingualWords:
     """Words of sentences, and of a dictionary, sorted."""
-    found = []
+    vocabularies = []
     others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
     for side, more in zip(sides, others, strict=True):
         types = reading.types_of(side.tokens, side.starts)
         if more:
             types = reading.sorted_types({*types, *more})
-        found.append(reading.vocabulary_of(types))
-    return BilingualWords(*found)
+        vocabularies.append(reading.vocabulary_of(types))
+    return BilingualWords(*vocabularies)
 
 
 def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corpora:
@@ -217,13 +217,13 @@ def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corp
             at = int(np.flatnonzero(corpus.tokens >= len(known.index))[0])
             raise ValueError(
                 f"unknown {name} word {side.tokens[at]!r} "
-                f"({reading.place(at, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+                f"({reading.place_text(at, corpus.starts)}; {len(corpus.unknown)} unknown types): "
                 "put it into dictionary, or handle_unknown='smooth'"
             )
     return corpora
 
 
-def numbers_of(corpora: Corpora, words: BilingualWords) -> EncodedPairs:
+def encode_pairs(corpora: Corpora, words: BilingualWords) -> EncodedPairs:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
     return EncodedPairs(
@@ -243,7 +243,7 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
         return {}
     if not isinstance(dictionary, Mapping):
         raise TypeError(f"dictionary is {short_repr(dictionary)}: {_DICTIONARY}")
-    found: dict[tuple[Hashable, Hashable], float] = {}
+    weights_of_pairs: dict[tuple[Hashable, Hashable], float] = {}
     for source, entry in dictionary.items():
         if isinstance(entry, Mapping):
             weights = dict(entry)
@@ -259,8 +259,8 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
                     f"dictionary[{source!r}][{target!r}] is {short_repr(weight)}: weights are "
                     "finite numbers above 0"
                 )
-            found[source, target] = float(weight)
-    return found
+            weights_of_pairs[source, target] = float(weight)
+    return weights_of_pairs
 
 
 def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
@@ -274,9 +274,9 @@ def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
     if width is not None and all(isinstance(part, Real | str) for part in known):
         return {}
     sizes = zip(np.diff(corpora.source.starts).tolist(), lengths.tolist(), strict=True)
-    found = {
-        i: links_in(links, f"y[{i}]", size)
+    by_pair = {
+        i: check_links(links, f"y[{i}]", size)
         for i, (links, size) in enumerate(zip(known, sizes, strict=True))
         if links is not None
     }
-    return {i: links for i, links in found.items() if links}
+    return {i: links for i, links in by_pair.items() if links}

@@ -1,10 +1,10 @@
-"""Rows and drawn counts of a chain, cell after cell: start, transitions, emissions."""
+"""Dirichlet rows and counts of sampled paths of a chain, cell after cell: for calibration."""
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, rows_of, tied
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, rows_of, tie_rows
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
@@ -30,7 +30,7 @@ def weights_at(theta: np.ndarray, cells: Cells) -> ChainWeights:
     """Weights with these probabilities."""
     n = cells.n_states
     start, transition, emission = np.split(theta, [n, n + cells.chain.n_tables * n * n])
-    return tied(ChainWeights(start, transition.reshape(-1, n), emission), cells)
+    return tie_rows(ChainWeights(start, transition.reshape(-1, n), emission), cells)
 
 
 def counts_by_unit(

@@ -1,4 +1,4 @@
-"""How sure a chain of numbers is: what intervals ask of it, beside what it learns."""
+"""Posterior and sampled paths of a chain of numbers, for its intervals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class NumberPosterior(ChainPosterior):
     ) -> NumberWeights:
         """Those of the chain, and of what states emit; scores are made anew from these."""
         learned = self.learned
-        return draw_parameters(counts, prior, learned.layout, learned.more.numeric.family, rng)
+        return draw_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
 
     def intervals(
         self, posteriors: Iterable[tuple[HMMCounts, ChainPrior]], level: float
@@ -87,6 +87,6 @@ class NumberPosterior(ChainPosterior):
         posteriors = list(posteriors)
         chains = [(without_emission(counts), prior) for counts, prior in posteriors]
         found = super().intervals(chains, level)
-        family, tails = self.learned.more.numeric.family, (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+        family, tails = self.learned.extra.numeric.family, (0.5 - 0.5 * level, 0.5 + 0.5 * level)
         marginals = [family.marginals(counts.emission) for counts, _ in posteriors]
         return found._replace(emission=mixture_quantiles(marginals, tails))

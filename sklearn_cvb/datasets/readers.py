@@ -111,7 +111,7 @@ def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
     """
     corpus = Bunch(data=[], target=[])
     for number, line in text_lines(path):
-        pairs = [_split(token, separator, path, number) for token in _TOKEN.findall(line)]
+        pairs = [_word_and_tag(token, separator, path, number) for token in _TOKEN.findall(line)]
         if pairs:
             corpus.data.append([word for word, _ in pairs])
             corpus.target.append([tag for _, tag in pairs])
@@ -179,7 +179,7 @@ def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
     ...     list(text_lines(path))
     [(1, 'we ran')]
     """
-    with opened(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
+    with open_text(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
         for number, line in enumerate(stream, start=1):
             if _NO_TEXT.search(line):
                 raise ValueError(
@@ -191,7 +191,7 @@ def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def opened(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
+def open_text(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
     """A file of text, compressed if its name says so."""
     try:
         with _OPEN.get(Path(path).suffix, open)(path, mode, **options) as stream:
@@ -206,7 +206,7 @@ def opened(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
         ) from error
 
 
-def _split(token: str, separator: str, path: Folder, line: int) -> tuple[str, str]:
+def _word_and_tag(token: str, separator: str, path: Folder, line: int) -> tuple[str, str]:
     word, found, tag = token.rpartition(separator)
     if not (found and word and tag):
         raise ValueError(

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from sklearn_cvb.kernels.emission import feature_sums, linear_scores
-from sklearn_cvb.messages import nearest
+from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
 
@@ -281,7 +281,7 @@ class Emission(BaseEstimator):
         tables = [state_table(given, name) for name in names if name in given]
         if not tables:
             why = f"{type(self).__name__} is not made of {', '.join(given)}"
-            raise InvalidParameterError(f"{why}{nearest(next(iter(given), ''), names)}")
+            raise InvalidParameterError(f"{why}{did_you_mean(next(iter(given), ''), names)}")
         return np.tile(np.ceil(tables[0].mean(axis=0)), (2, 1))
 
 
@@ -291,8 +291,8 @@ def column_numbers(setting: str, columns: list[Any], names: list[Any] | None) ->
     for column in columns:
         if isinstance(column, str) and column not in known:
             raise InvalidParameterError(
-                f"{setting} names the column {column!r}{nearest(column, known)}, but X has columns "
-                f"{known!r}" + " without names: pass a list of frames" * (not known)
+                f"{setting} names the column {column!r}{did_you_mean(column, known)}, but X has "
+                f"columns {known!r}" + " without names: pass a list of frames" * (not known)
             )
     return [known.index(column) if isinstance(column, str) else column for column in columns]
 

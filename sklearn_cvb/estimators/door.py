@@ -1,4 +1,4 @@
-"""Where estimators are called: X as scikit-learn checks it, settings, and what a fit has left."""
+"""From estimator to values: X checked by scikit-learn, settings, and the last fit's `Learned`."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ from sklearn_cvb.settings import HMMParameters
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
 
 
-def taken(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
+def checked_input(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
     """X as it is read: of a table what has passed the checks; all else as it is."""
-    return _checked(estimator, X, to_fit) if is_table(X) else X
+    return _checked_table(estimator, X, to_fit) if is_table(X) else X
 
 
-def rows_taken(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
+def checked_rows(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
     """X of numbers as it is read: of rows of single numbers what has passed the checks."""
-    return _checked(estimator, X, to_fit) if are_rows(X) else X
+    return _checked_table(estimator, X, to_fit) if are_rows(X) else X
 
 
-def _checked(estimator: Any, X: Any, to_fit: bool) -> Table:
+def _checked_table(estimator: Any, X: Any, to_fit: bool) -> Table:
     if to_fit:
         return Table(*check_table_to_fit(estimator, X), True, X)
     is_first = not hasattr(estimator, "n_features_in_")
@@ -84,7 +84,7 @@ def means_of(model: Any) -> HMMParameters:
     if hasattr(model, "vocabulary_"):
         words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
         return HMMParameters(**found, **words)
-    emitted = model._learned.more.numeric
+    emitted = model._learned.extra.numeric
     tables = emitted.family.attributes(emitted.point).items()
     own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
     names, categories, context = emitted.columns

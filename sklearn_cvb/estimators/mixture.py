@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.paths.lattice import topology_of
 from sklearn_cvb.estimators.base_hmm import BaseHMM
-from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, taken
+from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, rows_of
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.parameters import Count
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
-from sklearn_cvb.faces.translations import Translations
+from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed
 from sklearn_cvb.settings import Transitions
 
@@ -28,7 +28,7 @@ from sklearn_cvb.settings import Transitions
 _FIRST_SWEEPS, _ROUNDS = 20, 5
 
 
-class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
+class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
     """Clusters of sequences: each sequence comes from one of several hidden Markov models.
 
     Not for sequences that change from one behaviour to another: that is what the states of a single
@@ -155,7 +155,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         asked = setting_of(model, "transitions")
         topology = topology_of(asked.topology, model.n_components)
         refused = {
-            "topology": topology is not None and (topology.tied or not topology.start.all()),
+            "topology": topology is not None and (topology.is_tied or not topology.start.all()),
             "start": asked.start != "free",
             "prior": asked.shared is not None,
             "durations": asked.durations is not None,
@@ -195,7 +195,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         begin: list[Any] = [None] * len(X)
         for c, one in enumerate(models):
             rows = np.flatnonzero(clusters == c)
-            for row, posterior in zip(rows, posteriors_of(one, taken(X, rows)), strict=True):
+            for row, posterior in zip(rows, posteriors_of(one, rows_of(X, rows)), strict=True):
                 begin[row] = np.zeros((len(posterior), n * self.n_components))
                 begin[row][:, c * n : (c + 1) * n] = posterior
         seed = int(rng.randint(2**31 - 1))
@@ -346,7 +346,7 @@ def _parted(
     # Sequences that are all alike are one cluster to k-means.
     clusters = _filled(clusters, np.arange(len(clusters)), n_clusters)
     for _ in range(_ROUNDS):
-        members = [taken(X, np.flatnonzero(clusters == c)) for c in range(n_clusters)]
+        members = [rows_of(X, np.flatnonzero(clusters == c)) for c in range(n_clusters)]
         models = [briefly_fitted(model, own, rng) for own in members]
         if n_clusters == 1:
             break

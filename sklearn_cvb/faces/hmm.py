@@ -1,17 +1,17 @@
-"""Hidden Markov models as text, and made of parameters that are known; hmmlearn's attributes."""
+"""Methods of hidden Markov models: to and from JSON, from known parameters; hmmlearn's names."""
 
 from typing import Any, Self
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import learned_of
-from sklearn_cvb.faces.translations import ATTRIBUTES, Elsewhere
+from sklearn_cvb.faces.translations import ATTRIBUTES, HmmlearnAttribute
 from sklearn_cvb.settings import HMMParameters
 
 
-class HMMFaces(BaseHMM):
-    """What writes a model as text, and says what hmmlearn's attributes are here."""
+class JSONFace(BaseHMM):
+    """Writes a model as JSON, and says what hmmlearn's attributes are here."""
 
-    decode, covars_, lambdas_, monitor_ = map(Elsewhere, ATTRIBUTES)
+    decode, covars_, lambdas_, monitor_ = map(HmmlearnAttribute, ATTRIBUTES)
 
     def to_json(self) -> str:
         """What was learned as text: all parameters (posterior means) by name, in every digit.
@@ -51,7 +51,7 @@ class HMMFaces(BaseHMM):
 
 
 class KnownParameters(BaseHMM):
-    """What makes a model of parameters that are known."""
+    """Makes a model of known parameters, or of JSON."""
 
     @classmethod
     def from_parameters(
@@ -115,13 +115,13 @@ class KnownParameters(BaseHMM):
         cls, parameters: Any, emission: Any, transitions: Any, table: Any, **tables: Any
     ) -> Self:
         """`from_parameters`, of a model whose sequences are rows of a table where there is one."""
-        from sklearn_cvb.faces.known_parameters import left_of_parameters, parameters_of
+        from sklearn_cvb.faces.known_parameters import outcome_of_parameters, parameters_of
 
         if "tag_dictionary" in cls._fields:
             raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
         given, n_components = parameters_of(parameters, tables, emission)
         model = cls(n_components, emission=emission, transitions=transitions, init=given)
-        model._leave(*left_of_parameters(model, table))
+        model._set_fitted(*outcome_of_parameters(model, table))
         return model
 
     @classmethod
@@ -148,5 +148,5 @@ class KnownParameters(BaseHMM):
 
         *arguments, told = arguments_of(text)
         model = cls._made(*arguments)
-        model._learned = model._learned._replace(n_free=told)
+        model._learned = model._learned._replace(n_free_parameters=told)
         return model

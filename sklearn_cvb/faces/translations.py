@@ -1,4 +1,4 @@
-"""What hmmlearn calls things: who uses its names is told those of here."""
+"""hmmlearn's names of parameters and attributes, and what stands for them here, for messages."""
 
 import functools
 from collections.abc import Callable
@@ -25,8 +25,8 @@ ATTRIBUTES = {
 }
 
 
-class Translations(Parameters):
-    """What says what hmmlearn's parameters are here."""
+class HmmlearnNames(Parameters):
+    """Names what stands for hmmlearn's parameters, where these are given."""
 
     @classmethod
     def _constructor(cls, made: Callable[..., None]) -> Callable[..., None]:
@@ -42,7 +42,7 @@ class Translations(Parameters):
         return checked
 
 
-class Elsewhere:
+class HmmlearnAttribute:
     """An attribute of hmmlearn's models: there is none, and the error names what there is."""
 
     def __init__(self, name: str) -> None:

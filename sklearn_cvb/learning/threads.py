@@ -1,4 +1,4 @@
-"""Work on threads: kernels release the interpreter's lock."""
+"""Calls on threads, over pieces of the data: kernels release the interpreter's lock."""
 
 from collections import deque
 from collections.abc import Callable

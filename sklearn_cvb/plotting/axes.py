@@ -1,4 +1,4 @@
-"""What pictures share: axes to draw in, their width, colours of states, tables of numbers."""
+"""Axes to draw in, legends, colours and names of states, tables of numbers."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn_cvb.learning.fingerprints import digest_of, shown
-from sklearn_cvb.learning.learned import Job, Reading
+from sklearn_cvb.learning.learned import FitJob, Reading
 from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
-from sklearn_cvb.reading.validation import InvalidParameterError, tell
+from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.scale import checkpoint_files as checkpoint
 from sklearn_cvb.scale.state_files import PackedTree, pack, unpack
 from sklearn_cvb.settings import Checkpoint
@@ -71,7 +71,7 @@ class FitCheckpoint(FitSaver):
     """
 
     def __init__(
-        self, job: Job[Any], where: Checkpoint, name: str, identity: dict[str, Any]
+        self, job: FitJob[Any], where: Checkpoint, name: str, identity: dict[str, Any]
     ) -> None:
         if not os.fspath(where.folder):
             raise InvalidParameterError(
@@ -184,8 +184,8 @@ class FitCheckpoint(FitSaver):
         fit, n_sweeps = self._latest[index]
         if self._saved[index] != n_sweeps:
             begin = time.monotonic()
-            model = self._job.algorithm.bound(self._job.model, fit.state)
-            fit = fit._replace(history=fit.history[:n_sweeps], state=model.lighter(fit.state))
+            model = self._job.algorithm.model_of(self._job.model, fit.state)
+            fit = fit._replace(history=fit.history[:n_sweeps], state=model.compact(fit.state))
             self._try_to_write(lambda: self._write(index, fit))
             end = time.monotonic()
             # After an error, too, so that a full disk is not tried at every sweep.
@@ -221,11 +221,11 @@ class FitCheckpoint(FitSaver):
             write()
         except OSError as error:
             why = f"{error.strerror or error}; the fit goes on, and the next save tries again"
-            tell([why])
+            warn([why])
         except TypeError as error:
             # An emission from elsewhere may carry what this package cannot make again.
             why = f"no checkpoint in {self.folder}: {error}; the fit goes on without"
-            tell([why])
+            warn([why])
 
     def _owner(self, fit_name: str, index: int) -> dict[str, Any]:
         """The fit and the restart that a file belongs to."""
@@ -264,7 +264,7 @@ class FitCheckpoint(FitSaver):
 
 @contextmanager
 def open_checkpoint(
-    job: Job[Any], where: Checkpoint, name: str, identity: dict[str, Any]
+    job: FitJob[Any], where: Checkpoint, name: str, identity: dict[str, Any]
 ) -> Iterator[FitCheckpoint]:
     """A checkpoint that is open while a fit runs; no other fit may use its folder meanwhile."""
     saved = FitCheckpoint(job, where, name, identity)
@@ -273,13 +273,13 @@ def open_checkpoint(
 
 
 def identity_of_fit(
-    kind: str, read: Reading, whole: Any, parameters: dict[str, Any]
+    kind: str, reading: Reading, whole: Any, parameters: dict[str, Any]
 ) -> dict[str, Any]:
     """What identifies a fit that may go on: its kind of estimator, parameters and sequences.
 
     `whole` identifies all sequences together.
     """
-    words = read.attributes.get("vocabulary_")
+    words = reading.attributes.get("vocabulary_")
     shown_ones = {name: shown(one) for name, one in parameters.items() if name not in _FREE}
     return {"estimator": kind, "sequences": digest_of((whole, words)), "parameters": shown_ones}
 

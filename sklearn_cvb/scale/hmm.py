@@ -44,17 +44,17 @@ class BeyondMemory(OnWorkers, BaseHMM):
         return super()._read(X, y, streams)
 
     def _left_paths(self, result: FitResult) -> Any:
-        read = result.read
-        if _is_elsewhere(read):
-            return read.problem.path_attributes(result)
+        reading = result.reading
+        if _is_elsewhere(reading):
+            return reading.problem.path_attributes(result)
         return super()._left_paths(result)
 
-    def _training_table(self, read: Reading, state: Any) -> Any:
-        if _is_elsewhere(read):
+    def _training_table(self, reading: Reading, state: Any) -> Any:
+        if _is_elsewhere(reading):
             raise AttributeError(
                 "a fit on a store or in shards keeps no posteriors in memory: use predict_proba"
             )
-        return super()._training_table(read, state)
+        return super()._training_table(reading, state)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> Any:
         if is_store(X) and self._samples(learned) is None:
@@ -77,9 +77,9 @@ class BeyondMemory(OnWorkers, BaseHMM):
         return super()._probabilities(X)
 
 
-def _is_elsewhere(read: Reading) -> bool:
+def _is_elsewhere(reading: Reading) -> bool:
     """Whether sequences are in a store or in shards, so that their paths are not in memory."""
-    return hasattr(read.problem, "path_attributes")
+    return hasattr(reading.problem, "path_attributes")
 
 
 class TaggerBeyondMemory(BaseHMMTagger):

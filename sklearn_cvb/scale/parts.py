@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sklearn_cvb.learning.dirichlet import WARM_UP_SWEEPS
-from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, plus
+from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, add_arrays
 
 
 class PartIndex(NamedTuple):
@@ -47,7 +47,7 @@ class PartResult(NamedTuple):
     """The contribution of a shard, or of several, to a round of a fit."""
 
     counts: Any  # expected counts of its units; () where none are asked for
-    total: float  # sum of log Z, or of the log normalisers of what was left out (nats)
+    log_normaliser: float  # sum of log Z, or of the log normalisers of what was left out (nats)
     unexplained: np.ndarray = NOBODY  # by their number among the units of all shards
     absence: Any = None  # P(C = 0) in its units; None where nobody asks, or not known
 
@@ -62,8 +62,8 @@ def add_results(one: PartResult, other: PartResult) -> PartResult:
     if one.absence is not None and other.absence is not None:
         absence = type(one.absence)(*map(np.multiply, one.absence, other.absence))
     return PartResult(
-        plus(one.counts, other.counts),
-        one.total + other.total,
+        add_arrays(one.counts, other.counts),
+        one.log_normaliser + other.log_normaliser,
         np.concatenate([one.unexplained, other.unexplained]),
         absence,
     )
@@ -192,17 +192,17 @@ class Shard:
             state = self.states[settings.run]
         prior = self.model.prior(settings.hyper)
         result = self.model.leave_out(counts, prior, state.shares, frozen=True)
-        return state.result._replace(total=result.total)
+        return state.result._replace(log_normaliser=result.log_normaliser)
 
     def _recover(self, counts: Any, settings: SweepSettings, now: int) -> PartResult:
         """Shares under the counts of all, as if nothing were left out."""
         model, prior = self.model, self.model.prior(settings.hyper)
         result, _ = model.start(prior, self._start_from_counts(counts, prior), True)
         shares = self._shares_after(result.shares, now)
-        if not result.total:
+        if not result.log_normaliser:
             # A start that gives no log normalisers.
-            total = model.leave_out(counts, prior, shares, frozen=True).total
-            result = result._replace(total=total)
+            total = model.leave_out(counts, prior, shares, frozen=True).log_normaliser
+            result = result._replace(log_normaliser=total)
         return self._remember(result._replace(shares=shares), settings, now)
 
     def _remember(
@@ -210,7 +210,7 @@ class Shard:
     ) -> PartResult:
         """Keep the shares of a sweep, and the answer to it, which is returned."""
         absence = None
-        if settings.hyper.learned and n_sweeps >= WARM_UP_SWEEPS:
+        if settings.hyper.is_learned and n_sweeps >= WARM_UP_SWEEPS:
             absence = self._absence(result.shares)
         if not self._keeps_runs:
             self.states.clear()
@@ -221,9 +221,9 @@ class Shard:
     def _part_result(self, result: InferenceResult) -> PartResult:
         """The result of inference with sequences by their number in the corpus."""
         unexplained, problem = result.unexplained, self.model.problem
-        if hasattr(problem, "of_given"):
-            unexplained = problem.of_given(unexplained)
-        return PartResult(result.counts, result.total, self.index.first_unit + unexplained)
+        if hasattr(problem, "original_sequences"):
+            unexplained = problem.original_sequences(unexplained)
+        return PartResult(result.counts, result.log_normaliser, self.index.first_unit + unexplained)
 
     # What families do in their own way
 
@@ -272,7 +272,7 @@ class InParts:
         """Numbers of tokens and sequences without those that are unexplained."""
         n_tokens = self.n_tokens
         if len(unexplained):
-            n_tokens -= int(self.source.ask("n_tokens_of", unexplained).total)
+            n_tokens -= int(self.source.ask("n_tokens_of", unexplained).log_normaliser)
         return n_tokens, self.n_sequences - len(unexplained)
 
 
@@ -311,26 +311,28 @@ class ShardedModel(Model):
         run = self.problem.next_run()
         result = self.problem.source.ask("start", seed, SweepSettings(run, 0, self.hyper_in(prior)))
         shares = Round(run, 0, result.absence)
-        return InferenceResult(result.counts, result.total, result.unexplained, shares), None
+        return InferenceResult(
+            result.counts, result.log_normaliser, result.unexplained, shares
+        ), None
 
     def infer(self, weights: Any, work: Any = None) -> InferenceResult:
         """Expected counts of all shards."""
         result = self.problem.source.ask("infer", weights)
-        return InferenceResult(result.counts, result.total, result.unexplained)
+        return InferenceResult(result.counts, result.log_normaliser, result.unexplained)
 
     def leave_out(self, counts: Any, prior: Any, shares: Round, *, frozen: bool) -> InferenceResult:
         """A round: all shards sweep from the same counts; frozen: a score."""
         question = counts, SweepSettings(shares.run, shares.n_sweeps, self.hyper_in(prior))
         if frozen:
             result = self.problem.source.ask("score", *question)
-            return InferenceResult(counts, result.total, result.unexplained, shares)
+            return InferenceResult(counts, result.log_normaliser, result.unexplained, shares)
         result = self.problem.source.ask("sweep", *question)
         after = Round(shares.run, shares.n_sweeps + 1, result.absence)
-        return InferenceResult(result.counts, result.total, result.unexplained, after)
+        return InferenceResult(result.counts, result.log_normaliser, result.unexplained, after)
 
-    def copied(self, state: State) -> State | None:
+    def copy_state(self, state: State) -> State | None:
         """A copy that sweeps may change; None where shares are kept by shards."""
-        return None if isinstance(state.shares, Round) else super().copied(state)
+        return None if isinstance(state.shares, Round) else super().copy_state(state)
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; its restart keeps its number."""

@@ -11,7 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import as_list, is_missing, short_repr, sorted_types, unhashable
+from sklearn_cvb.reading.corpus import (
+    as_list,
+    is_missing,
+    short_repr,
+    sorted_types,
+    unhashable_error,
+)
 from sklearn_cvb.store.corpus_store import CorpusStore, open_store
 from sklearn_cvb.store.files import (
     CLASSES,
@@ -232,7 +238,7 @@ class _Writer:
                 "strings or integers; turn others into strings, as with str"
             ) from None
         except TypeError:
-            raise unhashable(values, np.append(0, np.cumsum(lengths)), kind) from None
+            raise unhashable_error(values, np.append(0, np.cumsum(lengths)), kind) from None
 
     def finish(self) -> None:
         """Put codes in the order of the vocabulary, and write the header."""

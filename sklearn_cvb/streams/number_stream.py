@@ -1,4 +1,4 @@
-"""Chains of states that emit numbers, batch by batch."""
+"""The stream of a chain of numbers: running counts and statistics, batch by batch."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
-from sklearn_cvb.streams.vocabulary_growth import added_to
+from sklearn_cvb.streams.vocabulary_growth import prior_with_counts
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,12 @@ class NumberStream(Stream):
 
     model: NumberChain
 
-    def given(self, prior: ChainPrior, counts: HMMCounts) -> tuple[ChainPrior, HMMCounts]:
+    def prior_with_counts(
+        self, prior: ChainPrior, counts: HMMCounts
+    ) -> tuple[ChainPrior, HMMCounts]:
         """The counts and statistics so far in the prior, and none beside it to start from."""
         nothing = HMMCounts(*map(np.zeros_like, counts))
-        known = added_to(prior, without_emission(counts), self.model.cells)
+        known = prior_with_counts(prior, without_emission(counts), self.model.cells)
         return known._replace(emission=counts.emission), nothing
 
 
@@ -40,7 +42,7 @@ def numbers_again(
     observation: NumberObservation, learned: Learned, X: Any, y: Any
 ) -> tuple[Reading, RunningCounts]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
-    asked, before, cells = observation.options, learned.more.numeric, learned.layout
+    asked, before, cells = observation.options, learned.extra.numeric, learned.layout
     has_contexts = asked.transitions.contexts is not None
     refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
     if settings_of(asked) != before.settings:
@@ -56,5 +58,7 @@ def numbers_again(
         *(split_into_steps(given, cells), given, observations, before.family, cells),
         *(before.columns, before.is_table, None, before.settings, known),
     )._replace(longest=before.longest)
-    running = RunningCounts(counts_of_fit(learned), NumberWeights(learned.kept, None, before.point))
+    running = RunningCounts(
+        counts_of_fit(learned), NumberWeights(learned.fallback, None, before.point)
+    )
     return Reading(problem, None, {}, observation=observation), running

@@ -1,4 +1,4 @@
-"""Chains of states that emit symbols, batch by batch: windows of long sequences, and short ones."""
+"""The stream of a chain of symbols: batches in steps of windows, or of short sequences."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.learning.algorithms import CVB, Algorithm
 from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.streams import vocabulary_growth, windows
-from sklearn_cvb.streams.one_batch import BatchPieces, Stream
-from sklearn_cvb.streams.seen import Step
+from sklearn_cvb.streams.one_batch import BatchSteps, Stream
+from sklearn_cvb.streams.seen import MixingFactors
 
 
 def decays_of(algorithm: Algorithm[Any]) -> tuple[float, float]:
@@ -44,20 +44,22 @@ class SymbolStream(Stream):
         """A little for words and steps that no batch has used, where the prior is 0."""
         return vocabulary_growth.with_unseen(HMMCounts(*counts), prior, self.model.cells)
 
-    def given(self, prior: ChainPrior, counts: HMMCounts) -> tuple[ChainPrior, StartingPoint]:
+    def prior_with_counts(
+        self, prior: ChainPrior, counts: HMMCounts
+    ) -> tuple[ChainPrior, StartingPoint]:
         """The counts so far in the prior, and its means to start from."""
-        prior = vocabulary_growth.added_to(prior, HMMCounts(*counts), self.model.cells)
+        prior = vocabulary_growth.prior_with_counts(prior, HMMCounts(*counts), self.model.cells)
         nothing = HMMCounts(*map(np.zeros_like, counts))
         return prior, StartingPoint(None, posterior_mean(nothing, prior, self.model.cells))
 
-    def rare(self, counts: HMMCounts, uses: np.ndarray) -> np.ndarray | None:
+    def unknown_word_counts(self, counts: HMMCounts, uses: np.ndarray) -> np.ndarray | None:
         """Mean count of the words used once, by state, if unknown words have none."""
         cells = self.model.cells
         if not self.model.settings.counts_rare or counts.emission[cells.unknown].any():
             return None
         return rare_counts(counts.emission, cells, uses)
 
-    def pieces(self) -> BatchPieces:
+    def pieces(self) -> BatchSteps:
         """Windows of long sequences and short ones, or all where states are named.
 
         Where a dictionary or labels name states a batch is one step, and nothing is to be
@@ -65,20 +67,20 @@ class SymbolStream(Stream):
         """
         problem, (length, decays, is_named) = self.model.problem, self.in_steps
         cells, starts = problem.cells, problem.corpus.starts
-        is_tied = cells.chain.topology is not None and cells.chain.topology.tied
-        by_token = self.model.settings.left_out.update == "token"
-        if by_token or is_named or problem.any_told or not cells.is_full or is_tied:
-            return BatchPieces()
+        is_tied = cells.chain.topology is not None and cells.chain.topology.is_tied
+        by_token = self.model.settings.update_unit.update == "token"
+        if by_token or is_named or problem.any_certain or not cells.is_full or is_tied:
+            return BatchSteps()
         is_long = starts[-1] >= length * problem.corpus.n_sequences
-        return BatchPieces(windows.sizes_of(problem, length), decays[0 if is_long else 1])
+        return BatchSteps(windows.window_sizes(problem, length), decays[0 if is_long else 1])
 
     def first_counts(self, prior: ChainPrior, rng: np.random.Generator, mass: float) -> HMMCounts:
         """Those that the start is worth."""
-        return windows.first_counts(self.model.beginning(prior, rng)(), self.model.problem, mass)
+        return windows.first_counts(self.model.start_maker(prior, rng)(), self.model.problem, mass)
 
     def step_on(
-        self, counts: HMMCounts, prior: ChainPrior, steps: Step, *, averages: bool
+        self, counts: HMMCounts, prior: ChainPrior, steps: MixingFactors, *, averages: bool
     ) -> InferenceResult:
         """Window by window."""
         asked = self.model.problem, counts, prior, steps, self.in_steps.length, averages
-        return windows.stepped(*asked)
+        return windows.counts_after_windows(*asked)

@@ -1,4 +1,4 @@
-"""What `partial_fit` adds to what a tagger knows: entries, labels and forms of later words."""
+"""A tagger's knowledge between batches: dictionary entries, labels and forms of new words."""
 
 from typing import Any
 
@@ -16,22 +16,22 @@ from sklearn_cvb.chain.tags.knowledge import (
     encode_labels,
     labels_of,
 )
-from sklearn_cvb.chain.tags.word_forms import Row, ShapeShares, by_form, only_beginning
+from sklearn_cvb.chain.tags.word_forms import ShapeShares, StateRow, by_form, only_beginning
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place
+from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place_text
 from sklearn_cvb.reading.dictionary import Coverage
-from sklearn_cvb.streams.vocabulary_growth import Growth, with_labels, with_words
+from sklearn_cvb.streams.vocabulary_growth import LayoutGrowth, with_labels, with_words
 
 
-def grown(
+def grow_tags(
     asked: ChainOptions,
     learned: Learned,
     batch: tuple[Vocabulary, Corpus, Any],
     total_samples: int | None,
-) -> tuple[Growth, TagKnowledge, CorpusTags]:
+) -> tuple[LayoutGrowth, TagKnowledge, CorpusTags]:
     """The layout and what is known with the new words of a batch, which end the vocabulary."""
     (vocabulary, corpus, y), knowledge = batch, learned.words
-    cells, seen, known = learned.layout, learned.seen, knowledge.word_shares
+    cells, seen, known = learned.layout, learned.seen_so_far, knowledge.word_shares
     assert seen is not None, "a fit or a batch came before"
     if known is None:
         known = _shares_of_fit(knowledge, cells, seen.uses)
@@ -41,7 +41,7 @@ def grown(
     states = encode_labels(knowledge.legal.states, labels)
     other = np.flatnonzero(states == -2).tolist()
     if other:
-        rows = [(labels[t], place(t, corpus.starts)) for t in other[:5]]
+        rows = [(labels[t], place_text(t, corpus.starts)) for t in other[:5]]
         raise ValueError(
             f"partial_fit keeps to the tags of the first call, but {len(other)} labels are "
             f"others: {rows}; give all tags in tag_dictionary, TagDictionary(unknown_tags=) or the "
@@ -96,7 +96,7 @@ def _expecting(cells: Cells, known: WordShares, scale: float) -> Cells:
 
 def _formed(
     knowledge: TagKnowledge, words: list[Any], n_old: int, corpus: Corpus, states: np.ndarray
-) -> dict[int, Row]:
+) -> dict[int, StateRow]:
     """States and shares of the words behind the old ones that are known by their form, by place."""
     if knowledge.shares is None:
         return {}
@@ -109,7 +109,7 @@ def _formed(
 
 
 def _rows_of(
-    knowledge: TagKnowledge, new: list[Any], formed: dict[int, Row]
+    knowledge: TagKnowledge, new: list[Any], formed: dict[int, StateRow]
 ) -> tuple[list[np.ndarray], WordShares]:
     """States of new words, and what is kept of them."""
     legal, shapes = knowledge.legal, None
@@ -129,7 +129,7 @@ def _rows_of(
 
 
 def _with_batch(
-    known: WordShares, growth: Growth, new: WordShares, tokens: np.ndarray
+    known: WordShares, growth: LayoutGrowth, new: WordShares, tokens: np.ndarray
 ) -> WordShares:
     """What is kept of all words, with the new ones and the uses in a batch."""
     cells = growth.cells

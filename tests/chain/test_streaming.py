@@ -294,7 +294,9 @@ def test_words_seen_once_in_all_batches_stand_for_unknown_ones(kind):
     model = kind(2, emission=Symbols(handle_unknown="rare"), random_state=0)
     model.partial_fit([["a", "b", "c"], ["a", "d"]]).partial_fit([["b", "c", "e"]])
     once = [list(model.vocabulary_).index(word) for word in "de"]
-    assert np.allclose(model._learned.rare, model.counts_.emission[once].mean(axis=0))
+    assert np.allclose(
+        model._learned.unknown_word_counts, model.counts_.emission[once].mean(axis=0)
+    )
 
 
 # Taggers

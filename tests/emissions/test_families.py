@@ -13,7 +13,7 @@ from sklearn_cvb.emissions.categorical import CategoricalFamily
 from sklearn_cvb.emissions.columns import MixedFamily
 from sklearn_cvb.emissions.emission import Observations
 from sklearn_cvb.emissions.poisson import NegativeBinomialScores
-from sklearn_cvb.learning.model import mapped
+from sklearn_cvb.learning.model import map_arrays
 from sklearn_cvb.reading.moments import moments_of
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -101,7 +101,7 @@ def test_columns_one_after_the_other_are_read_as_rows_are(case):
     family = bound(case).family
 
     def layout_of(table):
-        return mapped(lambda part: part is None or part.flags.c_contiguous, family.read(table))
+        return map_arrays(lambda part: part is None or part.flags.c_contiguous, family.read(table))
 
     assert layout_of(np.asfortranarray(case.table)) == layout_of(case.table)
 

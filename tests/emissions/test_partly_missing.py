@@ -126,14 +126,14 @@ def test_em_stands_at_a_maximum():
     """No small change of a mean or a covariance makes what is observed more likely."""
     gaps, _ = with_gaps(120)
     model = learned(EMHMM, "full", [gaps], max_iter=500)
-    numeric = model._learned.more.numeric
+    numeric = model._learned.extra.numeric
     family, best = numeric.family, numeric.point
     rng = np.random.default_rng(0)
 
     def likelihood(point):
         other, learned = copy.copy(model), model._learned
         changed = numeric._replace(scoring=family.log_densities(point))
-        other._learned = learned._replace(more=learned.more._replace(numeric=changed))
+        other._learned = learned._replace(extra=learned.extra._replace(numeric=changed))
         return other.score([gaps])
 
     top = likelihood(best)
@@ -167,7 +167,7 @@ def test_gibbs_draws_what_is_missing():
     # Far from certain of any parameter a chain would move slowly.
     emission = Gaussian(mean_precision_prior=1.0, degrees_of_freedom_prior=8.0)
     model = GibbsHMM(2, emission=emission, random_state=0, **settings).fit([series])
-    family, paths = model._learned.more.numeric.family, list(itertools.product([0, 1], repeat=4))
+    family, paths = model._learned.extra.numeric.family, list(itertools.product([0, 1], repeat=4))
 
     def joint(value, path):
         row = series.copy()

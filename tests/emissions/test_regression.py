@@ -78,7 +78,7 @@ def test_autoregression_is_regression_on_last_values(kind, order):
     X[0][12, 1] = np.nan
     init = [rng.dirichlet([1, 1], len(x)) for x in X]
     model = fitted(kind, AutoRegressive(order), X, init=init, max_iter=5, tol=0)
-    family = model._learned.more.numeric.family
+    family = model._learned.extra.numeric.family
     table, starts = np.concatenate(X), np.array([0, 40, 70])
     found = family.read_sequences(table, starts)
     plain = np.concatenate([lagged(x, order) for x in X])
@@ -407,7 +407,7 @@ def test_intervals_hold_what_draws_hold(kind, emission):
     _, table = lines(n_inputs=2)
     model = fitted(kind, emission, [table * [1.0, 30.0, 5.0] + [0.0, 400.0, -3.0]])
     found = model.credible_intervals(level=0.9).emission
-    family, rng = model._learned.more.numeric.family, np.random.default_rng(1)
+    family, rng = model._learned.extra.numeric.family, np.random.default_rng(1)
     drawn = [family.attributes(family.draw(model.counts_.emission.T, rng)) for _ in range(4000)]
     for name in ("intercepts", "coefficients", "variances"):
         if name == "variances":

@@ -92,8 +92,8 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(name):
     for n in (1, 4):
         plain, sharded = both((BATCH | COLLAPSED)[name], n)
         assert len(plain.unexplained_) == 3
-        assert sharded._learned.seen[:3] == plain._learned.seen[:3]
-        assert plain._learned.seen.n_tokens == sum(map(len, SENTENCES)) - 3 * 2
+        assert sharded._learned.seen_so_far[:3] == plain._learned.seen_so_far[:3]
+        assert plain._learned.seen_so_far.n_tokens == sum(map(len, SENTENCES)) - 3 * 2
 
 
 @pytest.mark.parametrize("name", COLLAPSED)

@@ -363,7 +363,7 @@ def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
 
 def test_a_state_that_cannot_be_saved_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
     model = EMHMM(max_iter=4, tol=0, random_state=0, checkpoint=tmp_path)
-    monkeypatch.setattr(SymbolChain, "lighter", lambda _, state: state._replace(prior=object()))
+    monkeypatch.setattr(SymbolChain, "compact", lambda _, state: state._replace(prior=object()))
     with pytest.warns(UserWarning, match="object cannot be saved; the fit goes on without"):
         model.fit(X)
     assert_same(model, EMHMM(max_iter=4, tol=0, random_state=0).fit(X))

@@ -198,7 +198,11 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, tmp
     with pytest.warns(UserWarning, match="cannot be explained"):
         here, there = clone(tagger).fit(sequences), clone(tagger).fit(store)
     assert len(there.unexplained_) == 10
-    assert there._learned.seen[:3] == here._learned.seen[:3] == (5 * (2 + 3 + 2), 15, 35.0)
+    assert (
+        there._learned.seen_so_far[:3]
+        == here._learned.seen_so_far[:3]
+        == (5 * (2 + 3 + 2), 15, 35.0)
+    )
 
 
 def test_one_sequence_alone_is_inferred_from_the_prior(tmp_path):

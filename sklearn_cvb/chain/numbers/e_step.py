@@ -32,7 +32,7 @@ class NumericProblem(NamedTuple):
     # Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
     # depends on another each step is a sequence of its own.
     corpus: Any  # a `Corpus`, or the sequences of a store
-    given: Any  # as it was read
+    original: Any  # as it was read
     observations: Any  # what the family reads
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
@@ -42,7 +42,7 @@ class NumericProblem(NamedTuple):
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     contexts: np.ndarray | None = None  # of all steps; None where one table leads to all of them
-    any_choice: bool = True  # steps may take any state: all but those whose states are known
+    any_ambiguous: bool = True  # steps may take any state: all but those whose states are known
     is_part: bool = False  # whether other sequences are elsewhere
     longest: int = 0  # steps of the longest sequence in batches before
 
@@ -65,15 +65,15 @@ class NumericProblem(NamedTuple):
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
         """Numbers of steps and sequences without those that are unexplained."""
-        lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
+        lengths = np.delete(np.diff(self.original.starts), self.original_sequences(unexplained))
         return int(lengths.sum()), len(lengths)
 
-    def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
+    def original_sequences(self, by_sequence: np.ndarray) -> np.ndarray:
         """Indices of given sequences from those of `corpus`."""
-        if self.corpus.n_sequences == self.given.n_sequences:
+        if self.corpus.n_sequences == self.original.n_sequences:
             return by_sequence
-        own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
-        return np.unique(own)
+        begins = self.corpus.starts[by_sequence]
+        return np.unique(np.searchsorted(self.original.starts, begins, side="right") - 1)
 
     def step_scores(self, scores: Scores, begin: int, end: int, units: np.ndarray) -> "StepScores":
         """Some steps under scores, whose units begin at `units` among them."""
@@ -427,7 +427,7 @@ def expectation(
     for i in range(0, len(pieces), _ADDED):
         for share in on_threads(part, pieces[i : i + _ADDED], n_jobs):
             counts = add_counts(counts, share.counts)
-            total += share.total
+            total += share.log_normaliser
             lost.append(share.unexplained)
     return InferenceResult(counts, total, np.concatenate(lost))
 

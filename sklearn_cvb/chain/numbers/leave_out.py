@@ -137,7 +137,7 @@ def leave_one_out_chain(
     n, topology = problem.cells.n_emitting, problem.cells.chain.topology
     start = np.maximum(counts.start - own.start, 0.0)
     start = (start + prior.start) / (start.sum(axis=-1, keepdims=True) + prior.start_total)
-    if topology is not None and topology.tied:
+    if topology is not None and topology.is_tied:
         transition = np.repeat(start[:, None, :], n, axis=1)
         return ChainTables(start, np.ascontiguousarray(transition), None)
     rows: Any = counts.transition, prior.transition, prior.transition_total[:, None]

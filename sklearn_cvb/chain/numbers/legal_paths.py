@@ -76,7 +76,7 @@ def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None
         start, transition = tables.start, tables.transition
     is_said = transition is not None or (start is not None and not start[:n].all())
     if topology is not None:
-        is_said = not topology.tied
+        is_said = not topology.is_tied
     if not is_said or cells.chain.longest or cells.chain.n_tables > 1:
         return None
     start = np.ones(n) if start is None else start[:n]

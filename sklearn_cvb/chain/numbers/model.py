@@ -33,22 +33,22 @@ from sklearn_cvb.chain.numbers.starts import (
     starting_posteriors,
 )
 from sklearn_cvb.chain.numbers.visits import count_visits
-from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn_hyper
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
     ChainPrior,
     HMMCounts,
     divergence,
     exp_expected_log,
-    going_on,
     log_prior_density,
     posterior_mean,
     prior_of,
-    tied,
+    resume_hyper,
+    tie_rows,
     uniform_weights,
 )
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, noted
+from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_note
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
 from sklearn_cvb.emissions.emission import Family, Scores, family_and_parts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
@@ -66,7 +66,7 @@ def draw_parameters(
     """Parameters given the states of all steps, without scores."""
     start = draw_rows(counts.start, prior.start, rng)
     transition = draw_rows(counts.transition, prior.transition, rng)
-    chain = tied(ChainWeights(start, transition, np.empty(0)), cells)
+    chain = tie_rows(ChainWeights(start, transition, np.empty(0)), cells)
     return NumberWeights(chain, None, family.draw(counts.emission, rng))
 
 
@@ -160,13 +160,13 @@ class NumberChain(Model):
         """Concentrations of the first sweep; emissions have priors of their own."""
         return self.concentrations._replace(learn_beta=False)
 
-    def learn(
+    def learn_hyper(
         self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
     ) -> ChainConcentrations:
         """One step of eq. 29 in its plain form."""
-        if not hyper.learned:
+        if not hyper.is_learned:
             return hyper
-        return learn(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
+        return learn_hyper(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
     def prior(self, hyper: ChainConcentrations) -> ChainPrior:
         """The prior of start and transitions."""
@@ -176,7 +176,7 @@ class NumberChain(Model):
 
     # Where a restart begins
 
-    def of_restart(self, index: int) -> "NumberChain":
+    def for_restart(self, index: int) -> "NumberChain":
         """K-means begins alike again and again: every other restart begins with steps."""
         return replace(self, init=STEPS) if self.init is None and index % 2 else self
 
@@ -226,7 +226,7 @@ class NumberChain(Model):
             first = self.init if is_merged else seed_for(AllSteps(problem), self.init, seed)
         if isinstance(first, NumberWeights):
             result = self.infer(first)
-            return InferenceResult(result.counts, result.total), first
+            return InferenceResult(result.counts, result.log_normaliser), first
         found = replace(self, init=first)._first_posteriors(seed, problem.pieces())
         counts = first_counts(problem, found)
         return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
@@ -271,9 +271,9 @@ class NumberChain(Model):
 
     # Convergence
 
-    def disturbed(self, counts: HMMCounts, rng: np.random.Generator) -> HMMCounts:
+    def disturb(self, counts: HMMCounts, rng: np.random.Generator) -> HMMCounts:
         """Steps are counted again at random, some of them for other states."""
-        more = super().disturbed(without_emission(counts), rng)
+        more = super().disturb(without_emission(counts), rng)
         size = self.cells.n_emitting
         strays = rng.exponential(0.3 / size, (size, size))
         return more._replace(emission=counts.emission + counts.emission @ strays)
@@ -315,7 +315,7 @@ class NumberChain(Model):
         return drawn._replace(scores=self.problem.family.log_densities(drawn.point))
 
     draw_hyper = draw_hyper
-    noted = noted
+    trace_note = trace_note
 
     def log_evidence(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> float:
         """log p(x, z | alpha)."""
@@ -326,14 +326,16 @@ class NumberChain(Model):
         """Posterior means of the chain."""
         return posterior_mean(without_emission(counts), prior, self.cells)
 
-    def remembered(self, memory: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
+    def count_labels(self, memory: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
         """How often each state was sampled at each step."""
         shape = len(sample), self.cells.n_emitting
         frequency = np.zeros(shape) if memory is None else memory.copy()
         frequency[np.arange(len(sample)), sample] += 1.0
         return frequency
 
-    def kept(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> NumberSample:
+    def sample_to_keep(
+        self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray
+    ) -> NumberSample:
         """The states, and the statistics, each of which has its own predictive distributions."""
         return NumberSample(sample.astype(np.min_scalar_type(-self.cells.n_states)), counts, prior)
 
@@ -370,13 +372,13 @@ class NumberChain(Model):
             point = family.mean(statistics)
         longest = 0
         if self.cells.chain.longest:
-            longest = max(problem.longest, int(np.diff(problem.given.starts).max()))
+            longest = max(problem.longest, int(np.diff(problem.original.starts).max()))
         read = problem.columns, problem.is_table
         return EmissionFit(family, point, *scores, *read, reads, problem.settings, longest)
 
-    def sampled(self, state: State) -> tuple[ChainSamples, float]:
+    def chain_samples(self, state: State) -> tuple[ChainSamples, float]:
         """The kept samples of a chain, and the share of its proposals that were accepted."""
-        kept = [one for block in state.work.kept for one in block]
+        kept = [one for block in state.work.kept_samples for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
         posteriors = tuple((one.counts, one.prior) for one in kept)
         return ChainSamples(paths, mean_means(state, self), posteriors), 1.0
@@ -385,7 +387,7 @@ class NumberChain(Model):
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; None where other windows are left out."""
-        hyper = going_on(self.hyper(), state.hyper)
+        hyper = resume_hyper(self.hyper(), state.hyper)
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if not isinstance(state.shares, NumberUnits):
             return state
@@ -398,11 +400,11 @@ class NumberChain(Model):
         """Units that sweeps may change, also after Ctrl-C."""
         return NumberUnits(units.layout, *(table.copy() for table in units[1:]))
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without scores, which the next sweep makes anew."""
-        return self.finished(state, goes_on=True)
+        return self.finish(state, goes_on=True)
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """Without scores."""
         if state.weights is None:
             return state

@@ -53,10 +53,10 @@ from sklearn_cvb.chain.parameters.rows import (
     weights_under,
 )
 from sklearn_cvb.chain.parameters.user_tables import (
-    columns_told,
+    columns_of_tables,
     fixed_rows,
     known_parameters,
-    with_given,
+    with_tables,
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
 from sklearn_cvb.chain.paths.lattice import (
@@ -68,12 +68,12 @@ from sklearn_cvb.chain.paths.lattice import (
 )
 from sklearn_cvb.chain.predictions.prediction import (
     WeightedSequences,
-    by_context,
     chain_counts,
     mean_and_log,
+    state_transitions,
 )
 from sklearn_cvb.chain.starts.state_merging import MERGED
-from sklearn_cvb.chain.symbols.observed import left_out_by
+from sklearn_cvb.chain.symbols.observed import update_unit_of
 from sklearn_cvb.emissions.emission import Family, Scores, point_from_user
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
@@ -84,7 +84,7 @@ from sklearn_cvb.learning.threads import threads_for_each
 from sklearn_cvb.reading.corpus import Corpus, Table, arrange, as_array
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
 from sklearn_cvb.reading.series import FittedColumns, Series, as_series, by_name, cautions_of_shape
-from sklearn_cvb.reading.validation import InvalidParameterError, tell
+from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.settings import Durations
 
 # Settings
@@ -164,22 +164,22 @@ class WeightedNumbers(WeightedSequences):
         """Log weights of all steps."""
         return scores_from_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
 
-    def tables(self) -> np.ndarray:
+    def table_numbers(self) -> np.ndarray:
         """The contexts of all steps."""
-        return super().tables() if self.contexts is None else self.contexts
+        return super().table_numbers() if self.contexts is None else self.contexts
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
         logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.log_offsets[:, None]
         return logs
 
-    def lacking(self) -> np.ndarray:
+    def log_offset(self) -> np.ndarray:
         """The largest log weights of its steps."""
         return np.add.reduceat(self.log_offsets, self.corpus.starts[:-1])
 
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
-        return self.entries()[1] + self.lacking()
+        return self.entries()[1] + self.log_offset()
 
 
 class WeightedContexts(WeightedNumbers):
@@ -196,9 +196,9 @@ class WeightedContexts(WeightedNumbers):
         path, log_p = WeightedSequences.best_path(self._expanded())
         return path % self.cells.n_states, log_p
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
-        path, log_z = WeightedSequences.drawn_path(self._expanded(), rng)
+        path, log_z = WeightedSequences.draw_path(self._expanded(), rng)
         return path % self.cells.n_states, log_z
 
 
@@ -235,7 +235,7 @@ class WeightedVisits(WeightedNumbers):
         """States of the most probable visits; -inf for each sequence that has none."""
         return visits.best_path(*self._visit_arguments())
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of visits drawn from the posterior; -inf for each sequence that has none."""
         return visits.draw_path(*self._visit_arguments(), rng)
 
@@ -321,13 +321,13 @@ class NumberObservation(Observation):
         """Sequences, some of which are to be fitted to at a time, with the columns of all."""
         return with_common_columns(self.options, X)
 
-    def model(self, read: Reading) -> NumberChain:
+    def model(self, reading: Reading) -> NumberChain:
         """What is learned from a problem."""
-        asked, left_out, problem = self.options, left_out_by(self.options), read.problem
-        chooses = asked.weights is not None and problem.known is None
+        asked, left_out, problem = self.options, update_unit_of(self.options), reading.problem
+        chooses = asked.hdp is not None and problem.known is None
         return getattr(problem, "chain", NumberChain)(
             problem,
-            with_given(prior_settings(asked, None), asked, problem.cells, None),
+            with_tables(prior_settings(asked, None), asked, problem.cells, None),
             MERGED if asked.init is None and chooses else asked.init,
             None if left_out is None else left_out.block_length,
             threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
@@ -340,7 +340,7 @@ class NumberObservation(Observation):
         n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
         transition = counts.transition[:n, :n]
         if chain.cells.chain.has_contexts:
-            transition = by_context(counts.transition, chain.cells)
+            transition = state_transitions(counts.transition, chain.cells)
         public = HMMCounts(counts.start[:n], transition, counts.emission.T)
         attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
         attributes |= numeric.family.attributes(numeric.point)
@@ -349,19 +349,19 @@ class NumberObservation(Observation):
 
     def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
-        state, problem, chain = result.best.state, result.read.problem, result.model
+        state, problem, chain = result.best.state, result.reading.problem, result.model
         posterior = chain.posterior(state)
         if posterior is None:
             training = under_final_weights(chain, state, result.algorithm.averages)
             path = training.best_path()[0]
         else:
             path = posterior.argmax(axis=1)
-        labels = arrange(problem.given, path.astype(np.int64), -1)
+        labels = arrange(problem.original, path.astype(np.int64), -1)
         return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
-    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+    def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given steps: the last ones, or under the final weights."""
-        chain = self.model(read)
+        chain = self.model(reading)
         posterior = chain.posterior(state)
         if posterior is None:
             again = under_final_weights(chain, state, averages)
@@ -376,11 +376,11 @@ class NumberObservation(Observation):
 
     def read_new(self, learned: Learned, X: Any) -> NumericSequences:
         """New sequences with the columns that were fitted; no state is known."""
-        X, numeric = as_series(X), learned.more.numeric
+        X, numeric = as_series(X), learned.extra.numeric
         series = new_series(self.options, learned, X)
         # What is read already needs no second look.
         if not (numeric.is_table or isinstance(X, Series)):
-            tell(cautions_of_shape(X, series, self.options.words.is_ordered))
+            warn(cautions_of_shape(X, series, self.options.words.is_ordered))
         return NumericSequences(
             series.corpus, read_observations(series, numeric.family), contexts=series.contexts
         )
@@ -393,7 +393,7 @@ class NumberObservation(Observation):
         means: bool = False,
     ) -> WeightedNumbers:
         """Sequences under weights and their logs, and densities for states or for likelihoods."""
-        numeric, new = learned.more.numeric, self.read_new(learned, X)
+        numeric, new = learned.extra.numeric, self.read_new(learned, X)
         scores = numeric.scoring if means else numeric.predicting
         return weighted_numbers(new, chain, scores, learned.layout)
 
@@ -401,7 +401,7 @@ class NumberObservation(Observation):
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
-        new, numeric, cells = self.read_new(learned, X), learned.more.numeric, learned.layout
+        new, numeric, cells = self.read_new(learned, X), learned.extra.numeric, learned.layout
         if samples is None:
             each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
         else:
@@ -419,7 +419,7 @@ class NumberObservation(Observation):
         new, cells, family = (
             self.read_new(learned, X),
             learned.layout,
-            learned.more.numeric.family,
+            learned.extra.numeric.family,
         )
         at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
         scored = ((own, logs, family.log_densities(point)) for own, logs, point in at)
@@ -432,7 +432,7 @@ class NumberObservation(Observation):
         `before` is what was made of the observation before, None for none. One that is missing
         lacks all columns.
         """
-        family, columns = learned.more.numeric.family, learned.more.numeric.columns
+        family, columns = learned.extra.numeric.family, learned.extra.numeric.columns
         step = columns.step(observation, family.n_columns, columns_asked(self.options))
         past = [] if before is None else before[0]
         return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
@@ -443,7 +443,7 @@ class NumberObservation(Observation):
 
     def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
         """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
-        series, order = new_series(self.options, learned, X), learned.more.numeric.family.order
+        series, order = new_series(self.options, learned, X), learned.extra.numeric.family.order
         ends = series.corpus.starts[1:]
         short = np.flatnonzero(np.diff(series.corpus.starts) < order)
         if len(short):
@@ -471,7 +471,7 @@ class NumberObservation(Observation):
 
         With contexts in their column, and labels of categories.
         """
-        fitted: EmissionFit = learned.more.numeric
+        fitted: EmissionFit = learned.extra.numeric
         numbers = np.random.default_rng(rng.randint(2**31 - 1))
         family, point = fitted.family, fitted.point
         if family.order:
@@ -486,7 +486,7 @@ class NumberObservation(Observation):
 
     def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
-        before: EmissionFit = learned.more.numeric
+        before: EmissionFit = learned.extra.numeric
         family, counts = before.family, learned.counts
         start, transition = by.chain(counts.start, counts.transition)
         counts = HMMCounts(start, transition, counts.emission[by.order])
@@ -495,7 +495,7 @@ class NumberObservation(Observation):
         scores = prediction_scores(before.reads, family, np.ascontiguousarray(statistics), point)
         numeric = before._replace(family=family, point=point, predicting=scores[0])
         numeric = numeric._replace(scoring=scores[1])
-        fields = {"counts": counts, "more": learned.more._replace(numeric=numeric)}
+        fields = {"counts": counts, "extra": learned.extra._replace(numeric=numeric)}
         return fields, family.attributes(point)
 
 
@@ -532,7 +532,7 @@ def layout_of(
     if transitions.end_state:
         cells = cells_with_end(cells)
     if names is not None:
-        columns_told(asked, emission).places_in(names, "X")
+        columns_of_tables(asked, emission).places_in(names, "X")
     family = emission.numbered(names).bind(moments, n_states)
     rows = fixed_rows(asked, n_states).get("emissions")
     if rows is not None:
@@ -552,7 +552,7 @@ def layout_of(
 def emitting(asked: ChainOptions) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
-    names, categories, _ = columns_told(asked, emission)
+    names, categories, _ = columns_of_tables(asked, emission)
     names = names or emission.named()
     emission = emission.numbered(names)
     moments = moments_of(emission.example(given))
@@ -573,7 +573,7 @@ def under_final_weights(
     problem, cells = chain.problem, chain.cells
     if training is None:
         training = NumericSequences(
-            problem.given, problem.observations, problem.known, problem.contexts
+            problem.original, problem.observations, problem.known, problem.contexts
         )
     final, kept = without_emission(state.counts), state.weights.chain
     weights = weights_under(final, state.prior, cells, kept, averages=averages)

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.parameters.user_tables import columns_told
+from sklearn_cvb.chain.parameters.user_tables import columns_of_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.messages import nearest
+from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.corpus import (
     Table,
     is_missing,
     is_table,
     names_of_columns,
-    place,
+    place_text,
     refuse_lengths,
     samples_of,
     sorted_types,
@@ -27,8 +27,8 @@ from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.series import (
     Categories,
     FittedColumns,
-    OfOneKind,
     OpenLabels,
+    SamplesOfKnownColumns,
     Series,
     as_objects,
     as_series,
@@ -38,8 +38,8 @@ from sklearn_cvb.reading.series import (
     cautions_of_shape,
     columns_to_fit,
     declared_labels,
-    of_asked,
     read_series,
+    with_asked_columns,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -121,7 +121,7 @@ def columns_asked(asked: ChainOptions) -> list[Any] | None:
 
 def series_in_fitted_columns(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns and the codes of the fit, contexts among them."""
-    numeric = learned.more.numeric
+    numeric = learned.extra.numeric
     columns: FittedColumns = numeric.columns
     X = as_series(X)
     if isinstance(X, Series):
@@ -144,7 +144,7 @@ def series_in_fitted_columns(asked: ChainOptions, learned: Learned, X: Any) -> S
 def new_series(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns of the fit, whose contexts are apart."""
     series = series_in_fitted_columns(asked, learned, X)
-    column = learned.more.numeric.columns.context
+    column = learned.extra.numeric.columns.context
     if column is None:
         return series
     return check_contexts(split_contexts(series, column), learned.layout)
@@ -173,7 +173,7 @@ def column_of_contexts(asked: Any, series: Series) -> int:
     if isinstance(asked, str) and asked in names:
         return names.index(asked)
     if isinstance(asked, str) or asked >= n_columns or n_columns == 1:
-        hint = nearest(asked, names) if isinstance(asked, str) else ""
+        hint = did_you_mean(asked, names) if isinstance(asked, str) else ""
         raise InvalidParameterError(
             f"Transitions(contexts={asked!r}) must name a column of X beside those that states "
             f"emit{hint}: X has {n_columns} columns{f', {names!r}' if names else ' without names'}"
@@ -205,7 +205,7 @@ def check_contexts(series: Series, cells: Cells | None = None) -> Series:
         step = int(wrong[0])
         raise ValueError(
             f"X holds {contexts[step]:g} as a context (column {series.context_column}, "
-            f"{place(step, starts)}): "
+            f"{place_text(step, starts)}): "
             f"contexts are whole numbers from 0 to {most - 1}"
             + (_OTHER_NAMES if most == _MOST_CONTEXTS else ", those that were in fit")
         )
@@ -216,7 +216,7 @@ def check_contexts(series: Series, cells: Cells | None = None) -> Series:
 
 def split_into_steps(given: Any, cells: Cells) -> Any:
     """The sequences whose steps depend on each other: single steps where none do."""
-    if cells.chain.topology is None or not cells.chain.topology.tied:
+    if cells.chain.topology is None or not cells.chain.topology.is_tied:
         return given
     return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
 
@@ -233,15 +233,15 @@ def read_observations(series: Series, family: Family) -> Any:
 
 def error_with_place(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
     """The error with the sequence and the position of a step."""
-    return ValueError(f"{error.why} ({place(step, starts)}, column {error.column})")
+    return ValueError(f"{error.why} ({place_text(step, starts)}, column {error.column})")
 
 
 def with_common_columns(asked: ChainOptions, X: Any) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    samples = of_asked(samples_of(X), partial(columns_asked, asked))
-    return OfOneKind(samples, columns_to_fit(samples, partial(_categories, asked)))
+    samples = with_asked_columns(samples_of(X), partial(columns_asked, asked))
+    return SamplesOfKnownColumns(samples, columns_to_fit(samples, partial(_categories, asked)))
 
 
 def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None) -> Categories:
@@ -251,7 +251,7 @@ def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None
     them. Contexts may have others later on, where these are pooled.
     """
     emission, transitions = emission_of(asked.emission), asked.transitions
-    told = columns_told(asked, emission)
+    told = columns_of_tables(asked, emission)
     contexts, kind = transitions.contexts, OpenLabels if transitions.prior == "pooled" else list
     tables, found = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
     keys = list(range(tables[0].shape[1])) if names is None else names

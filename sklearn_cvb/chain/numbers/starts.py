@@ -34,7 +34,7 @@ from sklearn_cvb.chain.numbers.legal_paths import (
     sample_of_values,
 )
 from sklearn_cvb.chain.options import StartModel
-from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tied, uniform_weights
+from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tie_rows, uniform_weights
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.starts.starting_points import posterior_arrays, smooth_weights
@@ -96,7 +96,7 @@ def _posteriors(
         for begin, end in steps:
             yield problem.start[begin:end]
     else:
-        arrays = posterior_arrays(init, problem.given.starts, n)
+        arrays = posterior_arrays(init, problem.original.starts, n)
         for i, array in enumerate(arrays):
             if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
                 raise ValueError(
@@ -164,7 +164,7 @@ def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> Nu
     chain, point = uniform_weights(cells), family.mean(statistics)
     moves = (1.0 - _STAYS) * chain.transition + _STAYS * np.eye(cells.n_states)
     chain = kept_to_topology(chain._replace(transition=moves), cells)
-    return NumberWeights(tied(chain, cells), family.log_densities(point), point)
+    return NumberWeights(tie_rows(chain, cells), family.log_densities(point), point)
 
 
 def user_start(all_steps: Any, given: HMMParameters, rng: np.random.Generator) -> NumberWeights:
@@ -189,7 +189,7 @@ def user_start(all_steps: Any, given: HMMParameters, rng: np.random.Generator) -
     each = zip(tables, counted, strict=True)
     chain = ChainWeights(*(found if table is None else table for table, found in each))
     chain = kept_to_topology(chain, problem.cells)
-    return NumberWeights(tied(chain, problem.cells), family.log_densities(point), point)
+    return NumberWeights(tie_rows(chain, problem.cells), family.log_densities(point), point)
 
 
 def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> HMMCounts:

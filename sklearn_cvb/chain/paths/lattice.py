@@ -1,4 +1,4 @@
-"""What is allowed: states of each token, by a dictionary, labels or not at all, and steps between.
+"""Lattices: which states each token may take, which may follow which, and the cells they count in.
 
 A token with one allowed state cuts a chain in independent pieces: given the states at its borders,
 a run of ambiguous tokens can be inferred alone (`sklearn_cvb.kernels.chain.runs`).
@@ -26,12 +26,12 @@ NAMES = ("full", "independent", "constant", "left-right")
 
 
 class Topology(NamedTuple):
-    """What a model rules out beforehand."""
+    """Which states sequences may start in, and which may follow which."""
 
     start: np.ndarray  # (n_states,) Where a sequence may start
     transition: np.ndarray  # (n_states, n_states) Which state (column) may follow which (row)
     # Whether all rows of transitions are the start row: no state depends on the one before.
-    tied: bool
+    is_tied: bool
 
     @property
     def is_ordered(self) -> bool:
@@ -68,7 +68,7 @@ class TagPrior(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """The parameters there are: for each word (row) the states that may emit it (CSR rows)."""
+    """The layout of parameters: for each word (a CSR row) the states that may emit it."""
 
     # (n_rows + 1,) Row r owns the cells ``indptr[r] : indptr[r + 1]``. Rows are the vocabulary,
     # then the unknown item where the model has one.
@@ -149,11 +149,11 @@ class Cells(NamedTuple):
 
 
 class WordLayout(NamedTuple):
-    """What words tell of a model."""
+    """The words of a corpus, their cells, and what labels and forms say of this corpus alone."""
 
     words: Any  # Vocabulary or TagKnowledge
     cells: Cells
-    told: Any = None  # what is known of the tokens of this corpus alone
+    corpus_tags: Any = None  # what is known of the tokens of this corpus alone
     messages: tuple[str, ...] = ()
 
 
@@ -173,33 +173,33 @@ class Runs(NamedTuple):
 class Problem(NamedTuple):
     """What an algorithm learns from: a corpus, its lattice, the layout of the parameters.
 
-    Under a topology, and with ends, the corpus may be other than the one `given`.
+    Under a topology, and with ends, the corpus may differ from the `original` one.
     """
 
     corpus: Corpus
     lattice: Lattice
     cells: Cells
     runs: Runs
-    given: Corpus  # the corpus as it was read
-    # For each sequence of `corpus` the given one that holds it; None where they are the same.
+    original: Corpus  # the corpus as it was read
+    # For each sequence of `corpus` the original one that holds it; None where they are the same.
     sequences: np.ndarray | None = None
-    # For each token of `corpus` its place among the given ones, -1 for an end; None: the same.
+    # For each token of `corpus` its place in the original, -1 for an end; None: the same.
     places: np.ndarray | None = None
-    impossible: "Problem | None" = None  # the given sequences that no path can explain
+    impossible: "Problem | None" = None  # the original sequences that no path can explain
 
-    def among_given(self, values: np.ndarray, of_impossible: np.ndarray | None) -> np.ndarray:
-        """Values of all given tokens, from those of the corpus and those left out."""
+    def in_original_order(self, values: np.ndarray, of_impossible: np.ndarray | None) -> np.ndarray:
+        """Values of all tokens as read, from those of the corpus and of impossible sequences."""
         if self.places is None:
             return values
-        result = np.empty((len(self.given.tokens), *values.shape[1:]), values.dtype)
-        result[self.places[self.is_given]] = values[self.is_given]
+        result = np.empty((len(self.original.tokens), *values.shape[1:]), values.dtype)
+        result[self.places[self.without_ends]] = values[self.without_ends]
         rest = self.impossible
         if rest is not None and rest.places is not None and of_impossible is not None:
-            result[rest.places[rest.is_given]] = of_impossible[rest.is_given]
+            result[rest.places[rest.without_ends]] = of_impossible[rest.without_ends]
         return result
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
-        """Given sequences that no path explains, from those of `corpus` and those left out."""
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
+        """Original sequences that no path explains, from those of `corpus` and impossible ones."""
         if self.sequences is not None:
             unexplained = np.unique(self.sequences[unexplained])
         if self.impossible is not None:
@@ -208,13 +208,13 @@ class Problem(NamedTuple):
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
         """How many tokens and sequences there are beside some."""
-        lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
+        lengths = np.delete(np.diff(self.original.starts), self.original_sequences(unexplained))
         return int(lengths.sum()), len(lengths)
 
     @property
     def word_uses(self) -> np.ndarray:
         """How often each word of the vocabulary is observed."""
-        tokens, n_words = self.given.tokens, self.cells.n_words
+        tokens, n_words = self.original.tokens, self.cells.n_words
         return np.bincount(tokens[(tokens >= 0) & (tokens < n_words)], minlength=n_words)
 
     @property
@@ -227,7 +227,7 @@ class Problem(NamedTuple):
         )
 
     @property
-    def n_learned(self) -> int:
+    def n_explained(self) -> int:
         """How many tokens are observed where a path explains them."""
         return int(np.count_nonzero(self.corpus.tokens >= 0))
 
@@ -238,19 +238,19 @@ class Problem(NamedTuple):
         return int(lengths.max(initial=0)), int(lengths.sum())
 
     @property
-    def any_choice(self) -> bool:
+    def any_ambiguous(self) -> bool:
         """Whether any token may take several states."""
         return bool(len(self.runs.begin))
 
     @property
-    def any_told(self) -> bool:
+    def any_certain(self) -> bool:
         """Whether any token but the ends has a single allowed state."""
         if not self.cells.chain.has_end:
             return self.runs.any_certain
         return int(np.count_nonzero(self.lattice.count == 1)) > self.corpus.n_sequences
 
     @property
-    def is_given(self) -> np.ndarray | slice:
+    def without_ends(self) -> np.ndarray | slice:
         """Which tokens of `corpus` are not ends."""
         return slice(None) if self.places is None else self.places >= 0
 
@@ -305,7 +305,7 @@ def cells_for(
     return Cells(indptr, np.concatenate(rows).astype(np.int32), n_states, n_words)
 
 
-def expect(
+def with_expected(
     cells: Cells, shares: list[np.ndarray], tokens: np.ndarray, times: np.ndarray | None = None
 ) -> Cells:
     """Cells that know how often a dictionary's weights expect each of them in a corpus.
@@ -314,10 +314,10 @@ def expect(
     each stands for.
     """
     known = (tokens >= 0) & (tokens < cells.n_words)
-    seen = np.bincount(tokens[known], None if times is None else times[known], cells.n_words)
-    uses = np.repeat(seen, np.diff(cells.indptr)[: cells.n_words])
-    without = np.full(len(cells.state) - len(uses), np.nan)
-    expected_counts = np.concatenate([*shares, without]) * np.append(uses, without)
+    uses = np.bincount(tokens[known], None if times is None else times[known], cells.n_words)
+    cell_uses = np.repeat(uses, np.diff(cells.indptr)[: cells.n_words])
+    without = np.full(len(cells.state) - len(cell_uses), np.nan)
+    expected_counts = np.concatenate([*shares, without]) * np.append(cell_uses, without)
     return cells._replace(tag_prior=TagPrior(expected_counts))
 
 
@@ -395,9 +395,9 @@ def restrict(lattice: Lattice, labels: np.ndarray) -> tuple[Lattice, np.ndarray]
     tokens = np.flatnonzero(labels >= 0)
     slots, lengths = _ranges(first[tokens].astype(np.int64), first[tokens] + count[tokens])
     tokens = np.repeat(tokens, lengths)
-    found = lattice.state[slots] == labels[tokens]
+    is_label = lattice.state[slots] == labels[tokens]
     count[labels >= 0] = 0
-    first[tokens[found]], count[tokens[found]] = slots[found], 1
+    first[tokens[is_label]], count[tokens[is_label]] = slots[is_label], 1
     return lattice._replace(first=first, count=count), np.flatnonzero(count == 0)
 
 
@@ -408,14 +408,14 @@ def overrule(
     states = labels[tokens]
     # All words outside the vocabulary share the row after it.
     rows = np.minimum(corpus.tokens[tokens], cells.n_words).astype(np.int64)
-    own = np.searchsorted(cells.keys(), rows * cells.n_states + states)
+    label_cells = np.searchsorted(cells.keys(), rows * cells.n_states + states)
     first, count = lattice.first.copy(), lattice.count.copy()
     first[tokens], count[tokens] = len(lattice.state) + np.arange(len(tokens)), 1
     return Lattice(
         first,
         count,
         np.append(lattice.state, states.astype(lattice.state.dtype)),
-        np.append(lattice.cell, own.astype(lattice.cell.dtype)),
+        np.append(lattice.cell, label_cells.astype(lattice.cell.dtype)),
     )
 
 
@@ -431,13 +431,13 @@ def entry_cells(lattice: Lattice) -> np.ndarray:
 
 def _of_entries(lattice: Lattice, values: np.ndarray) -> np.ndarray:
     """The values of the slots of all entries, some tokens at a time: indices need much room."""
-    found, position = np.empty(int(lattice.count.sum()), values.dtype), 0
+    result, position = np.empty(int(lattice.count.sum()), values.dtype), 0
     for begin in range(0, len(lattice.count), _BLOCK):
         first = lattice.first[begin : begin + _BLOCK].astype(np.int64)
         slots, _ = _ranges(first, first + lattice.count[begin : begin + _BLOCK])
-        found[position : position + len(slots)] = values[slots]
+        result[position : position + len(slots)] = values[slots]
         position += len(slots)
-    return found
+    return result
 
 
 def dense_posterior(lattice: Lattice, posterior: np.ndarray, n_states: int) -> np.ndarray:
@@ -448,7 +448,7 @@ def dense_posterior(lattice: Lattice, posterior: np.ndarray, n_states: int) -> n
     return table
 
 
-def spans_of(lattice: Lattice, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def run_spans(lattice: Lattice, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where runs begin and end, and the first run of each sequence (see `Runs`)."""
     ambiguous = lattice.count > 1
     # The token before or after is another's where a sequence begins or ends.
@@ -480,7 +480,7 @@ def cells_with_end(cells: Cells) -> Cells:
     """The layout with one more state, the end, which emits nothing and which nothing follows."""
     topology = cells.chain.topology
     if topology is not None:
-        if topology.tied:
+        if topology.is_tied:
             raise InvalidParameterError(
                 "Transitions(end_state=True) lets the end depend on the last state, but with the "
                 "topology 'independent' nothing depends on any state before: use end_state=False"
@@ -501,13 +501,13 @@ def refuse_without_paths(n_entries: int) -> None:
         )
 
 
-def _placed(problem: Problem, given: Corpus, places: np.ndarray) -> Problem:
-    """A problem whose tokens, and those left out, have their places in the corpus as read."""
-    rest = problem.impossible
+def _placed(problem: Problem, original: Corpus, places: np.ndarray) -> Problem:
+    """A problem whose tokens, impossible ones too, have their places in the original corpus."""
+    impossible = problem.impossible
     return problem._replace(
-        given=given,
+        original=original,
         places=places if problem.places is None else places[problem.places],
-        impossible=None if rest is None else _placed(rest, given, places),
+        impossible=None if impossible is None else _placed(impossible, original, places),
     )
 
 
@@ -530,12 +530,12 @@ def lattice_with_end(
 
 def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """What is learned from a corpus, with ends and under a topology where the layout has them."""
-    problem = problem_of_some(corpus, lattice, cells)
+    problem = partial_problem(corpus, lattice, cells)
     refuse_without_paths(len(problem.lattice.count))
     return problem
 
 
-def problem_of_some(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
+def partial_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """The same of a part of a corpus, of which nothing may have a path."""
     if not cells.chain.has_end:
         return _without_ends(corpus, lattice, cells)
@@ -557,7 +557,7 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     if topology is None:
         return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
     lengths = np.diff(corpus.starts)
-    if topology.tied:
+    if topology.is_tied:
         alone = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
         sequences = np.repeat(np.arange(len(lengths)), lengths)
         return Problem(alone, lattice, cells, _runs_of(alone, lattice, cells), corpus, sequences)
@@ -593,7 +593,7 @@ def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.n
         narrowed,
         cells,
         _runs_of(some, narrowed, cells),
-        given=corpus,
+        original=corpus,
         sequences=np.flatnonzero(chosen),
         places=np.flatnonzero(tokens),
     )
@@ -603,4 +603,4 @@ def _runs_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Runs:
     """The ambiguous runs of a corpus, and what is certain."""
     starts, any_certain = corpus.starts, bool((lattice.count == 1).any())
     certain = certain_counts(lattice, starts, cells.n_states, len(cells.state))
-    return Runs(*spans_of(lattice, starts), any_certain, *certain)
+    return Runs(*run_spans(lattice, starts), any_certain, *certain)

@@ -43,7 +43,7 @@ class Filter:
     def __init__(self, observation: "Observation", learned: Learned) -> None:
         refuse_contexts(learned.layout.chain.has_contexts, "start_filter: use filter_proba")
         self._observation = observation.without_init()
-        self._learned = learned._replace(resume=None, seen=None)
+        self._learned = learned._replace(warm_start=None, seen_so_far=None)
         self._chain, self._log_durations = _chain_of(learned)
         # Logs of p(z_t, steps that its visit goes on | x_1..t), (L, K).
         self._visits: np.ndarray | None = None
@@ -141,5 +141,5 @@ def _chain_of(learned: Learned) -> tuple[tuple[ChainWeights, ChainWeights], np.n
     """
     log_durations = np.zeros((1, learned.layout.n_emitting))
     if learned.layout.chain.longest:
-        log_durations = learned.more.numeric.predicting.log_durations(1)[0].T
+        log_durations = learned.extra.numeric.predicting.log_durations(1)[0].T
     return predicting_weights(learned), log_durations

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_cvb.grammar import layout as layouts
 from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
-from sklearn_cvb.grammar.model import Alpha, GrammarModel
+from sklearn_cvb.grammar.model import GrammarConcentrations, GrammarModel
 from sklearn_cvb.grammar.observation import GrammarObservation, attributes_of
 from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning.learned import FitResult, Reading
@@ -57,7 +57,7 @@ class ShardedGrammar(ShardedModel, GrammarModel):
         """P(C > 0) of every rule and left-hand side."""
         return None if shares.absence is None else tuple(1.0 - table for table in shares.absence)
 
-    def hyper_in(self, prior: np.ndarray) -> Alpha:
+    def hyper_in(self, prior: np.ndarray) -> GrammarConcentrations:
         """The concentrations that a prior was made from."""
         return self.alpha._replace(cells=prior)
 
@@ -90,7 +90,7 @@ class GrammarInParts(GrammarObservation):
         """No trees."""
         return {}
 
-    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+    def why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
         """Nothing."""
         return ""
 

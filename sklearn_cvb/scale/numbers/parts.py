@@ -242,7 +242,7 @@ class ShardedNumbers(ShardedModel, NumberChain):
             return super().start(prior, seed, keep)
         if isinstance(seed, NumberWeights):
             begun = self.infer(seed)
-            return InferenceResult(begun.counts, begun.total), seed
+            return InferenceResult(begun.counts, begun.log_normaliser), seed
         counts = self.problem.source.ask("start", seed).counts
         return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
@@ -256,13 +256,13 @@ class SeriesCounts(NamedTuple):
 class NumbersInParts(InParts):
     """A problem whose series are in shards."""
 
-    any_choice = True
+    any_ambiguous = True
     known = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
     def __init__(self, plan: NumberPlan, summaries: list[PartSummary], source: Source) -> None:
         super().__init__(summaries, source)
-        self.corpus = self.given = SeriesCounts(self.n_sequences)
+        self.corpus = self.original = SeriesCounts(self.n_sequences)
         _, self.cells, self.family, names, _, self.settings = plan.as_sent
         self.survey: NumberSurvey = plan.survey
         self.columns = FittedColumns(names)
@@ -275,7 +275,7 @@ class NumbersInParts(InParts):
         sizes = self.survey.n_steps, moments.n_observed, moments.widest
         return (*sizes, self.settings, self.cells.n_states, self.cells.chain.topology)
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which series they leave out."""
         return unexplained
 
@@ -296,7 +296,7 @@ def refuse_in_shards(observation: NumberObservation) -> None:
     numbers.refuse_settings_of_symbols(asked)
     refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
     refuse_durations(transitions.durations is not None, "shards: fit in memory, or a store")
-    if asked.weights is not None:
+    if asked.hdp is not None:
         raise InvalidParameterError(
             "in shards series do not learn an HDP: leave the prior of transitions as it is, or fit "
             "a store"

@@ -27,7 +27,7 @@ from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
-from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
 from sklearn_cvb.emissions.emission import Family, OutsideSupport
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.model import State
@@ -129,25 +129,25 @@ class StoredNumbers(NumberChain):
         """The same."""
         return units
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without scores, and without units."""
-        state = super().lighter(state)
+        state = super().compact(state)
         return (
             state._replace(shares=TooLargeToSave())
             if isinstance(state.shares, NumberUnits)
             else state
         )
 
-    def completed(self, state: State) -> State:
+    def restore(self, state: State) -> State:
         """With units, inferred once under the counts of all."""
         if not isinstance(state.shares, TooLargeToSave):
             return state
         units = infer_units(self.problem, self.block_length, state.counts, state.prior)
         return state._replace(shares=units)
 
-    def copied(self, state: State) -> State | None:
+    def copy_state(self, state: State) -> State | None:
         """A state of its own; None with units."""
-        return None if isinstance(state.shares, NumberUnits) else super().copied(state)
+        return None if isinstance(state.shares, NumberUnits) else super().copy_state(state)
 
 
 class StoredProblem(NumericProblem):
@@ -260,13 +260,13 @@ def states_of_store(
         found = []
         for piece in _small_ranges(store, begin, end):
             read = observation.read_to_predict(learned, store.series(*piece))
-            path, own = paths(read, decoding)
+            path, own = decode(read, decoding)
             found.append(path)
             log_p.append(own)
         return np.concatenate(found)
 
     states = StoredStates(store, np.arange(learned.layout.n_emitting), path_of)
-    tell_unexplained(np.concatenate(log_p))
+    warn_of_unexplained(np.concatenate(log_p))
     return states
 
 

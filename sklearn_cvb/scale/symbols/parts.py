@@ -88,7 +88,7 @@ def start_of(seed: SharedStart, problem: Problem, number: int) -> StartingPoint:
     else:
         assert seed.randomness is not None, "a seed holds one of its fields"
         start = starting.token_start(problem, generator_at(seed.randomness[number]))
-    return starting.kept_to_start(start, problem)
+    return starting.legal_start(start, problem)
 
 
 class LogsNeeded(NeedsMore):
@@ -112,8 +112,8 @@ class ChainFacts(NamedTuple):
     """Facts of some sequences that a start needs."""
 
     n_entries: int  # (token, state) entries of the problem
-    any_told: bool  # whether a token has a single state
-    any_choice: bool  # whether one has several
+    any_certain: bool  # whether a token has a single state
+    any_ambiguous: bool  # whether one has several
     # Words of the sequences that no path explains, and how often.
     impossible_words: tuple[tuple[int, int], ...]
 
@@ -140,7 +140,7 @@ class ChainShard(Shard):
             words, uses = np.unique(tokens[tokens >= 0], return_counts=True)
             impossible_words = tuple(zip(words.tolist(), uses.tolist(), strict=True))
         n_entries = int(problem.lattice.count.sum())
-        return ChainFacts(n_entries, problem.any_told, problem.any_choice, impossible_words)
+        return ChainFacts(n_entries, problem.any_certain, problem.any_ambiguous, impossible_words)
 
     def _own_seed(self, seed: SharedStart) -> Any:
         return partial(start_of, seed, self.model.problem, self.index.number)
@@ -166,7 +166,7 @@ class ShardedChain(ShardedModel, SymbolChain):
             weights = starting.model_start(self.problem, init, prior, vocabulary).weights
         elif isinstance(init, HMMParameters):
             vocabulary, ask = self.settings.vocabulary, self.problem.source.ask
-            weights = starting.given_weights(
+            weights = starting.table_weights(
                 init, cells, vocabulary, rng, lambda cuts: ask("emitted", cuts).counts
             )
         elif not isinstance(init, str):
@@ -280,11 +280,11 @@ class ChainInParts(CorpusInParts):
         self.corpus.impossible_words = [
             word for one in summaries for word in one.start_facts.impossible_words
         ]
-        self.any_told: bool = any(one.start_facts.any_told for one in summaries)
-        self.any_choice: bool = any(one.start_facts.any_choice for one in summaries)
+        self.any_certain: bool = any(one.start_facts.any_certain for one in summaries)
+        self.any_ambiguous: bool = any(one.start_facts.any_ambiguous for one in summaries)
 
     @property
-    def n_learned(self) -> int:
+    def n_explained(self) -> int:
         """How many tokens are observed where a path explains them."""
         return sum(one.n_observed for one in self.summaries)
 
@@ -295,7 +295,7 @@ class ChainInParts(CorpusInParts):
         steps = cells.state, cells.n_states, cells.chain.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which of the given sequences they leave out."""
         return unexplained
 

@@ -33,13 +33,13 @@ from sklearn_cvb.chain.symbols.leave_out import (
     absence_of,
     first_units,
     make_pass,
-    moved,
     shared_by,
     shared_nothing,
+    shifted_counts,
     total_of,
 )
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
-from sklearn_cvb.chain.symbols.observed import SymbolObservation, left_out_by, path_of_chain
+from sklearn_cvb.chain.symbols.observed import SymbolObservation, path_of_chain, update_unit_of
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.kernels.chain.leave_out import (
@@ -117,7 +117,7 @@ class StorePieces:
                 forms = None
             kept = scratch.write_value((_without_words(problem), forms), (Cells,))
             at = PartIndex(index, span[0])
-            unexplained = problem.of_given(np.empty(0, np.intp)) + at.first_unit
+            unexplained = problem.original_sequences(np.empty(0, np.intp)) + at.first_unit
             self.pieces.append(
                 StorePiece(kept, at, parts.ChainShard(chain, at).summary(), unexplained)
             )
@@ -127,7 +127,7 @@ class StorePieces:
         """What the leader knows of the pieces."""
         return [piece.summary for piece in self.pieces]
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The sequences that no path can explain."""
         return np.concatenate([piece.unexplained for piece in self.pieces])
 
@@ -145,7 +145,7 @@ def _without_words(problem: Problem) -> Problem:
     rest = problem.impossible
     return problem._replace(
         corpus=problem.corpus._replace(unknown=[]),
-        given=problem.given._replace(unknown=[]),
+        original=problem.original._replace(unknown=[]),
         impossible=None if rest is None else _without_words(rest),
     )
 
@@ -200,7 +200,7 @@ class StoredUnits(NamedTuple):
     # Whether a unit keeps the sum of its pairs, which does not say how surely each was there.
     is_summed: bool
     n_sweeps: int = 0
-    absence: np.ndarray | None = None  # of summed pairs, P(C = 0) from the last sweep
+    pair_absence: np.ndarray | None = None  # P(C = 0) of summed pairs in the last sweep
     counts: parameters.HMMCounts | None = None  # the sum over units
 
 
@@ -222,7 +222,7 @@ class StoredChain(SymbolChain):
             begin = partial(parts.start_of, seed, problem, index)
             if isinstance(seed, ChainWeights):
                 begin = partial(StartingPoint, None, seed)
-            one = first_units(problem, begin, self.settings.left_out, self.learns)
+            one = first_units(problem, begin, self.settings.update_unit, self.learns)
             n_units += one.laid_out.n_units
             is_summed |= bool(one.laid_out.sequences.summed.any())
             layout = _with_lattice(one.laid_out, None)
@@ -251,10 +251,10 @@ class StoredChain(SymbolChain):
         if frozen:
             total = self._pass(INFER if is_alone else SCORE, shared, units)
             return InferenceResult(counts, total, shares=units)
-        units = units._replace(n_sweeps=units.n_sweeps + 1, absence=self._absence_table(units))
-        total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.absence)
+        units = units._replace(n_sweeps=units.n_sweeps + 1, pair_absence=self._absence_table(units))
+        total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.pair_absence)
         is_rebuilt = is_alone or units.n_sweeps % REBUILT == 0
-        own = self.recount(units) if is_rebuilt else moved(counts, before, shared)
+        own = self.recount(units) if is_rebuilt else shifted_counts(counts, before, shared)
         return InferenceResult(own, total, shares=units._replace(counts=own))
 
     def absence(self, shares: StoredUnits) -> Absence:
@@ -265,8 +265,8 @@ class StoredChain(SymbolChain):
             own = absence_of(self.units_of(shares, index, shares.counts), problem)
             whole = own if whole is None else Absence(*map(np.multiply, whole, own))
         assert whole is not None, "a store has a sequence"
-        if shares.absence is not None:
-            whole.transition[:] *= shares.absence
+        if shares.pair_absence is not None:
+            whole.transition[:] *= shares.pair_absence
         return whole
 
     def units_of(
@@ -274,7 +274,7 @@ class StoredChain(SymbolChain):
     ) -> SymbolUnits:
         """The units of a piece as if it were a corpus of its own, with the counts of all."""
         kept = self._load_units(shares, index)
-        return SymbolUnits(counts, self.learns, *kept, self.settings.left_out)
+        return SymbolUnits(counts, self.learns, *kept, self.settings.update_unit)
 
     def recount(self, shares: StoredUnits) -> parameters.HMMCounts:
         """The counts that posteriors and pairs add up to."""
@@ -357,14 +357,14 @@ class SequentialParts(StoredParts):
 class SequentialChain(parts.ShardedChain):
     """A sharded chain swept in turn, whose posteriors a later fit may go on with."""
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """With the source of the posteriors, where a fit goes on."""
-        state, source = super().finished(state, goes_on=goes_on), self.problem.source
+        state, source = super().finish(state, goes_on=goes_on), self.problem.source
         return state._replace(shares=state.shares._replace(source=source if goes_on else None))
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without: another process infers posteriors anew."""
-        state = super().lighter(state)
+        state = super().compact(state)
         return state._replace(shares=state.shares._replace(source=None))
 
     def rebase(self, state: State) -> State | None:
@@ -373,7 +373,7 @@ class SequentialChain(parts.ShardedChain):
         based = super().rebase(state._replace(shares=state.shares._replace(source=None)))
         if based is None or before is None:
             return based
-        if before.pieces.settings.left_out != source.pieces.settings.left_out:
+        if before.pieces.settings.update_unit != source.pieces.settings.update_unit:
             return None
         if before.pieces.summaries != source.pieces.summaries:
             return based
@@ -416,11 +416,11 @@ def read_store(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
     if asked.is_collapsed:
         longest, length = store.longest()
-        left_out = left_out_by(asked, length, store.n_tokens) or WHOLE
-        pieces.settings = pieces.settings._replace(left_out=left_out)
+        update_unit = update_unit_of(asked, length, store.n_tokens) or WHOLE
+        pieces.settings = pieces.settings._replace(update_unit=update_unit)
         whole = ChainInPieces(cells, plan.corpus, SequentialParts(pieces), tags)
         whole.chain, whole.longest = SequentialChain, (length, store.n_tokens)
-        if 2 * length > store.n_tokens and left_out == WHOLE:
+        if 2 * length > store.n_tokens and update_unit == WHOLE:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
     else:
@@ -436,7 +436,7 @@ def _refuse(asked: ChainOptions, y: Any) -> None:
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
-    if left_out_by(asked) == UpdateUnit("token", None):
+    if update_unit_of(asked) == UpdateUnit("token", None):
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
             f"update='sequence', got update={asked.update!r}; or pass list(store)"
@@ -466,9 +466,9 @@ class ChainInPieces(parts.ChainInParts):
 
     def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
-        state, read, averages = result.best.state, result.read, result.algorithm.averages
-        pieces, classes = self.pieces, classes_of(read.words, self.cells)
-        held, observation = np.zeros(len(classes), np.int64), read.observation
+        state, reading, averages = result.best.state, result.reading, result.algorithm.averages
+        pieces, classes = self.pieces, classes_of(reading.words, self.cells)
+        held, observation = np.zeros(len(classes), np.int64), reading.observation
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
 
         def path_of(begin: int, end: int) -> np.ndarray:
@@ -476,7 +476,7 @@ class ChainInPieces(parts.ChainInParts):
             own = state
             if isinstance(self.source, SequentialParts):
                 own = self.source.state_of(state, index[begin])
-            chain = observation.model(read._replace(problem=one))
+            chain = observation.model(reading._replace(problem=one))
             path = path_of_chain(chain, own, observation.options.n_jobs, averages=averages)
             held[:] += np.bincount(path, minlength=len(held))
             return path

@@ -8,14 +8,14 @@ import numpy as np
 
 from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags.knowledge import cautions_of_tags, encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, encode, short_repr, unknown_in
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.scale.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
@@ -95,7 +95,7 @@ class Encoder:
         # Each symbol once.
         types = encode(Sequences(self._types, np.array([0, len(self._types)]), None), index)
         unknown = unknown_in(types, index, learned.words.listed)
-        tell(caution_of_unknown(unknown, index, "symbols of the store"))
+        warn(caution_of_unknown(unknown, index, "symbols of the store"))
         # -2 for a word that the model does not know; the last entry is that of missing ones.
         self._table = np.array([*(index.get(word, -2) for word in self._types), -1], np.int32)
 
@@ -126,12 +126,12 @@ def states_of_store(
 
     def path_of(begin: int, end: int) -> np.ndarray:
         read = observation.read_to_predict(learned, encoder.corpus(begin, end))
-        path, found = paths(read, decoding)
+        path, found = decode(read, decoding)
         log_p.append(found)
         return path
 
     states = StoredStates(store, classes_of(learned.words, learned.layout), path_of)
-    tell_unexplained(np.concatenate(log_p))
+    warn_of_unexplained(np.concatenate(log_p))
     return states
 
 
@@ -152,12 +152,12 @@ def accuracy_on_store(
     """The share of the tagged tokens of a store whose predicted tag is right."""
     if not isinstance(y, StoredTags):
         raise TypeError(f"y is {short_repr(y)}: pass the tags of the store, store.tags")
-    tell(cautions_of_tags(learned.words, y.store.classes))
+    warn(cautions_of_tags(learned.words, y.store.classes))
     encoder, types = Encoder(observation, learned, store), types_of_store(store)
     right, known = 0, 0
     for span in store.pieces():
         read = observation.read_to_predict(learned, encoder.corpus(*span))
-        path, _ = paths(read, "viterbi")
+        path, _ = decode(read, "viterbi")
         tags = part_of_store(store, types, span, y).y
         labels = encode_labels(learned.words.legal.states, read_labels(tags, read.corpus))
         right += int(np.count_nonzero((labels == path) & (labels != -1)))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.paths.lattice import Cells, Problem, problem_of_some
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, partial_problem
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags.knowledge import read_labels
 from sklearn_cvb.chain.tags.word_forms import only_beginning
@@ -193,7 +193,7 @@ def lay_out(
     if types is None:
         types = reading.types_to_learn(known, sequences)
     else:
-        reading.some_types(known, types)
+        reading.refuse_no_types(known, types)
     vocabulary, corpus = reading.encoded_by(known, types, sequences)
     words, cells, told, messages = observation.word_layout(vocabulary, corpus, y)
     layout = SymbolPartLayout(observation, words, told, cells)
@@ -218,7 +218,7 @@ def problem_of_part(layout: SymbolPartLayout, part: Part) -> tuple[Problem, tupl
     lattice, _, messages = observation.training_lattice(
         words, told, cells, corpus, sequences, part.y
     )
-    return problem_of_some(corpus, lattice, cells), messages
+    return partial_problem(corpus, lattice, cells), messages
 
 
 # A corpus in parts, whatever is learned from it

@@ -174,7 +174,7 @@ def test_left_to_right_where_only_states_out_of_reach_explain_a_step(kind):
     settings = {"samples": Samples(4)} if kind is GibbsHMM else {}
     model = kind(3, emission=Gaussian("diag"), transitions="left-right", random_state=0, max_iter=8)
     model.set_params(**settings).fit([series[0], series[0], series[0] + 0.1])
-    proba, fitted = model.predict_proba(series), model._learned.more.numeric
+    proba, fitted = model.predict_proba(series), model._learned.extra.numeric
     with np.errstate(divide="ignore"):
         log_start, moves = np.log(model.startprob_), np.log(model.transmat_)
     if kind is not VBHMM:

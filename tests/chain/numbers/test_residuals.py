@@ -19,7 +19,7 @@ PLAIN = [
 
 def chances(model, x, t, all_others):
     """P(z_t | other steps), by a sum over all paths and densities of single steps."""
-    family, point = (getattr(model._learned.more.numeric, name) for name in ("family", "point"))
+    family, point = (getattr(model._learned.extra.numeric, name) for name in ("family", "point"))
     n, K = len(x), model.n_components
     logs = np.empty((n, K))
     family.log_densities(point).fill(family.read(x), np.array([0, n]), logs)

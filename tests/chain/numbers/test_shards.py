@@ -102,7 +102,7 @@ def test_em_and_vb_are_those_of_all_series(kind, settings):
         assert deviation(found, whole) < 1e-10
         np.testing.assert_allclose(found.history_, whole.history_, rtol=1e-11)
         np.testing.assert_allclose(found.transmat_, whole.transmat_, rtol=1e-9, atol=1e-12)
-        assert found._learned.seen[:2] == whole._learned.seen[:2]
+        assert found._learned.seen_so_far[:2] == whole._learned.seen_so_far[:2]
         assert found.n_features_in_ == 3
 
 
