@@ -349,7 +349,7 @@ def log_sharing(pairs: AlignmentPairs, positions: np.ndarray) -> float:
 def first_shares(
     init: Any, problem: AlignmentProblem, rng: np.random.Generator
 ) -> tuple[AlignmentShares, np.ndarray]:
-    """What each pair adds to the first counts, and these counts; `init` as of the estimators."""
+    """The first shares of pairs, and their counts; `init` as of the estimators."""
     pairs, layout, prior = problem.pairs, problem.layout, _positive_prior(problem.prior, problem)
     if not isinstance(init, str | IBM1):
         tables = link_tables_of_init(init, problem)

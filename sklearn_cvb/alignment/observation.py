@@ -92,20 +92,20 @@ class AlignmentObservation:
         return Reading(problem, words, attributes, messages, self)
 
     def model(self, reading: Reading) -> AlignmentModel:
-        """What is learned from what was read."""
+        """The model of what was read, for algorithms to learn."""
         init = self.options.init
         is_usual = isinstance(init, str) and init == "ibm1"
         return AlignmentModel(reading.problem, IBM1() if is_usual else init)
 
     def fixed_start(self, reading: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+        """Why all restarts begin alike; empty where their starts are random."""
         init = self.options.init
         if not isinstance(init, str | IBM1):
             return "init says where to start"
         return "" if init == "random" else f"init={init!r} leaves nothing to chance"
 
     def outcome(self, result: FitResult) -> FitOutcome:
-        """What the best restart leaves."""
+        """What is learned, and the fitted attributes, from the best restart."""
         best, _, reading, algorithm, model, cells = result
         state, problem, pairs = best.state, reading.problem, reading.problem.pairs
         link = model.links(state)

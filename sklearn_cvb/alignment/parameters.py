@@ -46,7 +46,7 @@ class AlignmentLayout(NamedTuple):
 
     @property
     def n_cells(self) -> int:
-        """All of them."""
+        """Cells of all kinds."""
         return len(self.keys) + self.n_jumps + 2
 
     @property
@@ -189,7 +189,7 @@ def positions_to_places(pairs: AlignmentPairs, positions: np.ndarray) -> np.ndar
 
 
 def link_tables(link: np.ndarray, pairs: AlignmentPairs) -> list[np.ndarray]:
-    """What is placed as in `AlignmentPairs.cell`, as views of shape (n_target, n_source + 1)."""
+    """Views (n_target, n_source + 1) of values that are placed as in `AlignmentPairs.cell`."""
     n_words = np.diff(pairs.target_starts).tolist()
     ends = zip(pairs.first[:-1].tolist(), pairs.first[1:].tolist(), n_words, strict=True)
     return [link[a:b].reshape(-1, m).T for a, b, m in ends]

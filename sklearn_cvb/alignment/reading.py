@@ -2,16 +2,12 @@
 
 from collections.abc import Hashable, Mapping
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from sklearn_cvb.alignment.links import check_links
-from sklearn_cvb.alignment.parameters import (
-    AlignmentLayout,
-    AlignmentPrior,
-    EncodedPairs,
-)
+from sklearn_cvb.alignment.parameters import AlignmentLayout, AlignmentPrior, EncodedPairs
 from sklearn_cvb.kernels.alignment import AlignmentPairs
 from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
@@ -43,26 +39,14 @@ _DICTIONARY = (
 
 SIDES = "source", "target"
 
-
-class Sides(NamedTuple):
-    """The source and the target sentences of all pairs, as read."""
-
-    source: Sequences
-    target: Sequences
+T = TypeVar("T")
 
 
-class Corpora(NamedTuple):
-    """The same, encoded."""
+class Sides(NamedTuple, Generic[T]):
+    """Sequences, corpora or vocabularies: of the source sentences, and of the target sentences."""
 
-    source: Corpus
-    target: Corpus
-
-
-class BilingualWords(NamedTuple):
-    """The known source and target words."""
-
-    source: Vocabulary
-    target: Vocabulary
+    source: T
+    target: T
 
 
 class AlignmentProblem(NamedTuple):
@@ -76,7 +60,7 @@ class AlignmentProblem(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: sentences, words and known links."""
+        """What must be the same for a fit to go on: sentences, words and known links."""
         layout = self.layout
         return self.types, layout[:3], layout.keys, self.corpus.tokens, self.pairs
 
@@ -117,7 +101,7 @@ def is_of_pairs(X: Any) -> bool:
     return hasattr(X, "columns") and rows_of_pairs(X) is not None
 
 
-def read_pairs(X: Any, y: Any = None) -> Sides:
+def read_pairs(X: Any, y: Any = None) -> Sides[Sequences]:
     """The sentences of X; rows of a table are halved.
 
     Raises on what is no pair of sentences, and on lengths in `y`.
@@ -158,7 +142,7 @@ def read_pairs(X: Any, y: Any = None) -> Sides:
     return Sides(reading.read_ragged(source), reading.read_ragged(target))
 
 
-def _read_halves(table: np.ndarray) -> Sides:
+def _read_halves(table: np.ndarray) -> Sides[Sequences]:
     """The first half of each row of a validated table is the source, the rest the target."""
     width = table.shape[1]
     if width < 2:
@@ -179,8 +163,8 @@ def _read_halves(table: np.ndarray) -> Sides:
 
 
 def words_of(
-    sides: Sides, translations: Mapping[tuple[Hashable, Hashable], float]
-) -> BilingualWords:
+    sides: Sides[Sequences], translations: Mapping[tuple[Hashable, Hashable], float]
+) -> Sides[Vocabulary]:
     """Words of sentences, and of a dictionary, sorted."""
     vocabularies = []
     others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
@@ -189,15 +173,17 @@ def words_of(
         if more:
             types = reading.sorted_types({*types, *more})
         vocabularies.append(reading.vocabulary_of(types))
-    return BilingualWords(*vocabularies)
+    return Sides(*vocabularies)
 
 
-def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corpora:
+def corpora_of(
+    sides: Sides[Sequences], words: Sides[Vocabulary], handle_unknown: str
+) -> Sides[Corpus]:
     """Sentences in numbers of words.
 
     Raises ValueError if a word is missing, or is new where such words are not handled.
     """
-    corpora = Corpora(
+    corpora = Sides(
         reading.encode(sides.source, words.source.index),
         reading.encode(sides.target, words.target.index),
     )
@@ -223,7 +209,7 @@ def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corp
     return corpora
 
 
-def encode_pairs(corpora: Corpora, words: BilingualWords) -> EncodedPairs:
+def encode_pairs(corpora: Sides[Corpus], words: Sides[Vocabulary]) -> EncodedPairs:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
     return EncodedPairs(
@@ -263,7 +249,7 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
     return weights_of_pairs
 
 
-def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
+def known_links(y: Any, corpora: Sides[Corpus]) -> dict[int, list[Any]]:
     """Links that are known, by number of the pair: (source, target), with -1 for no source."""
     if y is None:
         return {}

@@ -38,7 +38,7 @@ class TrainingSequences(BaseHMM):
     """Reads the training sequences once more."""
 
     def _training(self, learned: Learned, X: Any, y: Any) -> Reading:
-        """What the model was fitted to, read once more; ValueError where it is something else."""
+        """The training sequences, read once more; ValueError where these are others."""
         if X is None and learned.warm_start is not None:
             return learned.warm_start[0]
         if X is None or place_of(X) != "memory":
@@ -316,7 +316,7 @@ class PosteriorIntervals(TrainingSequences):
         return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
 
     def _learned_with(self, draws: Any) -> Learned:
-        """What the fit left, where these draws are of its posterior."""
+        """The fitted values, where these draws are of their posterior."""
         from sklearn_cvb.certainty.draws import check_draws
 
         learned = learned_of(self)

@@ -87,11 +87,7 @@ class PosteriorDraws(NamedTuple):
         ValueError
             If `log_likelihood` has another number of draws.
         """
-        found = {
-            "startprob": self.startprob,
-            "transmat": self.transmat,
-            **_flatten(self.emission),
-        }
+        found = {"startprob": self.startprob, "transmat": self.transmat, **_flatten(self.emission)}
         groups = {"posterior": found}
         if log_likelihood is not None:
             if len(log_likelihood) != len(self.weights):

@@ -49,7 +49,7 @@ class CredibleIntervals(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainPosterior:
-    """What a fitted chain tells of the posterior of its parameters; one for symbols and numbers."""
+    """The posterior of a fitted chain's parameters; one class for symbols, one for numbers."""
 
     learned: Learned
 

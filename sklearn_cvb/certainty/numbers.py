@@ -23,7 +23,7 @@ class NumberStructures(NamedTuple):
     model: NumberChain
 
     def free_rows(self, counts: HMMCounts, prior: ChainPrior) -> FreeRows:
-        """Of start and transitions: what states emit has no rows."""
+        """Rows of start and transitions: what states emit has none."""
         return free_rows(without_emission(counts), prior, self.model.cells)
 
     def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> NumberWeights:
@@ -41,7 +41,7 @@ class NumberStructures(NamedTuple):
     def draw_parameters(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> NumberWeights:
-        """Those of the chain, and of what states emit."""
+        """Parameters of the chain, and of what states emit."""
         return self.model.draw_parameters(counts, prior, rng)
 
     def counts_by_unit(self, sample: np.ndarray) -> csr_array:
@@ -76,7 +76,7 @@ class NumberPosterior(ChainPosterior):
     def drawn(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> NumberWeights:
-        """Those of the chain, and of what states emit; scores are made anew from these."""
+        """Parameters of the chain, and of what states emit; scores are made anew from these."""
         learned = self.learned
         return draw_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
 

@@ -47,7 +47,7 @@ class Structures(Protocol):
 
     @property
     def model(self) -> Learnable:
-        """What infers expected counts."""
+        """The model, which infers expected counts."""
 
     def free_rows(self, counts: Any, prior: Any) -> FreeRows:
         """The Dirichlet posteriors of all rows, cell after cell as flat counts have them."""

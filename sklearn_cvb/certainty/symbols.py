@@ -23,7 +23,7 @@ class SymbolStructures(NamedTuple):
     model: SymbolChain
 
     def free_rows(self, counts: HMMCounts, prior: ChainPrior) -> FreeRows:
-        """Of start, transitions and emissions."""
+        """Rows of start, transitions and emissions."""
         return free_rows(counts, prior, self.model.cells)
 
     def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> ChainWeights:

@@ -134,7 +134,7 @@ def _base(algorithm: str) -> dict[str, Any]:
 
 
 def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
-    """Those of a hidden Markov model or tagger."""
+    """Situations of a hidden Markov model or tagger."""
     X = _words(_X)
     name = f"{algorithm}HMM{'Tagger' if is_tagger else ''}"
     base = _base(algorithm)
@@ -173,7 +173,7 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
 
 
 def _numeric_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a hidden Markov model of numbers, in one series and in several."""
+    """Situations of a hidden Markov model of numbers, in one series and in several."""
     base = _base(algorithm) | {"n_components": 2}
     series = [float(step % 7 > 3) * 4.0 + step % 3 for step in range(60)]
     pieces = [series[begin : begin + 6] for begin in range(0, 60, 6)]
@@ -212,7 +212,7 @@ _UPDATES: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def _grammar_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a grammar: given, with cycles of unary rules, and with all rules."""
+    """Situations of a grammar: given, with cycles of unary rules, and with all rules."""
     base: dict[str, Any] = {"max_iter": _SWEEPS, "random_state": 0}
     if algorithm in ("Hastings", "Gibbs"):
         base |= {"samples": Samples(thin=1)}
@@ -251,7 +251,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
 
 
 def _dependency_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a dependency model: nothing known, some heads, or arcs; and tables that back off."""
+    """Situations of a dependency model: nothing known, some heads, or arcs; back-off."""
     base = _base(algorithm)
     X, new = _words(_X), [["they", _UNKNOWN, "duck", "saw"]]
     heads = [None, [2, 0, None, None, 2], None, [None, None, None]]
@@ -279,7 +279,7 @@ _PAIRS = [
 
 
 def _alignment_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a model of word alignment: nothing known, links, translations, learned NULL."""
+    """Situations of word alignment: nothing known, links, translations, learned NULL."""
     base = _base(algorithm)
     X = [(source.split(), target.split()) for source, target in _PAIRS]
     new = [(["they", _UNKNOWN, "duck"], ["el", _UNKNOWN, "pato"])]
@@ -306,7 +306,7 @@ _TREES = [
 
 
 def _treebank_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a treebank grammar with latent annotations."""
+    """Situations of a treebank grammar with latent annotations."""
     base = _base(algorithm)
     new = [["they", "can", "duck"], ["the", _UNKNOWN, "can", "duck", "by", "the", "saw"]]
 
@@ -347,7 +347,7 @@ SITUATIONS = _all_situations()
 
 
 def _situations_around(name: str) -> dict[str, Situation]:
-    """Those of an estimator of sequences that is made of another: words, and series of numbers."""
+    """Situations of an estimator that is made of another: words, and series of numbers."""
 
     def situation(title: str) -> Situation:
         own = SITUATIONS["VBHMM"][title]._replace(y=None)

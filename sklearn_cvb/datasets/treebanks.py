@@ -262,7 +262,7 @@ def read_dependencies(
 def _bunch_of_files(
     sentences: dict[str, Iterator[list[tuple[Any, ...]]]], remove: Collection[str], name: str
 ) -> Bunch:
-    """What `_bunch_of` finds in each file, one after the other, and the file of each sentence."""
+    """`_bunch_of` of all files, one after the other, and the file of each sentence."""
     corpus = Bunch(data=[], words=[], target=[], files=[], DESCR=description_of(name))
     for file, rows in sentences.items():
         part = _bunch_of(rows, remove)

@@ -46,7 +46,7 @@ _BETAS = {
 }
 
 
-class FitSettings(NamedTuple):
+class DemoSettings(NamedTuple):
     """How the taggers are fitted; `alpha` and `beta` hold the values given, by algorithm."""
 
     alpha: dict[Any, Any]
@@ -142,7 +142,7 @@ def _flat(tags: Iterable[Any]) -> np.ndarray:
     return np.fromiter(every, object, len(every))
 
 
-def tagger_for(name: str, text: TaggingText, settings: FitSettings) -> Any:
+def tagger_for(name: str, text: TaggingText, settings: DemoSettings) -> Any:
     """An unfitted tagger of an algorithm, by the text's dictionary."""
     alpha, beta = settings.concentrations(name)
     tagger = ALGORITHMS[name].tagger(
@@ -158,7 +158,7 @@ def tagger_for(name: str, text: TaggingText, settings: FitSettings) -> Any:
     return tagger.set_params(**COMPARED)
 
 
-def warm_up(name: str, text: TaggingText, settings: FitSettings) -> None:
+def warm_up(name: str, text: TaggingText, settings: DemoSettings) -> None:
     """Fit a few sentences for one sweep, so that no timing holds a compilation."""
     tagger = tagger_for(name, text, settings._replace(max_iter=1, gibbs_sweeps=1))
     with warnings.catch_warnings():
@@ -167,7 +167,7 @@ def warm_up(name: str, text: TaggingText, settings: FitSettings) -> None:
 
 
 def run_restarts(
-    name: str, text: TaggingText, settings: FitSettings, on_sweep: Callable[[], object]
+    name: str, text: TaggingText, settings: DemoSettings, on_sweep: Callable[[], object]
 ) -> Iterator[RestartScore]:
     """Fit an algorithm from several random starts, on `settings.jobs` threads.
 
@@ -187,7 +187,7 @@ def run_restarts(
 def _run_restart(
     name: str,
     text: TaggingText,
-    settings: FitSettings,
+    settings: DemoSettings,
     index: int,
     on_sweep: Callable[[], object],
     stop: threading.Event,
@@ -211,7 +211,7 @@ def measured_sweeps(n_sweeps: int) -> Collection[int]:
 
 
 def tag_unseen(
-    name: str, held_out: HeldOutText, settings: FitSettings, on_sweep: Callable[[], object]
+    name: str, held_out: HeldOutText, settings: DemoSettings, on_sweep: Callable[[], object]
 ) -> HeldOutScores:
     """Learn from the training sentences, and tag and foresee those held out."""
     tagger = tagger_for(name, held_out.training, settings)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sklearn_cvb.demo.display import why_not_saved
-from sklearn_cvb.demo.experiment import ALGORITHMS, FitSettings
+from sklearn_cvb.demo.experiment import ALGORITHMS, DemoSettings
 from sklearn_cvb.demo.text import FETCHERS, TaggingText, load_text
 from sklearn_cvb.estimators.methods import CallbackSupportMixin
 
@@ -103,7 +103,7 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) -> FitSettings:
+def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) -> DemoSettings:
     """How to fit, or an exit that says which options contradict."""
     if not hasattr(CallbackSupportMixin(), "set_callbacks"):
         parser.error("fits are watched by callbacks: scikit-learn 1.9 or later is needed")
@@ -115,7 +115,7 @@ def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         if set(zero) & set(options.algorithms):
             parser.error(f"{option} must be above 0 for {', '.join(zero)}; only EM goes without")
     is_embedded = options.corpus is None
-    return FitSettings(
+    return DemoSettings(
         options.alpha,
         options.beta,
         options.min_count,

@@ -54,7 +54,7 @@ class DependencyProblem(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: tags, sentences, and what is known of arcs."""
+        """What must be the same for a fit to go on: tags, sentences, and what is known of arcs."""
         return self.types, self.layout, self.sentences
 
 

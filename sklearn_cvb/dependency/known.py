@@ -16,7 +16,7 @@ _HEADS_FORM = (
 
 
 def known_heads_from(y: Any, corpus: Corpus) -> np.ndarray:
-    """What `y` tells of heads: from 1, 0 for the root, `UNKNOWN_HEAD` where not known.
+    """Known heads in `y`: from 1, 0 for the root, `UNKNOWN_HEAD` where not known.
 
     TypeError or ValueError where it tells nothing of that kind.
     """

@@ -82,7 +82,7 @@ class DependencyConcentrations(NamedTuple):
 
 
 def first_concentrations(alpha: Any, valence: Valence) -> DependencyConcentrations:
-    """Those of the first sweep, of attachments and stops; None is as the other."""
+    """Concentrations of the first sweep; stops without one have that of attachments."""
     alpha_stop = valence.alpha_stop
     first = gamma_prior_of(alpha)
     second = first if alpha_stop is None else gamma_prior_of(alpha_stop)
@@ -326,7 +326,7 @@ class DependencyModel(RowModel):
         return self.problem.layout
 
     def hyper(self) -> DependencyConcentrations:
-        """Those that the settings ask for."""
+        """The concentrations of the first sweep."""
         return self.concentrations
 
     def learn_hyper(
@@ -445,14 +445,14 @@ class DependencyModel(RowModel):
         means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
-    def count_labels(self, memory: Any, sample: HeadTrees) -> Any:
+    def count_labels(self, label_counts: Any, sample: HeadTrees) -> Any:
         """How often each tree of each sentence was sampled."""
         starts = self.problem.sentences.starts.tolist()
         heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
-        return count_structures(memory, [(part.tobytes(), part) for part in heads])
+        return count_structures(label_counts, [(part.tobytes(), part) for part in heads])
 
     def rebase(self, state: State) -> State:
-        """Under the prior that is asked for now; what is learned goes on from its value."""
+        """The state under the prior of now; learned concentrations go on from their values."""
         hyper = self.concentrations.continued_from(state.hyper)
         return state._replace(hyper=hyper, prior=self.prior(hyper))
 

@@ -85,7 +85,7 @@ class DependencyObservation:
         return Reading(problem, words, attributes | {"vocabulary_": words.types}, messages, self)
 
     def model(self, reading: Reading) -> DependencyModel:
-        """What is learned from what was read."""
+        """The model of what was read, for algorithms to learn."""
         options, problem = self.options, reading.problem
         first = first_concentrations(options.alpha, options.valence)
         has_rare = options.words.handle_unknown == "rare"
@@ -93,14 +93,14 @@ class DependencyObservation:
         return DependencyModel(problem, first, options.init, rare, options.temperature)
 
     def fixed_start(self, reading: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+        """Why all restarts begin alike; empty where their starts are random."""
         init = self.options.init
         if not isinstance(init, str):
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the harmonic start leaves nothing to chance"
 
     def outcome(self, result: FitResult) -> FitOutcome:
-        """What the best restart leaves."""
+        """What is learned, and the fitted attributes, from the best restart."""
         best, _, read, algorithm, model, cells = result
         state, layout = best.state, read.problem.layout
         counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare_tags, layout)

@@ -66,7 +66,7 @@ class DependencyLayout(NamedTuple):
 
     @property
     def mixed(self) -> "DependencyLayout":
-        """That of the same model with mixtures worked out."""
+        """The layout of the same model with mixtures worked out."""
         return self._replace(backoff=None)
 
 
@@ -168,7 +168,7 @@ def mixed_weights(weights: np.ndarray, layout: DependencyLayout) -> np.ndarray:
 
 
 def mixed_logs(logs: np.ndarray, layout: DependencyLayout) -> np.ndarray:
-    """The same of logs."""
+    """`mixed_weights` of logs, as logs."""
     if layout.coarse is None:
         return logs
     attach, choice, mixture, coarse = tables_of(logs, layout)

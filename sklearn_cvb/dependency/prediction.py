@@ -96,10 +96,7 @@ def sentences_to_parse(learned: Learned, corpus: Corpus) -> DependencySentences:
 
 def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """Heads of the heaviest trees, one after the other."""
-    sentences, (weights, logs) = (
-        sentences_to_parse(learned, corpus),
-        _safe_weights(learned),
-    )
+    sentences, (weights, logs) = (sentences_to_parse(learned, corpus), _safe_weights(learned))
     heads, log_weights = heaviest_heads(frozen_tally(weights), sentences)
     suspects = np.flatnonzero(log_weights < ALMOST_NOTHING / 2)
     if logs is None:

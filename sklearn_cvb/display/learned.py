@@ -44,7 +44,7 @@ class SummaryRows(NamedTuple):
 
     @property
     def rest(self) -> str:
-        """What is not among the rows; empty where all are."""
+        """A line on states that are not among the rows; empty where all are."""
         unused = f"{self.n_unused} unused" if self.n_unused else ""
         more = f"{self.n_more} more" if self.n_more else ""
         return f"and {' and '.join(filter(None, [more, unused]))}" if more or unused else ""
@@ -109,7 +109,7 @@ def _of_clusters(model: Any) -> SummaryRows:
 
 
 def _is_used(model: Any, uses: np.ndarray) -> np.ndarray:
-    """What holds half a token or more; all of it where no data were seen."""
+    """Which states hold half a token or more; all where no data were seen."""
     used: np.ndarray = uses >= (0.5 if hasattr(model, "history_") else -np.inf)
     return used
 
@@ -177,7 +177,7 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
 
 
 def _tables_of(model: Any, n_states: int) -> list[list[str]]:
-    """Of an emission that `_numbers_of` does not know: each of its tables with a row a state."""
+    """Texts of an emission that `_numbers_of` does not know: of its tables with a row a state."""
     numeric = model._learned.extra.numeric
     tables = {
         name.removesuffix("_"): np.asarray(table)
@@ -296,10 +296,7 @@ def _of_classes(model: Any) -> SummaryRows:
     shown = _most_used(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
     rows = []
     for k in shown.tolist():
-        texts = [
-            _count_of(int(model.class_count_[k]), "sequence"),
-            *_fit_of(model.estimators_[k]),
-        ]
+        texts = [_count_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]
         best: list[tuple[str, float | None]] = [(", ".join(texts), None)]
         rows.append(SummaryRow(text_of_one(model.classes_[k]), float(shares[k]), best))
     return SummaryRows("class", "learned from, and the model", rows, len(shares) - len(rows))

@@ -76,7 +76,7 @@ class PhraseTree(Picture):
 
 
 def _with_texts(tree: Any) -> Any:
-    """The same tree; words that are tuples are of texts, which nltk joins."""
+    """The tree with texts for words that are tuples, which nltk joins."""
     if hasattr(tree, "label"):
         return type(tree)(tree.label(), map(_with_texts, tree))
     return tuple(map(str, tree)) if isinstance(tree, tuple) else tree

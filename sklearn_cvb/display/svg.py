@@ -22,7 +22,7 @@ _PAGE = (
 
 
 class Picture:
-    """What a notebook shows as a drawing, and a file holds."""
+    """A drawing that notebooks show and files hold, as SVG."""
 
     def to_svg(self) -> str:
         """The picture as a file of its own.

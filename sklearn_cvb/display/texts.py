@@ -28,7 +28,7 @@ def text_of_one(part: Any) -> str:
 
 
 def check_length(given: list[Any], name: str, n: int) -> list[Any]:
-    """What is given; ValueError unless there is one part for each token."""
+    """The parts; ValueError unless there is one for each token."""
     if len(given) != n:
         raise ValueError(f"{name} has {len(given)} elements for {n} tokens: give one for each")
     return given

@@ -20,13 +20,8 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.grammar.grammar import Grammar, with_product_rules
 from sklearn_cvb.grammar.inference import expectation
-from sklearn_cvb.grammar.layout import (
-    GrammarOptions,
-    new_problem,
-)
-from sklearn_cvb.grammar.model import (
-    RANDOM_STARTS,
-)
+from sklearn_cvb.grammar.layout import GrammarOptions, new_problem
+from sklearn_cvb.grammar.model import RANDOM_STARTS
 from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.grammar.prediction import (
     best_derivations,

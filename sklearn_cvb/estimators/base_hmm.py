@@ -305,7 +305,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return emits_symbols(self.emission)
 
     def _options(self, to_fit: bool = True) -> ChainOptions:
-        """What is asked for, checked; to read a fitted model takes less."""
+        """The parameters as options, checked; fewer of them where X is read again."""
         made = options_to_fit if to_fit else options_to_read
         given = {name: getattr(self, name) for name in self._every_name}
         given["init"] = start_of(given.get("init"))
@@ -318,7 +318,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return options
 
     def _observation(self, to_fit: bool = False) -> Observation:
-        """What is observed, under options; that of numbers is loaded when asked for."""
+        """The observation of symbols or numbers under these options."""
         if self._emits_symbols:
             return self._of_symbols(self._options(to_fit))
         from sklearn_cvb.chain.numbers.observed import NumberObservation
@@ -326,11 +326,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return NumberObservation(self._options(to_fit))
 
     def _observation_of(self, reading: Reading) -> Observation:
-        """What has read it; what an earlier fit has read is seen under the parameters of now."""
+        """The observation of a reading; that of an earlier fit has the parameters of now."""
         return reading.observation or self._observation(to_fit=True)
 
     def _checked_input(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
-        """X as it is read: to be fitted to, or under what the last fit, or this one, has left."""
+        """X, checked as a table of a fit or against the columns of a fitted model."""
         if self._emits_symbols:
             return checked_input(self, X, to_fit=to_fit)
         if not to_fit:
@@ -424,7 +424,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _read_again(
         self, learned: Learned, X: Any, means: bool = False
     ) -> prediction.WeightedSequences:
-        """X under what was learned."""
+        """X under the weights of a fitted model."""
         return self._observation().read_to_predict(
             learned, self._checked_input(X, learned=learned), means
         )
@@ -555,7 +555,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._states(X, decoding)
 
     def _states(self, X: Any, decoding: str) -> np.ndarray:
-        """What `predict` gives."""
+        """The states of `predict`."""
         learned = learned_of(self)
         observation = self._observation()
         weighted = observation.read_to_predict(learned, self._checked_input(X, learned=learned))
@@ -582,7 +582,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._probabilities(X)
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        """What `predict_proba` gives."""
+        """The posteriors of `predict_proba`."""
         weighted = self._read_again(learned_of(self), X)
         return arrange(weighted.corpus, prediction.posterior_table(weighted), np.nan)
 

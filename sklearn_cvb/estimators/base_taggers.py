@@ -169,5 +169,5 @@ class BaseHMMTagger(Tags, BaseHMM):
         return tags.tag_sources(learned.words, corpus)
 
     def _of_words(self) -> SymbolObservation:
-        """What is observed, which is words."""
+        """The observation of words and tags."""
         return self._of_symbols(self._options(to_fit=False))

@@ -80,10 +80,10 @@ def start_of(init: Any) -> Any:
 
 def means_of(model: Any) -> HMMParameters:
     """The posterior means of a fitted model."""
-    found: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
+    chain_tables: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
     if hasattr(model, "vocabulary_"):
         words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
-        return HMMParameters(**found, **words)
+        return HMMParameters(**chain_tables, **words)
     emitted = model._learned.extra.numeric
     tables = emitted.family.attributes(emitted.point).items()
     own = {name[:-1]: table for name, table in tables if not name.startswith("precisions")}
@@ -92,7 +92,7 @@ def means_of(model: Any) -> HMMParameters:
         own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]
     if categories:
         own["categories"] = dict(categories)
-    return HMMParameters(**found, emissions=own)
+    return HMMParameters(**chain_tables, emissions=own)
 
 
 def learned_of(estimator: Any) -> Learned:

@@ -9,11 +9,7 @@ from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
 from sklearn_cvb.certainty.chains import Confidence, PosteriorIntervals, Residuals
 from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
-from sklearn_cvb.chain.predictions.traces import (
-    ChainSamples,
-    chains_of,
-    refuse_without_posterior,
-)
+from sklearn_cvb.chain.predictions.traces import ChainSamples, chains_of, refuse_without_posterior
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,

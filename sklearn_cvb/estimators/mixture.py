@@ -117,7 +117,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         interrupted = False
         try:
             for _ in range(self.n_init):
-                whole = self._begun(model, X, described, rng)
+                whole = self._first_blocks(model, X, described, rng)
                 try:
                     whole.fit(X)
                 finally:
@@ -176,7 +176,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
             model.set_params(update="parameter")
         return model
 
-    def _begun(
+    def _first_blocks(
         self, model: Any, X: Any, described: np.ndarray | None, rng: np.random.RandomState
     ) -> Any:
         """The model of blocks, to be fitted from one start: clusters by what tells of sequences."""
@@ -207,7 +207,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
             random_state=seed,
         )
 
-    def _fitted(self) -> Any:
+    def _fitted_model(self) -> Any:
         """The whole model."""
         check_is_fitted(self)
         return self._learned
@@ -229,7 +229,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         ndarray of shape (n_samples, n_components)
             Rows sum to 1.
         """
-        return self._shares(self._fitted(), X)
+        return self._shares(self._fitted_model(), X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable cluster of each sequence.
@@ -255,7 +255,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         -------
         ndarray of shape (n_samples,)
         """
-        return self._fitted().score_samples(X)
+        return self._fitted_model().score_samples(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of an observed token (nats), by which numbers of clusters compare.
@@ -269,7 +269,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         -------
         float
         """
-        return float(self._fitted().score(X))
+        return float(self._fitted_model().score(X))
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion: low is good (Schwarz 1978).
@@ -283,7 +283,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
         float
             In nats, -2 log p(X) + d log(number of observed tokens), with the d of `aic`.
         """
-        return float(self._fitted().bic(X))
+        return float(self._fitted_model().bic(X))
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: low is good.
@@ -298,7 +298,7 @@ class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, Ver
             -2 log p(X) + 2 d in nats: d are the free parameters of all clusters, and one less than
             there are clusters.
         """
-        return float(self._fitted().aic(X))
+        return float(self._fitted_model().aic(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

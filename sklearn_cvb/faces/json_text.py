@@ -38,7 +38,7 @@ def text_of(hmm: Any) -> str:
 
 
 def _columns_of(hmm: Any) -> dict[str, Any]:
-    """What is known of the columns of X: their number, names and labels."""
+    """The columns of X: their number, names and labels."""
     numeric = hmm._learned.extra.numeric
     is_table = hasattr(hmm, "n_features_in_") if numeric is None else numeric.is_table
     names = getattr(hmm, "feature_names_in_", None)

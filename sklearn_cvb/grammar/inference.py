@@ -78,7 +78,7 @@ def expectation(
 def _forest_expectation(
     theta: np.ndarray, problem: GrammarProblem, with_counts: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The same by a forest."""
+    """`expectation` by a forest."""
     forest, engine = problem.forest, engine_for(problem)
     assert forest is not None, "asked for by a forest only"
     assert engine.work is not None, "a forest has buffers"
@@ -337,7 +337,7 @@ def set_weights(lists: RuleLists, theta: np.ndarray) -> None:
 
 
 def set_log_weights(lists: RuleLists, logs: np.ndarray) -> None:
-    """The same with logs, for the heaviest trees."""
+    """Write log weights of rules to a grammar in lists, in place: for the heaviest trees."""
     lists.binary.weight[:] = _values_of_cells(logs, lists.binary.cell, 0.0)
     lists.terminals.weight[:] = _values_of_cells(logs, lists.terminals.cell, 0.0)
     if lists.unary is not None:

@@ -240,7 +240,7 @@ class GrammarProblem(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: sentences, brackets and rules."""
+        """What must be the same for a fit to go on: sentences, brackets and rules."""
         rules = self.layout.grammar.rules
         return self.words, self.corpus.starts, rules, tuple(self.brackets)
 
@@ -369,7 +369,7 @@ _FORM = (
 def brackets_from(
     y: Any, corpus: Corpus, words: list[Any], grammar: Grammar | None, is_numeric: bool
 ) -> Brackets:
-    """What `y` tells of each sentence, in labels of a grammar (None: labels mean nothing).
+    """The brackets that `y` gives of each sentence; without a grammar labels mean nothing.
 
     Lists of equally many numbers are a 2-D X, too.
     """

@@ -174,7 +174,7 @@ def rare_counts(counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class GrammarModel(RowModel):
-    """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
+    """Sentences under a grammar, with concentrations and a start: what algorithms learn."""
 
     problem: GrammarProblem
     alpha: GrammarConcentrations
@@ -184,7 +184,7 @@ class GrammarModel(RowModel):
     # Concentrations and prior
 
     def hyper(self) -> GrammarConcentrations:
-        """The concentrations asked for."""
+        """The concentrations of the first sweep."""
         return self.alpha
 
     def learn_hyper(
@@ -313,18 +313,18 @@ class GrammarModel(RowModel):
             np.add.at(counts, layout.unknown_cells, rare)
         return layout.rows(counts, prior).mean()
 
-    def count_labels(self, memory: Any, sample: Derivations) -> Any:
+    def count_labels(self, label_counts: Any, sample: Derivations) -> Any:
         """How often each tree of each sentence was sampled; rules in pre-order tell trees apart."""
         nodes = [
             (sample.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in sample[1:]))
             for a, b in pairwise(sample.starts.tolist())
         ]
-        return count_structures(memory, nodes)
+        return count_structures(label_counts, nodes)
 
     # Going on
 
     def rebase(self, state: State) -> State | None:
-        """Concentrations as asked for now, but what is learned goes on from its value."""
+        """The state under the concentrations of now; a learned one goes on from its value."""
         alpha = self.alpha
         if alpha.is_learned:
             alpha = alpha._replace(cells=state.hyper.cells)

@@ -100,7 +100,7 @@ class GrammarObservation:
         check_concentrations("alpha", values, self.options.allows_zero)
 
     def model(self, reading: Reading) -> GrammarModel:
-        """What is learned from what was read."""
+        """The model of what was read, for algorithms to learn."""
         options, layout = self.options, reading.problem.layout
         kind = DrawnGrammar if options.draws_probabilities else self.model_type
         alpha, init = first_concentrations(options.alpha, layout), options.init
@@ -108,14 +108,14 @@ class GrammarObservation:
         return kind(reading.problem, alpha, init, options.words.handle_unknown)
 
     def fixed_start(self, reading: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+        """Why all restarts begin alike; empty where their starts are random."""
         init = init_or_default(self.options.init, reading.problem.layout)
         if not isinstance(init, str):
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
 
     def outcome(self, result: FitResult) -> FitOutcome:
-        """What the best restart leaves."""
+        """What is learned, and the fitted attributes, from the best restart."""
         best, _, reading, algorithm, model, counts = result
         state = best.state
         learned = Learned(

@@ -14,12 +14,7 @@ from sklearn_cvb.grammar.inference import (
     set_log_weights,
     set_weights,
 )
-from sklearn_cvb.grammar.layout import (
-    GrammarLayout,
-    GrammarProblem,
-    new_problem,
-    problem_by_lists,
-)
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem, new_problem, problem_by_lists
 from sklearn_cvb.grammar.model import log_weights, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.decoding import k_best_trees
@@ -187,7 +182,7 @@ def labelled_spans(learned: Learned, corpus: Corpus, words: list[Any]) -> np.nda
 
 
 def span_tables(problem: GrammarProblem, theta: np.ndarray) -> list[np.ndarray]:
-    """The same by sentence, (length, length + 1, n_symbols); NaN where one has no tree."""
+    """`labelled_spans` by sentence, (length, length + 1, n_symbols); NaN where one has no tree."""
     engine, n_symbols, tables = engine_for(problem), problem.layout.n_shown, []
     assert engine.lists is not None, "asked for by lists only"
     set_weights(engine.lists, theta)
@@ -222,7 +217,7 @@ def span_posteriors(engine: Engine, i: int) -> tuple[SpanPosteriors | None, floa
 
 
 def words_without_rule(layout: GrammarLayout, corpus: Corpus, sentences: Iterable[Any]) -> str:
-    """What a message says of words in these sentences that no rule derives; empty without any."""
+    """A note on words in these sentences that no rule derives; empty without any."""
     if len(layout.unknown_cells) or not corpus.unknown:
         return ""
     codes = [corpus.tokens[corpus.starts[i] : corpus.starts[i + 1]] for i in sentences]

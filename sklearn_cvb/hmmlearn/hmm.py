@@ -86,7 +86,7 @@ class StepwiseFace(Face):
 
 
 def _mode_counts(counts: np.ndarray, prior: Any, before: np.ndarray) -> np.ndarray:
-    """What a Dirichlet posterior's mode is made of; what was ruled out stays so."""
+    """Counts and prior of a Dirichlet posterior's mode; what was ruled out stays so."""
     if np.ndim(prior) == 0 and prior == 1:
         return counts
     return np.where(before == 0, 0.0, np.maximum(counts + np.asarray(prior) - 1.0, 0.0))

@@ -38,7 +38,7 @@ class _Variational(Face):
         return None
 
     def _shapes(self) -> dict[str, Any]:
-        """Of the tables of prior and posterior, by name."""
+        """Shapes of the tables of prior and posterior, by name."""
         n = self.n_components
         return {"startprob": (n,), "transmat": (n, n)}
 

@@ -128,9 +128,9 @@ class Gibbs(Algorithm[Samplable]):
         if is_kept:
             sums = add_arrays(memory.sums, (counts, model.means(counts, prior, sample)))
             memory = memory._replace(sums=sums, n_kept=memory.n_kept + 1)
-            kept = model.sample_to_keep(counts, prior, sample)
-            if kept is not None:
-                memory = memory._replace(kept_samples=appended(memory.kept_samples, kept))
+            kept_sample = model.sample_to_keep(counts, prior, sample)
+            if kept_sample is not None:
+                memory = memory._replace(kept_samples=appended(memory.kept_samples, kept_sample))
         traced = TraceNote(value, is_kept, model.trace_note(state.hyper, counts))
         return memory._replace(trace=appended(memory.trace, traced))
 
@@ -206,19 +206,19 @@ def sampled_labels(state: State, model: Samplable) -> Any:
 
 
 def count_structures(
-    memory: Any, sample: Sequence[tuple[bytes, Any]]
+    structure_counts: Any, sample: Sequence[tuple[bytes, Any]]
 ) -> list[dict[bytes, tuple[Any, ...]]]:
     """How often each structure of each unit was sampled, and it, with one more sample by key.
 
     States share what they remember: a dict that is there already is left as it is.
     """
     found = []
-    for times, (key, value) in zip(memory or ({},) * len(sample), sample, strict=True):
+    for times, (key, value) in zip(structure_counts or ({},) * len(sample), sample, strict=True):
         n_before, first = times.get(key, (0, value))
         found.append({**times, key: (n_before + 1, first)})
     return found
 
 
-def most_frequent_structures(memory: list[dict[bytes, tuple[Any, ...]]]) -> list[Any]:
+def most_frequent_structures(structure_counts: list[dict[bytes, tuple[Any, ...]]]) -> list[Any]:
     """The structure of each unit that was sampled most often, the first among equals."""
-    return [max(times.values(), key=itemgetter(0))[1] for times in memory]
+    return [max(times.values(), key=itemgetter(0))[1] for times in structure_counts]

@@ -83,7 +83,7 @@ class State(NamedTuple):
         Indices of units without path, tree or alignment.
     n_sweeps : int
     work : object or None
-        Buffers of inference, or the `Memory` of a chain.
+        Buffers of inference, or the `ChainMemory` of a sampler.
     layout : object or None
         Of a model whose layout changes between sweeps.
     """

@@ -218,7 +218,7 @@ def _with_order(model: Any, new: list[Any]) -> Any:
 
 
 def _renumbered_chains(sampled: ChainSamples, by: _StateOrder, new: list[Any]) -> ChainSamples:
-    """What a sampler's chain tells, under the new numbers."""
+    """A sampler's kept samples, under the new numbers of states."""
     paths, each = sampled.paths, sampled.per_sample
     if isinstance(each, PathCounts):
         cells, weights = by.layout(each.problem.cells), each.state_weights
@@ -269,7 +269,7 @@ def _with_knowledge(tagger: Any, knowledge: TagKnowledge, names: frozenset[str])
 
 
 def _knowledge_with_names(knowledge: TagKnowledge, new: Mapping[Any, Any]) -> TagKnowledge:
-    """The same of other tags."""
+    """A tagger's knowledge with other names of tags."""
     legal = knowledge.legal
     entries = {
         word: {new[tag]: seen for tag, seen in entry.items()}

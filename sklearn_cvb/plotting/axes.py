@@ -55,7 +55,7 @@ def state_colour(state: int) -> Any:
 
 
 def state_name(state: int, labels: Sequence[Any] | Mapping[int, Any] | None) -> str:
-    """What a legend calls a state."""
+    """The name of a state in a legend."""
     return f"state {state}" if labels is None else str(labels[state])
 
 

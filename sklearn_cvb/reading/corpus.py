@@ -16,11 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.reading.unknown_tokens import (
-    NEARLY_NONE,
-    UnknownTokens,
-    caution_of_unknown,
-)
+from sklearn_cvb.reading.unknown_tokens import NEARLY_NONE, UnknownTokens, caution_of_unknown
 from sklearn_cvb.reading.validation import LENGTHS, warn
 
 _TOKENISE = (

@@ -6,12 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.grammar.grammar import Grammar
-from sklearn_cvb.grammar.inference import (
-    engine_for,
-    enlarged_shares,
-    most_rules,
-    tally_of,
-)
+from sklearn_cvb.grammar.inference import engine_for, enlarged_shares, most_rules, tally_of
 from sklearn_cvb.grammar.layout import GrammarProblem, full_layout
 from sklearn_cvb.grammar.model import GrammarModel, rare_counts
 from sklearn_cvb.grammar.observation import GrammarObservation

@@ -54,11 +54,11 @@ class HMMInBatches(InBatches, BaseHMM):
             from sklearn_cvb.streams.number_stream import NumberStream
 
             return NumberStream(model)
-        from sklearn_cvb.streams.symbol_stream import InSteps, SymbolStream, decays_of
+        from sklearn_cvb.streams.symbol_stream import SymbolStream, decays_of
 
         length = getattr(getattr(self, "update", None), "length", Windows.length)
         decays = decays_of(self._algorithm_of_batches())
-        return SymbolStream(model, InSteps(length, decays, self.supervision == "y"))
+        return SymbolStream(model, length, decays, self.supervision == "y")
 
     def _learned_priors(self) -> list[str]:
         shared = Transitions.of(self.transitions).shared is not None

@@ -66,7 +66,7 @@ class Stream:
         return BatchSteps()
 
     def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
-        """Counts of this mass in tokens, from which the first step of the first batch infers."""
+        """Counts of this mass in tokens, from which the first step of all is inferred."""
         raise NotImplementedError
 
     def step_on(
@@ -134,8 +134,8 @@ class CVBOfBatches:
         """The counts so far are part of the prior; posteriors begin as inferred from it alone."""
         hyper = stream.model.hyper()
         prior, seed = stream.prior_with_counts(stream.model.prior(hyper), running.counts)
-        found, _ = stream.model.start(prior, seed, keep=True)
-        return State(found.counts, prior, hyper, None, found.shares, found.unexplained)
+        result, _ = stream.model.start(prior, seed, keep=True)
+        return State(result.counts, prior, hyper, None, result.shares, result.unexplained)
 
     def values(
         self, before: State, after: State, value: float, model: Learnable, scale: float
@@ -150,7 +150,10 @@ class CVBOfBatches:
         return state, float(total / model.n_observed)
 
 
-def batchwise(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
+BatchLearner = EMOfBatches | CVBOfBatches
+
+
+def batchwise(algorithm: Algorithm[Any]) -> BatchLearner:
     """How an algorithm learns from batches; TypeError where it does not."""
     if isinstance(algorithm, CVB):
         return CVBOfBatches(algorithm)
@@ -207,29 +210,30 @@ def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchCourse) 
     return one_batch(batchwise(algorithm), stream, course)
 
 
-def _in_one_step(
-    own: EMOfBatches | CVBOfBatches, stream: Stream, course: BatchCourse
-) -> BatchOutcome:
+def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
     """One sweep over a batch, from the counts so far or a start, which are then mixed."""
     running, seen, _, decay, offset, total_samples, rng = course
-    algorithm, model = own.algorithm, stream.model
-    before = algorithm.start(model, rng) if running is None else own.state_before(stream, running)
+    algorithm, model = learner.algorithm, stream.model
+    before = (
+        algorithm.start(model, rng) if running is None else learner.state_before(stream, running)
+    )
     state, value = algorithm.sweep(before, model, rng)
     now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
     step = mixing_factors(seen, now, decay, offset)
     counts = map_arrays(lambda one: step.batch * one, state.counts)
     if running is not None:
         counts = mix_arrays(running.counts, step.running, state.counts, step.batch)
-    return BatchOutcome(state, counts, now, *own.values(before, state, value, model, step.scale))
+    values = learner.values(before, state, value, model, step.scale)
+    return BatchOutcome(state, counts, now, *values)
 
 
-def _in_steps(own: EMOfBatches | CVBOfBatches, stream: Stream, course: BatchCourse) -> BatchOutcome:
+def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
     """The pieces of a batch one after the other, each mixed in before the next is inferred.
 
     From the beginning on counts stand for all tokens, those of the batch among them.
     """
     running, seen, sizes, decay, offset, total_samples, rng = course
-    algorithm, model = own.algorithm, stream.model
+    algorithm, model = learner.algorithm, stream.model
     hyper = model.hyper()
     state = State(None, prior := model.prior(hyper), hyper)
     whole = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
@@ -242,13 +246,12 @@ def _in_steps(own: EMOfBatches | CVBOfBatches, stream: Stream, course: BatchCour
     assert sizes is not None, "else it is one step"
     rho = step_size(n_before + np.cumsum(sizes), sizes, decay, offset)
     steps = MixingFactors(1.0 - rho, rho * whole.mass / sizes, whole.mass / sizes)
-    found = stream.step_on(counts, prior, steps, averages=algorithm.averages)
-    state = state._replace(unexplained=found.unexplained, n_sweeps=1)
+    result = stream.step_on(counts, prior, steps, averages=algorithm.averages)
+    state = state._replace(unexplained=result.unexplained, n_sweeps=1)
     # Sequences that nothing explains turn out on the way.
     now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
-    counts = map_arrays(lambda one: one * (now.mass / whole.mass), found.counts)
+    counts = map_arrays(lambda one: one * (now.mass / whole.mass), result.counts)
     scale = now.mass / max(1, now.n_tokens - n_before)
-    state, value = own.after_steps(
-        model, state._replace(counts=counts), found.log_normaliser, scale
-    )
+    state = state._replace(counts=counts)
+    state, value = learner.after_steps(model, state, result.log_normaliser, scale)
     return BatchOutcome(state, counts, now, value, value)

@@ -61,16 +61,16 @@ class StepwiseEM(EM):
             steps = StepCount(0, int(rng.integers(2**63)))
         explained = np.setdiff1d(stream.units(), state.unexplained)
         order = np.random.Generator(np.random.PCG64([steps.seed, state.n_sweeps]))
-        found = stream.step_through(state, order.permutation(explained), self.pace, steps.n_steps)
-        weights, cost = self.parameters(model, found.counts, state.prior, state.weights)
+        result = stream.step_through(state, order.permutation(explained), self.pace, steps.n_steps)
+        weights, cost = self.parameters(model, result.counts, state.prior, state.weights)
         after = state._replace(
-            counts=found.counts,
+            counts=result.counts,
             weights=weights,
-            unexplained=found.unexplained,
+            unexplained=result.unexplained,
             n_sweeps=state.n_sweeps + 1,
-            work=steps._replace(n_steps=found.work),
+            work=steps._replace(n_steps=result.work),
         )
-        return after, float(found.log_normaliser - cost)
+        return after, float(result.log_normaliser - cost)
 
     def objective(self, state: State, model: Learnable, history: list[float]) -> float:
         """Weights have moved on since the last sweep, so that another E-step is due."""

@@ -1,7 +1,7 @@
 """The stream of a chain of symbols: batches in steps of windows, or of short sequences."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,20 +25,14 @@ def decays_of(algorithm: Algorithm[Any]) -> tuple[float, float]:
     return (0.6, 1.0) if algorithm.averages else (0.7, 1.0)
 
 
-class InSteps(NamedTuple):
-    """How batches are gone through."""
-
-    length: int  # tokens of a window, at most
-    decays: tuple[float, float]
-    is_named: bool  # whether labels may name states, in this batch or another
-
-
 @dataclass(frozen=True)
 class SymbolStream(Stream):
     """Batches of symbols, where nothing names states in steps (see `windows`)."""
 
     model: SymbolChain
-    in_steps: InSteps
+    length: int  # tokens of a window, at most
+    decays: tuple[float, float]
+    is_named: bool  # whether labels may name states, in this batch or another
 
     def with_unseen(self, counts: HMMCounts, prior: ChainPrior) -> HMMCounts:
         """A little for words and steps that no batch has used, where the prior is 0."""
@@ -65,14 +59,15 @@ class SymbolStream(Stream):
         Where a dictionary or labels name states a batch is one step, and nothing is to be
         forgotten: from the few counts of a first window states would drift away from their names.
         """
-        problem, (length, decays, is_named) = self.model.problem, self.in_steps
+        problem = self.model.problem
         cells, starts = problem.cells, problem.corpus.starts
         is_tied = cells.chain.topology is not None and cells.chain.topology.is_tied
         by_token = self.model.settings.update_unit.update == "token"
-        if by_token or is_named or problem.any_certain or not cells.is_full or is_tied:
+        if by_token or self.is_named or problem.any_certain or not cells.is_full or is_tied:
             return BatchSteps()
-        is_long = starts[-1] >= length * problem.corpus.n_sequences
-        return BatchSteps(windows.window_sizes(problem, length), decays[0 if is_long else 1])
+        is_long = starts[-1] >= self.length * problem.corpus.n_sequences
+        sizes = windows.window_sizes(problem, self.length)
+        return BatchSteps(sizes, self.decays[0 if is_long else 1])
 
     def first_counts(self, prior: ChainPrior, rng: np.random.Generator, mass: float) -> HMMCounts:
         """Those that the start is worth."""
@@ -82,5 +77,5 @@ class SymbolStream(Stream):
         self, counts: HMMCounts, prior: ChainPrior, steps: MixingFactors, *, averages: bool
     ) -> InferenceResult:
         """Window by window."""
-        asked = self.model.problem, counts, prior, steps, self.in_steps.length, averages
+        asked = self.model.problem, counts, prior, steps, self.length, averages
         return windows.counts_after_windows(*asked)

@@ -42,7 +42,7 @@ class TreebankProblem(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: sentences and trees."""
+        """What must be the same for a fit to go on: sentences and trees."""
         treebank = self.treebank
         return treebank.symbols, treebank[1:5], treebank.trees
 

@@ -137,12 +137,12 @@ class AnnotatedModel(Model):
         return self.layout.rows(state.counts, self.alpha).mean(self.whole(state.weights))
 
     def whole(self, weights: AnnotatedWeights | None) -> np.ndarray | None:
-        """What weights are without their scale, where there are any."""
+        """Weights without their scale; None for none."""
         return None if weights is None else weights.whole(self.layout)
 
 
 class TokenAnnotatedModel(AnnotatedModel):
-    """The same trees, left out a node at a time, as if the nodes of a tree were independent.
+    """Observed trees whose nodes are left out one at a time, as if they were independent.
 
     Shares are distributions of nodes over subtypes.
     """
@@ -252,7 +252,7 @@ def merge_subtypes(
 def merge_losses(
     weights: np.ndarray, counts: np.ndarray, layout: TreebankLayout, trees: ObservedTrees
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the log-likelihood would lose if two subtypes of a symbol were one.
+    """Losses of the log-likelihood if two subtypes of a symbol were one.
 
     It is approximated as if they were merged at one node at a time: there their inside weights are
     averaged by how frequent they are, and their outside weights added.

@@ -96,7 +96,7 @@ class TreebankObservation:
         )
 
     def model(self, reading: Reading) -> AnnotatedModel:
-        """What is learned from what was read."""
+        """The model of what was read, for algorithms to learn."""
         options, treebank = self.options, reading.problem.treebank
         n_first = 1 if options.rounds else options.n_subtypes
         layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
@@ -106,11 +106,11 @@ class TreebankObservation:
         return kind(reading.problem, layout, options.init, options.alpha, most, share, is_fixed)
 
     def fixed_start(self, reading: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+        """Why all restarts begin alike; empty where their starts are random."""
         return "without subtypes nothing is hidden" if self.options.n_subtypes == 1 else ""
 
     def outcome(self, result: FitResult) -> FitOutcome:
-        """What the best restart leaves."""
+        """What is learned, and the fitted attributes, from the best restart."""
         best, _, read, algorithm, model, cells = result
         state, treebank, alpha = best.state, read.problem.treebank, self.options.alpha
         layout, labels = state.layout, reading.as_array(treebank.labels())

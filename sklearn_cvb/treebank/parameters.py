@@ -66,7 +66,7 @@ def rule_lists_of(rules: AnnotatedRules) -> list[list[Any]]:
 
 
 def layout_of(rules: AnnotatedRules) -> TreebankLayout:
-    """What is computed from rules once."""
+    """The layout of rules: their blocks, and the row of each cell."""
     row = rows_of(rules)
     sizes = np.bincount(row, minlength=int(rules.n_subtypes.sum()) + 1).astype(np.float64)
     return TreebankLayout(rules, blocks_of(rules), row, sizes)

@@ -15,7 +15,7 @@ import pytest
 from sklearn_cvb.__main__ import main
 from sklearn_cvb.compilation import announcement
 from sklearn_cvb.demo import options
-from sklearn_cvb.demo.experiment import FitSettings, measured_sweeps, run_restarts
+from sklearn_cvb.demo.experiment import DemoSettings, measured_sweeps, run_restarts
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import load_text
 from sklearn_cvb.display.tagged_words import TaggedWord, tag_words
@@ -225,7 +225,7 @@ def test_concentrations_of_a_number_and_by_algorithm(monkeypatch):
     ],
 )
 def test_default_concentrations_follow_min_count(min_count, betas):
-    settings = FitSettings({}, {}, min_count, 1, 50, 1500, 1, 0)
+    settings = DemoSettings({}, {}, min_count, 1, 50, 1500, 1, 0)
     assert tuple(settings.concentrations(name)[1] for name in TITLES) == betas
     assert [settings.concentrations(name)[0] for name in TITLES] == [0, 1, 1, 1, 1]
 
@@ -250,7 +250,7 @@ def test_measured_sweeps_are_all_or_run_from_first_to_last():
 def test_the_curve_ends_in_the_accuracy_of_the_fit():
     text = load_text(None, None, 40, 1, 0)
     y = [[None if i % 3 == 0 else tag for i, tag in enumerate(tags)] for tags in text.y]
-    settings = FitSettings({}, {}, 1, 2, 4, 6, 1, 0)
+    settings = DemoSettings({}, {}, 1, 2, 4, 6, 1, 0)
     for name in TITLES:
         first, second = run_restarts(name, text._replace(y=y), settings, lambda: None)
         sweeps, accuracies = first.curve

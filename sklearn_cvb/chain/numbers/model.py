@@ -326,10 +326,10 @@ class NumberChain(Model):
         """Posterior means of the chain."""
         return posterior_mean(without_emission(counts), prior, self.cells)
 
-    def count_labels(self, memory: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
+    def count_labels(self, label_counts: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
         """How often each state was sampled at each step."""
         shape = len(sample), self.cells.n_emitting
-        frequency = np.zeros(shape) if memory is None else memory.copy()
+        frequency = np.zeros(shape) if label_counts is None else label_counts.copy()
         frequency[np.arange(len(sample)), sample] += 1.0
         return frequency
 

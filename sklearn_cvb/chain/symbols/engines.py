@@ -251,7 +251,7 @@ class PieceResult(NamedTuple):
     """Expected counts and the sum of log Z of some sequences, and those that float64 lost."""
 
     counts: HMMCounts
-    total: float
+    log_normaliser: float
     lost: np.ndarray = _NONE
 
 
