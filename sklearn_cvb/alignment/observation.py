@@ -30,7 +30,7 @@ from sklearn_cvb.alignment.reading import (
 from sklearn_cvb.kernels.alignment import FREE, AlignmentPairs
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
-from sklearn_cvb.messages import tell
+from sklearn_cvb.messages import warn
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Table, arrange, names_of_columns, object_array
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
@@ -91,13 +91,13 @@ class AlignmentObservation:
         attributes |= {"source_vocabulary_": source.types, "vocabulary_": target.types}
         return Reading(problem, words, attributes, messages, self)
 
-    def model(self, read: Reading) -> AlignmentModel:
+    def model(self, reading: Reading) -> AlignmentModel:
         """The model of what was read, for algorithms to learn."""
         init = self.options.init
         is_usual = isinstance(init, str) and init == "ibm1"
-        return AlignmentModel(read.problem, IBM1() if is_usual else init)
+        return AlignmentModel(reading.problem, IBM1() if is_usual else init)
 
-    def fixed_start(self, read: Reading) -> str:
+    def fixed_start(self, reading: Reading) -> str:
         """Why all restarts begin alike; empty where their starts are random."""
         init = self.options.init
         if not isinstance(init, str | IBM1):
@@ -106,8 +106,8 @@ class AlignmentObservation:
 
     def outcome(self, result: FitResult) -> FitOutcome:
         """What is learned, and the fitted attributes, from the best restart."""
-        best, _, read, algorithm, model, cells = result
-        state, problem, pairs = best.state, read.problem, read.problem.pairs
+        best, _, reading, algorithm, model, cells = result
+        state, problem, pairs = best.state, reading.problem, reading.problem.pairs
         link = model.links(state)
         if len(state.unexplained):
             link = normalised_links(link, pairs)
@@ -121,7 +121,7 @@ class AlignmentObservation:
             "beta_": self.options.beta,
         }
         learned = Learned(
-            words=read.words,
+            words=reading.words,
             layout=problem.layout,
             prior=problem.prior,
             counts=counts,
@@ -149,7 +149,7 @@ class AlignmentObservation:
             )
         ]
         # What is wrong with one side usually is with the other.
-        tell(messages[:1])
+        warn(messages[:1])
         encoded = encode_pairs(corpora, words)
         pairs = pairs_of(encoded, cooccurring_words(encoded, layout[:2]), layout)
         if free and not learned.prior.unlisted[:-2].any():

@@ -7,13 +7,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from sklearn_cvb.alignment.links import check_links
-from sklearn_cvb.alignment.parameters import (
-    AlignmentLayout,
-    AlignmentPrior,
-    EncodedPairs,
-)
+from sklearn_cvb.alignment.parameters import AlignmentLayout, AlignmentPrior, EncodedPairs
 from sklearn_cvb.kernels.alignment import AlignmentPairs
-from sklearn_cvb.messages import alike
+from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -140,7 +136,7 @@ def read_pairs(X: Any, y: Any = None) -> Sides[Sequences]:
                 empty.setdefault(i, name)
     if empty:
         name = next(iter(empty.values()))
-        others = alike(list(empty), len(samples), "pairs have an empty sentence")
+        others = how_many_alike(list(empty), len(samples), "pairs have an empty sentence")
         raise ValueError(f"{name} is empty: leave the pair out{others}")
     refuse_lengths(y, len(target), sum(map(len, target)))
     return Sides(reading.read_ragged(source), reading.read_ragged(target))
@@ -207,7 +203,7 @@ def corpora_of(
             at = int(np.flatnonzero(corpus.tokens >= len(known.index))[0])
             raise ValueError(
                 f"unknown {name} word {side.tokens[at]!r} "
-                f"({reading.place(at, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+                f"({reading.place_text(at, corpus.starts)}; {len(corpus.unknown)} unknown types): "
                 "put it into dictionary, or handle_unknown='smooth'"
             )
     return corpora

@@ -97,7 +97,7 @@ class ChainDiagnostics(SamplerFields, BaseHMM):
 
     def _traces(self, name: str) -> dict[str, np.ndarray]:
         """The label-free traces by name; concentrations only where they are learned."""
-        sampled = learned_of(self).extra.sampled
+        sampled = learned_of(self).extra.samples
         refuse_without_posterior(sampled, self._kept().temperatures, name)
         chains: dict[str, np.ndarray] = sampled.chains._asdict()
         for parameter in ("alpha", "beta"):

@@ -15,7 +15,7 @@ from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import arrange
-from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
+from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, warn
 from sklearn_cvb.scale.places import place_of
 from sklearn_cvb.settings import Symbols
 
@@ -48,9 +48,9 @@ class TrainingSequences(BaseHMM):
             )
         from sklearn_cvb.certainty.draws import check_training
 
-        read = self._read(self._to_fit_again(learned, X), y)
-        check_training(read, learned)
-        return read
+        reading = self._read(self._to_fit_again(learned, X), y)
+        check_training(reading, learned)
+        return reading
 
 
 class PosteriorIntervals(TrainingSequences):
@@ -162,7 +162,7 @@ class PosteriorIntervals(TrainingSequences):
             can_draw = X is not None or learned.warm_start is not None
             method = methods[0 if can_draw else -1]
             if method == "mean field":
-                tell([_NO_DATA])
+                warn([_NO_DATA])
         check_choice("method", method, methods)
         from sklearn_cvb.certainty.draws import calibrated_draws, draws_of_samples, posterior_of
         from sklearn_cvb.learning.generators import spawn_generators
@@ -183,7 +183,7 @@ class PosteriorIntervals(TrainingSequences):
         model = self._model(self._training(learned, X, y))
         draws, named = calibrated_draws(model, learned, n_jobs, generators, self.verbose)
         if not named and self._emits_symbols:
-            tell([_UNNAMED])
+            warn([_UNNAMED])
         return intervals(draws.posteriors, level)._replace(draws=draws)
 
     @without_lengths
@@ -214,8 +214,8 @@ class PosteriorIntervals(TrainingSequences):
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
         learned = self._learned_with(draws)
-        reads, observed = self._observation().reads_under(
-            learned, self._taken(X, learned=learned), draws.posteriors
+        reads, observed = self._observation().read_under_samples(
+            learned, self._checked_input(X, learned=learned), draws.posteriors
         )
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
@@ -242,8 +242,8 @@ class PosteriorIntervals(TrainingSequences):
             return super().predict_proba(X)
         learned = self._learned_with(draws)
         reads = list(
-            self._observation().reads_under(
-                learned, self._taken(X, learned=learned), draws.posteriors
+            self._observation().read_under_samples(
+                learned, self._checked_input(X, learned=learned), draws.posteriors
             )[0]
         )
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
@@ -255,8 +255,8 @@ class PosteriorIntervals(TrainingSequences):
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
-        reads, _ = self._observation().reads_at(
-            learned, self._taken(X, learned=learned), draws.weights
+        reads, _ = self._observation().read_under_each(
+            learned, self._checked_input(X, learned=learned), draws.weights
         )
         return reads, draws.transmat, [one.point for one in draws.weights]
 
@@ -310,8 +310,8 @@ class PosteriorIntervals(TrainingSequences):
 
         check_choice("per", per, ("sequence", "step"))
         learned = self._learned_with(draws)
-        reads, _ = self._observation().reads_at(
-            learned, self._taken(X, learned=learned), draws.weights
+        reads, _ = self._observation().read_under_each(
+            learned, self._checked_input(X, learned=learned), draws.weights
         )
         return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
 
@@ -385,7 +385,7 @@ class Residuals(BaseHMM):
         observation = NumberObservation(self._options(to_fit=False))
         learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
         rng, all_others = np.random.default_rng(seed), given == "others"
-        taken = self._taken(X, learned=learned)
+        taken = self._checked_input(X, learned=learned)
         corpus, found = pseudo_residuals(observation, learned, taken, all_others, rng)
         values = found[:, 0] if learned.extra.numeric.is_table else found
         return arrange(corpus, values, np.nan)
@@ -468,17 +468,17 @@ class Confidence(TrainingSequences):
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.
         learned = learned_of(self)
-        if not self._emits_symbols or learned.layout.is_stationary:
+        if not self._emits_symbols or learned.layout.chain.is_stationary:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)
         check_level(level)
         check_counts(n_bootstrap=n_bootstrap)
-        read = self._training(learned, X, y)
+        reading = self._training(learned, X, y)
         if method == "louis":
-            chain: Any = self._model(read)
+            chain: Any = self._model(reading)
             return information_intervals(chain, learned, level, random_state)
-        plan = refit_plan(read, y if self.supervision == "y" else None)
+        plan = refit_plan(reading, y if self.supervision == "y" else None)
         refitted = partial(self._refitted, self._to_refit(), plan)
         return bootstrap_intervals(refitted, level, n_bootstrap, n_jobs, random_state)
 

@@ -15,7 +15,7 @@ from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import is_missing
-from sklearn_cvb.reading.series import OfOneKind
+from sklearn_cvb.reading.series import SamplesOfKnownColumns
 from sklearn_cvb.reading.validation import Seed
 
 _NAMES = ("start", "transition", "emission")
@@ -89,7 +89,7 @@ class RefitPlan(NamedTuple):
 
     def as_read(self, drawn: np.ndarray) -> list[Any]:
         """Drawn sequences, of numbers with the columns of the true ones."""
-        return list(drawn) if self.columns is None else OfOneKind(drawn, self.columns)
+        return list(drawn) if self.columns is None else SamplesOfKnownColumns(drawn, self.columns)
 
     def states(self, drawn: Any) -> list[list[Any]] | None:
         """Drawn states where the true ones are known."""
@@ -104,12 +104,12 @@ class RefitPlan(NamedTuple):
         ]
 
 
-def refit_plan(read: Reading, known: Any) -> RefitPlan:
+def refit_plan(reading: Reading, known: Any) -> RefitPlan:
     """Data like those that were read."""
-    starts, contexts = read.problem.given.starts, getattr(read.problem, "contexts", None)
+    starts, contexts = reading.problem.original.starts, getattr(reading.problem, "contexts", None)
     if contexts is not None:
         contexts = np.split(contexts, starts[1:-1])
-    return RefitPlan(np.diff(starts), contexts, getattr(read.problem, "columns", None), known)
+    return RefitPlan(np.diff(starts), contexts, getattr(reading.problem, "columns", None), known)
 
 
 def bootstrap_intervals(

@@ -10,7 +10,7 @@ from sklearn_cvb.certainty.calibrated import CalibratedSample, short_runs
 from sklearn_cvb.certainty.chain_diagnostics import to_arviz
 from sklearn_cvb.certainty.intervals import ChainPosterior
 from sklearn_cvb.chain.parameters.rows import HMMCounts, rare_in, with_rare, word_major
-from sklearn_cvb.chain.predictions.prediction import by_context
+from sklearn_cvb.chain.predictions.prediction import state_transitions
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import short_repr
 
@@ -51,7 +51,7 @@ class PosteriorDraws(NamedTuple):
 
         With contexts (n_draws, n_contexts, n_components, n_components).
         """
-        return np.array([by_context(one.transition, self.layout) for one in self._chains()])
+        return np.array([state_transitions(one.transition, self.layout) for one in self._chains()])
 
     @property
     def emission(self) -> dict[str, Any]:
@@ -87,11 +87,7 @@ class PosteriorDraws(NamedTuple):
         ValueError
             If `log_likelihood` has another number of draws.
         """
-        found = {
-            "startprob": self.startprob,
-            "transmat": self.transmat,
-            **_flatten(self.emission),
-        }
+        found = {"startprob": self.startprob, "transmat": self.transmat, **_flatten(self.emission)}
         groups = {"posterior": found}
         if log_likelihood is not None:
             if len(log_likelihood) != len(self.weights):
@@ -146,7 +142,7 @@ def check_draws(draws: Any, learned: Learned) -> None:
             f"draws is {short_repr(draws)}: pass the `draws` of what credible_intervals(X) returns"
         )
     own, theirs = learned.layout, draws.layout
-    same = own.n_states == theirs.n_states and own.n_tables == theirs.n_tables
+    same = own.n_states == theirs.n_states and own.chain.n_tables == theirs.chain.n_tables
     if not same or not np.array_equal(own.indptr, theirs.indptr):
         raise ValueError("draws are of another model: it has other states or symbols")
 
@@ -158,7 +154,7 @@ def draws_of_samples(
     rng: np.random.Generator,
 ) -> PosteriorDraws:
     """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
-    n_kept, family = learned.extra.sampled.n_kept, getattr(learned.extra.numeric, "family", None)
+    n_kept, family = learned.extra.samples.n_kept, getattr(learned.extra.numeric, "family", None)
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(samples, every - 1, None, every))
     posterior = posterior_of(learned)
@@ -203,16 +199,16 @@ def _with_rare(kept: CalibratedSample, model: Any) -> HMMCounts:
     return with_rare(counts, rare_in(model.problem, counts), model.cells)
 
 
-def check_training(read: Reading, learned: Learned) -> None:
+def check_training(reading: Reading, learned: Learned) -> None:
     """Raise unless this is what the model has learned from, all of which it explains."""
-    cells, before = read.problem.cells, learned.layout
-    corpus = read.problem.corpus
+    cells, before = reading.problem.cells, learned.layout
+    corpus = reading.problem.corpus
     counted = float(np.sum(posterior_of(learned).counts().start))
     same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
-    same = same and cells.n_tables == before.n_tables
+    same = same and cells.chain.n_tables == before.chain.n_tables
     same = same and np.array_equal(cells.state, before.state)
     if same and learned.words is not None:
-        same = list(read.words.index) == list(learned.words.index)
+        same = list(reading.words.index) == list(learned.words.index)
     if not same or abs(counted - corpus.n_sequences) > 1e-6 * corpus.n_sequences:
         raise ValueError(
             f"X must hold the {counted:.0f} sequences that the model was fitted to, all of which "

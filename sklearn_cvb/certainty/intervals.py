@@ -83,8 +83,8 @@ def mixture_intervals(
     tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
     components = [_dirichlets(counts, prior, cells) for counts, prior in posteriors]
     moves = _quantiles([rows for _, rows, _ in components], tails)
-    if cells.has_contexts:
-        moves = moves.reshape(len(tails), cells.n_tables, cells.n_states, cells.n_states)
+    if cells.chain.has_contexts:
+        moves = moves.reshape(len(tails), cells.chain.n_tables, cells.n_states, cells.n_states)
     return CredibleIntervals(
         _quantiles([rows for rows, _, _ in components], tails)[:, 0],
         moves,
@@ -98,13 +98,13 @@ def _dirichlets(
     """Dirichlets of the start, the transitions and the emissions of every state."""
     first, moves, words = (rows.posterior for rows in rows_of(counts, prior, cells))
     transition, out = moves.cells, moves.totals
-    if cells.topology is not None and cells.topology.tied:
+    if cells.chain.topology is not None and cells.chain.topology.is_tied:
         transition = np.tile(first.cells, (cells.n_states, 1))
         out = np.repeat(first.totals, cells.n_states)
     n = cells.n_emitting
     start = Dirichlets(first.cells[None, :n], first.totals)
     emission = _emission_rows(words.cells.reshape(-1), prior, cells)
-    steps = slice(n * cells.n_tables)
+    steps = slice(n * cells.chain.n_tables)
     moved = Dirichlets(transition[steps, :n], out[steps])
     return start, moved, Dirichlets(emission, words.totals[:n])
 

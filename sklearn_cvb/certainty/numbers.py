@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from sklearn_cvb.certainty.cells import counts_by_unit, free_rows, weights_at
 from sklearn_cvb.certainty.intervals import ChainPosterior, CredibleIntervals, mixture_quantiles
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain.numbers.e_step import NumberWeights, drawn_structures
-from sklearn_cvb.chain.numbers.model import NumberChain, drawn_parameters, without_emission
+from sklearn_cvb.chain.numbers.e_step import NumberWeights, draw_structures
+from sklearn_cvb.chain.numbers.model import NumberChain, draw_parameters, without_emission
 from sklearn_cvb.chain.numbers.observed import counts_of_fit
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.learning.model import StructureSample
@@ -30,11 +30,13 @@ class NumberStructures(NamedTuple):
         """Weights with these probabilities, emissions at their mean or drawn."""
         family = self.model.problem.family
         point = family.mean(counts.emission) if rng is None else family.draw(counts.emission, rng)
-        return NumberWeights(weights_at(theta, self.model.cells), family.at(point), point)
+        return NumberWeights(
+            weights_at(theta, self.model.cells), family.log_densities(point), point
+        )
 
     def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> StructureSample:
         """The states of all steps, and values that are missing where statistics need them."""
-        return drawn_structures(self.model.problem, weights.chain, weights.scores, rng)
+        return draw_structures(self.model.problem, weights.chain, weights.scores, rng)
 
     def draw_parameters(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
@@ -76,7 +78,7 @@ class NumberPosterior(ChainPosterior):
     ) -> NumberWeights:
         """Parameters of the chain, and of what states emit; scores are made anew from these."""
         learned = self.learned
-        return drawn_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
+        return draw_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
 
     def intervals(
         self, posteriors: Iterable[tuple[HMMCounts, ChainPrior]], level: float

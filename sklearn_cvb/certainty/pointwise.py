@@ -64,7 +64,7 @@ def step_log_likelihoods(reads: Iterable[WeightedSequences]) -> np.ndarray:
 
 def _states_given_others(reads: list[Any], emission: np.ndarray) -> np.ndarray:
     """Chances (n_steps, n_draws, K) of the state of each step given all others."""
-    if reads[0].cells.longest:
+    if reads[0].cells.chain.longest:
         return np.stack([read.states_without(True) for read in reads], axis=1)
     start = np.stack([read.weights.start for read in reads])
     weights = ChainWeights(

@@ -14,7 +14,7 @@ from sklearn_cvb.chain.numbers.observed import (
     NumberObservation,
     WeightedNumbers,
     WeightedVisits,
-    read_at,
+    weighted_numbers,
 )
 from sklearn_cvb.chain.parameters.rows import log_weights
 from sklearn_cvb.chain.predictions.prediction import mean_weights
@@ -27,7 +27,7 @@ def states_without_own(read: WeightedNumbers, all_others: bool) -> np.ndarray:
     """Chances (n_steps, K) of the state of each step; NaN where no path explains a sequence."""
     if isinstance(read, WeightedVisits):
         return read.states_without(all_others)
-    emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.tables()
+    emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.table_numbers()
     with np.errstate(invalid="ignore", divide="ignore"):
         chances = [
             states_without(read.weights, emission[a:b], table[a:b], all_others)
@@ -59,10 +59,10 @@ def pseudo_residuals(
     rng: np.random.Generator,
 ) -> tuple[Corpus, np.ndarray]:
     """New sequences, and the residuals of all their steps, (n_steps, D); NaN where missing."""
-    sequences, numeric = observation.given_again(learned, X), learned.extra.numeric
+    sequences, numeric = observation.read_new(learned, X), learned.extra.numeric
     family, chain = numeric.family, mean_weights(learned)
     under = chain, log_weights(chain)
-    read = read_at(sequences, under, family.at(numeric.point), learned.layout)
+    read = weighted_numbers(sequences, under, family.log_densities(numeric.point), learned.layout)
     weights = states_without_own(read, all_others)
     values = normal_values(family.tails(numeric.point, sequences.observations), weights, rng)
-    return sequences.corpus, np.where(family.observed(sequences.observations), values, np.nan)
+    return sequences.corpus, np.where(family.observed_mask(sequences.observations), values, np.nan)

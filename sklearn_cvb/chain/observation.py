@@ -1,4 +1,4 @@
-"""What a hidden Markov model asks of what is observed: symbols, tags of symbols, or numbers.
+"""Observations of hidden Markov models: symbols, tagged words or numbers, read, weighed and drawn.
 
 An observation is made where an estimator is called, of its parameters, and goes with what was read:
 whoever has a `Reading` has all that a fit needs, and no estimator.
@@ -28,7 +28,7 @@ from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, ch
 
 
 class EmissionOutcome(NamedTuple):
-    """What a fit leaves of what states emit."""
+    """Emissions of a fitted chain: attributes, counts of rare words, densities of numbers."""
 
     attributes: dict[str, Any]
     kept: ChainWeights | None  # weights that rows without count and prior keep
@@ -38,27 +38,27 @@ class EmissionOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Observation(ABC):
-    """What is observed, under options."""
+    """A kind of observations, and the options that they are read under."""
 
     options: ChainOptions
 
     # Whether there are words.
     has_vocabulary: ClassVar[bool]
     # What draws several continuations, where `sample` is asked to.
-    draws_ahead: ClassVar[str] = ""
+    sample_hint: ClassVar[str] = ""
 
     def check(self) -> None:
         """Checks that the declared constraints cannot express."""
-        asked = self.options
-        if asked.words.handle_unknown == "form" and asked.dictionary is None:
+        options = self.options
+        if options.words.handle_unknown == "form" and options.dictionary is None:
             raise InvalidParameterError(
                 "handle_unknown='form' is for taggers: forms of words suggest tags"
             )
-        check_transitions(asked)
-        for name in ("alpha", "beta") if asked.kind.by_em else ():
-            check_concentrations(name, as_numbers(name, getattr(asked, name)), or_zero=True)
+        check_transitions(options)
+        for name in ("alpha", "beta") if options.kind.by_em else ():
+            check_concentrations(name, as_numbers(name, getattr(options, name)), or_zero=True)
 
-    def without_start(self) -> Self:
+    def without_init(self) -> Self:
         """The same without `init`, which may hold training data."""
         return replace(self, options=self.options._replace(init=None))
 
@@ -68,33 +68,33 @@ class Observation(ABC):
     def read(self, X: Any, y: Any, *, streams: bool = False) -> Reading:
         """X and y, to be fitted to."""
 
-    def of_one_kind(self, X: Any) -> Any:
-        """Sequences, some of which are to be fitted to at a time, with the columns of all."""
+    def with_common_columns(self, X: Any) -> Any:
+        """Sequences that several models are fitted to, some each, with the columns of all."""
         return X
 
     @abstractmethod
-    def model(self, read: Reading) -> Model:
+    def model(self, reading: Reading) -> Model:
         """What is learned from what was read."""
 
     @abstractmethod
-    def left_of(self, state: Any, counts: HMMCounts, chain: Any) -> EmissionOutcome:
-        """What the last state leaves of what states emit."""
+    def outcome(self, state: Any, counts: HMMCounts, chain: Any) -> EmissionOutcome:
+        """Emissions after the last sweep."""
 
     @abstractmethod
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
-        """The states of the training tokens, and what follows from them."""
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
+        """Attributes that follow from the states of the training tokens, such as `labels_`."""
 
     @abstractmethod
-    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+    def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given tokens: the last ones, or under the final weights."""
 
     # Reading a fitted model
 
-    def to_fit_again(self, learned: Learned, X: Any) -> Any:
+    def training_input(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `read` takes them."""
         return X
 
-    def read_again(self, learned: Learned, X: Any, means: bool = False) -> WeightedSequences:
+    def read_to_predict(self, learned: Learned, X: Any, means: bool = False) -> WeightedSequences:
         """Sequences under the weights of predictions, or their means."""
         weights = mean_and_log if means else predicting_weights
         return self.read_under(learned, X, weights(learned), means)
@@ -110,27 +110,27 @@ class Observation(ABC):
         """Sequences under weights and their logs."""
 
     @abstractmethod
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedSequences], np.ndarray]:
-        """Under the mean weights, or those of each sample; and how many tokens were observed."""
+        """Sequences under mean weights, or those of each sample; observed tokens of each."""
 
     @abstractmethod
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[Any]
     ) -> tuple[Iterable[WeightedSequences], np.ndarray]:
-        """Sequences under each of some weights; and how many tokens were observed."""
+        """Sequences under each of some weights, one after the other; observed tokens of each."""
 
     @abstractmethod
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
-        """A single observation as X; `before` is what was made of the one before it."""
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+        """X for `Filter.update`: one observation, after the input `before` of the last one."""
 
     @abstractmethod
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States, or tags, in the shape of the input."""
 
     @abstractmethod
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -138,15 +138,15 @@ class Observation(ABC):
         rng: np.random.RandomState,
         contexts: Any,
     ) -> tuple[np.ndarray, Any]:
-        """What each state emits, and what stands for nothing."""
+        """A value for each state, drawn from its emission, and the value of missing ones."""
 
-    def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
-        """The steps that tell what comes after each sequence; of numbers alone."""
+    def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
+        """The last steps of each sequence, which forecasts depend on; of numbers alone."""
         raise NotImplementedError
 
     @abstractmethod
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is learned of emissions, and attributes that tell it, in another order of states."""
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Emissions, and the attributes that show them, in another order of states."""
 
 
 def log_likelihoods(
@@ -156,5 +156,5 @@ def log_likelihoods(
     samples: Iterable[tuple[HMMCounts, ChainPrior]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood under the mean parameters, or samples, and observed tokens of sequences."""
-    reads, observed = observation.reads_under(learned, X, samples)
+    reads, observed = observation.read_under_samples(learned, X, samples)
     return mean_likelihoods([read.log_z() for read in reads]), observed

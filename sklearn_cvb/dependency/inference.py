@@ -29,7 +29,7 @@ from sklearn_cvb.kernels.dependency.trees import (
     heaviest_trees,
     sweep_for,
 )
-from sklearn_cvb.messages import alike
+from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.sample_sizes import check_sample
 
@@ -311,5 +311,5 @@ def refuse_impossible(sentences: DependencySentences, layout: DependencyLayout) 
     if len(impossible):
         i, n = int(impossible[0]), len(sentences.starts) - 1
         why = why_no_tree(sentences.head[sentences.starts[i] : sentences.starts[i + 1]])
-        more = alike(impossible.tolist(), n, "sentences have heads of no projective tree")
+        more = how_many_alike(impossible.tolist(), n, "sentences have heads of no projective tree")
         raise ValueError(f"y[{i}]{why}{more}")

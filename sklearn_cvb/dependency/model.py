@@ -38,8 +38,13 @@ from sklearn_cvb.kernels.dependency.arrays import (
     share_size,
 )
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.dirichlet import SymmetricRows, first_value, log_density, rests
-from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
+from sklearn_cvb.learning.dirichlet import (
+    SymmetricRows,
+    first_concentration,
+    log_density,
+    stays_fixed,
+)
+from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures, sampled_labels
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
 from sklearn_cvb.settings import VAGUE, Valence, gamma_prior_of
@@ -81,7 +86,10 @@ def first_concentrations(alpha: Any, valence: Valence) -> DependencyConcentratio
     alpha_stop = valence.alpha_stop
     first = gamma_prior_of(alpha)
     second = first if alpha_stop is None else gamma_prior_of(alpha_stop)
-    values = first_value(alpha), first_value(alpha if alpha_stop is None else alpha_stop)
+    values = (
+        first_concentration(alpha),
+        first_concentration(alpha if alpha_stop is None else alpha_stop),
+    )
     learned = first is not None, second is not None
     return DependencyConcentrations(
         values, learned, alpha_stop is None, (first or VAGUE, second or VAGUE)
@@ -333,7 +341,7 @@ class DependencyModel(RowModel):
         ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of
         Wang and Blunsom (2013, HMM).
         """
-        if rests(any(hyper.is_learned), state.n_sweeps):
+        if stays_fixed(any(hyper.is_learned), state.n_sweeps):
             return hyper
         counts, layout = state.counts, self.layout
         totals = layout.totals(counts)
@@ -437,11 +445,11 @@ class DependencyModel(RowModel):
         means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
-    def count_labels(self, memory: Any, sample: HeadTrees) -> Any:
+    def count_labels(self, label_counts: Any, sample: HeadTrees) -> Any:
         """How often each tree of each sentence was sampled."""
         starts = self.problem.sentences.starts.tolist()
         heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
-        return with_sample(memory, [(part.tobytes(), part) for part in heads])
+        return count_structures(label_counts, [(part.tobytes(), part) for part in heads])
 
     def rebase(self, state: State) -> State:
         """The state under the prior of now; learned concentrations go on from their values."""
@@ -463,7 +471,7 @@ class DependencyModel(RowModel):
 
     def _sampled_heads(self, state: State, weights: np.ndarray) -> np.ndarray:
         """The most frequent tree of each sentence late in the chain."""
-        heads = np.concatenate(most_frequent(sampled_labels(state, self)))
+        heads = np.concatenate(most_frequent_structures(sampled_labels(state, self)))
         if len(state.unexplained):
             # A sentence without a tree gets one of those that have least of what is impossible.
             others = heaviest_heads(frozen_tally(weights), self.problem.sentences)[0]

@@ -84,15 +84,15 @@ class DependencyObservation:
             messages += reading.caution_of_giant(sequences, options.alternative)
         return Reading(problem, words, attributes | {"vocabulary_": words.types}, messages, self)
 
-    def model(self, read: Reading) -> DependencyModel:
+    def model(self, reading: Reading) -> DependencyModel:
         """The model of what was read, for algorithms to learn."""
-        options, problem = self.options, read.problem
+        options, problem = self.options, reading.problem
         first = first_concentrations(options.alpha, options.valence)
         has_rare = options.words.handle_unknown == "rare"
         rare = tags_seen_once(problem.corpus) if has_rare else NOBODY
         return DependencyModel(problem, first, options.init, rare, options.temperature)
 
-    def fixed_start(self, read: Reading) -> str:
+    def fixed_start(self, reading: Reading) -> str:
         """Why all restarts begin alike; empty where their starts are random."""
         init = self.options.init
         if not isinstance(init, str):

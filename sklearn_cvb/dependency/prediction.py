@@ -18,7 +18,7 @@ from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.sample_sizes import drawn_within
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 
 
 class DependencyExtras(NamedTuple):
@@ -96,10 +96,7 @@ def sentences_to_parse(learned: Learned, corpus: Corpus) -> DependencySentences:
 
 def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """Heads of the heaviest trees, one after the other."""
-    sentences, (weights, logs) = (
-        sentences_to_parse(learned, corpus),
-        _safe_weights(learned),
-    )
+    sentences, (weights, logs) = (sentences_to_parse(learned, corpus), _safe_weights(learned))
     heads, log_weights = heaviest_heads(frozen_tally(weights), sentences)
     suspects = np.flatnonzero(log_weights < ALMOST_NOTHING / 2)
     if logs is None:
@@ -144,7 +141,7 @@ def _warn_unexplained(learned: Learned, corpus: Corpus, suspects: np.ndarray) ->
     starts, n_known = corpus.starts, len(learned.words.index)
     wrong = [int(i) for i in suspects if (corpus.tokens[starts[i] : starts[i + 1]] < n_known).all()]
     if wrong:
-        tell(
+        warn(
             [
                 f"no tree of sentences {wrong[:5]} ({len(wrong)} in all) has any weight: they hold "
                 "what the model has never seen; alpha above 0 leaves nothing out"

@@ -296,10 +296,7 @@ def _of_classes(model: Any) -> SummaryRows:
     shown = _most_used(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
     rows = []
     for k in shown.tolist():
-        texts = [
-            _count_of(int(model.class_count_[k]), "sequence"),
-            *_fit_of(model.estimators_[k]),
-        ]
+        texts = [_count_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]
         best: list[tuple[str, float | None]] = [(", ".join(texts), None)]
         rows.append(SummaryRow(text_of_one(model.classes_[k]), float(shares[k]), best))
     return SummaryRows("class", "learned from, and the model", rows, len(shares) - len(rows))

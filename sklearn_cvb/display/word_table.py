@@ -11,7 +11,7 @@ import numpy as np
 from sklearn_cvb.chain.tags.knowledge import TagKnowledge
 from sklearn_cvb.display.svg import escaped
 from sklearn_cvb.display.texts import padded, text_of_one
-from sklearn_cvb.messages import nearest, tell
+from sklearn_cvb.messages import did_you_mean, warn
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.dictionary import is_weighted
 
@@ -155,7 +155,7 @@ class WordTable:
                     before.update(share.rpartition("=")[0] for share in shares)
         before.discard("")
         if before:
-            tell(_new_tags(path, rows, before))
+            warn(_new_tags(path, rows, before))
         return cls(rows)
 
     def entries(self) -> dict[Any, Any]:
@@ -230,7 +230,9 @@ def _new_tags(
                 new.setdefault(tag, row.word)
     if not new:
         return []
-    some = [f"{tag!r} of {word!r}{nearest(tag, before)}" for tag, word in list(new.items())[:5]]
+    some = [
+        f"{tag!r} of {word!r}{did_you_mean(tag, before)}" for tag, word in list(new.items())[:5]
+    ]
     return [
         f"{path} has {len(new)} tags that were not there before: {', '.join(some)}; each becomes "
         "a tag of its own: correct the file where it is a slip"

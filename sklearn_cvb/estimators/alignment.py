@@ -207,6 +207,6 @@ class GibbsAlignmentHMM(AlignmentFields, SamplerFields, AlignedPairs, AlignmentH
     _algorithm = chain_of
     _can_anneal = False
 
-    def _fixed_start(self, read: Reading) -> str:
+    def _fixed_start(self, reading: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""

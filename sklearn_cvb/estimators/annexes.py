@@ -1,4 +1,4 @@
-"""What hangs above the line and is the same for all models."""
+"""Methods of all models that no fit needs: the base that adds them."""
 
 from contextlib import nullcontext
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from sklearn_cvb.compilation.announcement import announced_fit
 from sklearn_cvb.estimators.summaries import Summaries
 from sklearn_cvb.faces.translations import HmmlearnNames
-from sklearn_cvb.messages import are_seen
+from sklearn_cvb.messages import shows_lines
 from sklearn_cvb.scale.saving import Checkpoints
 
 
@@ -15,6 +15,6 @@ class Annexes(Summaries, HmmlearnNames, Checkpoints):
 
     def _learn(self, X: Any, y: Any) -> None:
         # Where nobody would see it a fit does without.
-        says = are_seen(self.verbose)
+        says = shows_lines(self.verbose)
         with announced_fit(self, self.verbose) if says else nullcontext():
             super()._learn(X, y)

@@ -15,7 +15,7 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading.corpus import Corpus, object_array
-from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, tell
+from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, warn
 from sklearn_cvb.settings import SplitAndMerge
 from sklearn_cvb.treebank.binarise import to_charts, to_nltk
 from sklearn_cvb.treebank.observation import TreebankObservation, TreebankOptions
@@ -286,19 +286,19 @@ class BaseLatentPCFG(BaseModel):
         return object_array(sentences), object_array(to_nltk(learned.extra, parses, sentences))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus, _ = self._observation().encoded(learned, self._taken(X))
+        corpus, _ = self._observation().encoded(learned, self._checked_input(X))
         rules, weights = with_any_word(learned, mean_weights(learned, self.smoothing))
         logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
         return logs, np.diff(corpus.starts)
 
     def _trees(self, learned: Learned, X: Any) -> tuple[list[Any], Corpus]:
         """The best trees in a user's labels; a warning tells of sentences without any."""
-        corpus, words = self._observation().encoded(learned, self._taken(X))
+        corpus, words = self._observation().encoded(learned, self._checked_input(X))
         rules, weights = with_any_word(learned, predicting_weights(learned, self.smoothing))
         parses = parse(rules, weights, *corpus[:2], decoding=self.decoding, n_jobs=self.n_jobs)
         without = np.flatnonzero(np.diff(parses.starts) == 0)
         if len(without):
-            tell(
+            warn(
                 [
                     f"no tree derives sentences {without[:5].tolist()} ({len(without)} in all): "
                     "each gets a flat tree"

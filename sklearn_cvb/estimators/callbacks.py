@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn: a fit begins and ends here, restarts and sweeps are its subtasks."""
+"""scikit-learn's callbacks: a fit is a task, its restarts and their sweeps are subtasks."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -219,6 +219,6 @@ class GibbsDMV(Dependencies, SamplerFields, TaggedSentences, DMV):
 
     _algorithm = chain_of
 
-    def _fixed_start(self, read: Reading) -> str:
+    def _fixed_start(self, reading: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""

@@ -32,7 +32,7 @@ from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.streams.grammar_stream import GrammarStream
 from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdate
-from sklearn_cvb.streams.stepwise import Pace, StepwiseEM
+from sklearn_cvb.streams.stepwise import StepwiseEM, StepwisePace
 
 
 class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
@@ -161,7 +161,7 @@ class EMPCFG(
         if isinstance(self.update, str) and self.update == "batch":
             return EM()
         decay = setting_of(self, "step_sizes").decay
-        pace = Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
+        pace = StepwisePace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
         return StepwiseEM(pace, GrammarStream)
 
     def _algorithm_of_batches(self) -> EM:

@@ -6,9 +6,9 @@ import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, kept_to_topology, public_counts
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
-from sklearn_cvb.chain.paths.lattice import Cells, cells_with_end, topology_of
+from sklearn_cvb.chain.paths.lattice import Cells, ChainLayout, cells_with_end, topology_of
 from sklearn_cvb.chain.paths.transitions import refuse_contexts, refuse_durations
-from sklearn_cvb.chain.predictions.prediction import BesideCounts
+from sklearn_cvb.chain.predictions.prediction import ChainExtras
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.corpus import vocabulary_of
@@ -46,11 +46,12 @@ def outcome_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Fi
     if observation.has_vocabulary:
         known = options.words.vocabulary
         words = vocabulary_of([] if known is None else list(known))
-        types, cells = words.types, observation.words_read(words, None, None, False).cells
+        types, cells = words.types, observation.read_words(words, None, None, False).cells
     transitions = options.transitions
     refuse_contexts(transitions.contexts is not None, "from_parameters")
     refuse_durations(transitions.durations is not None, "from_parameters")
-    cells = cells._replace(topology=topology_of(transitions.topology, options.n_components))
+    chain = ChainLayout(topology_of(transitions.topology, options.n_components))
+    cells = cells._replace(chain=chain)
     if transitions.end_state:
         cells = cells_with_end(cells)
     start, transition, emission = chain_tables(options.init, cells, types)
@@ -78,8 +79,8 @@ def outcome_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[Fi
         attributes |= observation.attributes_of(words)
     if table is not None:
         attributes |= attributes_of_columns(table.n_columns, FittedColumns(table.names))
-    end = transition[:n, n] if cells.has_end else None
+    end = transition[:n, n] if cells.chain.has_end else None
     attributes |= {"counts_": counts, "end_counts_": end}
-    more = BesideCounts(end, numeric)
-    learned = Learned(words, cells, prior, counts, fallback=weights, extra=more)
+    extra = ChainExtras(end, numeric)
+    learned = Learned(words, cells, prior, counts, fallback=weights, extra=extra)
     return FitOutcome(learned, attributes), Reading(None, words, {})

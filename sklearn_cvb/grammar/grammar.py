@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.reading.corpus import as_list, samples_of, short_repr, tokens_of
-from sklearn_cvb.reading.saved_values import Plain
+from sklearn_cvb.reading.saved_values import SavesAttributes
 
 # NLTK needs a second for so many rules, and half a gigabyte.
 MOST_RULES = 2**18
@@ -30,7 +30,7 @@ class Rule(NamedTuple):
     right: tuple[Any, ...]
 
 
-class Grammar(Plain):
+class Grammar(SavesAttributes):
     """A context-free grammar, with probabilities or without.
 
     Right-hand sides may have any length and mix symbols with words; several words alone are one

@@ -26,7 +26,7 @@ from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
-from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
+from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
 from sklearn_cvb.reading.validation import as_numbers
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
@@ -313,13 +313,13 @@ class GrammarModel(RowModel):
             np.add.at(counts, layout.unknown_cells, rare)
         return layout.rows(counts, prior).mean()
 
-    def count_labels(self, memory: Any, sample: Derivations) -> Any:
+    def count_labels(self, label_counts: Any, sample: Derivations) -> Any:
         """How often each tree of each sentence was sampled; rules in pre-order tell trees apart."""
         nodes = [
             (sample.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in sample[1:]))
             for a, b in pairwise(sample.starts.tolist())
         ]
-        return with_sample(memory, nodes)
+        return count_structures(label_counts, nodes)
 
     # Going on
 
@@ -350,7 +350,7 @@ class GrammarModel(RowModel):
             tally = tally_of(layout, state.counts, state.prior)
             return leave_one_out_trees(state.shares, tally, self.problem)
         if isinstance(state.shares, Derivations):
-            return trees_of_fields(most_frequent(sampled_labels(state, self)))
+            return trees_of_fields(most_frequent_structures(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
         return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
 

@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     as_numbers,
     check_concentrations,
-    tell,
+    warn,
 )
 from sklearn_cvb.settings import GammaPrior
 
@@ -99,28 +99,28 @@ class GrammarObservation:
             )
         check_concentrations("alpha", values, self.options.allows_zero)
 
-    def model(self, read: Reading) -> GrammarModel:
+    def model(self, reading: Reading) -> GrammarModel:
         """The model of what was read, for algorithms to learn."""
-        options, layout = self.options, read.problem.layout
+        options, layout = self.options, reading.problem.layout
         kind = DrawnGrammar if options.draws_probabilities else self.model_type
         alpha, init = first_concentrations(options.alpha, layout), options.init
         init = init_or_default(init, layout)
-        return kind(read.problem, alpha, init, options.words.handle_unknown)
+        return kind(reading.problem, alpha, init, options.words.handle_unknown)
 
-    def fixed_start(self, read: Reading) -> str:
+    def fixed_start(self, reading: Reading) -> str:
         """Why all restarts begin alike; empty where their starts are random."""
-        init = init_or_default(self.options.init, read.problem.layout)
+        init = init_or_default(self.options.init, reading.problem.layout)
         if not isinstance(init, str):
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
 
     def outcome(self, result: FitResult) -> FitOutcome:
         """What is learned, and the fitted attributes, from the best restart."""
-        best, _, read, algorithm, model, counts = result
+        best, _, reading, algorithm, model, counts = result
         state = best.state
         learned = Learned(
-            read.words,
-            read.problem.layout,
+            reading.words,
+            reading.problem.layout,
             state.prior,
             counts,
             state.weights,
@@ -138,9 +138,9 @@ class GrammarObservation:
         arranged = trees_to_show(problem.layout, problem.corpus, problem.words, trees)
         return {"labels_": arranged}
 
-    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+    def why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
         """The words that no rule has."""
-        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
+        return words_without_rule(reading.problem.layout, reading.problem.corpus, unexplained)
 
     def encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
         """X in numbers of the words that a fit has seen, and as it is."""
@@ -150,7 +150,7 @@ class GrammarObservation:
         reading.refuse_missing(corpus)
         corpus = reading.checked(words, corpus, sequences, len(index))
         if len(learned.layout.unknown_cells):
-            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
+            warn(caution_of_unknown(reading.unknown_in(corpus, index), index))
         return corpus, sequences.tokens
 
 

@@ -14,12 +14,7 @@ from sklearn_cvb.grammar.inference import (
     set_log_weights,
     set_weights,
 )
-from sklearn_cvb.grammar.layout import (
-    GrammarLayout,
-    GrammarProblem,
-    new_problem,
-    problem_by_lists,
-)
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem, new_problem, problem_by_lists
 from sklearn_cvb.grammar.model import log_weights, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.decoding import k_best_trees
@@ -32,7 +27,7 @@ from sklearn_cvb.kernels.tree.lists import (
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.unknown_tokens import nearest_cause, other_readings
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 
 # What is less loses digits, or all, in float64.
 _LEAST = 1e-300
@@ -243,7 +238,7 @@ def warn_unexplained(
 ) -> None:
     """Warn of sentences that no tree derives, and of what stands for it."""
     if len(unexplained):
-        tell(
+        warn(
             [
                 f"no tree derives sentences {list(map(int, unexplained[:5]))} ({len(unexplained)} "
                 f"in all){words_without_rule(layout, corpus, unexplained)}: {instead}"

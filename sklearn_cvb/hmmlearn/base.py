@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.predictions.prediction import WeightedSequences
 from sklearn_cvb.compilation.announcement import announced_fit
-from sklearn_cvb.emissions.emission import StandardUnits, shaped
+from sklearn_cvb.emissions.emission import StandardUnits, finite_array
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.estimators.door import learned_of
@@ -249,7 +249,7 @@ class Face(BaseEstimator):
         """`score`, and the probabilities of the states of each step, (n_samples, n_components)."""
         read = self._read(X, lengths)
         entries, log_z = read.entries()
-        return float((log_z + read.lacking()).sum()), read.table(entries)
+        return float((log_z + read.log_offset()).sum()), read.table(entries)
 
     def decode(
         self, X: Any, lengths: Any = None, algorithm: str | None = None
@@ -277,7 +277,7 @@ class Face(BaseEstimator):
             return float(posterior.max(axis=1).sum()), posterior.argmax(axis=1)
         read = self._read(X, lengths)
         path, log_p = read.best_path()
-        return float((log_p + read.lacking()).sum()), path.astype(np.int64)
+        return float((log_p + read.log_offset()).sum()), path.astype(np.int64)
 
     def predict(self, X: Any, lengths: Any = None) -> np.ndarray:
         """The states of `decode`."""
@@ -394,7 +394,7 @@ class NormalFace(Face):
     def _with_prior(self, weight: float, degrees: float, scale: Any, mean: Any) -> Gaussian:
         """The emission with a prior in the units of the data."""
         n = np.shape(self.means_)[1]
-        mean = shaped("means_prior", mean, (n,))
+        mean = finite_array("means_prior", mean, (n,))
         prior = NormalPrior(mean, weight, degrees, np.asarray(scale, dtype=float), True, _FLOOR)
         return _GaussianWithPrior(self._kind(), prior=prior)
 
@@ -408,5 +408,5 @@ class _GaussianWithPrior(Gaussian):
     def _prior(self, units: StandardUnits, n_states: int, has_matrices: bool) -> NormalPrior:
         prior, scale = self.prior, units.scale
         widths = np.outer(scale, scale) if has_matrices else scale**2
-        scale = shaped("covars_prior", prior.scale, widths.shape) / widths
-        return prior._replace(mean=units.standard(prior.mean), scale=scale)
+        scale = finite_array("covars_prior", prior.scale, widths.shape) / widths
+        return prior._replace(mean=units.to_standard(prior.mean), scale=scale)

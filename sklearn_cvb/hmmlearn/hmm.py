@@ -69,7 +69,7 @@ class StepwiseFace(Face):
         elif not all(learns):
             each = zip(learns, after.point, before.point, strict=True)
             point = type(after.point)(*(new if is_new else kept for is_new, new, kept in each))
-            after = after._replace(point=point, scores=model.problem.family.at(point))
+            after = after._replace(point=point, scores=model.problem.family.log_densities(point))
         if not isinstance(after, NumberWeights):
             return after._replace(start=start, transition=transition)
         return after._replace(chain=new_chain._replace(start=start, transition=transition))
@@ -287,4 +287,4 @@ class GaussianHMM(NormalFace, StepwiseFace):
             return emission
         if self.means_weight:
             raise InvalidParameterError("means_weight needs params with 'm'")
-        return model.problem.family.around(emission, before.point.means)
+        return model.problem.family.recentred(emission, before.point.means)

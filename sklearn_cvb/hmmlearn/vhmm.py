@@ -302,14 +302,16 @@ class VariationalGaussianHMM(NormalFace, _Variational):
         else:
             tables = means, beta, many * dof, many * scale
             told = [np.broadcast_to(_align(table, means), shape) for table in tables]
-        found = family.taken(NormalGamma(*told))
+        found = family.posterior_to_standard(NormalGamma(*told))
         weights = exp_expected_log(empty_counts(cells), posterior, cells)
-        return NumberWeights(weights, family.expected_under(found)), family.divergence_of(found)
+        return NumberWeights(weights, family.log_densities_under(found)), family.divergence_under(
+            found
+        )
 
     def _update_emissions(self, counts: np.ndarray, model: Any) -> None:
         if "m" in self.params:
             family, kind, n_together = model.problem.family, self._kind(), self._n_together
-            means, beta, dof, scale = family.shown(family.posterior(counts))
+            means, beta, dof, scale = family.posterior_to_data(family.posterior(counts))
             if not family.has_matrices:
                 beta, dof, scale = beta[:, 0], dof[:, 0] / n_together, scale / n_together
             scale = scale[:, 0] if kind == "spherical" else scale

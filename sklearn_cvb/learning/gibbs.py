@@ -1,6 +1,6 @@
-"""Sampling: hidden structure given counts (collapsed) or given drawn parameters.
+"""Gibbs sampling: burn-in, thinning, annealing, and the memory of a chain.
 
-Annealing, burn-in, thinning and the memory of a chain are the same for all families.
+The three functions of a sampler are the same for all families; what is sampled is the model's.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ import numpy as np
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.model import Fit, Samplable, State, mapped, plus
+from sklearn_cvb.learning.model import Fit, Samplable, State, add_arrays, map_arrays
 
 # Values in a block of what grows by one with every sweep.
 _BLOCK = 128
@@ -26,7 +26,7 @@ class TraceNote(NamedTuple):
     values: Any
 
 
-class Memory(NamedTuple):
+class ChainMemory(NamedTuple):
     """The memory of a chain: sums and counts over the samples so far, and the trace of its sweeps.
 
     Attributes
@@ -92,7 +92,9 @@ class Gibbs(Algorithm[Samplable]):
         hyper = model.hyper()
         prior = model.prior(hyper)
         counts, sample, unexplained, _ = model.first_sample(prior, rng)
-        return State(counts, prior, hyper, None, sample, unexplained, 0, Memory(self.n_planned))
+        return State(
+            counts, prior, hyper, None, sample, unexplained, 0, ChainMemory(self.n_planned)
+        )
 
     def sweep(
         self, state: State, model: Samplable, rng: np.random.Generator
@@ -114,19 +116,21 @@ class Gibbs(Algorithm[Samplable]):
         memory = memory._replace(proposals=memory.proposals + proposals)
         return after._replace(work=memory), value
 
-    def _remember(self, memory: Memory, state: State, model: Samplable, value: float) -> Memory:
+    def _remember(
+        self, memory: ChainMemory, state: State, model: Samplable, value: float
+    ) -> ChainMemory:
         """The memory with the sample of a state."""
         done, counts, prior, sample = state.n_sweeps - 1, state.counts, state.prior, state.shares
-        if done >= late(memory.n_planned):
+        if done >= n_before_last_tenth(memory.n_planned):
             memory = memory._replace(label_counts=model.count_labels(memory.label_counts, sample))
         since = done - self.first_kept(memory.n_planned)
         is_kept = since >= 0 and since % self.thin == 0
         if is_kept:
-            sums = plus(memory.sums, (counts, model.means(counts, prior, sample)))
+            sums = add_arrays(memory.sums, (counts, model.means(counts, prior, sample)))
             memory = memory._replace(sums=sums, n_kept=memory.n_kept + 1)
-            kept = model.sample_to_keep(counts, prior, sample)
-            if kept is not None:
-                memory = memory._replace(kept_samples=appended(memory.kept_samples, kept))
+            kept_sample = model.sample_to_keep(counts, prior, sample)
+            if kept_sample is not None:
+                memory = memory._replace(kept_samples=appended(memory.kept_samples, kept_sample))
         traced = TraceNote(value, is_kept, model.trace_note(state.hyper, counts))
         return memory._replace(trace=appended(memory.trace, traced))
 
@@ -143,7 +147,7 @@ class Gibbs(Algorithm[Samplable]):
         """Sweeps before samples are kept."""
         if self.n_burn_in is not None:
             return self.n_burn_in
-        return n_planned // 2 if self.temperatures is None else late(n_planned)
+        return n_planned // 2 if self.temperatures is None else n_before_last_tenth(n_planned)
 
     def objective(self, state: State, model: Samplable, history: list[float]) -> float:
         """Mean log joint probability over the last tenth of the sweeps."""
@@ -176,14 +180,14 @@ def appended(blocks: tuple[tuple[Any, ...], ...], one: Any) -> tuple[tuple[Any, 
     return (*blocks, (one,))
 
 
-def _mean(memory: Memory, place: int) -> Any:
+def _mean(memory: ChainMemory, place: int) -> Any:
     """The mean over the kept samples of what stands at this place of the sums."""
-    return mapped(
+    return map_arrays(
         lambda total: None if total is None else total / memory.n_kept, memory.sums[place]
     )
 
 
-def late(n_planned: int) -> int:
+def n_before_last_tenth(n_planned: int) -> int:
     """Sweeps before the last tenth."""
     return n_planned * 9 // 10
 
@@ -201,20 +205,20 @@ def sampled_labels(state: State, model: Samplable) -> Any:
     return model.count_labels(None, state.shares) if labels is None else labels
 
 
-def with_sample(
-    memory: Any, sample: Sequence[tuple[bytes, Any]]
+def count_structures(
+    structure_counts: Any, sample: Sequence[tuple[bytes, Any]]
 ) -> list[dict[bytes, tuple[Any, ...]]]:
     """How often each structure of each unit was sampled, and it, with one more sample by key.
 
     States share what they remember: a dict that is there already is left as it is.
     """
     found = []
-    for times, (key, value) in zip(memory or ({},) * len(sample), sample, strict=True):
+    for times, (key, value) in zip(structure_counts or ({},) * len(sample), sample, strict=True):
         n_before, first = times.get(key, (0, value))
         found.append({**times, key: (n_before + 1, first)})
     return found
 
 
-def most_frequent(memory: list[dict[bytes, tuple[Any, ...]]]) -> list[Any]:
+def most_frequent_structures(structure_counts: list[dict[bytes, tuple[Any, ...]]]) -> list[Any]:
     """The structure of each unit that was sampled most often, the first among equals."""
-    return [max(times.values(), key=itemgetter(0))[1] for times in memory]
+    return [max(times.values(), key=itemgetter(0))[1] for times in structure_counts]

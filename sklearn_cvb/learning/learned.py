@@ -1,4 +1,4 @@
-"""The values of a fit: `Reading` of X and y, `Job`, `FitResult`, `Learned` and `FitOutcome`."""
+"""The values of a fit: `Reading` of X and y, `FitJob`, `FitResult`, `Learned` and `FitOutcome`."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -64,7 +64,7 @@ class FitSettings(NamedTuple):
     verbose: int = 0
 
 
-class Job(NamedTuple, Generic[ModelT]):
+class FitJob(NamedTuple, Generic[ModelT]):
     """A fit to be made: an algorithm, a model, the reading behind it, and how to sweep.
 
     Attributes
@@ -163,7 +163,7 @@ class FitOutcome(NamedTuple):
 
 
 def result_of(
-    fits: Sequence[Fit], read: Reading, algorithm: Algorithm[ModelT], model: ModelT
+    fits: Sequence[Fit], reading: Reading, algorithm: Algorithm[ModelT], model: ModelT
 ) -> FitResult:
     """The result of fits, the best of which is kept."""
     fits = [
@@ -172,10 +172,10 @@ def result_of(
     ]
     best = best_fit(fits)
     bound, counts = algorithm.model_of(model, best.state), algorithm.final_counts(best.state)
-    return FitResult(best, fits, read, algorithm, bound, counts)
+    return FitResult(best, fits, reading, algorithm, bound, counts)
 
 
-def record_of(result: FitResult) -> dict[str, Any]:
+def attributes_of_fit(result: FitResult) -> dict[str, Any]:
     """Fitted attributes that say how a fit went."""
     best, fits = result.best, result.fits
     return {

@@ -83,7 +83,7 @@ class State(NamedTuple):
         Indices of units without path, tree or alignment.
     n_sweeps : int
     work : object or None
-        Buffers of inference, or the `Memory` of a chain.
+        Buffers of inference, or the `ChainMemory` of a sampler.
     layout : object or None
         Of a model whose layout changes between sweeps.
     """
@@ -304,11 +304,11 @@ class Model(Resumable):
 
     def disturb(self, counts: Any, rng: np.random.Generator) -> Any:
         """Each count is larger by a random factor."""
-        return mapped(lambda one: one * np.exp(np.abs(rng.normal(0.0, 0.5, one.shape))), counts)
+        return map_arrays(lambda one: one * np.exp(np.abs(rng.normal(0.0, 0.5, one.shape))), counts)
 
     def copy_state(self, state: State) -> State | None:
         """All of it."""
-        return self.restore(mapped(deepcopy, self.compact(state)))
+        return self.restore(map_arrays(deepcopy, self.compact(state)))
 
     # Going on from an earlier fit, or from a batch before
 
@@ -359,22 +359,22 @@ class RowModel(Model):
         return self.problem.layout.rows(counts, prior).log_evidence()
 
 
-def mapped(function: Callable[..., Any], *trees: Any) -> Any:
+def map_arrays(function: Callable[..., Any], *trees: Any) -> Any:
     """The tree of what a function makes of the values at each place of trees of tuples."""
     if isinstance(trees[-1], tuple):
-        parts = [mapped(function, *values) for values in zip(*trees, strict=True)]
+        parts = [map_arrays(function, *values) for values in zip(*trees, strict=True)]
         kind = type(trees[-1])
         return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
     return function(*trees)
 
 
-def plus(sums: Any, more: Any) -> Any:
+def add_arrays(sums: Any, more: Any) -> Any:
     """Sums of trees of arrays, and one more of their kind; None for no sums before."""
     if sums is None:
-        return mapped(lambda one: None if one is None else np.array(one), more)
-    return mapped(lambda one, other: None if other is None else one + other, sums, more)
+        return map_arrays(lambda one: None if one is None else np.array(one), more)
+    return map_arrays(lambda one, other: None if other is None else one + other, sums, more)
 
 
-def mixed(one: Any, share: float, other: Any, other_share: float) -> Any:
+def mix_arrays(one: Any, share: float, other: Any, other_share: float) -> Any:
     """Two trees of arrays, added with these factors."""
-    return mapped(lambda a, b: share * a + other_share * b, one, other)
+    return map_arrays(lambda a, b: share * a + other_share * b, one, other)

@@ -8,14 +8,14 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Learnable, State
 
 
-class Plan(NamedTuple):
-    """Before which sweeps of a restart the layout changes.
+class SplitMergePlan(NamedTuple):
+    """The sweeps of a restart before which subtypes are split or merged.
 
     Attributes
     ----------
     splits, merges : tuple of int
     n_warm_up : int
-        Sweeps until what was split last has parted: none of them counts.
+        Sweeps until the last split has taken effect: convergence does not count them.
     """
 
     splits: tuple[int, ...] = ()
@@ -49,9 +49,9 @@ class SplitMerge(Algorithm[Splittable]):
 
     requires = Splittable
 
-    def __init__(self, inner: Algorithm[Learnable], plan: Plan) -> None:
+    def __init__(self, inner: Algorithm[Learnable], plan: SplitMergePlan) -> None:
         self.inner: Algorithm[Learnable] = inner
-        self.plan: Plan = plan
+        self.plan: SplitMergePlan = plan
         self.optional = inner.optional
         self.is_total, self.stops = inner.is_total, inner.stops
         self.never_falls = inner.never_falls
@@ -92,5 +92,5 @@ class SplitMerge(Algorithm[Splittable]):
         return self.inner.rebase(state, model)
 
     def n_warm_up(self, hyper: Any) -> int:
-        """Sweeps in which the plan or the inner algorithm waits."""
+        """The longer warm-up of the plan and of the inner algorithm."""
         return max(self.plan.n_warm_up, self.inner.n_warm_up(hyper))

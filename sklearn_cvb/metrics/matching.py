@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_cvb.chain.parameters.rows import ChainPrior
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts
-from sklearn_cvb.chain.tags.knowledge import Legal, TagKnowledge, attributes_of
+from sklearn_cvb.chain.tags.knowledge import LegalStates, TagKnowledge, attributes_of
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 from sklearn_cvb.reading.corpus import as_array
@@ -167,16 +167,18 @@ class _StateOrder(NamedTuple):
 
     def layout(self, cells: Cells) -> Cells:
         """A layout, of which only the topology tells states apart."""
-        if cells.topology is None:
+        topology = cells.chain.topology
+        if topology is None:
             return cells
-        start, transition = self.chain(cells.topology.start, cells.topology.transition)
-        return cells._replace(topology=cells.topology._replace(start=start, transition=transition))
+        start, transition = self.chain(topology.start, topology.transition)
+        topology = topology._replace(start=start, transition=transition)
+        return cells._replace(chain=cells.chain._replace(topology=topology))
 
     def prior(self, prior: ChainPrior) -> ChainPrior:
         """Priors and their totals."""
         known = prior.concentrations
-        if known is not None and known.given is not None:
-            known = known._replace(given=self.prior(known.given))
+        if known is not None and known.user_prior is not None:
+            known = known._replace(user_prior=self.prior(known.user_prior))
         rows = self.rows(prior.start)
         start, transition = self.chain(prior.start, prior.transition)
         return prior._replace(
@@ -193,11 +195,11 @@ def _with_order(model: Any, new: list[Any]) -> Any:
     """A copy whose state new[k] is state k of before."""
     by, learned = _StateOrder(np.argsort(new)), model._learned
     changed = _copy_with_labels(model, dict(enumerate(new)))
-    tables, attributes = model._observation().reordered(learned, by)
+    tables, attributes = model._observation().reorder_states(learned, by)
     layout, extra = by.layout(learned.layout), tables.pop("extra", learned.extra)
     extra = extra._replace(
         end=None if extra.end is None else extra.end[by.order],
-        sampled=None if extra.sampled is None else _renumbered_chains(extra.sampled, by, new),
+        samples=None if extra.samples is None else _renumbered_chains(extra.samples, by, new),
     )
     changed._learned = changed._learned._replace(
         **tables,
@@ -217,21 +219,21 @@ def _with_order(model: Any, new: list[Any]) -> Any:
 
 def _renumbered_chains(sampled: ChainSamples, by: _StateOrder, new: list[Any]) -> ChainSamples:
     """A sampler's kept samples, under the new numbers of states."""
-    paths, kept = sampled.paths, sampled.kept
-    if isinstance(kept, PathCounts):
-        cells = by.layout(kept.problem.cells)
-        kept = kept._replace(
-            problem=kept.problem._replace(cells=cells),
-            last=by.prior(kept.last),
-            shared=tuple(one and tuple(np.array(one)[by.order].tolist()) for one in kept.shared),
+    paths, each = sampled.paths, sampled.per_sample
+    if isinstance(each, PathCounts):
+        cells, weights = by.layout(each.problem.cells), each.state_weights
+        each = each._replace(
+            problem=each.problem._replace(cells=cells),
+            last=by.prior(each.last),
+            state_weights=tuple(one and tuple(np.array(one)[by.order].tolist()) for one in weights),
         )
-    elif kept:
+    elif each:
         # Statistics of a chain of numbers have states on their last axis, as cells have.
-        kept = tuple((by.tables(counts), by.prior(prior)) for counts, prior in kept)
+        each = tuple((by.tables(counts), by.prior(prior)) for counts, prior in each)
     return sampled._replace(
         paths=None if paths is None else np.asarray(new, dtype=paths.dtype)[paths],
         means=by.tables(sampled.means),
-        kept=kept,
+        per_sample=each,
     )
 
 
@@ -247,11 +249,11 @@ def _with_tag_names(model: Any, names: list[Any]) -> Any:
     copied = _copy_with_labels(model, dict(enumerate(names)))
     # There is no dictionary that could cover anything.
     n, vocabulary = len(names), copied._learned.words
-    legal = Legal({}, dict(zip(names, range(n), strict=True)), np.arange(n, dtype=np.int32))
+    legal = LegalStates({}, dict(zip(names, range(n), strict=True)), np.arange(n, dtype=np.int32))
     nothing, labelled = Coverage(0.0, 0.0), np.empty(0, dtype=np.int32)
     classes = as_array(names)
     knowledge = TagKnowledge(
-        vocabulary, classes, legal, None, {}, nothing, labelled, is_clean=False, is_told=False
+        vocabulary, classes, legal, None, {}, nothing, labelled, is_clean=False, has_labels=False
     )
     names_set = copied._learned.attribute_names | (attributes_of(knowledge).keys() - {"coverage_"})
     vars(tagger).update(vars(copied))

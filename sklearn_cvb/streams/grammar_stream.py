@@ -1,4 +1,4 @@
-"""Grammars, batch by batch and a few sentences at a time."""
+"""The stream of a grammar: running counts of rules, batch by batch or a few sentences at a time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,12 +6,7 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.grammar.grammar import Grammar
-from sklearn_cvb.grammar.inference import (
-    engine_for,
-    enlarged_shares,
-    most_rules,
-    tally_of,
-)
+from sklearn_cvb.grammar.inference import engine_for, enlarged_shares, most_rules, tally_of
 from sklearn_cvb.grammar.layout import GrammarProblem, full_layout
 from sklearn_cvb.grammar.model import GrammarModel, rare_counts
 from sklearn_cvb.grammar.observation import GrammarObservation
@@ -51,12 +46,14 @@ class GrammarStream(Stream):
         little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
         return np.where(none, little, counts)
 
-    def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def prior_with_counts(
+        self, prior: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The sum, and its means as first weights."""
         prior = prior + counts
         return prior, self.model.problem.layout.rows(prior).mean()
 
-    def rare(self, counts: np.ndarray, uses: np.ndarray) -> np.ndarray | None:
+    def unknown_word_counts(self, counts: np.ndarray, uses: np.ndarray) -> np.ndarray | None:
         """Mean count of the words used once, by rule of unknown words, if these have none."""
         layout = self.model.problem.layout
         if self.model.handle_unknown != "rare" or counts[layout.unknown_cells].any():

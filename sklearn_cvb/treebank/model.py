@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb.kernels.treebank.arrays import ObservedTrees, rules_of
 from sklearn_cvb.kernels.treebank.training import AnnotatedShares
 from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State
-from sklearn_cvb.learning.split_merge import Plan
+from sklearn_cvb.learning.split_merge import SplitMergePlan
 from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.inference import (
     TreebankProblem,
@@ -196,7 +196,7 @@ def with_noise(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return cells * (1.0 + _NOISE * rng.random(len(cells)))
 
 
-def split_merge_plan(n_subtypes: int, length: int | None) -> Plan:
+def split_merge_plan(n_subtypes: int, length: int | None) -> SplitMergePlan:
     """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps.
 
     None where all subtypes are there from the start.
@@ -204,10 +204,10 @@ def split_merge_plan(n_subtypes: int, length: int | None) -> Plan:
     n_rounds = (n_subtypes - 1).bit_length()
     n_alike = _ALIKE if n_subtypes > 1 else 0
     if length is None or not n_rounds:
-        return Plan(n_warm_up=n_alike)
+        return SplitMergePlan(n_warm_up=n_alike)
     splits = tuple(n * length for n in range(n_rounds))
     merges = tuple(first + max(1, int(_BEFORE_MERGING * length)) for first in splits)
-    return Plan(splits, merges, max(splits + merges) + n_alike)
+    return SplitMergePlan(splits, merges, max(splits + merges) + n_alike)
 
 
 def split_subtypes(

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading
-from sklearn_cvb.learning.split_merge import Plan
+from sklearn_cvb.learning.split_merge import SplitMergePlan
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, KnownWords, TakenSequences, short_repr
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.settings import SplitAndMerge
 from sklearn_cvb.treebank.binarise import Debinarisation, Treebank, binarise
 from sklearn_cvb.treebank.inference import TreebankProblem
@@ -88,24 +88,24 @@ class TreebankObservation:
         return taken, gold_trees_from(y, taken.sequences)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> SplitMergePlan:
         """Before which sweeps subtypes are split and merged."""
         options = self.options
         return split_merge_plan(
             options.n_subtypes, options.rounds and int(options.rounds.round_length)
         )
 
-    def model(self, read: Reading) -> AnnotatedModel:
+    def model(self, reading: Reading) -> AnnotatedModel:
         """The model of what was read, for algorithms to learn."""
-        options, treebank = self.options, read.problem.treebank
+        options, treebank = self.options, reading.problem.treebank
         n_first = 1 if options.rounds else options.n_subtypes
         layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
         share = float(options.rounds.merge_share) if options.rounds else 0.0
         kind = TokenAnnotatedModel if options.update == "token" else AnnotatedModel
         most, is_fixed = options.n_subtypes, options.rounds is None
-        return kind(read.problem, layout, options.init, options.alpha, most, share, is_fixed)
+        return kind(reading.problem, layout, options.init, options.alpha, most, share, is_fixed)
 
-    def fixed_start(self, read: Reading) -> str:
+    def fixed_start(self, reading: Reading) -> str:
         """Why all restarts begin alike; empty where their starts are random."""
         return "without subtypes nothing is hidden" if self.options.n_subtypes == 1 else ""
 
@@ -144,7 +144,7 @@ class TreebankObservation:
         # said: rare words of the treebank are not in its lexicon.
         known = corpus._replace(tokens=np.where(numbers < lexicon.n_words, numbers, corpus.tokens))
         unknown = reading.unknown_in(known, lexicon.codes)
-        tell(caution_of_unknown(unknown, lexicon.codes, fewest=np.inf))
+        warn(caution_of_unknown(unknown, lexicon.codes, fewest=np.inf))
         return corpus._replace(tokens=numbers), sequences.tokens
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.messages import alike
+from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Sequences,
@@ -74,7 +74,9 @@ def _for_each_sample(samples: list[Any], make: Callable[[int, Any], Any]) -> lis
             errors[i] = error
     if errors:
         first = next(iter(errors.values()))
-        raise ValueError(f"{first}{alike(list(errors), len(samples), 'trees are wrong')}") from None
+        raise ValueError(
+            f"{first}{how_many_alike(list(errors), len(samples), 'trees are wrong')}"
+        ) from None
     return results
 
 

@@ -23,9 +23,9 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.reading.corpus import encode, read_ragged
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
-    merged,
+    merge_surveys,
     read_here,
     read_part,
     type_corpus_of,
@@ -71,7 +71,7 @@ def labels():
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
     read = read_here(*asked_in_parts(model), parts)
-    tell(read.messages)
+    warn(read.messages)
     model._fit_reading(read, None, None)
     return read
 
@@ -298,10 +298,11 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, end
 @pytest.mark.parametrize("with_labels", [False, True])
 def test_a_digest_tells_of_words_what_the_corpus_tells(with_labels):
     X, y = sentences(), labels() if with_labels else None
-    asked = EMHMMTagger(partial())._asked_in_parts()
+    asked = EMHMMTagger(partial())._part_settings()
     parts = [read_part(*part) for part in parts_of(X, y, 3)]
-    survey = merged(
-        merged(*(word_counts_of(asked, p) for p in parts[:2])), word_counts_of(asked, parts[2])
+    survey = merge_surveys(
+        merge_surveys(*(word_counts_of(asked, p) for p in parts[:2])),
+        word_counts_of(asked, parts[2]),
     )
     sequences, told = type_corpus_of(survey)
     seen = dict.fromkeys(sequences.tokens, 0)

@@ -345,7 +345,7 @@ def test_the_layout_after_batches_expects_what_a_fit_to_all_expects(kind, handle
         stream.partial_fit(SENTENCES[some], None if y is None else y[some])
     places = [list(stream.vocabulary_).index(word) for word in whole.vocabulary_]
     assert sorted(stream.vocabulary_) == list(whole.vocabulary_)
-    expected = [model._learned.layout.expected for model in (whole, stream)]
+    expected = [model._learned.layout.tag_prior.expected_counts for model in (whole, stream)]
     cut = [
         np.split(values, model._learned.layout.indptr[1:-1])
         for values, model in zip(expected, (whole, stream), strict=True)

@@ -80,7 +80,7 @@ def test_intervals_of_samples_are_quantiles_of_their_mixture():
     level, rng = 0.8, np.random.default_rng(0)
     draws = []
     for path in model.samples_:
-        counts = model._learned.extra.sampled.kept.counts(path)
+        counts = model._learned.extra.samples.per_sample.counts(path)
         u = counts.transition + model.alpha
         draws += [[rng.dirichlet(row, 2000) for row in u]]
     draws = np.concatenate(np.array(draws), axis=1)
@@ -113,7 +113,7 @@ def test_cells_without_prior_and_rows_of_one_cell():
 def test_learned_concentrations_go_with_their_samples():
     settings = {"alpha": "auto", "beta": "auto", "max_iter": 80, "samples": Samples(thin=1)}
     model = GibbsHMM(2, random_state=0, **settings).fit(X)
-    kept = model._learned.extra.sampled.kept
+    kept = model._learned.extra.samples.per_sample
     assert len(np.unique(kept.concentrations[:, 0])) > 10
     np.testing.assert_array_equal(kept.concentrations[:, 0], model.chains_.alpha[0])
     one = kept.prior(0), kept.prior(len(model.samples_) - 1)

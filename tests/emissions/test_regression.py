@@ -62,7 +62,7 @@ def test_an_input_that_is_constant_leaves_a_gaussian():
         family = emission.bind(moments_of(own), 2)
         observations = family.read(own)
         statistics = family.statistics(observations, posterior, whole)[0]
-        scores = family.predictive(statistics), family.expected(statistics)
+        scores = family.predictive(statistics), family.expected_log_densities(statistics)
         filled = [scores_of(one, observations, 30, 2) for one in scores]
         families.append((family.log_evidence(statistics), family.divergence(statistics), *filled))
     for one, other in zip(*families, strict=True):

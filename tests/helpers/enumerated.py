@@ -266,7 +266,7 @@ class EnumeratedChain(EnumeratedModel):
         start, transition, emission = self._tables(cells)
         n = self.real.cells.n_states
         totals = np.bincount(self.rows, cells, 2 * n + 1)
-        if self.real.cells.has_end:
+        if self.real.cells.chain.has_end:
             # What follows the end is never asked for, but nothing must be divided by 0.
             transition = np.vstack([transition[:-1], np.ones(n)])
             totals[[n, 2 * n]] = n, 1.0
@@ -277,7 +277,7 @@ class EnumeratedChain(EnumeratedModel):
     def flat_prior(self, prior):
         """Cells that a dictionary rules out share what the others leave of the row."""
         n, result = self.real.cells.n_states, self.flat(prior)
-        if self.real.cells.has_end:
+        if self.real.cells.chain.has_end:
             result[n * n : n + n * n] = 0.0
         unlisted = np.setdiff1d(np.arange(n + n * n, len(result)), self.places)
         state = self.rows - n - 1

@@ -19,7 +19,7 @@ from sklearn_cvb import (
     Valence,
 )
 from sklearn_cvb.alignment.observation import AlignmentObservation, AlignmentOptions
-from sklearn_cvb.chain.options import ChainOptions, Kind
+from sklearn_cvb.chain.options import ChainOptions, EstimatorKind
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.dependency.observation import DependencyObservation, DependencyOptions
 from sklearn_cvb.dependency.prediction import best_heads
@@ -127,7 +127,7 @@ def test_counts_are_those_of_estimators(title):
 
 def test_counts_of_symbols_are_those_of_an_estimator():
     known, asked = KnownWords(None, "smooth", True, True), {"alpha": 0.2, "beta": 0.3}
-    options = ChainOptions("mine", Kind(), known, Transitions(), n_components=3, **asked)
+    options = ChainOptions("mine", EstimatorKind(), known, Transitions(), n_components=3, **asked)
     observation = SymbolObservation(options._replace(fixed={}, leaves_out=True))
     model = observation.model(observation.read(WORDS, None))
     fit = run(model, CVB(), first_generator(), max_iter=1000)

@@ -591,7 +591,7 @@ def test_arrays_of_named_tuples_come_back_to_the_last_byte(tmp_path):
         (rng.random(size), [rng.random((size, 2)), np.arange(size)], ("a", None, np.empty(0)))
         for size in range(0, 100, 7)
     ]
-    kept = [file.keep(value) for value in values]
+    kept = [file.write_value(value) for value in values]
     for value, found in zip(values, kept, strict=True):
         numbers, (table, places), (name, none, empty) = found.load()
         np.testing.assert_array_equal(numbers, value[0])
@@ -600,8 +600,8 @@ def test_arrays_of_named_tuples_come_back_to_the_last_byte(tmp_path):
         assert (name, none, empty.shape) == ("a", None, (0,))
     # Nothing is written behind the last array of a value, or over its end.
     for size in range(1, 40):
-        alone = file.keep((np.full(size, np.pi),))
-        file.keep((np.full(3, np.e),))
+        alone = file.write_value((np.full(size, np.pi),))
+        file.write_value((np.full(3, np.e),))
         np.testing.assert_array_equal(alone.load()[0], np.pi)
     first = kept[3].load()[0]
     first[:] = 7.0

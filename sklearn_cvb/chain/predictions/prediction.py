@@ -1,4 +1,4 @@
-"""Predictions of hidden Markov models: functions of what a fit has left, whoever learned it."""
+"""Predictions of a fitted chain: its weights, and posteriors and paths of sequences under them."""
 
 import math
 from collections.abc import Callable
@@ -18,15 +18,15 @@ from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import check_counts, tell
+from sklearn_cvb.reading.validation import check_counts, warn
 
 
-class BesideCounts(NamedTuple):
-    """What chains leave beside their counts."""
+class ChainExtras(NamedTuple):
+    """A fitted chain beside its counts: ends, emissions of numbers, samples."""
 
     end: np.ndarray | None = None  # (n_components,) Count of the sequences that end in each state
     numeric: Any = None  # what states emit, where that are numbers
-    sampled: Any = None  # what only a sampler's chain tells
+    samples: Any = None  # what only a sampler's chain tells
 
 
 # Counts and weights
@@ -39,7 +39,7 @@ def running_counts(learned: Learned) -> parameters.HMMCounts:
     emission = parameters.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
     steps = counts.transition.reshape(-1, counts.transition.shape[-1])
     counts = parameters.HMMCounts(counts.start, steps, emission)
-    return parameters.with_end(counts, learned.extra.end) if cells.has_end else counts
+    return parameters.with_end(counts, learned.extra.end) if cells.chain.has_end else counts
 
 
 def chain_counts(learned: Learned) -> parameters.HMMCounts:
@@ -51,8 +51,8 @@ def chain_counts(learned: Learned) -> parameters.HMMCounts:
 
 def mean_weights(learned: Learned) -> ChainWeights:
     """Posterior-mean weights; of a sampler their averages over its samples."""
-    if learned.extra.sampled is not None:
-        return learned.extra.sampled.means
+    if learned.extra.samples is not None:
+        return learned.extra.samples.means
     return parameters.posterior_mean(
         chain_counts(learned), learned.prior, learned.layout, learned.fallback
     )
@@ -66,7 +66,7 @@ def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
 
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Weights of `predict` and `predict_proba`, and their logs."""
-    if learned.extra.sampled is not None:
+    if learned.extra.samples is not None:
         return mean_and_log(learned)
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
     return parameters.weights_under(
@@ -74,17 +74,17 @@ def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     )
 
 
-def by_context(transition: np.ndarray, cells: Cells) -> np.ndarray:
+def state_transitions(transition: np.ndarray, cells: Cells) -> np.ndarray:
     """Transitions between states that emit, (K, K); with contexts (n_contexts, K, K)."""
     n = cells.n_emitting
-    if not cells.has_contexts:
+    if not cells.chain.has_contexts:
         return transition[:n, :n]
-    return transition.reshape(cells.n_tables, n, n)
+    return transition.reshape(cells.chain.n_tables, n, n)
 
 
-def steps_of(learned: Learned) -> np.ndarray:
-    """Mean transition probabilities between states that emit (see `by_context`)."""
-    return by_context(mean_weights(learned).transition, learned.layout)
+def mean_transitions(learned: Learned) -> np.ndarray:
+    """Mean transition probabilities between states that emit (see `state_transitions`)."""
+    return state_transitions(mean_weights(learned).transition, learned.layout)
 
 
 def emission_table(learned: Learned) -> np.ndarray:
@@ -96,8 +96,8 @@ def emission_table(learned: Learned) -> np.ndarray:
         listed = np.zeros(dense.shape, bool)
         listed[np.repeat(np.arange(len(dense)), np.diff(weights.indptr)), weights.indices] = True
         n_ruled_out = np.maximum(1, (~listed).sum(axis=0))
-        rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / n_ruled_out
-        weights = np.where(listed, dense, rest)
+        ruled_out = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / n_ruled_out
+        weights = np.where(listed, dense, ruled_out)
     return np.ascontiguousarray(weights.T)
 
 
@@ -124,7 +124,7 @@ class WeightedSequences:
     def _with_ends(self) -> tuple[Lattice, np.ndarray, np.ndarray | slice]:
         """Lattice and starts of sequences with their ends; which tokens are not ends."""
         starts = self.corpus.starts
-        if not self.cells.has_end:
+        if not self.cells.chain.has_end:
             return self.lattice, starts, slice(None)
         lattice, starts, is_end = lattice_with_end(self.lattice, starts, self.cells)
         return lattice, starts, ~is_end
@@ -139,12 +139,12 @@ class WeightedSequences:
             posterior = posterior[np.repeat(inside, lattice.count)]
         return posterior, log_z
 
-    def tables(self) -> np.ndarray:
+    def table_numbers(self) -> np.ndarray:
         """Which table of transitions leads to each token."""
         return np.zeros(len(self.corpus.tokens), np.intp)
 
-    def lacking(self) -> np.ndarray:
-        """What log weights of each sequence, also of its best path, are without."""
+    def log_offset(self) -> np.ndarray:
+        """What is to be added to log weights of each sequence, also of its best path."""
         return np.zeros(self.corpus.n_sequences)
 
     def log_z(self) -> np.ndarray:
@@ -162,7 +162,7 @@ class WeightedSequences:
         decoding.viterbi(self.logs, lattice, starts, path, log_p)
         return path[inside], log_p
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
         lattice, starts, inside = self._with_ends()
         log_z = np.empty(len(starts) - 1)
@@ -195,11 +195,11 @@ def smoothed_entries(
     return posterior, log_z
 
 
-def tell_unexplained(log_p: np.ndarray) -> None:
+def warn_of_unexplained(log_p: np.ndarray) -> None:
     """Warn of sequences that no path explains."""
     unexplained = np.flatnonzero(np.isneginf(log_p))
     if len(unexplained):
-        tell(
+        warn(
             [
                 f"no path explains sequences {unexplained[:5].tolist()} ({len(unexplained)} in "
                 "all): each token gets its most probable state by emission"
@@ -207,7 +207,7 @@ def tell_unexplained(log_p: np.ndarray) -> None:
         )
 
 
-def paths(read: WeightedSequences, decoding: str) -> tuple[np.ndarray, np.ndarray]:
+def decode(read: WeightedSequences, decoding: str) -> tuple[np.ndarray, np.ndarray]:
     """The states of all tokens, and log p of each sequence."""
     if decoding == "viterbi":
         return read.best_path()
@@ -222,16 +222,16 @@ def posterior_table(
 ) -> np.ndarray:
     """Posteriors over all states, token by token; warns of what no path explains."""
     posterior, log_z = read.entries(kernel)
-    tell_unexplained(log_z)
+    warn_of_unexplained(log_z)
     return read.table(posterior)
 
 
-def mean_likelihoods(found: list[np.ndarray]) -> np.ndarray:
+def mean_likelihoods(log_z: list[np.ndarray]) -> np.ndarray:
     """Log of the mean over samples (paper eq. 28)."""
-    return found[0] if len(found) == 1 else logsumexp(found, axis=0) - math.log(len(found))
+    return log_z[0] if len(log_z) == 1 else logsumexp(log_z, axis=0) - math.log(len(log_z))
 
 
-def drawn_states(
+def draw_states(
     learned: Learned,
     n_samples: int,
     length: int | ArrayLike | None,
@@ -240,16 +240,16 @@ def drawn_states(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """States of sampled sequences, flat, their lengths, and contexts, which then tell lengths."""
     n, weights = learned.layout.n_emitting, mean_weights(learned)
-    if contexts is not None or learned.layout.has_contexts:
+    if contexts is not None or learned.layout.chain.has_contexts:
         known = contexts_to_draw(contexts, learned.layout)
         lengths, rows = np.array(list(map(len, known))), np.concatenate(known)
         tables = weights.start, weights.transition, lengths
         return drawing.paths_of_lengths(*tables, rng, rows), lengths, rows
-    if learned.layout.longest and length is not None:
+    if learned.layout.chain.longest and length is not None:
         numeric, lengths = learned.extra.numeric, drawing.lengths_to_draw(n_samples, length)
         durations = numeric.family.durations(numeric.point)
         return drawing.paths_of_visits(*weights[:2], durations, lengths, rng), lengths, None
-    start, transition, has_end = weights.start[:n], weights.transition, learned.layout.has_end
+    start, transition, has_end = weights.start[:n], weights.transition, learned.layout.chain.has_end
     steps, end = transition[:n, :n], transition[:-1, -1]
     if length is None:
         if not has_end:

@@ -1,4 +1,4 @@
-"""Chains of states that emit symbols, as models: what all algorithms ask of them."""
+"""Hidden Markov models of symbols, as EM, VB, CVB and samplers learn them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,11 +13,11 @@ from sklearn_cvb.chain.parameters.rows import (
     ChainPrior,
     HMMCounts,
     expected_log,
-    going_on,
     log_prior_density,
     posterior_mean,
     prior_of,
     rare_in,
+    resume_hyper,
     uniform_weights,
     weights_and_divergence,
     with_rare,
@@ -57,11 +57,7 @@ _RESAMPLE = {
 
 
 # Where restarts begin after the first one, by where that began.
-_OF_RESTARTS = {
-    "context": "token",
-    "unambiguous": "token",
-    starting.SEGMENTS: starting.CUTS,
-}
+_LATER_INITS = {"context": "token", "unambiguous": "token", starting.SEGMENTS: starting.CUTS}
 
 
 class VBWeights(NamedTuple):
@@ -82,10 +78,10 @@ class ChainSettings(NamedTuple):
     concentrations: ChainConcentrations
     init: Any
     vocabulary: np.ndarray  # the words that a fitted model given as `init` must know
-    left_out: UpdateUnit = UpdateUnit("sequence", None)  # CVB: what is left out at a time
-    resampled: str = "token"  # Gibbs: what is drawn at a time
+    update_unit: UpdateUnit = UpdateUnit("sequence", None)  # CVB: what is left out at a time
+    resampling_unit: str = "token"  # Gibbs: what is drawn at a time
     # Gibbs: the lowest temperature; None for 1 throughout, whose samples are kept.
-    coldest: float | None = None
+    lowest_temperature: float | None = None
     # Whether unknown words take the mean count of words seen once in what samples tell.
     counts_rare: bool = False
     n_threads: int = 1  # of one restart
@@ -139,9 +135,9 @@ class SymbolChain(Model):
     # Where a restart begins
 
     def for_restart(self, index: int) -> "SymbolChain":
-        """Starts that are always the same are for the first one."""
+        """With another `init` where the first is always the same."""
         init = self.settings.init
-        others = _OF_RESTARTS.get(init, init) if isinstance(init, str) else init
+        others = _LATER_INITS.get(init, init) if isinstance(init, str) else init
         return replace(self, settings=self.settings._replace(init=others))
 
     def seed(self, prior: ChainPrior, rng: np.random.Generator) -> Any:
@@ -154,24 +150,22 @@ class SymbolChain(Model):
         """Counts of a fitted model, of token posteriors, or of one E-step."""
         problem, init = self.problem, self.settings.init
         if keep:
-            start = self.beginning(prior, seed)
-            units = first_units(problem, start, self.settings.left_out, self.learns)
-            return InferenceResult(units.own, 0.0, shares=units), None
+            start = self.start_maker(prior, seed)
+            units = first_units(problem, start, self.settings.update_unit, self.learns)
+            return InferenceResult(units.counts, 0.0, shares=units), None
         if not isinstance(seed, StartingPoint) and hasattr(init, "predict_proba"):
             counts = starting.model_counts(problem, init, self.settings.vocabulary)
             return InferenceResult(counts, 0.0), uniform_weights(self.cells)
-        first = self.beginning(prior, seed)()
+        first = self.start_maker(prior, seed)()
         if first.weights is not None:
-            found = self.infer(first.weights)
+            counts, log_z, _, _, work = self.infer(first.weights)
             # Which sequences have no path is told after the first sweep.
-            return InferenceResult(
-                found.counts, found.log_normaliser, work=found.work
-            ), first.weights
+            return InferenceResult(counts, log_z, work=work), first.weights
         assert first.posterior is not None, "a start has weights or posteriors"
         counts = starting.counts_from_marginals(problem, first.posterior)
         return InferenceResult(counts, 0.0), uniform_weights(self.cells)
 
-    def beginning(self, prior: ChainPrior, seed: Any) -> Callable[[], StartingPoint]:
+    def start_maker(self, prior: ChainPrior, seed: Any) -> Callable[[], StartingPoint]:
         """What makes posteriors or weights to start from: of a seed, or as `init` says."""
         if isinstance(seed, ChainWeights):
             return partial(StartingPoint, None, seed)
@@ -230,23 +224,23 @@ class SymbolChain(Model):
     ) -> InferenceResult:
         """Each sequence, or window, from the counts of all others (eqs. 24-25)."""
         units, total = sweep(shares, counts, prior, self.problem, frozen=frozen)
-        return InferenceResult(units.own, total, shares=units)
+        return InferenceResult(units.counts, total, shares=units)
 
     # Sampling
 
     def first_sample(self, prior: ChainPrior, rng: np.random.Generator) -> StructureSample:
         """A path drawn from where `init` says."""
         problem, settings = self.problem, self.settings
-        if settings.resampled == "sequence" and settings.coldest is not None:
-            sampling.check_powers(settings.coldest, prior, len(problem.corpus.tokens))
-        slots = sampling.first_slots(problem, prior, self.beginning(prior, rng)(), rng)
+        if settings.resampling_unit == "sequence" and settings.lowest_temperature is not None:
+            sampling.check_powers(settings.lowest_temperature, prior, len(problem.corpus.tokens))
+        slots = sampling.first_slots(problem, prior, self.start_maker(prior, rng)(), rng)
         return StructureSample(
             sampling.counts_of_path(problem, slots), sampling.SampledPath(slots, self._scan())
         )
 
     def _scan(self) -> Any:
         """The order of visits, where one token is drawn at a time."""
-        if self.settings.resampled != "token":
+        if self.settings.resampling_unit != "token":
             return None
         return sampling.scan_for(self.problem.lattice, self.problem.corpus.starts)
 
@@ -259,7 +253,7 @@ class SymbolChain(Model):
         temperature: float,
     ) -> StructureSample:
         """All paths anew, a token, a sequence or all at a time."""
-        resample = _RESAMPLE[self.settings.resampled]
+        resample = _RESAMPLE[self.settings.resampling_unit]
         slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
         return StructureSample(
             counts, sampling.SampledPath(slots, sample.scan), proposals=proposals
@@ -281,15 +275,17 @@ class SymbolChain(Model):
         rare = rare_in(self.problem, counts) if self.settings.counts_rare else None
         return posterior_mean(with_rare(counts, rare, self.cells), prior, self.cells)
 
-    def count_labels(self, memory: np.ndarray | None, sample: sampling.SampledPath) -> np.ndarray:
+    def count_labels(
+        self, label_counts: np.ndarray | None, sample: sampling.SampledPath
+    ) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
-        return sampling.frequencies(self.problem.lattice, sample.slots, memory)
+        return sampling.frequencies(self.problem.lattice, sample.slots, label_counts)
 
     def sample_to_keep(
         self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
     ) -> np.ndarray | None:
         """The states of all tokens, but for annealed chains."""
-        if self.settings.coldest is not None:
+        if self.settings.lowest_temperature is not None:
             return None
         states = self.problem.lattice.state[sample.slots]
         # The smallest integer type for states: samples are the largest part of a fit.
@@ -308,24 +304,24 @@ class SymbolChain(Model):
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
 
-    def sampled(self, state: State) -> tuple[ChainSamples, float]:
-        """What a sampler's chain leaves, and the share of its proposals that were accepted."""
+    def chain_samples(self, state: State) -> tuple[ChainSamples, float]:
+        """Kept samples of a sampler, and the share of its proposals that were accepted."""
         memory, problem, settings = state.work, self.problem, self.settings
         notes = [one.values for block in memory.trace for one in block if one.is_kept]
         proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()
-        paths, kept = None, None
+        paths, path_counts = None, None
         if memory.kept_samples:
-            paths = np.concatenate(memory.kept_samples)[:, problem.is_given]
-            drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
-            kept = PathCounts(problem, settings.counts_rare, state.prior, *drawn)
+            paths = np.concatenate(memory.kept_samples)[:, problem.without_ends]
+            of_samples = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
+            path_counts = PathCounts(problem, settings.counts_rare, state.prior, *of_samples)
         rate = accepted / proposed if proposed else 1.0
-        return ChainSamples(paths, mean_means(state, self), kept), rate
+        return ChainSamples(paths, mean_means(state, self), path_counts), rate
 
     # Going on
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; learned concentrations go on from their values."""
-        hyper = going_on(self.hyper(), state.hyper)
+        hyper = resume_hyper(self.hyper(), state.hyper)
         shares = state.shares
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if isinstance(shares, sampling.SampledPath):
@@ -333,10 +329,10 @@ class SymbolChain(Model):
             return state._replace(shares=shares._replace(scan=scan))
         if not isinstance(shares, SymbolUnits):
             return state
-        if shares.left_out != self.settings.left_out:
+        if shares.update_unit != self.settings.update_unit:
             return None
         units = resumed(shares._replace(learns=self.learns), self.problem)
-        return state._replace(shares=units, counts=units.own)
+        return state._replace(shares=units, counts=units.counts)
 
     def compact(self, state: State) -> State:
         """Without layouts, engines and the order of visits, which the problem gives."""
@@ -345,8 +341,8 @@ class SymbolChain(Model):
             return state._replace(shares=shares._replace(scan=None))
         if isinstance(shares, SymbolUnits):
             # But for the messages that windows leave each other.
-            kept: Any = shares.layout and shares.layout.borders
-            return state._replace(shares=shares._replace(layout=kept))
+            borders: Any = shares.layout and shares.layout.borders
+            return state._replace(shares=shares._replace(layout=borders))
         if isinstance(work, Engines):
             return state._replace(work=Engines(None, None, None, work.lost))
         return state
@@ -355,7 +351,7 @@ class SymbolChain(Model):
         """With layout and engines."""
         shares, work = state.shares, state.work
         if isinstance(shares, SymbolUnits):
-            layout = layout_of(self.problem, shares.left_out)
+            layout = layout_of(self.problem, shares.update_unit)
             borders: Any = shares.layout
             if layout is not None and borders is not None:
                 layout = layout._replace(borders=borders)
@@ -389,8 +385,8 @@ class TokenChain(SymbolChain):
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""
         if not frozen:
             units, total = sweep_by_token(shares, counts, prior, self.problem)
-            return InferenceResult(units.own, total, shares=units)
-        window, lengths = shares.left_out.block_length, np.diff(self.problem.corpus.starts)
+            return InferenceResult(units.counts, total, shares=units)
+        window, lengths = shares.update_unit.block_length, np.diff(self.problem.corpus.starts)
         if window is None and 2 * lengths.max() > lengths.sum():
             window = _SCORE_WINDOW
         # Windows that cut nothing are sequences, and their score compiles sooner.

@@ -8,7 +8,7 @@ from chain.numbers.restatement import durations_of, infer, infer_visits, scores_
 from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
-from sklearn_cvb.chain.predictions.prediction import by_context, predicting_weights
+from sklearn_cvb.chain.predictions.prediction import predicting_weights, state_transitions
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Regression
 
 SHORT = (4, 3, 1)
@@ -142,7 +142,7 @@ def log_likelihoods(model, series, chain):
     if not isinstance(model, GibbsHMM):
         return [inferred(x, chain, fitted.family, fitted.scoring)[0] for x in series]
     each, n, transitions = [], model.n_components, model.transitions
-    for counts, prior in model._learned.extra.sampled.kept:
+    for counts, prior in model._learned.extra.samples.per_sample:
         scores = fitted.family.predictive(counts.emission)
         rows = counts.transition + prior.transition
         totals = counts.transition.sum(axis=1) + prior.transition_total
@@ -180,7 +180,7 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
     if kind is VBHMM:
         _, logs = predicting_weights(model._learned)
         log_end = logs.transition[:2, 2] if has_end else np.zeros(2)
-        chain = logs.start[:2], by_context(logs.transition, model._learned.layout), log_end
+        chain = logs.start[:2], state_transitions(logs.transition, model._learned.layout), log_end
         bounds = [inferred(x, chain, fitted.family, fitted.predicting)[0] for x in series]
         np.testing.assert_allclose(model.lower_bound_samples(series), bounds, rtol=1e-10)
     found = model.predict_proba(series), model.predict(series)

@@ -88,11 +88,11 @@ def test_chain_gives_the_mixture_of_its_samples():
     X = [RNG.poisson(1.0 + 2.0 * STATE)]
     model = fitted("poisson", X, GibbsHMM, max_iter=300, samples=Samples(thin=10))
     lower, upper = model.credible_intervals(level=LEVEL).emission["rates"]
-    assert len(model._learned.extra.sampled.kept) == len(model.samples_) == 15
+    assert len(model._learned.extra.samples.per_sample) == len(model.samples_) == 15
     family = model._learned.extra.numeric.family
     each = [
         family.marginals(counts.emission)["rates"]
-        for counts, _ in model._learned.extra.sampled.kept
+        for counts, _ in model._learned.extra.samples.per_sample
     ]
     for ends, tail in ((lower, 0.05), (upper, 0.95)):
         share = np.mean([own.cdf(ends) for own in each], axis=0)

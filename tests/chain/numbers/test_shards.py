@@ -158,7 +158,7 @@ def test_a_lost_shard_is_inferred_from_the_counts_of_all():
     def ask(name, *arguments):
         asked[0] += 1
         if asked[0] == 9:
-            source.shards[1].held.clear()
+            source.shards[1].states.clear()
         return plain(name, *arguments)
 
     source.ask = ask
@@ -173,7 +173,7 @@ def test_surveys_are_those_of_all_series():
     model = EMHMM(2, emission="gaussian")
     own = [parts.survey_of(model, parts.read_part(X[a : a + 6])) for a in range(0, 24, 6)]
     whole = parts.survey_of(model, parts.read_part(X))
-    found = parts.merged(parts.merged(*own[:2]), parts.merged(*own[2:]))
+    found = parts.merge_surveys(parts.merge_surveys(*own[:2]), parts.merge_surveys(*own[2:]))
     for one, other in zip(found.moments, whole.moments, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
     assert found[1:] == whole[1:]
