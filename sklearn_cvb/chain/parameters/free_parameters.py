@@ -70,9 +70,8 @@ def _movable(learned: Learned) -> HMMCounts:
     if len(emission) and not _tells_of_unknown(learned):
         emission[cells.unknown] = False
     movable = HMMCounts(start, transition, emission)
-    is_lifted = (
-        learned.seen_so_far is not None and learned.seen_so_far.n_batches and len(cells.state)
-    )
+    seen = learned.seen_so_far
+    is_lifted = seen is not None and seen.n_batches and len(cells.state)
     if learned.zero_cells is None or is_lifted:
         return movable
     each = zip(movable, learned.zero_cells, strict=True)

@@ -428,9 +428,7 @@ def divergence(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
     return sum(rows.divergence() for rows in _listed_rows(counts, prior, cells))
 
 
-def weights_and_divergence(
-    counts: HMMCounts, prior: ChainPrior, cells: Cells
-) -> tuple[ChainWeights, float]:
+def vb_weights(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> tuple[ChainWeights, float]:
     """exp E[log theta], and KL of the posterior from the prior, which shares its digammas."""
     weights, value = ChainWeights(*(np.zeros(table.shape) for table in counts)), 0.0
     each = zip(_listed_rows(counts, prior, cells), weights, _allowed(cells), strict=True)
@@ -450,9 +448,8 @@ def log_prior_density(
         return 0.0
     if prior.any_fixed:
         free = without_fixed(HMMCounts(prior.start, prior.transition, prior.emission), prior, cells)
-        prior = prior._replace(
-            **free._asdict(), emission_total=prior.emission_total * ~prior.fixed_rows[2]
-        )
+        total = prior.emission_total * ~prior.fixed_rows[2]
+        prior = prior._replace(**free._asdict(), emission_total=total)
     # Rows that all are the start row have no prior of their own.
     is_tied = cells.chain.topology is not None and cells.chain.topology.is_tied
     # The end has no parameters: nothing follows it, and it emits nothing.
@@ -494,9 +491,8 @@ def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
     """Cells as a (n_symbols, n_components) array, sparse where a dictionary rules states out."""
     if cells.is_full:
         return values.reshape(cells.n_rows, cells.n_emitting)
-    return csr_array(
-        (values, cells.state, cells.indptr.astype(np.int32)), shape=(cells.n_rows, cells.n_emitting)
-    )
+    csr = values, cells.state, cells.indptr.astype(np.int32)
+    return csr_array(csr, shape=(cells.n_rows, cells.n_emitting))
 
 
 def public_counts(counts: HMMCounts, cells: Cells) -> HMMCounts:
@@ -530,10 +526,8 @@ def rare_counts(emission: np.ndarray, cells: Cells, uses: np.ndarray) -> np.ndar
 
 def rare_in(problem: Any, counts: HMMCounts) -> np.ndarray | None:
     """Mean count, by state, of the words seen once in a problem that has no unknown ones."""
-    corpus, cells = problem.corpus, problem.cells
-    return (
-        None if corpus.unknown else rare_counts(counts.emission, cells, corpus.uses(cells.n_words))
-    )
+    cells, uses = problem.cells, problem.corpus.uses(problem.cells.n_words)
+    return None if problem.corpus.unknown else rare_counts(counts.emission, cells, uses)
 
 
 def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCounts:

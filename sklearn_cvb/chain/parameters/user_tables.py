@@ -58,7 +58,7 @@ def chain_tables(init: HMMParameters, cells: Cells, vocabulary: np.ndarray | Non
         if cells.chain.has_end:
             ends = np.maximum(1.0 - transition.sum(axis=1, keepdims=True), 0.0)
             transition = np.vstack([np.hstack([transition, ends]), np.full(n + 1, 1 / (n + 1))])
-    _refuse_ruled_out(start, transition, cells)
+    _check_allowed(start, transition, cells)
     if vocabulary is None:
         if init.emissionprob is not None:
             raise InvalidParameterError("emissionprob is for symbols; this model emits numbers")
@@ -69,9 +69,7 @@ def chain_tables(init: HMMParameters, cells: Cells, vocabulary: np.ndarray | Non
     return UserTables(start, transition, emission)
 
 
-def _refuse_ruled_out(
-    start: np.ndarray | None, transition: np.ndarray | None, cells: Cells
-) -> None:
+def _check_allowed(start: np.ndarray | None, transition: np.ndarray | None, cells: Cells) -> None:
     topology = cells.chain.topology
     if topology is None:
         return

@@ -373,9 +373,7 @@ def _ranges(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return np.arange(len(offsets), dtype=np.int64) + offsets, lengths
 
 
-def without_impossible(
-    lattice: Lattice, corpus: Corpus, cells: Cells, emission: np.ndarray
-) -> Lattice:
+def mask_unknown(lattice: Lattice, corpus: Corpus, cells: Cells, emission: np.ndarray) -> Lattice:
     """Unknown tokens are unobserved where no state of theirs gives the unknown item any weight."""
     if not corpus.unknown or emission[cells.unknown].all():
         return lattice

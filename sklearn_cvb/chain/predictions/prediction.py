@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from sklearn_cvb.chain.parameters import rows as parameters
+from sklearn_cvb.chain.parameters import rows
 from sklearn_cvb.chain.paths.lattice import Cells, dense_posterior, entry_cells, lattice_with_end
 from sklearn_cvb.chain.paths.transitions import contexts_to_draw
 from sklearn_cvb.chain.predictions import drawing
@@ -32,28 +32,26 @@ class ChainExtras(NamedTuple):
 # Counts and weights
 
 
-def running_counts(learned: Learned) -> parameters.HMMCounts:
+def running_counts(learned: Learned) -> rows.HMMCounts:
     """Flat counts with their ends, of the chain alone where observations are numbers."""
     counts, cells = learned.counts, learned.layout
     # A chain of numbers has no cells of emissions.
-    emission = parameters.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
+    emission = rows.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
     steps = counts.transition.reshape(-1, counts.transition.shape[-1])
-    counts = parameters.HMMCounts(counts.start, steps, emission)
-    return parameters.with_end(counts, learned.extra.end) if cells.chain.has_end else counts
+    counts = rows.HMMCounts(counts.start, steps, emission)
+    return rows.with_end(counts, learned.extra.end) if cells.chain.has_end else counts
 
 
-def chain_counts(learned: Learned) -> parameters.HMMCounts:
+def chain_counts(learned: Learned) -> rows.HMMCounts:
     """The counts as weights are made from them: unknown words have those of words seen once."""
-    return parameters.with_rare(
-        running_counts(learned), learned.unknown_word_counts, learned.layout
-    )
+    return rows.with_rare(running_counts(learned), learned.unknown_word_counts, learned.layout)
 
 
 def mean_weights(learned: Learned) -> ChainWeights:
     """Posterior-mean weights; of a sampler their averages over its samples."""
     if learned.extra.samples is not None:
         return learned.extra.samples.means
-    return parameters.posterior_mean(
+    return rows.posterior_mean(
         chain_counts(learned), learned.prior, learned.layout, learned.fallback
     )
 
@@ -61,7 +59,7 @@ def mean_weights(learned: Learned) -> ChainWeights:
 def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Posterior-mean weights and their logs."""
     weights = mean_weights(learned)
-    return weights, parameters.log_weights(weights)
+    return weights, rows.log_weights(weights)
 
 
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
@@ -69,9 +67,7 @@ def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     if learned.extra.samples is not None:
         return mean_and_log(learned)
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
-    return parameters.weights_under(
-        counts, prior, cells, learned.fallback, averages=learned.averages
-    )
+    return rows.weights_under(counts, prior, cells, learned.fallback, averages=learned.averages)
 
 
 def state_transitions(transition: np.ndarray, cells: Cells) -> np.ndarray:
@@ -89,7 +85,7 @@ def mean_transitions(learned: Learned) -> np.ndarray:
 
 def emission_table(learned: Learned) -> np.ndarray:
     """Mean emission probabilities, (n_components, n_symbols)."""
-    weights: Any = parameters.word_major(learned.layout, mean_weights(learned).emission)
+    weights: Any = rows.word_major(learned.layout, mean_weights(learned).emission)
     if hasattr(weights, "toarray"):
         # The cells that a dictionary rules out share the rest of their row.
         dense = weights.toarray()

@@ -136,7 +136,7 @@ class PathCounts(NamedTuple):
     def prior(self, row: int) -> ChainPrior:
         """Prior of one kept sample: its own where concentrations are learned."""
         first = self.last.concentrations
-        if not first.learned:
+        if not first.is_learned:
             return self.last
         alpha, beta = self.concentrations[row].tolist()
         hyper = first._replace(alpha=alpha, beta=beta, state_weights=self.state_weights[row])

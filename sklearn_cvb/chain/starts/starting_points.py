@@ -253,9 +253,8 @@ def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarr
     """Weights of counted steps, a little added to each; emissions as they are given."""
     start = start + _UNAMBIGUOUS_COUNT
     transition = transition + _UNAMBIGUOUS_COUNT
-    return ChainWeights(
-        start / start.sum(), transition / transition.sum(axis=1, keepdims=True), emission
-    )
+    transition /= transition.sum(axis=1, keepdims=True)
+    return ChainWeights(start / start.sum(), transition, emission)
 
 
 def context_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from sklearn_cvb.chain.parameters.rows import (
     rare_in,
     resume_hyper,
     uniform_weights,
-    weights_and_divergence,
+    vb_weights,
     with_rare,
 )
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
@@ -43,6 +43,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     sweep_by_token,
 )
+from sklearn_cvb.chain.symbols.sampling import SampledPath
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
@@ -205,7 +206,7 @@ class SymbolChain(Model):
 
     def average(self, counts: HMMCounts, prior: ChainPrior, before: Any) -> tuple[VBWeights, float]:
         """exp E[log theta] (eq. 11), and KL of the posterior from the prior."""
-        weights, divergence = weights_and_divergence(counts, prior, self.cells)
+        weights, divergence = vb_weights(counts, prior, self.cells)
         return VBWeights(weights, counts, prior), divergence
 
     def infer(
@@ -234,9 +235,8 @@ class SymbolChain(Model):
         if settings.resampling_unit == "sequence" and settings.lowest_temperature is not None:
             sampling.check_powers(settings.lowest_temperature, prior, len(problem.corpus.tokens))
         slots = sampling.first_slots(problem, prior, self.start_maker(prior, rng)(), rng)
-        return StructureSample(
-            sampling.counts_of_path(problem, slots), sampling.SampledPath(slots, self._scan())
-        )
+        counts = sampling.counts_of_path(problem, slots)
+        return StructureSample(counts, SampledPath(slots, self._scan()))
 
     def _scan(self) -> Any:
         """The order of visits, where one token is drawn at a time."""
@@ -248,41 +248,33 @@ class SymbolChain(Model):
         self,
         counts: HMMCounts,
         prior: ChainPrior,
-        sample: sampling.SampledPath,
+        sample: SampledPath,
         rng: np.random.Generator,
         temperature: float,
     ) -> StructureSample:
         """All paths anew, a token, a sequence or all at a time."""
         resample = _RESAMPLE[self.settings.resampling_unit]
         slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
-        return StructureSample(
-            counts, sampling.SampledPath(slots, sample.scan), proposals=proposals
-        )
+        return StructureSample(counts, SampledPath(slots, sample.scan), proposals=proposals)
 
     draw_hyper = draw_hyper
     trace_note = trace_note
 
-    def log_evidence(
-        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
-    ) -> float:
+    def log_evidence(self, counts: HMMCounts, prior: ChainPrior, sample: SampledPath) -> float:
         """log p(x, z | alpha, beta)."""
         return log_joint(counts, prior, self.cells)
 
-    def means(
-        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
-    ) -> ChainWeights:
+    def means(self, counts: HMMCounts, prior: ChainPrior, sample: SampledPath) -> ChainWeights:
         """Posterior means given one path."""
         rare = rare_in(self.problem, counts) if self.settings.counts_rare else None
         return posterior_mean(with_rare(counts, rare, self.cells), prior, self.cells)
 
-    def count_labels(
-        self, label_counts: np.ndarray | None, sample: sampling.SampledPath
-    ) -> np.ndarray:
+    def count_labels(self, label_counts: np.ndarray | None, sample: SampledPath) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
         return sampling.frequencies(self.problem.lattice, sample.slots, label_counts)
 
     def sample_to_keep(
-        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
+        self, counts: HMMCounts, prior: ChainPrior, sample: SampledPath
     ) -> np.ndarray | None:
         """The states of all tokens, but for annealed chains."""
         if self.settings.lowest_temperature is not None:
@@ -299,7 +291,7 @@ class SymbolChain(Model):
             units = state.shares
             is_whole = units.layout is None
             return units.posterior if is_whole else all_entries(units.laid_out, units.posterior)
-        if isinstance(state.shares, sampling.SampledPath):
+        if isinstance(state.shares, SampledPath):
             frequency = sampled_labels(state, self)
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
@@ -324,7 +316,7 @@ class SymbolChain(Model):
         hyper = resume_hyper(self.hyper(), state.hyper)
         shares = state.shares
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
-        if isinstance(shares, sampling.SampledPath):
+        if isinstance(shares, SampledPath):
             scan = self._scan() if shares.scan is None else shares.scan
             return state._replace(shares=shares._replace(scan=scan))
         if not isinstance(shares, SymbolUnits):
@@ -337,7 +329,7 @@ class SymbolChain(Model):
     def compact(self, state: State) -> State:
         """Without layouts, engines and the order of visits, which the problem gives."""
         state, shares, work = self.finish(state, goes_on=True), state.shares, state.work
-        if isinstance(shares, sampling.SampledPath):
+        if isinstance(shares, SampledPath):
             return state._replace(shares=shares._replace(scan=None))
         if isinstance(shares, SymbolUnits):
             # But for the messages that windows leave each other.

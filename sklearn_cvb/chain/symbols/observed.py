@@ -29,10 +29,10 @@ from sklearn_cvb.chain.paths.lattice import (
     cells_with_end,
     dense_posterior,
     lattice_for,
+    mask_unknown,
     problem_of,
     restrict,
     topology_of,
-    without_impossible,
 )
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
@@ -198,7 +198,7 @@ class SymbolObservation(Observation):
         """The states of the training tokens, and weights of states under an HDP."""
         state, reading = result.best.state, result.reading
         averages, n_jobs = result.algorithm.averages, self.options.n_jobs
-        path = path_of_chain(result.model, state, n_jobs, averages=averages)
+        path = best_path(result.model, state, n_jobs, averages=averages)
         labels = self.arrange(reading.words, reading.problem.original, path)
         return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
@@ -244,7 +244,7 @@ class SymbolObservation(Observation):
         """Sequences under weights and their logs; unknown words nobody emits are unobserved."""
         corpus = self.encoded(learned, X)
         lattice, weights, logs = self.with_unknown(learned, corpus, *chain)
-        lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
+        lattice = mask_unknown(lattice, corpus, learned.layout, weights.emission)
         return prediction.WeightedSequences(corpus, lattice, weights, logs, learned.layout)
 
     def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
@@ -325,9 +325,7 @@ def resampling_unit_of(options: ChainOptions) -> str:
     return "token" if options.samples is None or options.update is None else options.update
 
 
-def path_of_chain(
-    chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool
-) -> np.ndarray:
+def best_path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool) -> np.ndarray:
     """States of all original tokens, also of impossible sequences."""
     problem = chain.problem
     table = _of_impossible(averages, state, problem)

@@ -39,7 +39,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     total_of,
 )
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
-from sklearn_cvb.chain.symbols.observed import SymbolObservation, path_of_chain, update_unit_of
+from sklearn_cvb.chain.symbols.observed import SymbolObservation, best_path, update_unit_of
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.kernels.chain.leave_out import (
@@ -479,7 +479,7 @@ class ChainInPieces(parts.ChainInParts):
             if isinstance(self.source, SequentialParts):
                 own = self.source.state_of(state, index[begin])
             chain = observation.model(reading._replace(problem=one))
-            path = path_of_chain(chain, own, observation.options.n_jobs, averages=averages)
+            path = best_path(chain, own, observation.options.n_jobs, averages=averages)
             held[:] += np.bincount(path, minlength=len(held))
             return path
 
