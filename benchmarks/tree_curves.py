@@ -6,7 +6,11 @@ from benchmarks import peers
 from benchmarks.timing import sample, warmed_up
 from benchmarks.trees import N_NARROW, N_WIDE, WORDS, FullGrammar
 from sklearn_cvb.grammar.layout import MOST_EDGES
-from sklearn_cvb.kernels.tree.forests import expected_forest_counts, forest_of, forest_workspace_for
+from sklearn_cvb.kernels.tree.forests import (
+    expected_counts_by_forest,
+    forest_of,
+    forest_workspace_for,
+)
 from sklearn_cvb.kernels.tree.tables import expected_counts_by_tables
 
 
@@ -22,7 +26,7 @@ def one_by_one(problem):
 
     def run():
         for i in problem.order:
-            expected_counts_by_tables(problem.tables, problem.listed, np.array([i]), log_z, True)
+            expected_counts_by_tables(problem.tables, problem.lists, np.array([i]), log_z, True)
 
     return run
 
@@ -35,7 +39,7 @@ def by_forest(problem):
         return None
     weights, work = np.append(problem.theta, 1.0)[forest.cell], forest_workspace_for(forest)
     counts = np.empty(len(forest.cell))
-    return lambda: expected_forest_counts(forest, weights, work, counts, problem.log_z, True)
+    return lambda: expected_counts_by_forest(forest, weights, work, counts, problem.log_z, True)
 
 
 def best_tree_by_nltk(problem):

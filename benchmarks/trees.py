@@ -7,10 +7,10 @@ from benchmarks.measurement import Measurement
 from benchmarks.text import read
 from benchmarks.timing import interleaved
 from sklearn_cvb.grammar.inference import set_log_weights, set_weights
-from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, listed_of, rules_of
+from sklearn_cvb.kernels.tree.arrays import brackets_of, rule_lists_of, rules_of, terminal_index_of
 from sklearn_cvb.kernels.tree.charts import chart_for
-from sklearn_cvb.kernels.tree.decoding import best_listed_trees
-from sklearn_cvb.kernels.tree.lists import expected_listed_counts
+from sklearn_cvb.kernels.tree.decoding import best_trees_by_lists
+from sklearn_cvb.kernels.tree.lists import expected_counts_by_lists
 from sklearn_cvb.kernels.tree.tables import dense_rules_of, expected_counts_by_tables, tables_for
 from sklearn_cvb.reading.corpus import Corpus
 
@@ -45,28 +45,28 @@ class Parser:
     """
 
     def __init__(self, grammar, sentences):
-        from sklearn_cvb.grammar.grammar import Grammar, words_of
+        from sklearn_cvb.grammar.grammar import Grammar, terminal_words
         from sklearn_cvb.grammar.layout import layout_of
         from sklearn_cvb.grammar.model import log_weights
 
         grammar = Grammar.from_nltk(grammar)
-        self._index = {word: code for code, word in enumerate(sorted(words_of(grammar)))}
+        self._index = {word: code for code, word in enumerate(sorted(terminal_words(grammar)))}
         self._layout = layout_of(grammar, self._index)
         self._logs = log_weights(grammar.probabilities)
         self.sentences = sentences
         self.log_p = np.empty(len(sentences))
 
     def __call__(self):
-        from sklearn_cvb.grammar.layout import lexicon_for
+        from sklearn_cvb.grammar.layout import terminal_index_for
 
         words = [self._index[word] for sentence in self.sentences for word in sentence]
         starts = np.concatenate([[0], np.cumsum([len(words) for words in self.sentences])])
         corpus = Corpus(np.array(words, np.int32), starts.astype(np.int64), None, [])
-        lexicon = lexicon_for(self._layout, corpus)
+        lexicon = terminal_index_for(self._layout, corpus)
         n = len(self.sentences)
-        listed = listed_of(self._layout.rules, lexicon, brackets_of(n))
-        set_log_weights(listed, self._logs)
-        trees, self.log_p = best_listed_trees(listed, np.arange(n))
+        lists = rule_lists_of(self._layout.rules, lexicon, brackets_of(n))
+        set_log_weights(lists, self._logs)
+        trees, self.log_p = best_trees_by_lists(lists, np.arange(n))
         return trees
 
 
@@ -110,24 +110,24 @@ class FullGrammar:
         i, t, symbol = (x.ravel() for x in np.indices((n_sentences, n_words, n_narrow)))
         cell = n_wide + len(triples) + symbol * n_symbols + self.tokens[i, t]
         length = np.full(n_sentences, n_words)
-        self.lexicon, _ = lexicon_of(length, i, t, t + 1, 1 + n_wide + symbol, cell)
+        self.lexicon, _ = terminal_index_of(length, i, t, t + 1, 1 + n_wide + symbol, cell)
         theta = [rng.dirichlet(np.ones(n_wide))]
         theta += list(rng.dirichlet(np.ones((n - 1) ** 2), n_wide)) + list(self.terms)
         self.theta = np.concatenate(theta)
         rules = self.rules
         self.free, self.order = brackets_of(n_sentences), np.arange(n_sentences)
-        self.listed = listed_of(rules, self.lexicon, self.free)
-        set_weights(self.listed, self.theta)
+        self.lists = rule_lists_of(rules, self.lexicon, self.free)
+        set_weights(self.lists, self.theta)
         self.log_z = np.empty(n_sentences)
         self.dense = dense_rules_of(rules, self.lexicon)
-        self.tables = tables_for(self.dense, self.listed)
+        self.tables = tables_for(self.dense, self.lists)
 
     def __call__(self):
-        expected_counts_by_tables(self.tables, self.listed, self.order, self.log_z, True)
+        expected_counts_by_tables(self.tables, self.lists, self.order, self.log_z, True)
 
     def by_lists(self):
         """The same through lists of rules."""
-        expected_listed_counts(self.listed, chart_for(self.listed), self.order, self.log_z, True)
+        expected_counts_by_lists(self.lists, chart_for(self.lists), self.order, self.log_z, True)
 
     @property
     def n_operations(self):

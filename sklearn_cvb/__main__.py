@@ -19,7 +19,7 @@ import numpy as np
 
 from sklearn_cvb.compilation.announcement import announced, when_compiling
 from sklearn_cvb.demo.display import Display, TableRow, display_for, missing_packages, save_picture
-from sklearn_cvb.demo.experiment import ALGORITHMS, Settings, run_restarts, tag_unseen, warm_up
+from sklearn_cvb.demo.experiment import ALGORITHMS, DemoSettings, run_restarts, tag_unseen, warm_up
 from sklearn_cvb.demo.options import command_line, read_settings, read_text
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import HeldOutText, TaggingText, ambiguity, hold_out
@@ -87,7 +87,9 @@ def _discard_output() -> None:
         os.dup2(nowhere, sys.stdout.fileno())
 
 
-def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings: Settings) -> int:
+def _run(
+    parser: argparse.ArgumentParser, options: argparse.Namespace, settings: DemoSettings
+) -> int:
     text = read_text(parser, options)
     held_out = hold_out(text, options.min_count, options.seed)
     published = published_accuracies(text.name, len(text.X), text.is_whole, options.min_count)
@@ -117,7 +119,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace, settings:
 
 
 def _compare(
-    display: Display, name: str, text: TaggingText, held_out: HeldOutText, settings: Settings
+    display: Display, name: str, text: TaggingText, held_out: HeldOutText, settings: DemoSettings
 ) -> Iterator[TableRow]:
     """Run one algorithm; yields its row of the table each time there is more in it."""
     row = TableRow(name, (), None, None)
@@ -136,7 +138,7 @@ def _introduce(
     display: Display,
     text: TaggingText,
     held_out: HeldOutText,
-    settings: Settings,
+    settings: DemoSettings,
     published: Mapping[Any, Any],
 ) -> None:
     size = ambiguity(text)

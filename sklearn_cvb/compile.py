@@ -60,7 +60,7 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--only",
-        type=_chosen,
+        type=_checked_choice,
         default={name: list(situations.values()) for name, situations in EVERY_SITUATION.items()},
         metavar="NAMES",
         help=f"some of these, with commas between: {', '.join(EVERY_SITUATION)}; also with "
@@ -70,7 +70,7 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def _chosen(text: str) -> dict[str, list[Situation]]:
+def _checked_choice(text: str) -> dict[str, list[Situation]]:
     chosen: dict[str, list[Situation]] = {}
     for part in text.split(","):
         pattern, _, title = part.strip().partition(":")

@@ -1,4 +1,4 @@
-"""What users are told: warnings that name their own line, and what messages add (did you mean)."""
+"""Warnings that point at the user's line, and parts of messages (did you mean)."""
 
 import os
 import sys
@@ -20,12 +20,12 @@ _PASSED_OVER = tuple(
 )
 
 
-def are_seen(verbose: int) -> bool:
+def shows_lines(verbose: int) -> bool:
     """Whether lines on the standard error are asked for, or seen on a terminal."""
     return bool(verbose) or (sys.stderr is not None and sys.stderr.isatty())
 
 
-def tell(messages: Iterable[str], category: type[Warning] = UserWarning) -> None:
+def warn(messages: Iterable[str], category: type[Warning] = UserWarning) -> None:
     """Warn of what the user is to know; the line that is named is the caller's."""
     for message in messages:
         frame, level = sys._getframe(1), 2
@@ -34,7 +34,7 @@ def tell(messages: Iterable[str], category: type[Warning] = UserWarning) -> None
         warnings.warn(message, category, stacklevel=level)
 
 
-def alike(places: Sequence[int], n: int, what: str) -> str:
+def how_many_alike(places: Sequence[int], n: int, what: str) -> str:
     """What a message about the first of some samples adds where there are more: how many, which."""
     if len(places) == 1:
         return ""
@@ -42,7 +42,7 @@ def alike(places: Sequence[int], n: int, what: str) -> str:
     return f" ({len(places)} of {n} {what}: {shown})"
 
 
-def nearest(name: Any, known: Iterable[Any]) -> str:
+def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     """What a message adds about a name that is like a known one; empty if none is."""
     found = get_close_matches(str(name), sorted(set(map(str, known)) - {str(name)}), 1)
     return f" (did you mean {found[0]!r}?)" if found else ""

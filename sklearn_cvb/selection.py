@@ -160,7 +160,7 @@ def select_components(
     numbers = list(n_components)
     if not numbers or any(not isinstance(k, Integral) or k < 1 for k in numbers):
         raise ValueError(f"n_components must list positive integers, got {n_components!r}")
-    train, test = _halves(X, test_size, random_state)
+    train, test = _split_in_two(X, test_size, random_state)
     models = [clone(estimator).set_params(n_components=k).fit(X) for k in numbers]
     partial = [clone(estimator).set_params(n_components=k).fit(train) for k in numbers]
     name = next((name for name in _EVIDENCE if hasattr(models[0], name)), None)
@@ -194,7 +194,7 @@ def integrated_likelihood(model: Any, X: Any) -> float:
     return float(model.bic(X) - 2 * log_posterior_of_paths(read))
 
 
-def _halves(X: Any, test_size: float, random_state: Seed) -> tuple[Any, Any]:
+def _split_in_two(X: Any, test_size: float, random_state: Seed) -> tuple[Any, Any]:
     """What is fitted and what is held out: sequences, or the end of the only one."""
     if (X.shape[0] if hasattr(X, "shape") else len(X)) != 1:
         train, test = train_test_split(X, test_size=test_size, random_state=random_state)

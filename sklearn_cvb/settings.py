@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.reading.saved_values import Plain
+from sklearn_cvb.reading.saved_values import SavesAttributes
 from sklearn_cvb.reading.validation import HasMethods, Interval, InvalidParameterError, StrOptions
 from sklearn_cvb.reading.word_lists import WORD_LISTS
 
@@ -101,7 +101,7 @@ class Nested(BaseEstimator):
         return kinds[name].of(value) if name in kinds else value
 
 
-class Setting(Plain, Nested):
+class Setting(SavesAttributes, Nested):
     """Base of these objects: not frozen, cloned and pickled as scikit-learn's estimators are."""
 
     # The field that a plain value stands for; empty where words only choose among methods.

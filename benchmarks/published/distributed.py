@@ -18,7 +18,7 @@ from benchmarks.published.text import first_sentences
 from sklearn_cvb import CVBHMM, VBHMM, CVBHMMTagger, Symbols
 from sklearn_cvb.chain.symbols.leave_out import all_entries
 from sklearn_cvb.kernels.chain.decoding import best_states
-from sklearn_cvb.scale.parts import LocalParts, PartResult, added
+from sklearn_cvb.scale.parts import LocalParts, PartResult, add_results
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
     lay_out,
     problem_of_part,
@@ -61,7 +61,7 @@ QUICK = Size(("wsj",), 300, (1, 2, 4), (1, 3), {"wsj": (0,)}, 1, 3)
 
 def in_parts(model: Any) -> tuple[str, Any]:
     """The module that learns a model in parts, and what it is asked for."""
-    return model._module_of_parts, model._asked_in_parts()
+    return model._parts_module, model._part_settings()
 
 
 def size_of(settings):
@@ -129,7 +129,7 @@ def _curve(text, n_shards, rounds, changes):
 
 def _best_states(shard):
     """The state with the largest q(z_t) of each token of a shard, after the last sweep."""
-    chain, (held,) = shard.model, shard.held.values()
+    chain, (held,) = shard.model, shard.states.values()
     path = np.empty(len(chain.problem.corpus.tokens), np.int32)
     units = held.shares
     entries = all_entries(units.laid_out, units.posterior)
@@ -186,7 +186,7 @@ def _rounds(client, name, model, X):
 
     from sklearn_cvb.scale.dask.fitting import Partitions
 
-    ask, took, worked, led, moved = Partitions._asked_once, [], [], [], [0, 0]
+    ask, took, worked, led, moved = Partitions._ask_once, [], [], [], [0, 0]
 
     def timed(self, question, total):
         begin = time.perf_counter(), time.process_time()
@@ -195,14 +195,14 @@ def _rounds(client, name, model, X):
             took.append(time.perf_counter() - begin[0])
             led.append(time.process_time() - begin[1])
             worked.append(max(answers[0].processor.values()))
-            moved[:] = len(pickle.dumps(question)), len(pickle.dumps(answers[0].found))
+            moved[:] = len(pickle.dumps(question)), len(pickle.dumps(answers[0].result))
         return answers
 
-    Partitions._asked_once = timed
+    Partitions._ask_once = timed
     try:
         model.fit([delayed(X[: len(X) // 2]), delayed(X[len(X) // 2 :])])
     finally:
-        Partitions._asked_once = ask
+        Partitions._ask_once = ask
     return {
         "model": name,
         "tokens": sum(map(len, X)),
@@ -232,7 +232,7 @@ def constants(settings):
     seconds, part = _least(lambda: read_part([line.split() for line in lines]), 3)
     found["read"] = seconds / n_tokens
     model = CVBHMMTagger(text.dictionary, max_iter=6, tol=0, random_state=0)
-    asked = model._asked_in_parts()
+    asked = model._part_settings()
     laid_out = lay_out(asked, word_counts_of(asked, part))
     found["lay_out"] = _least(lambda: problem_of_part(laid_out.as_sent, part), 3)[0] / n_tokens
     found["sweep"] = _of_a_sweep(model, text.X, "sweep") / n_tokens
@@ -243,7 +243,7 @@ def constants(settings):
     n_cells, prior = len(counts.emission), dense._learned.prior
     found["maximise"] = _least(lambda: chain.average(counts, prior, None), 5)[0] / n_cells
     answer = PartResult(counts, 0.0)
-    found["add"] = _least(lambda: added(answer, answer), 5)[0] / n_cells
+    found["add"] = _least(lambda: add_results(answer, answer), 5)[0] / n_cells
     found |= _over_the_wire(20_000_000 if not settings.quick else 200_000)
     return found
 

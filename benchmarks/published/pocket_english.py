@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks.published.tables import Table, plus_minus
 from benchmarks.published.text import first_sentences
 from sklearn_cvb.demo.experiment import ALGORITHMS, run_restarts
-from sklearn_cvb.demo.experiment import Settings as Fits
+from sklearn_cvb.demo.experiment import DemoSettings as Fits
 from sklearn_cvb.demo.text import ambiguity, load_text
 
 SIZES = (250, 500, 1000, 2000, 4000, 8000)

@@ -64,7 +64,7 @@ def transition_traces(model):
     """
     samples, starts = (
         model.samples_.astype(int),
-        model._learned.more.sampled.kept.problem.corpus.starts,
+        model._learned.extra.samples.per_sample.problem.corpus.starts,
     )
     n, alpha = len(model.startprob_), model.alpha_
     inside = np.ones(samples.shape[1] - 1, bool)

@@ -95,7 +95,7 @@ def test_hmmlearn_learns_the_same_as_em():
     after = model.score(table, [10] * 6)
     assert after > before
     em = EMHMM(3, max_iter=1, init=posteriors, emission=Symbols(handle_unknown="error")).fit(X)
-    shares = em._learned.kept.emission.reshape(5, 3).T
+    shares = em._learned.fallback.emission.reshape(5, 3).T
     np.testing.assert_allclose(shares, model.emissionprob_, rtol=1e-6)
 
 

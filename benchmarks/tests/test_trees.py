@@ -49,12 +49,12 @@ def test_tables_and_lists_do_the_same():
 
     ours = FullGrammar(3, 4, 6, 5, n_symbols=7)
     ours()
-    by_tables, counts = ours.log_z.copy(), ours.listed.binary.count.copy()
+    by_tables, counts = ours.log_z.copy(), ours.lists.binary.count.copy()
     ours.by_lists()
     np.testing.assert_allclose(ours.log_z, by_tables, rtol=1e-12)
-    np.testing.assert_allclose(ours.listed.binary.count, 2 * counts, rtol=1e-10)
+    np.testing.assert_allclose(ours.lists.binary.count, 2 * counts, rtol=1e-10)
     one_by_one(ours)()
-    np.testing.assert_allclose(ours.listed.binary.count, 3 * counts, rtol=1e-10)
+    np.testing.assert_allclose(ours.lists.binary.count, 3 * counts, rtol=1e-10)
     ours.log_z[:] = 0.0
     by_forest(ours)()
     np.testing.assert_allclose(ours.log_z, by_tables, rtol=1e-12)
@@ -82,10 +82,10 @@ def test_nltk_gets_the_same_grammar():
     from benchmarks.trees import FullGrammar
     from sklearn_cvb.grammar.inference import set_log_weights
     from sklearn_cvb.grammar.model import log_weights
-    from sklearn_cvb.kernels.tree.decoding import best_listed_trees
+    from sklearn_cvb.kernels.tree.decoding import best_trees_by_lists
 
     ours = FullGrammar(2, 3, 5, 1, n_symbols=4)
     tree = best_tree_by_nltk(ours)()
-    set_log_weights(ours.listed, log_weights(ours.theta))
-    _, log_p = best_listed_trees(ours.listed, ours.order)
+    set_log_weights(ours.lists, log_weights(ours.theta))
+    _, log_p = best_trees_by_lists(ours.lists, ours.order)
     assert np.log(tree.prob()) == pytest.approx(log_p[0], abs=1e-9)

@@ -1,4 +1,4 @@
-"""Links between the words of two sentences."""
+"""Links between the words of two sentences: checked, and read from positions or posteriors."""
 
 from collections.abc import Iterable
 from numbers import Integral
@@ -16,20 +16,20 @@ Link = tuple[int, int]
 _FORM = "links are pairs (source position, target position), from 0"
 
 
-def links_in(given: Any, name: str, sizes: tuple[int, int] | None = None) -> list[Link]:
+def check_links(given: Any, name: str, sizes: tuple[int, int] | None = None) -> list[Link]:
     """Links of one sentence pair."""
     items = sorted(given, key=repr) if isinstance(given, set | frozenset) else as_list(given)
     if items is None:
         raise TypeError(f"{name} is {short_repr(given)} of type {type(given).__name__}: {_FORM}")
-    found = []
+    links = []
     for item in items:
         ends = None if isinstance(item, str | bytes) else as_list(item)
         if ends is None or len(ends) != 2:
             raise TypeError(f"{name} holds {short_repr(item)}: {_FORM}")
         source = NO_SOURCE if is_missing(ends[0]) else ends[0]
-        found.append((_position(source, item, name), _position(ends[1], item, name)))
-        _check_range(found[-1], name, sizes)
-    return found
+        links.append((_position(source, item, name), _position(ends[1], item, name)))
+        _check_range(links[-1], name, sizes)
+    return links
 
 
 def _position(value: Any, item: Any, name: str) -> int:
@@ -56,14 +56,14 @@ def links_of_positions(positions: Iterable[Any]) -> list[Link]:
     return [(int(i), j) for j, i in enumerate(positions) if i != NO_SOURCE]
 
 
-def links_of(given: Any, name: str) -> list[Link]:
+def links_from(links: Any, name: str) -> list[Link]:
     """Links of one pair: a collection of links, positions, or a table of link posteriors."""
-    if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind == "f":
-        return links_of_positions(best_positions(given))
-    items = None if isinstance(given, set | frozenset) else as_list(given)
+    if isinstance(links, np.ndarray) and links.ndim == 2 and links.dtype.kind == "f":
+        return links_of_positions(best_positions(links))
+    items = None if isinstance(links, set | frozenset) else as_list(links)
     if items and all(isinstance(item, Integral) for item in items):
         return links_of_positions(items)
-    return [link for link in links_in(given, name) if link[0] != NO_SOURCE]
+    return [link for link in check_links(links, name) if link[0] != NO_SOURCE]
 
 
 def best_positions(table: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Word alignment as a model: what all algorithms ask of it, and the calls of its kernels."""
+"""Word alignment, as algorithms learn it: starts, steps, samples, and the calls of its kernels."""
 
 import math
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from sklearn_cvb.alignment.parameters import (
     AlignmentPrior,
     AlignmentWeights,
     learned_rows,
-    no_sums,
     positions_to_places,
     rows_of,
     tally_of,
     weights_of,
+    zero_sums,
 )
 from sklearn_cvb.alignment.reading import AlignmentProblem
 from sklearn_cvb.kernels.alignment import (
@@ -36,13 +36,13 @@ from sklearn_cvb.kernels.alignment import (
     AlignmentTally,
     best_alignments,
     draw_alignments,
-    draws_for,
     infer,
     shares_for,
-    work_for,
+    sweep_for,
+    workspace_for,
 )
 from sklearn_cvb.learning.gibbs import mean_means
-from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample, inferred
+from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
 from sklearn_cvb.reading.corpus import as_list
 from sklearn_cvb.settings import IBM1
 
@@ -52,13 +52,13 @@ _LEAST_BETA, _LEAST_ALPHA, _LEAST_NULL = 1e-3, 1e-3, 1e-3
 
 
 class AlignmentSample(NamedTuple):
-    """A sample: the source of each target word, -1 for none, and the jumps that were lost.
+    """A sampled alignment: the source of each target word, -1 for none, and lost jumps.
 
     Sources of a pair without an alignment are `UNALIGNED`.
     """
 
-    position: np.ndarray
-    lost: np.ndarray
+    positions: np.ndarray
+    lost_jumps: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class AlignmentModel(Model):
         rows = rows_of(counts, prior, layout)
         weights, learned = weights_of(rows, prior), learned_rows(rows, prior)
         value = learned.log_prior_density(weights.cells[: len(learned.counts)])
-        value += float(np.sum(layout.n_unlisted * xlogy(prior.rest, weights.rest)))
+        value += float(np.sum(layout.n_unlisted * xlogy(prior.unlisted, weights.unlisted)))
         return weights, -value
 
     def average(
@@ -111,7 +111,7 @@ class AlignmentModel(Model):
     def infer(self, weights: AlignmentWeights, work: Any = None) -> InferenceResult:
         """Expected counts of all pairs."""
         counts, log_z, _ = expectation(weights, self.problem.pairs, self.problem.layout)
-        return inferred(counts, log_z)
+        return InferenceResult.from_log_z(counts, log_z)
 
     def leave_out(
         self, counts: np.ndarray, prior: AlignmentPrior, shares: AlignmentShares, *, frozen: bool
@@ -120,9 +120,11 @@ class AlignmentModel(Model):
         pairs, layout = self.problem.pairs, self.problem.layout
         tally = tally_of(counts, prior, layout)
         if frozen:
-            return inferred(counts, _inferred(pairs, tally, tally.sums, shares, SCORE), shares)
+            return InferenceResult.from_log_z(
+                counts, _infer_all(pairs, tally, tally.sums, shares, SCORE), shares
+            )
         shares, log_z = leave_out_sweep(pairs, tally, shares)
-        return inferred(sum_of(shares, pairs, layout), log_z, shares)
+        return InferenceResult.from_log_z(sum_shares(shares, pairs, layout), log_z, shares)
 
     def first_sample(self, prior: AlignmentPrior, rng: np.random.Generator) -> StructureSample:
         """Alignments drawn under the posterior means that the start gives."""
@@ -130,8 +132,8 @@ class AlignmentModel(Model):
         weights = weights_of(rows_of(cells, prior, self.problem.layout), prior)
         sample, _ = draw_sweep(self.problem, frozen_tally(weights), rng)
         begins = self.problem.pairs.target_starts[:-1]
-        unexplained = np.flatnonzero(sample.position[begins] == UNALIGNED)
-        return StructureSample(used_cells(self.problem, sample), sample, unexplained)
+        unexplained = np.flatnonzero(sample.positions[begins] == UNALIGNED)
+        return StructureSample(cell_uses(self.problem, sample), sample, unexplained)
 
     def resample(
         self,
@@ -144,7 +146,7 @@ class AlignmentModel(Model):
         """A Hastings step of each pair given all others."""
         tally = tally_of(counts, prior, self.problem.layout)
         sample, proposals = draw_sweep(self.problem, tally, rng, sample)
-        return StructureSample(used_cells(self.problem, sample), sample, proposals=proposals)
+        return StructureSample(cell_uses(self.problem, sample), sample, proposals=proposals)
 
     def log_evidence(
         self, counts: np.ndarray, prior: AlignmentPrior, sample: AlignmentSample
@@ -156,15 +158,15 @@ class AlignmentModel(Model):
             chances = 1.0 - prior.p_null, prior.p_null
             for n, chance in zip(counts[-2:].tolist(), chances, strict=True):
                 value += n * math.log(chance) if n else 0.0
-        return value + log_sharing(self.problem.pairs, sample.position)
+        return value + log_sharing(self.problem.pairs, sample.positions)
 
     def means(
         self, counts: np.ndarray, prior: AlignmentPrior, sample: AlignmentSample
     ) -> tuple[AlignmentWeights, np.ndarray]:
         """Posterior means, and the links that there are (how often is what `link_proba_` says)."""
         link = np.zeros(self.problem.pairs.first[-1], np.float32)
-        places = positions_to_places(self.problem.pairs, sample.position)
-        link[places[sample.position != UNALIGNED]] = 1.0
+        places = positions_to_places(self.problem.pairs, sample.positions)
+        link[places[sample.positions != UNALIGNED]] = 1.0
         return weights_of(rows_of(counts, prior, self.problem.layout), prior), link
 
     def links(self, state: State) -> np.ndarray:
@@ -182,12 +184,12 @@ class AlignmentModel(Model):
 
 def frozen_tally(weights: AlignmentWeights) -> AlignmentTally:
     """A tally without counts whose quotients are the weights."""
-    n_rows = len(weights.rest)
+    n_rows = len(weights.unlisted)
     sums = AlignmentSums(np.zeros(len(weights.cells)), np.zeros(n_rows))
-    return AlignmentTally(sums, weights.cells, np.ones(n_rows), weights.rest, LEARNED)
+    return AlignmentTally(sums, weights.cells, np.ones(n_rows), weights.unlisted, LEARNED)
 
 
-def _inferred(
+def _infer_all(
     pairs: AlignmentPairs,
     tally: AlignmentTally,
     sums: AlignmentSums,
@@ -196,7 +198,7 @@ def _inferred(
     uniform: bool = False,
 ) -> np.ndarray:
     log_z = np.zeros(len(pairs.first) - 1)
-    infer(pairs, tally, sums, shares, work_for(pairs), update, uniform, log_z)
+    infer(pairs, tally, sums, shares, workspace_for(pairs), update, uniform, log_z)
     return log_z
 
 
@@ -207,27 +209,27 @@ def expectation(
     keeps_shares: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, AlignmentShares]:
     """Expected counts of all pairs, log p(target words | source words) of each, and shares."""
-    shares, sums = shares_for(pairs, keeps_shares), no_sums(layout)
-    log_z = _inferred(pairs, frozen_tally(weights), sums, shares, EXPECT)
+    shares, sums = shares_for(pairs, keeps_shares), zero_sums(layout)
+    log_z = _infer_all(pairs, frozen_tally(weights), sums, shares, EXPECT)
     return sums.cells, log_z, shares
 
 
-def placed(
+def shares_of_links(
     link: np.ndarray, pairs: AlignmentPairs, prior: AlignmentPrior, layout: AlignmentLayout
 ) -> AlignmentShares:
-    """What pairs add that have these links, each target word's apart from the others'."""
-    sums, no_value = no_sums(layout), np.zeros(len(pairs.first) - 1)
+    """Shares of pairs with these links, each target word's apart from the others'."""
+    sums, no_value = zero_sums(layout), np.zeros(len(pairs.first) - 1)
     tally = tally_of(sums.cells, prior, layout)
     shares = shares_for(pairs, True)
     shares.link[:] = link
-    infer(pairs, tally, sums, shares, work_for(pairs), PLACE, True, no_value)
+    infer(pairs, tally, sums, shares, workspace_for(pairs), PLACE, True, no_value)
     return shares
 
 
 def log_likelihoods(weights: AlignmentWeights, pairs: AlignmentPairs) -> np.ndarray:
     """log p(target words | source words) of each pair, -inf for one that nothing explains."""
     tally = frozen_tally(weights)
-    return _inferred(pairs, tally, tally.sums, shares_for(pairs, False), WEIGH)
+    return _infer_all(pairs, tally, tally.sums, shares_for(pairs, False), WEIGH)
 
 
 def leave_out_sweep(
@@ -235,19 +237,21 @@ def leave_out_sweep(
 ) -> tuple[AlignmentShares, np.ndarray]:
     """Infer every pair from the counts of all others, which change at once, in the tally itself."""
     shares = shares._replace(link=shares.link.copy(), jump=shares.jump.copy())
-    return shares, _inferred(pairs, tally, tally.sums, shares, SWEEP, uniform)
+    return shares, _infer_all(pairs, tally, tally.sums, shares, SWEEP, uniform)
 
 
-def sum_of(shares: AlignmentShares, pairs: AlignmentPairs, layout: AlignmentLayout) -> np.ndarray:
+def sum_shares(
+    shares: AlignmentShares, pairs: AlignmentPairs, layout: AlignmentLayout
+) -> np.ndarray:
     """Counts of all pairs from what each adds, summed anew: updates leave rounding errors."""
     tally = frozen_tally(AlignmentWeights(np.zeros(layout.n_cells), np.zeros(layout.n_rows)))
-    _inferred(pairs, tally, tally.sums, shares, ADD)
+    _infer_all(pairs, tally, tally.sums, shares, ADD)
     return tally.sums.cells
 
 
-def best_of(weights: AlignmentWeights, pairs: AlignmentPairs) -> tuple[np.ndarray, np.ndarray]:
+def viterbi(weights: AlignmentWeights, pairs: AlignmentPairs) -> tuple[np.ndarray, np.ndarray]:
     """Positions of the most probable alignment of each pair, -1 for no source; its log weight."""
-    work = work_for(pairs)
+    work = workspace_for(pairs)
     positions = np.empty(pairs.target_starts[-1], np.int64)
     logs, came_from = np.empty(len(pairs.first) - 1), np.zeros(work.emit.shape, np.int64)
     best_alignments(pairs, frozen_tally(weights), work, came_from, positions, logs)
@@ -264,9 +268,9 @@ def normalised_links(link: np.ndarray, pairs: AlignmentPairs) -> np.ndarray:
     word = np.repeat(pairs.target_starts[:-1], sizes) + within % np.repeat(m, sizes)
     chances = np.where(allowed, link, 0.0)
     totals = np.bincount(word, chances, pairs.target_starts[-1])
-    lost = ~(totals > 0)
-    if lost.any():
-        chances = np.where(lost[word], allowed, chances)
+    lost_jumps = ~(totals > 0)
+    if lost_jumps.any():
+        chances = np.where(lost_jumps[word], allowed, chances)
         totals = np.bincount(word, chances, pairs.target_starts[-1])
     return chances / totals[word]
 
@@ -291,24 +295,28 @@ def draw_sweep(
             np.full(n_words, -1, np.int64), np.zeros((n_pairs, problem.layout.n_jumps), np.int64)
         )
     else:
-        sample = AlignmentSample(old.position.copy(), old.lost.copy())
-    draws, log_z = draws_for(*sample, pairs), np.zeros(n_pairs)
-    draw_alignments(pairs, tally, work_for(pairs), draws, old is not None, rng, log_z)
-    return sample, draws.n_accepted.astype(np.float64)
+        sample = AlignmentSample(old.positions.copy(), old.lost_jumps.copy())
+    sweep, log_z = sweep_for(*sample, pairs), np.zeros(n_pairs)
+    draw_alignments(pairs, tally, workspace_for(pairs), sweep, old is not None, rng, log_z)
+    return sample, sweep.proposals.astype(np.float64)
 
 
-def used_cells(problem: AlignmentProblem, sample: AlignmentSample) -> np.ndarray:
+def cell_uses(problem: AlignmentProblem, sample: AlignmentSample) -> np.ndarray:
     """How often a sample uses each cell."""
     pairs, layout = problem.pairs, problem.layout
-    aligned = sample.position != UNALIGNED
-    lexicon = pairs.cell[positions_to_places(pairs, sample.position)[aligned]]
-    linked, _, jumps = moves_of(pairs, sample.position)
+    aligned = sample.positions != UNALIGNED
+    lexicon = pairs.cell[positions_to_places(pairs, sample.positions)[aligned]]
+    linked, _, jumps = moves_of(pairs, sample.positions)
     jump = np.bincount(
         np.clip(jumps, -pairs.longest_jump, pairs.longest_jump) + pairs.longest_jump,
         minlength=layout.n_jumps,
     )
     null = len(linked), int(aligned.sum()) - len(linked)
-    counts = np.bincount(lexicon, minlength=pairs.n_lexical), jump + sample.lost.sum(axis=0), null
+    counts = (
+        np.bincount(lexicon, minlength=pairs.n_lexical),
+        jump + sample.lost_jumps.sum(axis=0),
+        null,
+    )
     return np.concatenate(counts).astype(np.float64)
 
 
@@ -341,27 +349,27 @@ def log_sharing(pairs: AlignmentPairs, positions: np.ndarray) -> float:
 def first_shares(
     init: Any, problem: AlignmentProblem, rng: np.random.Generator
 ) -> tuple[AlignmentShares, np.ndarray]:
-    """What each pair adds to the first counts, and these counts; `init` as of the estimators."""
-    pairs, layout, prior = problem.pairs, problem.layout, _proper(problem.prior, problem)
+    """The first shares of pairs, and their counts; `init` as of the estimators."""
+    pairs, layout, prior = problem.pairs, problem.layout, _positive_prior(problem.prior, problem)
     if not isinstance(init, str | IBM1):
-        tables = given_tables(init, problem)
+        tables = link_tables_of_init(init, problem)
         link = np.concatenate([table.T.ravel() for table in tables])
         link = normalised_links(link, pairs)
     elif isinstance(init, str) and init == "random":
         link = normalised_links(rng.standard_exponential(pairs.first[-1]), pairs)
     else:
         link = normalised_links(np.ones(pairs.first[-1]), pairs)
-    shares = placed(link, pairs, prior, layout)
-    cells = sum_of(shares, pairs, layout)
+    shares = shares_of_links(link, pairs, prior, layout)
+    cells = sum_shares(shares, pairs, layout)
     if isinstance(init, IBM1):
         for _ in range(init.n_sweeps):
             tally = tally_of(cells, prior, layout)
             shares, _ = leave_out_sweep(pairs, tally, shares, uniform=True)
-            cells = sum_of(shares, pairs, layout)
+            cells = sum_shares(shares, pairs, layout)
     return shares, cells
 
 
-def _proper(prior: AlignmentPrior, problem: AlignmentProblem) -> AlignmentPrior:
+def _positive_prior(prior: AlignmentPrior, problem: AlignmentProblem) -> AlignmentPrior:
     """A prior without zeros."""
     layout = problem.layout
     least = np.repeat(
@@ -369,14 +377,14 @@ def _proper(prior: AlignmentPrior, problem: AlignmentProblem) -> AlignmentPrior:
     )
     if (prior.cells[:-2] > 0).all() and (prior.totals > 0).all():
         return prior
-    rest = np.maximum(prior.rest, _LEAST_BETA)
+    unlisted = np.maximum(prior.unlisted, _LEAST_BETA)
     added = np.maximum(prior.cells, least) - prior.cells
-    totals = prior.totals + layout.totals(added) + layout.n_unlisted * (rest - prior.rest)
-    return AlignmentPrior(prior.cells + added, totals, rest, prior.p_null)
+    totals = prior.totals + layout.totals(added) + layout.n_unlisted * (unlisted - prior.unlisted)
+    return AlignmentPrior(prior.cells + added, totals, unlisted, prior.p_null)
 
 
-def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
-    """Link posteriors that are given, of shape (m, n + 1) each."""
+def link_tables_of_init(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
+    """Link posteriors that `init` gives, (m, n + 1) of each pair."""
     pairs = problem.pairs
     shapes = list(
         zip(
@@ -392,7 +400,7 @@ def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
             f"init is {n} for {len(shapes)} sentence pairs: give a table of link posteriors for "
             "each"
         )
-    found = []
+    checked = []
     for i, (table, shape) in enumerate(zip(tables, shapes, strict=True)):
         table = np.asarray(table, dtype=np.float64)
         if table.shape != shape:
@@ -402,5 +410,5 @@ def given_tables(init: Any, problem: AlignmentProblem) -> list[np.ndarray]:
             )
         if not (np.isfinite(table).all() and (table >= 0).all()):
             raise ValueError(f"init[{i}] holds negative or infinite numbers, or NaN")
-        found.append(table)
-    return found
+        checked.append(table)
+    return checked

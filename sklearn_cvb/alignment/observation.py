@@ -1,4 +1,4 @@
-"""Word alignment below its estimators: what is asked for, what is read, what a fit leaves."""
+"""Word alignment below its estimators: options, reading of X and y, outcome of a fit."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,21 +8,21 @@ import numpy as np
 from sklearn_cvb.alignment.links import NO_SOURCE
 from sklearn_cvb.alignment.model import AlignmentModel, AlignmentSample, normalised_links
 from sklearn_cvb.alignment.parameters import (
+    best_positions_of,
+    cooccurring_words,
     counts_from,
     layout_of,
+    link_tables,
     pairs_of,
-    positions_of,
     prior_of,
-    tables_of,
-    words_beside,
 )
 from sklearn_cvb.alignment.reading import (
     SIDES,
     AlignmentProblem,
     corpora_of,
+    encode_pairs,
     is_of_pairs,
     known_links,
-    numbers_of,
     read_pairs,
     translations_in,
     words_of,
@@ -30,7 +30,7 @@ from sklearn_cvb.alignment.reading import (
 from sklearn_cvb.kernels.alignment import FREE, AlignmentPairs
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
-from sklearn_cvb.messages import tell
+from sklearn_cvb.messages import warn
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Table, arrange, names_of_columns, object_array
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
@@ -53,7 +53,7 @@ class AlignmentOptions(NamedTuple):
     dictionary: Any = None
     init: Any = "ibm1"  # or tables of links, or what predicts them for sentences
     supervision: str = "y"
-    instead: str = ""  # what to use where leaving out one giant pair leaves little
+    alternative: str = ""  # what to use where leaving out one giant pair leaves little
 
 
 @dataclass(frozen=True)
@@ -64,69 +64,71 @@ class AlignmentObservation(FamilyObservation):
 
     def read(self, X: Any, y: Any = None) -> Reading:
         """X and y, to be fitted to."""
-        asked, sides = self.options, read_pairs(X, y)
+        options, sides = self.options, read_pairs(X, y)
         attributes = dict(X.attributes) if isinstance(X, Table) else {}
         if is_of_pairs(X):
             attributes["feature_names_in_"] = np.array(names_of_columns(X), dtype=object)
-        translations = translations_in(asked.dictionary)
+        translations = translations_in(options.dictionary)
         words = words_of(sides, translations)
-        corpora = corpora_of(sides, words, asked.handle_unknown)
+        corpora = corpora_of(sides, words, options.handle_unknown)
         source, target = words.source, words.target
-        instead = asked.instead
-        messages = reading.caution_of_giant(corpora.target, instead) if instead else ()
-        known = known_links(y if asked.supervision == "y" else None, corpora)
-        n_unknown = int(asked.handle_unknown != "error")
+        alternative = options.alternative
+        messages = reading.caution_of_giant(corpora.target, alternative) if alternative else ()
+        known = known_links(y if options.supervision == "y" else None, corpora)
+        n_unknown = int(options.handle_unknown != "error")
         sizes = len(source.index) + n_unknown, len(target.index) + n_unknown
         more = {}
         for (word, other), weight in translations.items():
             more[source.index[word] * sizes[1] + target.index[other]] = weight
-        encoded, others = numbers_of(corpora, words), np.array(list(more), np.int64)
-        beside = words_beside(encoded, sizes)
+        encoded, others = encode_pairs(corpora, words), np.array(list(more), np.int64)
+        beside = cooccurring_words(encoded, sizes)
         longest = max(_FEWEST_JUMPS, int(np.diff(corpora.source.starts).max()))
-        layout = layout_of(beside, sizes, min(asked.longest_jump, longest), others)
-        prior = prior_of(layout, asked.alpha, asked.beta, asked.p_null, more)
+        layout = layout_of(beside, sizes, min(options.longest_jump, longest), others)
+        prior = prior_of(layout, options.alpha, options.beta, options.p_null, more)
         pairs = pairs_of(encoded, beside, layout, known)
         types = list(source.index), list(target.index)
         problem = AlignmentProblem(corpora.target, types, pairs, layout, prior)
         attributes |= {"source_vocabulary_": source.types, "vocabulary_": target.types}
         return Reading(problem, words, attributes, messages, self)
 
-    def model(self, read: Reading) -> AlignmentModel:
-        """What is learned from what was read."""
+    def model(self, reading: Reading) -> AlignmentModel:
+        """The model of what was read, for algorithms to learn."""
         init = self.options.init
         is_usual = isinstance(init, str) and init == "ibm1"
-        return AlignmentModel(read.problem, IBM1() if is_usual else init)
+        return AlignmentModel(reading.problem, IBM1() if is_usual else init)
 
-    def fixed_start(self, read: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+    def fixed_start(self, reading: Reading) -> str:
+        """Why all restarts begin alike; empty where their starts are random."""
         init = self.options.init
         if not isinstance(init, str | IBM1):
             return "init says where to start"
         return "" if init == "random" else f"init={init!r} leaves nothing to chance"
 
-    def left(self, result: FitResult) -> FitOutcome:
-        """What the best restart leaves."""
-        best, _, read, algorithm, model, found = result
-        state, problem, pairs = best.state, read.problem, read.problem.pairs
+    def outcome(self, result: FitResult) -> FitOutcome:
+        """What is learned, and the fitted attributes, from the best restart."""
+        best, _, reading, algorithm, model, cells = result
+        state, problem, pairs = best.state, reading.problem, reading.problem.pairs
         link = model.links(state)
         if len(state.unexplained):
             link = normalised_links(link, pairs)
-        counts, positions = counts_from(found, problem.layout), positions_of(link, pairs)
-        tables, is_ragged = tables_of(link.astype(np.float32), pairs), problem.corpus.width is None
+        counts, positions = counts_from(cells, problem.layout), best_positions_of(link, pairs)
+        tables, is_table = link_tables(link.astype(np.float32), pairs), bool(problem.corpus.width)
         attributes = {
             "counts_": counts,
             "labels_": arrange(problem.corpus, positions, NO_SOURCE),
-            "link_proba_": object_array(tables) if is_ragged else np.stack(tables),
+            "link_proba_": np.stack(tables) if is_table else object_array(tables),
             "alpha_": self.options.alpha,
             "beta_": self.options.beta,
         }
         learned = Learned(
-            words=read.words,
+            words=reading.words,
             layout=problem.layout,
             prior=problem.prior,
             counts=counts,
             averages=algorithm.averages,
-            more=mean_means(state, model)[0] if isinstance(state.shares, AlignmentSample) else None,
+            extra=mean_means(state, model)[0]
+            if isinstance(state.shares, AlignmentSample)
+            else None,
         )
         return FitOutcome(learned, attributes)
 
@@ -141,19 +143,19 @@ class AlignmentObservation(FamilyObservation):
         corpora = corpora_of(sides, words, self.options.handle_unknown)
         messages = [
             message
-            for name, corpus, own in zip(SIDES, corpora, words, strict=True)
+            for name, corpus, known_words in zip(SIDES, corpora, words, strict=True)
             for message in caution_of_unknown(
-                reading.unknown_in(corpus, own.index), own.index, f"{name} words"
+                reading.unknown_in(corpus, known_words.index), known_words.index, f"{name} words"
             )
         ]
         # What is wrong with one side usually is with the other.
-        tell(messages[:1])
-        encoded = numbers_of(corpora, words)
-        pairs = pairs_of(encoded, words_beside(encoded, layout[:2]), layout)
-        if free and not learned.prior.rest[:-2].any():
+        warn(messages[:1])
+        encoded = encode_pairs(corpora, words)
+        pairs = pairs_of(encoded, cooccurring_words(encoded, layout[:2]), layout)
+        if free and not learned.prior.unlisted[:-2].any():
             unknown = encoded.target == len(words.target.index)
             for table, rows in zip(
-                tables_of(pairs.cell, pairs),
+                link_tables(pairs.cell, pairs),
                 np.split(unknown, encoded.target_starts[1:-1]),
                 strict=True,
             ):

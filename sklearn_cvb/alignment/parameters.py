@@ -1,4 +1,4 @@
-"""Which parameters there are, in cells of rows; their prior; from counts to weights."""
+"""Parameters of word alignment: their layout in cells and rows, prior, counts, weights."""
 
 from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
@@ -46,7 +46,7 @@ class AlignmentLayout(NamedTuple):
 
     @property
     def n_cells(self) -> int:
-        """All of them."""
+        """Cells of all kinds."""
         return len(self.keys) + self.n_jumps + 2
 
     @property
@@ -85,22 +85,22 @@ class EncodedPairs(NamedTuple):
 
 
 class WordPairKeys(NamedTuple):
-    """All two words that stand beside each other, as keys."""
+    """Keys of all pairs of a source and a target word that occur in a sentence pair."""
 
     keys: list[np.ndarray]  # of some pairs at a time, sorted
-    places: (
-        np.ndarray
-    )  # where in these the key of two words stands, placed as in `AlignmentPairs.cell`
+    # Where in these the key of two words stands, placed as in `AlignmentPairs.cell`.
+    places: np.ndarray
 
 
-def words_beside(encoded: EncodedPairs, sizes: tuple[int, int]) -> WordPairKeys:
-    """All two words that stand beside each other."""
+def cooccurring_words(encoded: EncodedPairs, sizes: tuple[int, int]) -> WordPairKeys:
+    """The keys of all words that occur together."""
     _check_largest(np.diff(encoded.source_starts), np.diff(encoded.target_starts))
-    first, keys = first_places(encoded), []
+    first, keys = table_starts(encoded), []
     places = np.empty(first[-1], np.int32)
-    for piece in _pieces(encoded):
-        found, inverse = np.unique(_keys_of(encoded, piece, sizes), return_inverse=True)
-        keys.append(found)
+    for piece in _ranges_of_pairs(encoded):
+        all_keys = _keys_of(encoded, piece, sizes)
+        distinct, inverse = np.unique(all_keys, return_inverse=True)
+        keys.append(distinct)
         places[first[piece.start] : first[piece.stop]] = inverse.ravel()
     return WordPairKeys(keys, places)
 
@@ -108,14 +108,14 @@ def words_beside(encoded: EncodedPairs, sizes: tuple[int, int]) -> WordPairKeys:
 def _check_largest(n: np.ndarray, m: np.ndarray) -> None:
     """Tell of a pair that takes long, and raise where its tables have no room."""
     n, m = n.astype(np.float64), m.astype(np.float64)
-    # Moves three times, and links (`kernels.alignment.Workspace`); three passes over them.
+    # Moves three times, and links (`kernels.alignment.AlignmentWorkspace`); three passes over them.
     n_bytes, n_steps = 8 * n * (3 * n + 4 * m), 3 * n * n * m
     i = int(n_steps.argmax())
     words = f"{n[i]:,.0f} source and {m[i]:,.0f} target words"
     check_sample(f"pair {i}", words, float(n_bytes[i]), float(n_steps[i]))
 
 
-def first_places(encoded: EncodedPairs) -> np.ndarray:
+def table_starts(encoded: EncodedPairs) -> np.ndarray:
     """Where the table of each pair begins, a row for each source word and one for NULL."""
     n, m = np.diff(encoded.source_starts), np.diff(encoded.target_starts)
     return np.concatenate([[0], np.cumsum((n + 1) * m)]).astype(np.int64)
@@ -139,8 +139,8 @@ def pairs_of(
 
     The places in `words` become those of cells.
     """
-    m, first, cell = np.diff(encoded.target_starts), first_places(encoded), words.places
-    for piece, keys in zip(_pieces(encoded), words.keys, strict=True):
+    m, first, cell = np.diff(encoded.target_starts), table_starts(encoded), words.places
+    for piece, keys in zip(_ranges_of_pairs(encoded), words.keys, strict=True):
         places = np.minimum(np.searchsorted(layout.keys, keys), len(layout.keys) - 1)
         places[layout.keys[places] != keys] = UNLISTED
         ours = slice(first[piece.start], first[piece.stop])
@@ -158,7 +158,7 @@ def pairs_of(
     )
 
 
-def _pieces(encoded: EncodedPairs) -> list[range]:
+def _ranges_of_pairs(encoded: EncodedPairs) -> list[range]:
     n_pairs = len(encoded.source_starts) - 1
     return [range(a, min(a + _PIECE, n_pairs)) for a in range(0, n_pairs, _PIECE)]
 
@@ -188,16 +188,16 @@ def positions_to_places(pairs: AlignmentPairs, positions: np.ndarray) -> np.ndar
     return np.repeat(pairs.first[:-1], m) + row * np.repeat(m, m) + column
 
 
-def tables_of(link: np.ndarray, pairs: AlignmentPairs) -> list[np.ndarray]:
-    """What is placed as in `AlignmentPairs.cell`, as views of shape (n_target, n_source + 1)."""
+def link_tables(link: np.ndarray, pairs: AlignmentPairs) -> list[np.ndarray]:
+    """Views (n_target, n_source + 1) of values that are placed as in `AlignmentPairs.cell`."""
     n_words = np.diff(pairs.target_starts).tolist()
     ends = zip(pairs.first[:-1].tolist(), pairs.first[1:].tolist(), n_words, strict=True)
     return [link[a:b].reshape(-1, m).T for a, b, m in ends]
 
 
-def positions_of(link: np.ndarray, pairs: AlignmentPairs) -> np.ndarray:
+def best_positions_of(link: np.ndarray, pairs: AlignmentPairs) -> np.ndarray:
     """The most probable source of each target word, -1 for none."""
-    return np.concatenate(list(map(best_positions, tables_of(link, pairs))))
+    return np.concatenate(list(map(best_positions, link_tables(link, pairs))))
 
 
 # Counts, priors and weights
@@ -225,11 +225,11 @@ class AlignmentCounts(NamedTuple):
 
 
 class AlignmentPrior(NamedTuple):
-    """Dirichlet parameters."""
+    """Dirichlet parameters of all cells."""
 
     cells: np.ndarray  # (n_cells,)
     totals: np.ndarray  # (n_rows,), sums over all cells of a row, listed or not
-    rest: np.ndarray  # (n_rows,), of a cell of the lexicon that is not listed
+    unlisted: np.ndarray  # (n_rows,), of a cell of the lexicon that is not listed
     p_null: float  # the probability of no source; `LEARNED` where it is learned
 
 
@@ -237,7 +237,7 @@ class AlignmentWeights(NamedTuple):
     """Weights of all cells, and of cells that are not listed, by row."""
 
     cells: np.ndarray
-    rest: np.ndarray
+    unlisted: np.ndarray
 
 
 def prior_of(
@@ -263,8 +263,8 @@ def prior_of(
         weights = np.fromiter(more.values(), np.float64, len(more))
         cells[np.searchsorted(layout.keys, keys)] += weights
         totals += np.bincount(keys // layout.n_targets, weights, layout.n_rows)
-    rest = np.full(layout.n_rows, beta, dtype=np.float64)
-    return AlignmentPrior(cells, totals, rest, LEARNED if learned else null[1])
+    unlisted = np.full(layout.n_rows, beta, dtype=np.float64)
+    return AlignmentPrior(cells, totals, unlisted, LEARNED if learned else null[1])
 
 
 def counts_from(cells: np.ndarray, layout: AlignmentLayout) -> AlignmentCounts:
@@ -301,13 +301,13 @@ def weights_of(
     rows: DirichletRows, prior: AlignmentPrior, logs: np.ndarray | None = None
 ) -> AlignmentWeights:
     """Posterior means (equal in a row without count and prior), or exp of E[log theta]."""
-    none = np.zeros(len(prior.rest))
-    unlisted = rows._replace(counts=none, prior=prior.rest, row=slice(None))
+    none = np.zeros(len(prior.unlisted))
+    unlisted_rows = rows._replace(counts=none, prior=prior.unlisted, row=slice(None))
     if logs is None:
-        weights = AlignmentWeights(rows.mean(), unlisted.mean())
+        weights = AlignmentWeights(rows.mean(), unlisted_rows.mean())
     else:
         # Rows of jumps and of NULL have no such cells: what they would have may be above 1.
-        parts = np.exp(logs), np.exp(np.minimum(unlisted.expected_log(), 0.0))
+        parts = np.exp(logs), np.exp(np.minimum(unlisted_rows.expected_log(), 0.0))
         weights = AlignmentWeights(*(np.maximum(part, _ALMOST_NOTHING) for part in parts))
     if prior.p_null != LEARNED:
         weights.cells[-2:] = 1.0 - prior.p_null, prior.p_null
@@ -317,10 +317,10 @@ def weights_of(
 def tally_of(cells: np.ndarray, prior: AlignmentPrior, layout: AlignmentLayout) -> AlignmentTally:
     """Counts and prior as a sweep changes them; the counts given stay whole."""
     sums = AlignmentSums(cells.copy(), layout.totals(cells))
-    return AlignmentTally(sums, prior.cells, prior.totals, prior.rest, prior.p_null)
+    return AlignmentTally(sums, prior.cells, prior.totals, prior.unlisted, prior.p_null)
 
 
-def no_sums(layout: AlignmentLayout) -> AlignmentSums:
+def zero_sums(layout: AlignmentLayout) -> AlignmentSums:
     """Counts of nothing."""
     return AlignmentSums(np.zeros(layout.n_cells), np.zeros(layout.n_rows))
 
@@ -330,20 +330,20 @@ def no_sums(layout: AlignmentLayout) -> AlignmentSums:
 
 def mean_weights(learned: Learned) -> AlignmentWeights:
     """Posterior means, or their averages over the samples of a chain."""
-    if learned.more is not None:
-        return learned.more
-    return weights_of(_rows_left(learned), learned.prior)
+    if learned.extra is not None:
+        return learned.extra
+    return weights_of(_rows_from_fit(learned), learned.prior)
 
 
 def predicting_weights(learned: Learned) -> AlignmentWeights:
     """Weights of `predict` and `predict_proba`."""
     if not learned.averages:
         return mean_weights(learned)
-    rows = _rows_left(learned)
+    rows = _rows_from_fit(learned)
     return weights_of(rows, learned.prior, rows.expected_log())
 
 
-def _rows_left(learned: Learned) -> DirichletRows:
+def _rows_from_fit(learned: Learned) -> DirichletRows:
     return rows_of(cells_from(learned.counts), learned.prior, learned.layout)
 
 

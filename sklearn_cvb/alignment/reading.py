@@ -2,18 +2,14 @@
 
 from collections.abc import Hashable, Mapping
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from sklearn_cvb.alignment.links import links_in
-from sklearn_cvb.alignment.parameters import (
-    AlignmentLayout,
-    AlignmentPrior,
-    EncodedPairs,
-)
+from sklearn_cvb.alignment.links import check_links
+from sklearn_cvb.alignment.parameters import AlignmentLayout, AlignmentPrior, EncodedPairs
 from sklearn_cvb.kernels.alignment import AlignmentPairs
-from sklearn_cvb.messages import alike
+from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Corpus,
@@ -43,26 +39,14 @@ _DICTIONARY = (
 
 SIDES = "source", "target"
 
-
-class Sides(NamedTuple):
-    """The source and the target sentences of all pairs, as read."""
-
-    source: Sequences
-    target: Sequences
+T = TypeVar("T")
 
 
-class Corpora(NamedTuple):
-    """The same, encoded."""
+class Sides(NamedTuple, Generic[T]):
+    """Sequences, corpora or vocabularies: of the source sentences, and of the target sentences."""
 
-    source: Corpus
-    target: Corpus
-
-
-class BilingualWords(NamedTuple):
-    """The known source and target words."""
-
-    source: Vocabulary
-    target: Vocabulary
+    source: T
+    target: T
 
 
 class AlignmentProblem(NamedTuple):
@@ -76,7 +60,7 @@ class AlignmentProblem(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: sentences, words and known links."""
+        """What must be the same for a fit to go on: sentences, words and known links."""
         layout = self.layout
         return self.types, layout[:3], layout.keys, self.corpus.tokens, self.pairs
 
@@ -117,7 +101,7 @@ def is_of_pairs(X: Any) -> bool:
     return hasattr(X, "columns") and rows_of_pairs(X) is not None
 
 
-def read_pairs(X: Any, y: Any = None) -> Sides:
+def read_pairs(X: Any, y: Any = None) -> Sides[Sequences]:
     """The sentences of X; rows of a table are halved.
 
     Raises on what is no pair of sentences, and on lengths in `y`.
@@ -152,13 +136,13 @@ def read_pairs(X: Any, y: Any = None) -> Sides:
                 empty.setdefault(i, name)
     if empty:
         name = next(iter(empty.values()))
-        others = alike(list(empty), len(samples), "pairs have an empty sentence")
+        others = how_many_alike(list(empty), len(samples), "pairs have an empty sentence")
         raise ValueError(f"{name} is empty: leave the pair out{others}")
     refuse_lengths(y, len(target), sum(map(len, target)))
     return Sides(reading.read_ragged(source), reading.read_ragged(target))
 
 
-def _read_halves(table: np.ndarray) -> Sides:
+def _read_halves(table: np.ndarray) -> Sides[Sequences]:
     """The first half of each row of a validated table is the source, the rest the target."""
     width = table.shape[1]
     if width < 2:
@@ -179,25 +163,27 @@ def _read_halves(table: np.ndarray) -> Sides:
 
 
 def words_of(
-    sides: Sides, translations: Mapping[tuple[Hashable, Hashable], float]
-) -> BilingualWords:
+    sides: Sides[Sequences], translations: Mapping[tuple[Hashable, Hashable], float]
+) -> Sides[Vocabulary]:
     """Words of sentences, and of a dictionary, sorted."""
-    found = []
+    vocabularies = []
     others: list[tuple[Any, ...]] = list(zip(*translations, strict=True)) or [(), ()]
     for side, more in zip(sides, others, strict=True):
         types = reading.types_of(side.tokens, side.starts)
         if more:
             types = reading.sorted_types({*types, *more})
-        found.append(reading.vocabulary_of(types))
-    return BilingualWords(*found)
+        vocabularies.append(reading.vocabulary_of(types))
+    return Sides(*vocabularies)
 
 
-def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corpora:
+def corpora_of(
+    sides: Sides[Sequences], words: Sides[Vocabulary], handle_unknown: str
+) -> Sides[Corpus]:
     """Sentences in numbers of words.
 
     Raises ValueError if a word is missing, or is new where such words are not handled.
     """
-    corpora = Corpora(
+    corpora = Sides(
         reading.encode(sides.source, words.source.index),
         reading.encode(sides.target, words.target.index),
     )
@@ -217,13 +203,13 @@ def corpora_of(sides: Sides, words: BilingualWords, handle_unknown: str) -> Corp
             at = int(np.flatnonzero(corpus.tokens >= len(known.index))[0])
             raise ValueError(
                 f"unknown {name} word {side.tokens[at]!r} "
-                f"({reading.place(at, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+                f"({reading.place_text(at, corpus.starts)}; {len(corpus.unknown)} unknown types): "
                 "put it into dictionary, or handle_unknown='smooth'"
             )
     return corpora
 
 
-def numbers_of(corpora: Corpora, words: BilingualWords) -> EncodedPairs:
+def encode_pairs(corpora: Sides[Corpus], words: Sides[Vocabulary]) -> EncodedPairs:
     """Rows and columns of the lexicon; unknown words share the last."""
     (source, target), (rows, columns) = corpora, words
     return EncodedPairs(
@@ -243,7 +229,7 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
         return {}
     if not isinstance(dictionary, Mapping):
         raise TypeError(f"dictionary is {short_repr(dictionary)}: {_DICTIONARY}")
-    found: dict[tuple[Hashable, Hashable], float] = {}
+    weights_of_pairs: dict[tuple[Hashable, Hashable], float] = {}
     for source, entry in dictionary.items():
         if isinstance(entry, Mapping):
             weights = dict(entry)
@@ -259,11 +245,11 @@ def translations_in(dictionary: Any) -> dict[tuple[Hashable, Hashable], float]:
                     f"dictionary[{source!r}][{target!r}] is {short_repr(weight)}: weights are "
                     "finite numbers above 0"
                 )
-            found[source, target] = float(weight)
-    return found
+            weights_of_pairs[source, target] = float(weight)
+    return weights_of_pairs
 
 
-def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
+def known_links(y: Any, corpora: Sides[Corpus]) -> dict[int, list[Any]]:
     """Links that are known, by number of the pair: (source, target), with -1 for no source."""
     if y is None:
         return {}
@@ -274,9 +260,9 @@ def known_links(y: Any, corpora: Corpora) -> dict[int, list[Any]]:
     if width is not None and all(isinstance(part, Real | str) for part in known):
         return {}
     sizes = zip(np.diff(corpora.source.starts).tolist(), lengths.tolist(), strict=True)
-    found = {
-        i: links_in(links, f"y[{i}]", size)
+    by_pair = {
+        i: check_links(links, f"y[{i}]", size)
         for i, (links, size) in enumerate(zip(known, sizes, strict=True))
         if links is not None
     }
-    return {i: links for i, links in found.items() if links}
+    return {i: links for i, links in by_pair.items() if links}

@@ -1,1 +1,1 @@
-"""How sure a fit is: intervals, draws from the posterior, refits and residuals. Above the line."""
+"""Uncertainty of a fit: credible and confidence intervals, posterior draws, residuals."""

@@ -1,4 +1,4 @@
-"""Samples that begin where the missing information says: calibrated posteriors at CVB's price.
+"""Calibrated posterior samples: short Gibbs runs from draws widened by the missing information.
 
 Counts that a fit leaves are expected ones. Taken as if they had been seen, they leave out how far
 hidden structure could be other than it is: the missing information (Louis 1982), the covariance of
@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from scipy.sparse import csr_array, vstack
 from scipy.sparse.linalg import LinearOperator, svds
 
-from sklearn_cvb.certainty.mixtures import mixture_quantile
+from sklearn_cvb.certainty.mixtures import beta_mixture_quantile
 from sklearn_cvb.certainty.structures import FreeRows, Structures
 from sklearn_cvb.learning.dirichlet import FIXED_MASS, draw_rows
 
@@ -31,14 +31,14 @@ _STEP, _ROUNDING = 1e-4, 1e-12
 _FEW_CELLS = 300
 
 
-def standardised(counts: csr_array, rows: FreeRows) -> csr_array:
-    """Counts in units of their standard deviation under complete information, 0 in a rest."""
+def standardised_counts(counts: csr_array, rows: FreeRows) -> csr_array:
+    """Counts in units of their standard deviation under complete information, 0 if unlisted."""
     counts = csr_array((counts.data, counts.indices, counts.indptr), (counts.shape[0], len(rows.u)))
     scale = np.where(rows.u > 0, rows.u, np.inf) ** -0.5
     return csr_array(counts.multiply(scale[None, :]))
 
 
-def roots_of(rows: FreeRows) -> csr_array:
+def roots_of_rows(rows: FreeRows) -> csr_array:
     """Column r is the root of the mean of row r: along it probabilities cannot move."""
     n_cells = len(rows.u)
     entries = np.sqrt(rows.mean), (np.arange(n_cells), rows.row)
@@ -59,7 +59,7 @@ class CalibratedSample(NamedTuple):
     weights: Any
 
 
-def flat(counts: Any) -> np.ndarray:
+def flat_cells(counts: Any) -> np.ndarray:
     """The cells of all tables, one after the other."""
     tables = counts if isinstance(counts, tuple) else (counts,)
     return np.concatenate([np.ravel(table) for table in tables])
@@ -68,12 +68,12 @@ def flat(counts: Any) -> np.ndarray:
 # The missing information
 
 
-def drawn_deviations(
+def draw_deviations(
     structures: Structures, weights: Any, n_draws: int, rng: np.random.Generator
 ) -> csr_array:
     """Rows whose outer products sum to the sample covariance of counts, summed over units."""
     drawn = [
-        structures.counts_by_unit(structures.draw_structures(weights, rng).sample)
+        structures.counts_by_unit(structures.draw_structures(weights, rng).structure)
         for _ in range(n_draws)
     ]
     mean = sum(drawn[1:], start=drawn[0]) / n_draws
@@ -93,16 +93,16 @@ def exact_covariance(structures: Structures, rows: FreeRows) -> np.ndarray:
         for step in (_STEP, -_STEP):
             moved = theta.copy()
             moved[cell] *= np.exp(step)
-            ends.append(flat(structures.model.infer(structures.weights_at(moved)).counts))
+            ends.append(flat_cells(structures.model.infer(structures.weights_at(moved)).counts))
         covariance[cell] = (ends[0] - ends[1]) / (2 * _STEP)
     return (covariance + covariance.T) / 2
 
 
-def missing_in(
+def missing_in_draws(
     deviations: csr_array, rows: FreeRows, rng: np.random.Generator
 ) -> MissingInformation:
     """The directions of deviations of whole rows, without what rows that sum to 1 rule out."""
-    each, roots = standardised(deviations, rows), roots_of(rows)
+    each, roots = standardised_counts(deviations, rows), roots_of_rows(rows)
     along = csr_array(each @ roots)
     n_rows, n_cells = each.shape
     if min(n_rows, n_cells) > _DENSE:
@@ -121,18 +121,18 @@ def missing_in(
         directions = np.asarray(each.T @ left - roots @ (along.T @ left))
         directions /= np.sqrt(np.maximum(shares, 1e-300))
     else:
-        return missing_of((each.T @ each).toarray(), roots)
-    return _sorted(shares, directions)
+        return missing_in_covariance((each.T @ each).toarray(), roots)
+    return _with_missing(shares, directions)
 
 
-def missing_of(covariance: np.ndarray, roots: csr_array) -> MissingInformation:
+def missing_in_covariance(covariance: np.ndarray, roots: csr_array) -> MissingInformation:
     """The directions of a covariance of standardised counts."""
     across = covariance - roots @ (roots.T @ covariance)
     across = across - (across @ roots) @ roots.T
-    return _sorted(*np.linalg.eigh((across + across.T) / 2))
+    return _with_missing(*np.linalg.eigh((across + across.T) / 2))
 
 
-def _sorted(shares: np.ndarray, directions: np.ndarray) -> MissingInformation:
+def _with_missing(shares: np.ndarray, directions: np.ndarray) -> MissingInformation:
     """The directions in which anything is missing."""
     order = np.argsort(shares)[::-1]
     order = order[shares[order] > _ROUNDING]
@@ -153,7 +153,7 @@ def standard_errors(rows: FreeRows, missing: MissingInformation) -> np.ndarray:
 # Draws
 
 
-def widened(rows: FreeRows, missing: MissingInformation, rng: np.random.Generator) -> np.ndarray:
+def widen(rows: FreeRows, missing: MissingInformation, rng: np.random.Generator) -> np.ndarray:
     """Parameters from their Dirichlet posterior, moved further where information is missing.
 
     To first order, log parameters have the inverse of the observed information as covariance.
@@ -186,25 +186,27 @@ def short_runs(
     The first generator draws what is missing, each other one makes a run: the samples do not
     depend on `n_jobs`. `tell` is called with the number of each run that begins.
     """
-    listed, first = structures.free_rows(counts, prior), generators[0]
-    rows, n_cells = listed.whole(), len(listed.u)
-    at_mean = structures.weights_at(listed.mean, counts, None)
-    missing = missing_in(drawn_deviations(structures, at_mean, N_STRUCTURES, first), rows, first)
+    cells, first = structures.free_rows(counts, prior), generators[0]
+    rows, n_cells = cells.whole(), len(cells.u)
+    at_mean = structures.weights_at(cells.mean, counts, None)
+    missing = missing_in_draws(
+        draw_deviations(structures, at_mean, N_STRUCTURES, first), rows, first
+    )
 
     def run(number: int, rng: np.random.Generator) -> list[CalibratedSample]:
         tell(number)
-        theta = widened(rows, missing, rng)[:n_cells]
-        weights, kept = structures.weights_at(theta, counts, rng), []
+        theta = widen(rows, missing, rng)[:n_cells]
+        weights, samples = structures.weights_at(theta, counts, rng), []
         for _ in range(N_SWEEPS):
-            drawn = structures.draw_structures(weights, rng)
-            weights = structures.draw_parameters(drawn.counts, prior, rng)
-            kept.append(CalibratedSample(drawn.counts, weights))
-        return kept[-N_KEPT:]
+            sample = structures.draw_structures(weights, rng)
+            weights = structures.draw_parameters(sample.counts, prior, rng)
+            samples.append(CalibratedSample(sample.counts, weights))
+        return samples[-N_KEPT:]
 
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(
+    runs = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(run)(number, rng) for number, rng in enumerate(generators[1:])
     )
-    return [one for kept in found for one in kept]
+    return [one for samples in runs for one in samples]
 
 
 class RowIntervals(NamedTuple):
@@ -226,19 +228,19 @@ class RowIntervals(NamedTuple):
 
 
 def row_intervals(
-    structures: Structures, prior: Any, level: float, kept: list[CalibratedSample]
+    structures: Structures, prior: Any, level: float, samples: list[CalibratedSample]
 ) -> RowIntervals:
     """Quantiles of the mixture of the Dirichlets of kept samples, of models with flat counts."""
-    each = [structures.free_rows(one.counts, prior) for one in kept]
-    own = np.array([rows.u for rows in each])
+    each = [structures.free_rows(one.counts, prior) for one in samples]
+    counts = np.array([rows.u for rows in each])
     totals = np.array([rows.totals[rows.row] for rows in each])
     ends = [each[0].mean, each[0].mean]
     # What is fixed has a mass that no quantile is needed of.
-    free = np.flatnonzero((own.max(axis=0) > 0) & (totals[0] < FIXED_MASS / 2))
-    other = np.maximum(totals[:, free] - own[:, free], 0.0)
+    free = np.flatnonzero((counts.max(axis=0) > 0) & (totals[0] < FIXED_MASS / 2))
+    other = np.maximum(totals[:, free] - counts[:, free], 0.0)
     for end, tail in zip(ends, (0.5 - 0.5 * level, 0.5 + 0.5 * level), strict=True):
-        end[free] = mixture_quantile(own[:, free], other, tail)
-    return RowIntervals(ends[0], ends[1], np.array([one.weights for one in kept]))
+        end[free] = beta_mixture_quantile(counts[:, free], other, tail)
+    return RowIntervals(ends[0], ends[1], np.array([one.weights for one in samples]))
 
 
 def observed_errors(
@@ -248,16 +250,16 @@ def observed_errors(
 
     What is missing is exact where there are few cells, and drawn where there are many.
     """
-    listed = structures.free_rows(counts, prior)
-    rows, size = listed.whole(), len(listed.u)
+    cells = structures.free_rows(counts, prior)
+    rows, size = cells.whole(), len(cells.u)
     if size <= _FEW_CELLS:
         scale = np.where(rows.u > 0, rows.u, np.inf) ** -0.5
         across = np.zeros((len(scale), len(scale)))
-        across[:size, :size] = exact_covariance(structures, listed)
-        missing = missing_of(scale[:, None] * across * scale, roots_of(rows))
+        across[:size, :size] = exact_covariance(structures, cells)
+        missing = missing_in_covariance(scale[:, None] * across * scale, roots_of_rows(rows))
     else:
-        weights = structures.weights_at(listed.mean, counts, None)
-        missing = missing_in(
-            drawn_deviations(structures, weights, 2 * N_STRUCTURES, rng), rows, rng
+        weights = structures.weights_at(cells.mean, counts, None)
+        missing = missing_in_draws(
+            draw_deviations(structures, weights, 2 * N_STRUCTURES, rng), rows, rng
         )
-    return listed.mean, standard_errors(rows, missing)[:size]
+    return cells.mean, standard_errors(rows, missing)[:size]

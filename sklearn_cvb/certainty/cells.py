@@ -1,10 +1,10 @@
-"""Rows and drawn counts of a chain, cell after cell: start, transitions, emissions."""
+"""Dirichlet rows and counts of sampled paths of a chain, cell after cell: for calibration."""
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, rows_of, tied
+from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, rows_of, tie_rows
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 
@@ -16,7 +16,7 @@ _WINDOW = 50
 def free_rows(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> FreeRows:
     """The Dirichlet posteriors of the start row, of transitions and of emissions."""
     n, tables = cells.n_states, [rows.posterior for rows in rows_of(counts, prior, cells)]
-    n_rows = cells.n_tables * n
+    n_rows = cells.chain.n_tables * n
     steps = 1 + np.repeat(np.arange(n_rows), n)
     row = [np.zeros(n, np.intp), steps, 1 + n_rows + cells.state]
     return FreeRows(
@@ -29,8 +29,8 @@ def free_rows(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> FreeRows:
 def weights_at(theta: np.ndarray, cells: Cells) -> ChainWeights:
     """Weights with these probabilities."""
     n = cells.n_states
-    start, transition, emission = np.split(theta, [n, n + cells.n_tables * n * n])
-    return tied(ChainWeights(start, transition.reshape(-1, n), emission), cells)
+    start, transition, emission = np.split(theta, [n, n + cells.chain.n_tables * n * n])
+    return tie_rows(ChainWeights(start, transition.reshape(-1, n), emission), cells)
 
 
 def counts_by_unit(
@@ -54,7 +54,7 @@ def counts_by_unit(
     states, first = states.astype(np.intp), np.flatnonzero((number == 0) & is_open)
     later = np.flatnonzero((number > 0) & (is_open | np.append(False, is_open[:-1])))
     emits = np.flatnonzero(is_open & (used >= 0))
-    row, emission = states[later - 1], n + cells.n_tables * n * n
+    row, emission = states[later - 1], n + cells.chain.n_tables * n * n
     if contexts is not None:
         row = row + n * contexts[later]
     columns = [states[first], n + row * n + states[later], emission + used[emits].astype(np.intp)]

@@ -1,4 +1,4 @@
-"""Whether the chains of a sampler agree, and their traces for other programs."""
+"""Convergence of the chains of a sampler (R-hat, effective sample size); traces for ArviZ."""
 
 import math
 from inspect import signature
@@ -33,7 +33,7 @@ class Convergence(NamedTuple):
 
 
 class ChainDiagnostics(SamplerFields, BaseHMM):
-    """What tells whether the restarts of a sampler agree."""
+    """Diagnostics of a sampler whose restarts are its chains."""
 
     def convergence(self) -> dict[str, Convergence]:
         """R-hat and effective sample size of what does not depend on the names of the states.
@@ -93,11 +93,11 @@ class ChainDiagnostics(SamplerFields, BaseHMM):
             With annealing.
         """
         chains = self._traces("to_inference_data")
-        return exported({"sample_stats": {"lp": chains.pop("log_joint")}, "posterior": chains})
+        return to_arviz({"sample_stats": {"lp": chains.pop("log_joint")}, "posterior": chains})
 
     def _traces(self, name: str) -> dict[str, np.ndarray]:
         """The label-free traces by name; concentrations only where they are learned."""
-        sampled = learned_of(self).more.sampled
+        sampled = learned_of(self).extra.samples
         refuse_without_posterior(sampled, self._kept().temperatures, name)
         chains: dict[str, np.ndarray] = sampled.chains._asdict()
         for parameter in ("alpha", "beta"):
@@ -106,7 +106,7 @@ class ChainDiagnostics(SamplerFields, BaseHMM):
         return chains
 
 
-def exported(groups: dict[str, dict[str, np.ndarray]]) -> Any:
+def to_arviz(groups: dict[str, dict[str, np.ndarray]]) -> Any:
     """Groups of draws, (n_chains, n_draws, ...), as ArviZ has them, which must be installed."""
     try:
         import arviz
@@ -121,7 +121,7 @@ def exported(groups: dict[str, dict[str, np.ndarray]]) -> Any:
 
 
 def convergence_of(draws: np.ndarray) -> Convergence:
-    """How well a quantity of these draws, (n_chains, n_draws), is known."""
+    """Mean, spread, R-hat and effective sample size of draws (n_chains, n_draws)."""
     # A fit needs none of it.
     from sklearn_cvb.metrics.convergence import effective_sample_size, r_hat
 

@@ -1,4 +1,4 @@
-"""How sure a hidden Markov model is: intervals of its parameters, draws, and residuals."""
+"""Intervals of a hidden Markov model's parameters, posterior draws, residuals: its methods."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -15,7 +15,7 @@ from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import arrange
-from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, tell
+from sklearn_cvb.reading.validation import Seed, check_choice, check_counts, check_level, warn
 from sklearn_cvb.scale.places import place_of
 from sklearn_cvb.settings import Symbols
 
@@ -34,13 +34,13 @@ _UNNAMED = (
 )
 
 
-class OfTraining(BaseHMM):
-    """What is said given the training sequences, once more."""
+class TrainingSequences(BaseHMM):
+    """Reads the training sequences once more."""
 
     def _training(self, learned: Learned, X: Any, y: Any) -> Reading:
-        """What the model was fitted to, read once more; ValueError where it is something else."""
-        if X is None and learned.resume is not None:
-            return learned.resume[0]
+        """The training sequences, read once more; ValueError where these are others."""
+        if X is None and learned.warm_start is not None:
+            return learned.warm_start[0]
         if X is None or place_of(X) != "memory":
             raise ValueError(
                 "calibrated intervals draw the states of the training sequences: give them as X, "
@@ -48,13 +48,13 @@ class OfTraining(BaseHMM):
             )
         from sklearn_cvb.certainty.draws import check_training
 
-        read = self._read(self._to_fit_again(learned, X), y)
-        check_training(read, learned)
-        return read
+        reading = self._read(self._to_fit_again(learned, X), y)
+        check_training(reading, learned)
+        return reading
 
 
-class Uncertainty(OfTraining):
-    """Intervals of the parameters of a hidden Markov model with a posterior."""
+class PosteriorIntervals(TrainingSequences):
+    """Credible intervals, and predictions under draws, of models with a posterior."""
 
     # How intervals are found; the second way needs no data, and is that without them.
     _interval_methods: tuple[str, ...] = ("calibrated", "mean field")
@@ -159,10 +159,10 @@ class Uncertainty(OfTraining):
             raise AttributeError(f"credible_intervals: {self._no_posterior}")
         learned, methods = learned_of(self), self._interval_methods
         if method is None:
-            can_draw = X is not None or learned.resume is not None
+            can_draw = X is not None or learned.warm_start is not None
             method = methods[0 if can_draw else -1]
             if method == "mean field":
-                tell([_NO_DATA])
+                warn([_NO_DATA])
         check_choice("method", method, methods)
         from sklearn_cvb.certainty.draws import calibrated_draws, draws_of_samples, posterior_of
         from sklearn_cvb.learning.generators import spawn_generators
@@ -183,7 +183,7 @@ class Uncertainty(OfTraining):
         model = self._model(self._training(learned, X, y))
         draws, named = calibrated_draws(model, learned, n_jobs, generators, self.verbose)
         if not named and self._emits_symbols:
-            tell([_UNNAMED])
+            warn([_UNNAMED])
         return intervals(draws.posteriors, level)._replace(draws=draws)
 
     @without_lengths
@@ -214,8 +214,8 @@ class Uncertainty(OfTraining):
             return super().score_samples(X, per)
         check_choice("per", per, ("sequence", "token"))
         learned = self._learned_with(draws)
-        reads, observed = self._observation().reads_under(
-            learned, self._taken(X, learned=learned), draws.posteriors
+        reads, observed = self._observation().read_under_samples(
+            learned, self._checked_input(X, learned=learned), draws.posteriors
         )
         log_z = prediction.mean_likelihoods([read.log_z() for read in reads])
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
@@ -242,8 +242,8 @@ class Uncertainty(OfTraining):
             return super().predict_proba(X)
         learned = self._learned_with(draws)
         reads = list(
-            self._observation().reads_under(
-                learned, self._taken(X, learned=learned), draws.posteriors
+            self._observation().read_under_samples(
+                learned, self._checked_input(X, learned=learned), draws.posteriors
             )[0]
         )
         table = np.mean([prediction.posterior_table(read) for read in reads], axis=0)
@@ -255,8 +255,8 @@ class Uncertainty(OfTraining):
         if draws is None:
             return super()._known_at(learned, X, draws)
         self._learned_with(draws)
-        reads, _ = self._observation().reads_at(
-            learned, self._taken(X, learned=learned), draws.weights
+        reads, _ = self._observation().read_under_each(
+            learned, self._checked_input(X, learned=learned), draws.weights
         )
         return reads, draws.transmat, [one.point for one in draws.weights]
 
@@ -306,17 +306,17 @@ class Uncertainty(OfTraining):
         >>> model.log_likelihoods(X, draws, per="step").shape
         (100, 12)
         """
-        from sklearn_cvb.certainty.pointwise import of_sequences, of_steps
+        from sklearn_cvb.certainty.pointwise import sequence_log_likelihoods, step_log_likelihoods
 
         check_choice("per", per, ("sequence", "step"))
         learned = self._learned_with(draws)
-        reads, _ = self._observation().reads_at(
-            learned, self._taken(X, learned=learned), draws.weights
+        reads, _ = self._observation().read_under_each(
+            learned, self._checked_input(X, learned=learned), draws.weights
         )
-        return of_sequences(reads) if per == "sequence" else of_steps(reads)
+        return sequence_log_likelihoods(reads) if per == "sequence" else step_log_likelihoods(reads)
 
     def _learned_with(self, draws: Any) -> Learned:
-        """What the fit left, where these draws are of its posterior."""
+        """The fitted values, where these draws are of their posterior."""
         from sklearn_cvb.certainty.draws import check_draws
 
         learned = learned_of(self)
@@ -385,14 +385,14 @@ class Residuals(BaseHMM):
         observation = NumberObservation(self._options(to_fit=False))
         learned, seed = learned_of(self), check_random_state(random_state).randint(2**31 - 1)
         rng, all_others = np.random.default_rng(seed), given == "others"
-        taken = self._taken(X, learned=learned)
+        taken = self._checked_input(X, learned=learned)
         corpus, found = pseudo_residuals(observation, learned, taken, all_others, rng)
-        values = found[:, 0] if learned.more.numeric.is_table else found
+        values = found[:, 0] if learned.extra.numeric.is_table else found
         return arrange(corpus, values, np.nan)
 
 
-class Confidence(OfTraining):
-    """Intervals of estimates that have no posterior."""
+class Confidence(TrainingSequences):
+    """Confidence intervals of estimates that have no posterior."""
 
     def confidence_intervals(
         self,
@@ -459,24 +459,28 @@ class Confidence(OfTraining):
         >>> found.standard_errors["emission"].shape
         (2, 3)
         """
-        from sklearn_cvb.certainty.confidence import by_bootstrap, by_information, refit_plan
+        from sklearn_cvb.certainty.confidence import (
+            bootstrap_intervals,
+            information_intervals,
+            refit_plan,
+        )
 
         methods: tuple[str, ...] = ("louis", "bootstrap")
         # Rows that the start row hangs on, and numbers, have other information.
         learned = learned_of(self)
-        if not self._emits_symbols or learned.layout.is_stationary:
+        if not self._emits_symbols or learned.layout.chain.is_stationary:
             methods = ("bootstrap",)
         method = methods[0] if method is None else method
         check_choice("method", method, methods)
         check_level(level)
         check_counts(n_bootstrap=n_bootstrap)
-        read = self._training(learned, X, y)
+        reading = self._training(learned, X, y)
         if method == "louis":
-            chain: Any = self._model(read)
-            return by_information(chain, learned, level, random_state)
-        plan = refit_plan(read, y if self.supervision == "y" else None)
+            chain: Any = self._model(reading)
+            return information_intervals(chain, learned, level, random_state)
+        plan = refit_plan(reading, y if self.supervision == "y" else None)
         refitted = partial(self._refitted, self._to_refit(), plan)
-        return by_bootstrap(refitted, (level, n_bootstrap), n_jobs, random_state)
+        return bootstrap_intervals(refitted, level, n_bootstrap, n_jobs, random_state)
 
     def _to_refit(self) -> Self:
         """Who is fitted to drawn data, from where this model is."""
@@ -503,5 +507,5 @@ class Confidence(OfTraining):
         """What states emit: a table of symbols, or a dict of what numbers have."""
         if self._emits_symbols:
             return self.emissionprob_
-        numeric = learned_of(self).more.numeric
+        numeric = learned_of(self).extra.numeric
         return numeric.family.attributes(numeric.point)

@@ -1,4 +1,4 @@
-"""How far estimates of maximum likelihood would be elsewhere on other data like these."""
+"""Confidence intervals of maximum likelihood: by observed information, and by bootstrap."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import is_missing
-from sklearn_cvb.reading.series import OfOneKind
+from sklearn_cvb.reading.series import SamplesOfKnownColumns
 from sklearn_cvb.reading.validation import Seed
 
 _NAMES = ("start", "transition", "emission")
@@ -39,7 +39,7 @@ class ConfidenceIntervals(NamedTuple):
     standard_errors: dict[str, Any]
 
 
-def by_information(
+def information_intervals(
     model: SymbolChain, learned: Learned, level: float, random_state: Seed
 ) -> ConfidenceIntervals:
     """Normal intervals of log odds by the observed information (Louis 1982)."""
@@ -52,13 +52,13 @@ def by_information(
     # What is 0 or 1 has no odds.
     inside = (mean > 0.0) & (mean < 1.0)
     ends = [np.where(inside, end, mean) for end in ends]
-    tables = [_public(structures, values) for values in (*ends, mean * errors)]
+    tables = [_as_tables(structures, values) for values in (*ends, mean * errors)]
     start, transition, emission = (np.stack(both) for both in zip(*tables[:2], strict=True))
     errors_of = dict(zip(_NAMES, tables[2], strict=True))
     return ConfidenceIntervals(start, transition, emission, errors_of)
 
 
-def _public(structures: SymbolStructures, values: np.ndarray) -> list[np.ndarray]:
+def _as_tables(structures: SymbolStructures, values: np.ndarray) -> list[np.ndarray]:
     """Values of all cells as tables of start, transitions and emissions, (n_states, n_symbols)."""
     cells, table = structures.model.cells, structures.weights_at(values)
     emission: Any = word_major(cells, table.emission)
@@ -89,7 +89,7 @@ class RefitPlan(NamedTuple):
 
     def as_read(self, drawn: np.ndarray) -> list[Any]:
         """Drawn sequences, of numbers with the columns of the true ones."""
-        return list(drawn) if self.columns is None else OfOneKind(drawn, self.columns)
+        return list(drawn) if self.columns is None else SamplesOfKnownColumns(drawn, self.columns)
 
     def states(self, drawn: Any) -> list[list[Any]] | None:
         """Drawn states where the true ones are known."""
@@ -104,40 +104,41 @@ class RefitPlan(NamedTuple):
         ]
 
 
-def refit_plan(read: Reading, known: Any) -> RefitPlan:
+def refit_plan(reading: Reading, known: Any) -> RefitPlan:
     """Data like those that were read."""
-    starts, contexts = read.problem.given.starts, getattr(read.problem, "contexts", None)
+    starts, contexts = reading.problem.original.starts, getattr(reading.problem, "contexts", None)
     if contexts is not None:
         contexts = np.split(contexts, starts[1:-1])
-    return RefitPlan(np.diff(starts), contexts, getattr(read.problem, "columns", None), known)
+    return RefitPlan(np.diff(starts), contexts, getattr(reading.problem, "columns", None), known)
 
 
-def by_bootstrap(
+def bootstrap_intervals(
     refitted: Callable[[int], list[Any]],
-    asked: tuple[float, int],
+    level: float,
+    n_bootstrap: int,
     n_jobs: int | None,
     random_state: Seed,
 ) -> ConfidenceIntervals:
     """Quantiles of fits to data drawn from the model.
 
-    ``refitted(seed)`` gives tables of start, transitions and emissions of one more; `asked` are the
-    level and the number of fits.
+    ``refitted(seed)`` gives tables of start, transitions and emissions of one more.
     """
-    level, n_bootstrap = asked
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_bootstrap)
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(refitted)(seed) for seed in seeds)
+    refits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(refitted)(seed) for seed in seeds)
     tails = [0.5 - 0.5 * level, 0.5 + 0.5 * level]
-    ends = [_over(found, i, lambda table: np.quantile(table, tails, axis=0)) for i in range(3)]
-    errors = [_over(found, i, lambda table: table.std(axis=0, ddof=1)) for i in range(3)]
+    ends = [
+        _over_refits(refits, i, lambda table: np.quantile(table, tails, axis=0)) for i in range(3)
+    ]
+    errors = [_over_refits(refits, i, lambda table: table.std(axis=0, ddof=1)) for i in range(3)]
     start, transition, emission = ends
     return ConfidenceIntervals(start, transition, emission, dict(zip(_NAMES, errors, strict=True)))
 
 
-def _over(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) -> Any:
+def _over_refits(found: list[Any], place: Any, summary: Callable[[np.ndarray], Any]) -> Any:
     """A summary over all refits of the table at a place, or of each in a dict or list there."""
     tables = [one[place] for one in found]
     if isinstance(tables[0], dict):
-        return {name.removesuffix("_"): _over(tables, name, summary) for name in tables[0]}
+        return {name.removesuffix("_"): _over_refits(tables, name, summary) for name in tables[0]}
     if isinstance(tables[0], list):
-        return [_over(tables, i, summary) for i in range(len(tables[0]))]
+        return [_over_refits(tables, i, summary) for i in range(len(tables[0]))]
     return summary(np.array(tables))

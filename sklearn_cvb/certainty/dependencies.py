@@ -1,4 +1,4 @@
-"""How sure a dependency model is."""
+"""Credible intervals of a dependency model: its rows, and the cells that sampled trees use."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, vstack
 
 from sklearn_cvb.certainty.structures import RowStructures
 from sklearn_cvb.certainty.trees import TreeUncertainty
-from sklearn_cvb.dependency.inference import HeadTrees, used_cells
+from sklearn_cvb.dependency.inference import HeadTrees, cell_uses
 from sklearn_cvb.dependency.parameters import DMVCounts, cells_from, counts_from
 from sklearn_cvb.learning.learned import Learned
 
@@ -20,11 +20,11 @@ class DependencyStructures(RowStructures):
         sentences = self.model.problem.sentences
         each = []
         for begin, end in pairwise(sentences.starts.tolist()):
-            own = sentences._replace(
+            sentence = sentences._replace(
                 token=sentences.token[begin:end], starts=np.array([0, end - begin])
             )
             parts = (None if part is None else part[begin:end] for part in sample)
-            each.append(csr_array(used_cells(own, *parts)[None]))
+            each.append(csr_array(cell_uses(sentence, *parts)[None]))
         return csr_array(vstack(each))
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.certainty.calibrated import CalibratedSample, short_runs
-from sklearn_cvb.certainty.chain_diagnostics import exported
+from sklearn_cvb.certainty.chain_diagnostics import to_arviz
 from sklearn_cvb.certainty.intervals import ChainPosterior
 from sklearn_cvb.chain.parameters.rows import HMMCounts, rare_in, with_rare, word_major
-from sklearn_cvb.chain.predictions.prediction import by_context
+from sklearn_cvb.chain.predictions.prediction import state_transitions
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import short_repr
 
@@ -51,7 +51,7 @@ class PosteriorDraws(NamedTuple):
 
         With contexts (n_draws, n_contexts, n_components, n_components).
         """
-        return np.array([by_context(one.transition, self.layout) for one in self._chains()])
+        return np.array([state_transitions(one.transition, self.layout) for one in self._chains()])
 
     @property
     def emission(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class PosteriorDraws(NamedTuple):
             tables: list[Any] = [word_major(self.layout, one.emission) for one in self.weights]
             dense = [table.toarray() if hasattr(table, "toarray") else table for table in tables]
             return {"emissionprob": np.array([table.T for table in dense])}
-        return _stacked([self.family.attributes(one.point) for one in self.weights])
+        return _stack([self.family.attributes(one.point) for one in self.weights])
 
     def to_inference_data(self, log_likelihood: np.ndarray | None = None) -> Any:
         """The draws for ArviZ, which must be installed: group ``posterior``, a single chain.
@@ -87,7 +87,7 @@ class PosteriorDraws(NamedTuple):
         ValueError
             If `log_likelihood` has another number of draws.
         """
-        found = {"startprob": self.startprob, "transmat": self.transmat, **_flat(self.emission)}
+        found = {"startprob": self.startprob, "transmat": self.transmat, **_flatten(self.emission)}
         groups = {"posterior": found}
         if log_likelihood is not None:
             if len(log_likelihood) != len(self.weights):
@@ -96,29 +96,29 @@ class PosteriorDraws(NamedTuple):
                     f"{len(self.weights)} draws: pass what log_likelihoods(X, draws) returns"
                 )
             groups["log_likelihood"] = {"x": log_likelihood}
-        return exported(
+        return to_arviz(
             {name: {key: table[None] for key, table in own.items()} for name, own in groups.items()}
         )
 
 
-def _stacked(found: list[Any]) -> Any:
+def _stack(by_draw: list[Any]) -> Any:
     """Tables of all draws, (n_draws, ...), in the dicts and lists that each draw has them in."""
-    if isinstance(found[0], dict):
-        names = found[0]
-        return {name.removesuffix("_"): _stacked([one[name] for one in found]) for name in names}
-    if isinstance(found[0], list):
-        return [_stacked(list(own)) for own in zip(*found, strict=True)]
-    return np.array(found)
+    if isinstance(by_draw[0], dict):
+        names = by_draw[0]
+        return {name.removesuffix("_"): _stack([one[name] for one in by_draw]) for name in names}
+    if isinstance(by_draw[0], list):
+        return [_stack(list(own)) for own in zip(*by_draw, strict=True)]
+    return np.array(by_draw)
 
 
-def _flat(tables: dict[str, Any]) -> dict[str, np.ndarray]:
+def _flatten(tables: dict[str, Any]) -> dict[str, np.ndarray]:
     """Tables by one name each: "parts_0_rates" for the rates of the first part."""
     flat: dict[str, np.ndarray] = {}
     for name, value in tables.items():
         if isinstance(value, list):
             value = {str(i): own for i, own in enumerate(value)}
         if isinstance(value, dict):
-            flat |= {f"{name}_{inner}": table for inner, table in _flat(value).items()}
+            flat |= {f"{name}_{inner}": table for inner, table in _flatten(value).items()}
         else:
             flat[name] = value
     return flat
@@ -126,7 +126,7 @@ def _flat(tables: dict[str, Any]) -> dict[str, np.ndarray]:
 
 def posterior_of(learned: Learned) -> ChainPosterior:
     """The posterior of a fitted chain; that of numbers is loaded where a model learns them."""
-    if learned.more.numeric is None:
+    if learned.extra.numeric is None:
         from sklearn_cvb.certainty.symbols import SymbolPosterior
 
         return SymbolPosterior(learned)
@@ -142,7 +142,7 @@ def check_draws(draws: Any, learned: Learned) -> None:
             f"draws is {short_repr(draws)}: pass the `draws` of what credible_intervals(X) returns"
         )
     own, theirs = learned.layout, draws.layout
-    same = own.n_states == theirs.n_states and own.n_tables == theirs.n_tables
+    same = own.n_states == theirs.n_states and own.chain.n_tables == theirs.chain.n_tables
     if not same or not np.array_equal(own.indptr, theirs.indptr):
         raise ValueError("draws are of another model: it has other states or symbols")
 
@@ -154,7 +154,7 @@ def draws_of_samples(
     rng: np.random.Generator,
 ) -> PosteriorDraws:
     """Parameters drawn given kept samples of a chain, evenly spaced, at most so many."""
-    n_kept, family = learned.more.sampled.n_kept, getattr(learned.more.numeric, "family", None)
+    n_kept, family = learned.extra.samples.n_kept, getattr(learned.extra.numeric, "family", None)
     every = -(-n_kept // n_draws)
     posteriors = tuple(islice(samples, every - 1, None, every))
     posterior = posterior_of(learned)
@@ -199,19 +199,19 @@ def _with_rare(kept: CalibratedSample, model: Any) -> HMMCounts:
     return with_rare(counts, rare_in(model.problem, counts), model.cells)
 
 
-def check_training(read: Reading, learned: Learned) -> None:
+def check_training(reading: Reading, learned: Learned) -> None:
     """Raise unless this is what the model has learned from, all of which it explains."""
-    cells, before = read.problem.cells, learned.layout
-    given = read.problem.corpus
+    cells, before = reading.problem.cells, learned.layout
+    corpus = reading.problem.corpus
     counted = float(np.sum(posterior_of(learned).counts().start))
     same = cells.n_states == before.n_states and np.array_equal(cells.indptr, before.indptr)
-    same = same and cells.n_tables == before.n_tables
+    same = same and cells.chain.n_tables == before.chain.n_tables
     same = same and np.array_equal(cells.state, before.state)
     if same and learned.words is not None:
-        same = list(read.words.index) == list(learned.words.index)
-    if not same or abs(counted - given.n_sequences) > 1e-6 * given.n_sequences:
+        same = list(reading.words.index) == list(learned.words.index)
+    if not same or abs(counted - corpus.n_sequences) > 1e-6 * corpus.n_sequences:
         raise ValueError(
             f"X must hold the {counted:.0f} sequences that the model was fitted to, all of which "
-            f"it explains; {given.n_sequences} sequences with "
+            f"it explains; {corpus.n_sequences} sequences with "
             f"{'the same' if same else 'other'} symbols were given"
         )

@@ -1,4 +1,4 @@
-"""How sure a context-free grammar is."""
+"""Credible intervals of a context-free grammar: its rows, and the rules that sampled trees use."""
 
 import numpy as np
 from scipy.sparse import csr_array

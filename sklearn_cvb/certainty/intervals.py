@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.certainty.mixtures import mixture_quantile
+from sklearn_cvb.certainty.mixtures import beta_mixture_quantile
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, rows_of
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.learning.dirichlet import FIXED_MASS, Dirichlets
@@ -49,7 +49,7 @@ class CredibleIntervals(NamedTuple):
 
 @dataclass(frozen=True)
 class ChainPosterior:
-    """What a fitted chain tells of the posterior of its parameters; one for symbols and numbers."""
+    """The posterior of a fitted chain's parameters; one class for symbols, one for numbers."""
 
     learned: Learned
 
@@ -83,8 +83,8 @@ def mixture_intervals(
     tails = 0.5 - 0.5 * level, 0.5 + 0.5 * level
     components = [_dirichlets(counts, prior, cells) for counts, prior in posteriors]
     moves = _quantiles([rows for _, rows, _ in components], tails)
-    if cells.has_contexts:
-        moves = moves.reshape(len(tails), cells.n_tables, cells.n_states, cells.n_states)
+    if cells.chain.has_contexts:
+        moves = moves.reshape(len(tails), cells.chain.n_tables, cells.n_states, cells.n_states)
     return CredibleIntervals(
         _quantiles([rows for rows, _, _ in components], tails)[:, 0],
         moves,
@@ -98,13 +98,13 @@ def _dirichlets(
     """Dirichlets of the start, the transitions and the emissions of every state."""
     first, moves, words = (rows.posterior for rows in rows_of(counts, prior, cells))
     transition, out = moves.cells, moves.totals
-    if cells.topology is not None and cells.topology.tied:
+    if cells.chain.topology is not None and cells.chain.topology.is_tied:
         transition = np.tile(first.cells, (cells.n_states, 1))
         out = np.repeat(first.totals, cells.n_states)
     n = cells.n_emitting
     start = Dirichlets(first.cells[None, :n], first.totals)
     emission = _emission_rows(words.cells.reshape(-1), prior, cells)
-    steps = slice(n * cells.n_tables)
+    steps = slice(n * cells.chain.n_tables)
     moved = Dirichlets(transition[steps, :n], out[steps])
     return start, moved, Dirichlets(emission, words.totals[:n])
 
@@ -135,13 +135,13 @@ def _quantiles(components: list[Dirichlets], tails: tuple[float, float]) -> np.n
             continue
         for begin in range(0, n_columns, step):
             block = np.s_[k, begin : begin + step]
-            own = np.array([rows.cells[block] for rows in components])
+            alpha = np.array([rows.cells[block] for rows in components])
             # Many cells have the same history, above all those never used.
-            own, place = np.unique(own, axis=1, return_inverse=True)
+            alpha, place = np.unique(alpha, axis=1, return_inverse=True)
             totals = np.array([rows.totals[k] for rows in components])
-            other = np.maximum(totals[:, None] - own, 0.0)
+            beta = np.maximum(totals[:, None] - alpha, 0.0)
             for table, tail in zip(result, tails, strict=True):
-                table[block] = mixture_quantile(own, other, tail)[place.ravel()]
+                table[block] = beta_mixture_quantile(alpha, beta, tail)[place.ravel()]
     return result
 
 
@@ -156,16 +156,16 @@ def mixture_quantiles(components: list[Any], tails: tuple[float, float]) -> Any:
     """
     first = components[0]
     if isinstance(first, dict):
-        return {name: mixture_quantiles([own[name] for own in components], tails) for name in first}
+        return {name: mixture_quantiles([one[name] for one in components], tails) for name in first}
     if isinstance(first, list):
-        return [mixture_quantiles(list(own), tails) for own in zip(*components, strict=True)]
-    found = []
+        return [mixture_quantiles(list(one), tails) for one in zip(*components, strict=True)]
+    quantiles = []
     for tail in tails:
-        each = np.array([own.ppf(tail) for own in components])
+        each = np.array([one.ppf(tail) for one in components])
         low, high = each.min(axis=0), each.max(axis=0)
         for _ in range(_HALVINGS_OF_NUMBERS if len(components) > 1 else 0):
             middle = 0.5 * (low + high)
-            reached = np.mean([own.cdf(middle) for own in components], axis=0) >= tail
+            reached = np.mean([one.cdf(middle) for one in components], axis=0) >= tail
             high, low = np.where(reached, middle, high), np.where(reached, low, middle)
-        found.append(0.5 * (low + high))
-    return np.stack(found)
+        quantiles.append(0.5 * (low + high))
+    return np.stack(quantiles)

@@ -1,4 +1,4 @@
-"""How sure a chain of numbers is: what intervals ask of it, beside what it learns."""
+"""Posterior and sampled paths of a chain of numbers, for its intervals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 from sklearn_cvb.certainty.cells import counts_by_unit, free_rows, weights_at
 from sklearn_cvb.certainty.intervals import ChainPosterior, CredibleIntervals, mixture_quantiles
 from sklearn_cvb.certainty.structures import FreeRows
-from sklearn_cvb.chain.numbers.e_step import NumberWeights, drawn_structures
-from sklearn_cvb.chain.numbers.model import NumberChain, drawn_parameters, without_emission
+from sklearn_cvb.chain.numbers.e_step import NumberWeights, draw_structures
+from sklearn_cvb.chain.numbers.model import NumberChain, draw_parameters, without_emission
 from sklearn_cvb.chain.numbers.observed import counts_of_fit
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.learning.model import StructureSample
@@ -23,23 +23,25 @@ class NumberStructures(NamedTuple):
     model: NumberChain
 
     def free_rows(self, counts: HMMCounts, prior: ChainPrior) -> FreeRows:
-        """Of start and transitions: what states emit has no rows."""
+        """Rows of start and transitions: what states emit has none."""
         return free_rows(without_emission(counts), prior, self.model.cells)
 
     def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> NumberWeights:
         """Weights with these probabilities, emissions at their mean or drawn."""
         family = self.model.problem.family
         point = family.mean(counts.emission) if rng is None else family.draw(counts.emission, rng)
-        return NumberWeights(weights_at(theta, self.model.cells), family.at(point), point)
+        return NumberWeights(
+            weights_at(theta, self.model.cells), family.log_densities(point), point
+        )
 
     def draw_structures(self, weights: NumberWeights, rng: np.random.Generator) -> StructureSample:
         """The states of all steps, and values that are missing where statistics need them."""
-        return drawn_structures(self.model.problem, weights.chain, weights.scores, rng)
+        return draw_structures(self.model.problem, weights.chain, weights.scores, rng)
 
     def draw_parameters(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> NumberWeights:
-        """Those of the chain, and of what states emit."""
+        """Parameters of the chain, and of what states emit."""
         return self.model.draw_parameters(counts, prior, rng)
 
     def counts_by_unit(self, sample: np.ndarray) -> csr_array:
@@ -74,9 +76,9 @@ class NumberPosterior(ChainPosterior):
     def drawn(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> NumberWeights:
-        """Those of the chain, and of what states emit; scores are made anew from these."""
+        """Parameters of the chain, and of what states emit; scores are made anew from these."""
         learned = self.learned
-        return drawn_parameters(counts, prior, learned.layout, learned.more.numeric.family, rng)
+        return draw_parameters(counts, prior, learned.layout, learned.extra.numeric.family, rng)
 
     def intervals(
         self, posteriors: Iterable[tuple[HMMCounts, ChainPrior]], level: float
@@ -85,6 +87,6 @@ class NumberPosterior(ChainPosterior):
         posteriors = list(posteriors)
         chains = [(without_emission(counts), prior) for counts, prior in posteriors]
         found = super().intervals(chains, level)
-        family, tails = self.learned.more.numeric.family, (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+        family, tails = self.learned.extra.numeric.family, (0.5 - 0.5 * level, 0.5 + 0.5 * level)
         marginals = [family.marginals(counts.emission) for counts, _ in posteriors]
         return found._replace(emission=mixture_quantiles(marginals, tails))

@@ -27,28 +27,28 @@ def states_without(
     n, has_end = emission.shape[-1], weights.transition.shape[-1] > emission.shape[-1]
     rows = weights.transition[..., :n, :n] if has_end else weights.transition
     steps = rows.reshape(*rows.shape[:-2], -1, n, n)
-    found, message = np.empty_like(emission), weights.start[..., :n]
+    chances, message = np.empty_like(emission), weights.start[..., :n]
     for t in range(len(emission)):
         if t > 0:
-            before = (found[t - 1] * emission[t - 1])[..., None, :]
+            before = (chances[t - 1] * emission[t - 1])[..., None, :]
             message = (before @ steps[..., table[t], :, :])[..., 0, :]
-        found[t] = message / message.sum(axis=-1, keepdims=True)
+        chances[t] = message / message.sum(axis=-1, keepdims=True)
     if all_others:
         back = weights.transition[..., :n, n] if has_end else np.ones(n)
         for t in range(len(emission) - 1, -1, -1):
-            found[t] *= back
-            found[t] /= found[t].sum(axis=-1, keepdims=True)
+            chances[t] *= back
+            chances[t] /= chances[t].sum(axis=-1, keepdims=True)
             back = (steps[..., table[t], :, :] @ (emission[t] * back)[..., None])[..., 0]
             back = back / back.sum(axis=-1, keepdims=True)
-    return found
+    return chances
 
 
-def of_sequences(reads: Iterable[WeightedSequences]) -> np.ndarray:
+def sequence_log_likelihoods(reads: Iterable[WeightedSequences]) -> np.ndarray:
     """log p(x_i) of every sequence under each draw, (n_draws, n_sequences)."""
     return np.array([read.log_z() for read in reads])
 
 
-def of_steps(reads: Iterable[WeightedSequences]) -> np.ndarray:
+def step_log_likelihoods(reads: Iterable[WeightedSequences]) -> np.ndarray:
     """log p(x_t | all other steps) of every observed step under each draw, (n_draws, n_steps)."""
     each = list(reads)
     corpus, logs = each[0].corpus, np.stack([read.log_emissions() for read in each], axis=1)
@@ -64,7 +64,7 @@ def of_steps(reads: Iterable[WeightedSequences]) -> np.ndarray:
 
 def _states_given_others(reads: list[Any], emission: np.ndarray) -> np.ndarray:
     """Chances (n_steps, n_draws, K) of the state of each step given all others."""
-    if reads[0].cells.longest:
+    if reads[0].cells.chain.longest:
         return np.stack([read.states_without(True) for read in reads], axis=1)
     start = np.stack([read.weights.start for read in reads])
     weights = ChainWeights(

@@ -14,7 +14,7 @@ from sklearn_cvb.chain.numbers.observed import (
     NumberObservation,
     WeightedNumbers,
     WeightedVisits,
-    read_at,
+    weighted_numbers,
 )
 from sklearn_cvb.chain.parameters.rows import log_weights
 from sklearn_cvb.chain.predictions.prediction import mean_weights
@@ -23,17 +23,17 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus
 
 
-def weights_without(read: WeightedNumbers, all_others: bool) -> np.ndarray:
+def states_without_own(read: WeightedNumbers, all_others: bool) -> np.ndarray:
     """Chances (n_steps, K) of the state of each step; NaN where no path explains a sequence."""
     if isinstance(read, WeightedVisits):
         return read.states_without(all_others)
-    emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.tables()
+    emission, table = read.weights.emission.reshape(-1, read.cells.n_emitting), read.table_numbers()
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = [
+        chances = [
             states_without(read.weights, emission[a:b], table[a:b], all_others)
             for a, b in pairwise(read.corpus.starts)
         ]
-    return np.concatenate(found)
+    return np.concatenate(chances)
 
 
 def normal_values(tails: Tails, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -59,10 +59,10 @@ def pseudo_residuals(
     rng: np.random.Generator,
 ) -> tuple[Corpus, np.ndarray]:
     """New sequences, and the residuals of all their steps, (n_steps, D); NaN where missing."""
-    given, numeric = observation.given_again(learned, X), learned.more.numeric
+    sequences, numeric = observation.read_new(learned, X), learned.extra.numeric
     family, chain = numeric.family, mean_weights(learned)
     under = chain, log_weights(chain)
-    read = read_at(given, under, family.at(numeric.point), learned.layout)
-    weights = weights_without(read, all_others)
-    found = normal_values(family.tails(numeric.point, given.observations), weights, rng)
-    return given.corpus, np.where(family.observed(given.observations), found, np.nan)
+    read = weighted_numbers(sequences, under, family.log_densities(numeric.point), learned.layout)
+    weights = states_without_own(read, all_others)
+    values = normal_values(family.tails(numeric.point, sequences.observations), weights, rng)
+    return sequences.corpus, np.where(family.observed_mask(sequences.observations), values, np.nan)

@@ -1,4 +1,4 @@
-"""What calibrated intervals ask of a family; families of trees, whose parameters are rows."""
+"""The protocol of a family for calibration (`Structures`), and its form for models of trees."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -28,8 +28,8 @@ class FreeRows(NamedTuple):
     def drawn(self, rng: np.random.Generator) -> np.ndarray:
         """Probabilities from the Dirichlet of each row; what is not listed is left out of them."""
         whole = self.whole()
-        found = draw_rows(whole.u, whole.row, np.zeros(len(self.totals)), 1.0, rng)
-        return found[: len(self.u)]
+        probabilities = draw_rows(whole.u, whole.row, np.zeros(len(self.totals)), 1.0, rng)
+        return probabilities[: len(self.u)]
 
     def whole(self) -> "FreeRows":
         """With one more cell of each row for what it does not list, at the end."""
@@ -40,14 +40,14 @@ class FreeRows(NamedTuple):
 
 
 class Structures(Protocol):
-    """What calibration asks of a family: its rows, and hidden structures and parameters in turn.
+    """What calibration asks of a family: Dirichlet rows, and draws of structures and parameters.
 
     A family's own holds its model, which knows nothing of it.
     """
 
     @property
     def model(self) -> Learnable:
-        """What infers expected counts."""
+        """The model, which infers expected counts."""
 
     def free_rows(self, counts: Any, prior: Any) -> FreeRows:
         """The Dirichlet posteriors of all rows, cell after cell as flat counts have them."""

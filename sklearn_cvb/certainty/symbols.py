@@ -1,4 +1,4 @@
-"""How sure a chain of symbols is: what intervals ask of it, beside what it learns."""
+"""Posterior and sampled paths of a chain of symbols, for its intervals."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ class SymbolStructures(NamedTuple):
     model: SymbolChain
 
     def free_rows(self, counts: HMMCounts, prior: ChainPrior) -> FreeRows:
-        """Of start, transitions and emissions."""
+        """Rows of start, transitions and emissions."""
         return free_rows(counts, prior, self.model.cells)
 
     def weights_at(self, theta: np.ndarray, counts: Any = None, rng: Any = None) -> ChainWeights:
@@ -34,14 +34,14 @@ class SymbolStructures(NamedTuple):
         """The states of all ambiguous tokens."""
         problem = self.model.problem
         levels, slots = rng.random(sampling.n_levels(problem.runs)), problem.lattice.first
-        slots = sampling.drawn_given_weights(weights, problem, levels, slots.astype(np.int32))
+        slots = sampling.draw_path(weights, problem, levels, slots.astype(np.int32))
         return StructureSample(sampling.counts_of_path(problem, slots), slots)
 
     def draw_parameters(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> ChainWeights:
         """All rows given the states of all tokens."""
-        return sampling.drawn_parameters(counts, prior, self.model.cells, rng)
+        return sampling.draw_parameters(counts, prior, self.model.cells, rng)
 
     def counts_by_unit(self, sample: np.ndarray) -> csr_array:
         """Starts, steps and emissions of the ambiguous tokens of each sequence."""
@@ -52,9 +52,9 @@ class SymbolStructures(NamedTuple):
     @property
     def are_named(self) -> bool:
         """Whether states differ beforehand: by known ones, a dictionary, or where a path begins."""
-        problem, topology = self.model.problem, self.model.cells.topology
+        problem, topology = self.model.problem, self.model.cells.chain.topology
         begins_anywhere = topology is None or bool(topology.start.all())
-        return problem.any_told or not (problem.cells.is_full and begins_anywhere)
+        return problem.any_certain or not (problem.cells.is_full and begins_anywhere)
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,4 @@ class SymbolPosterior(ChainPosterior):
 
     def drawn(self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator) -> ChainWeights:
         """All rows given the states of all tokens."""
-        return sampling.drawn_parameters(counts, prior, self.learned.layout, rng)
+        return sampling.draw_parameters(counts, prior, self.learned.layout, rng)

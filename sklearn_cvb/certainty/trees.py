@@ -1,4 +1,4 @@
-"""How sure a grammar is: intervals of its probabilities."""
+"""Credible intervals of models of trees: the method that grammars and dependency models share."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import learned_of, taken
+from sklearn_cvb.estimators.door import checked_input, learned_of
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.validation import Seed, check_level
@@ -81,10 +81,13 @@ class TreeUncertainty(BaseModel):
             raise ValueError(
                 "intervals draw the trees of the training sentences: give them as X, in memory"
             )
-        read = self._read(taken(self, X), y)
-        structures, counts = self._structures(self._model(read)), self._flat_counts(learned)
+        reading = self._read(checked_input(self, X), y)
+        structures, counts = self._structures(self._model(reading)), self._flat_counts(learned)
         n_before = len(vars(self)["labels_"])
-        if not are_same(read.words, learned.words) or n_before != read.problem.corpus.n_sequences:
+        if (
+            not are_same(reading.words, learned.words)
+            or n_before != reading.problem.corpus.n_sequences
+        ):
             raise ValueError("X must hold the sentences that the model was fitted to")
 
         def told(number: int) -> None:

@@ -1,1 +1,1 @@
-"""Hidden Markov models."""
+"""Hidden Markov models: options, layouts, parameters, starts, inference and predictions."""

@@ -1,4 +1,4 @@
-"""What a hidden Markov model asks of what is observed: symbols, tags of symbols, or numbers.
+"""Observations of hidden Markov models: symbols, tagged words or numbers, read, weighed and drawn.
 
 An observation is made where an estimator is called, of its parameters, and goes with what was read:
 whoever has a `Reading` has all that a fit needs, and no estimator.
@@ -16,7 +16,7 @@ from sklearn_cvb.chain.parameters.free_parameters import still_cells
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import check_transitions
 from sklearn_cvb.chain.predictions.prediction import (
-    BesideCounts,
+    ChainExtras,
     WeightedSequences,
     mean_and_log,
     mean_likelihoods,
@@ -29,7 +29,7 @@ from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, ch
 
 
 class EmissionOutcome(NamedTuple):
-    """What a fit leaves of what states emit."""
+    """Emissions of a fitted chain: attributes, counts of rare words, densities of numbers."""
 
     attributes: dict[str, Any]
     kept: ChainWeights | None  # weights that rows without count and prior keep
@@ -39,27 +39,27 @@ class EmissionOutcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Observation(FamilyObservation):
-    """What is observed, under options."""
+    """A kind of observations, and the options that they are read under."""
 
     options: ChainOptions
 
     # Whether there are words.
     has_vocabulary: ClassVar[bool]
     # What draws several continuations, where `sample` is asked to.
-    draws_ahead: ClassVar[str] = ""
+    sample_hint: ClassVar[str] = ""
 
     def check(self) -> None:
         """Checks that the declared constraints cannot express."""
-        asked = self.options
-        if asked.words.handle_unknown == "form" and asked.dictionary is None:
+        options = self.options
+        if options.words.handle_unknown == "form" and options.dictionary is None:
             raise InvalidParameterError(
                 "handle_unknown='form' is for taggers: forms of words suggest tags"
             )
-        check_transitions(asked)
-        for name in ("alpha", "beta") if asked.kind.by_em else ():
-            check_concentrations(name, as_numbers(name, getattr(asked, name)), or_zero=True)
+        check_transitions(options)
+        for name in ("alpha", "beta") if options.kind.by_em else ():
+            check_concentrations(name, as_numbers(name, getattr(options, name)), or_zero=True)
 
-    def without_start(self) -> Self:
+    def without_init(self) -> Self:
         """The same without `init`, which may hold training data."""
         return replace(self, options=self.options._replace(init=None))
 
@@ -69,68 +69,68 @@ class Observation(FamilyObservation):
     def read(self, X: Any, y: Any, *, streams: bool = False) -> Reading:
         """X and y, to be fitted to."""
 
-    def fixed_start(self, read: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+    def fixed_start(self, reading: Reading) -> str:
+        """Which setting fixes the start of all restarts; empty where it is random."""
         # With one state there is nothing to tell: searches for the number of states begin there.
-        if read.problem.any_choice or read.problem.cells.n_states == 1:
+        if reading.problem.any_ambiguous or reading.problem.cells.n_states == 1:
             return self.options.fixed_start
         return "no token has a choice of states"
 
-    def of_one_kind(self, X: Any) -> Any:
-        """Sequences, some of which are to be fitted to at a time, with the columns of all."""
+    def with_common_columns(self, X: Any) -> Any:
+        """Sequences that several models are fitted to, some each, with the columns of all."""
         return X
 
-    def left(self, result: FitResult) -> FitOutcome:
+    def outcome(self, result: FitResult) -> FitOutcome:
         """What the best restart leaves; whoever has the sequences says what of their paths."""
-        (best, _, read, algorithm, model, counts), asked = result, self.options
+        (best, _, reading, algorithm, model, counts), options = result, self.options
         state, n = best.state, model.cells.n_emitting
-        paths = getattr(read.problem, "left_paths", self.left_paths)(result)
-        attributes, kept, rare, numeric = self.left_of(state, counts, model)
-        end = counts.transition[:n, n] if model.cells.has_end else None
+        paths = getattr(reading.problem, "path_attributes", self.path_attributes)(result)
+        attributes, kept, rare, numeric = self.emission_outcome(state, counts, model)
+        end = counts.transition[:n, n] if model.cells.chain.has_end else None
         # Of models of numbers a fit takes posteriors, which give all cells something.
-        init = asked.means if self.has_vocabulary and asked.means else asked.init
+        init = options.init_means if self.has_vocabulary and options.init_means else options.init
         learned = Learned(
-            read.words,
+            reading.words,
             model.cells,
             state.prior,
             attributes["counts_"],
-            kept=kept,
-            rare=rare,
+            fallback=kept,
+            unknown_word_counts=rare,
             averages=algorithm.averages,
-            more=BesideCounts(end, numeric),
-            still=still_cells(init, model.cells, read.words, state.prior),
+            extra=ChainExtras(end, numeric),
+            zero_cells=still_cells(init, model.cells, reading.words, state.prior),
         )
         attributes = {
             "end_counts_": end,
             "alpha_": state.hyper.alpha,
             **paths,
-            "unexplained_": read.problem.of_given(state.unexplained),
+            "unexplained_": reading.problem.original_sequences(state.unexplained),
             **attributes,
         }
-        for name, given in (("alpha", asked.alpha), ("beta", asked.beta)):
+        for name, given in (("alpha", options.alpha), ("beta", options.beta)):
             if np.ndim(given):
                 attributes[f"{name}_"] = as_numbers(name, given)
         return FitOutcome(learned, attributes)
 
     @abstractmethod
-    def left_of(self, state: Any, counts: HMMCounts, chain: Any) -> EmissionOutcome:
-        """What the last state leaves of what states emit."""
+    def emission_outcome(self, state: Any, counts: HMMCounts, chain: Any) -> EmissionOutcome:
+        """Emissions after the last sweep."""
 
     @abstractmethod
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
-        """The states of the training tokens, and what follows from them."""
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
+        """Attributes that follow from the states of the training tokens, such as `labels_`."""
 
     @abstractmethod
-    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+    def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given tokens: the last ones, or under the final weights."""
 
     # Reading a fitted model
 
-    def to_fit_again(self, learned: Learned, X: Any) -> Any:
+    def training_input(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `read` takes them."""
         return X
 
-    def read_again(self, learned: Learned, X: Any, means: bool = False) -> WeightedSequences:
+    def read_to_predict(self, learned: Learned, X: Any, means: bool = False) -> WeightedSequences:
         """Sequences under the weights of predictions, or their means."""
         weights = mean_and_log if means else predicting_weights
         return self.read_under(learned, X, weights(learned), means)
@@ -146,27 +146,27 @@ class Observation(FamilyObservation):
         """Sequences under weights and their logs."""
 
     @abstractmethod
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedSequences], np.ndarray]:
-        """Under the mean weights, or those of each sample; and how many tokens were observed."""
+        """Sequences under mean weights, or those of each sample; observed tokens of each."""
 
     @abstractmethod
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[Any]
     ) -> tuple[Iterable[WeightedSequences], np.ndarray]:
-        """Sequences under each of some weights; and how many tokens were observed."""
+        """Sequences under each of some weights, one after the other; observed tokens of each."""
 
     @abstractmethod
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
-        """A single observation as X; `before` is what was made of the one before it."""
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+        """X for `Filter.update`: one observation, after the input `before` of the last one."""
 
     @abstractmethod
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States, or tags, in the shape of the input."""
 
     @abstractmethod
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -174,15 +174,15 @@ class Observation(FamilyObservation):
         rng: np.random.RandomState,
         contexts: Any,
     ) -> tuple[np.ndarray, Any]:
-        """What each state emits, and what stands for nothing."""
+        """A value for each state, drawn from its emission, and the value of missing ones."""
 
-    def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
-        """The steps that tell what comes after each sequence; of numbers alone."""
+    def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
+        """The last steps of each sequence, which forecasts depend on; of numbers alone."""
         raise NotImplementedError
 
     @abstractmethod
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is learned of emissions, and attributes that tell it, in another order of states."""
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Emissions, and the attributes that show them, in another order of states."""
 
 
 def log_likelihoods(
@@ -192,5 +192,5 @@ def log_likelihoods(
     samples: Iterable[tuple[HMMCounts, ChainPrior]] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood under the mean parameters, or samples, and observed tokens of sequences."""
-    reads, observed = observation.reads_under(learned, X, samples)
+    reads, observed = observation.read_under_samples(learned, X, samples)
     return mean_likelihoods([read.log_z() for read in reads]), observed

@@ -1,4 +1,4 @@
-"""What is asked of a chain: parameters as one value, made where an estimator is called."""
+"""Options of a hidden Markov model: the parameters of an estimator, checked, as one value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from sklearn_cvb.settings import (
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What a class of estimators says for all its instances."""
+class EstimatorKind:
+    """Defaults and limits that all estimators of a class have."""
 
     by_em: bool = False  # estimates have no posterior
     usual_unknown: str = "smooth"  # what becomes of unknown words
@@ -32,7 +32,7 @@ class Kind:
 
 
 class StartModel(NamedTuple):
-    """A fitted model that a fit begins from: what is asked of the estimator that `init` is."""
+    """A fitted model given as `init`: its counts and vocabulary."""
 
     counts: Any  # None where it is not fitted
     end_counts: Any
@@ -41,16 +41,16 @@ class StartModel(NamedTuple):
 
 
 class ChainOptions(NamedTuple):
-    """Parameters of a hidden Markov model as objects, checked: below the door nobody asks more.
+    """Parameters of a hidden Markov model as objects, checked.
 
-    To read a fitted model takes the first three, and what names columns as it was given.
+    Predictions need the first four and the emission, which may name columns.
     """
 
     name: str  # of the estimator, for messages
-    kind: Kind
+    kind: EstimatorKind
     words: KnownWords
     transitions: Any = None  # Transitions
-    weights: HDP | None = None  # the prior of weights that rows of transitions share
+    hdp: HDP | None = None  # the prior of weights that rows of transitions share
     alpha: Any = None
     beta: Any = None
     is_beta_given: bool = False  # whether it is other than a class has it
@@ -63,10 +63,10 @@ class ChainOptions(NamedTuple):
     supervision: str = ""
     init: Any = None
     fixed: Any = None
-    means: HMMParameters | None = None  # of the model that `init` is, where they tell more
+    init_means: HMMParameters | None = None  # of the model that `init` is, where they tell more
     fixed_start: str = ""  # what fixes where all restarts begin; empty where it is random
     update: Any = None  # what is left out, or drawn, at a time; None for what suits
-    leaves_out: bool = False  # CVB, which leaves out what it infers
+    is_collapsed: bool = False  # CVB, which leaves out what it infers
     samples: Samples | None = None  # of samplers
     n_restarts: int = 1
     n_jobs: int | None = None
@@ -79,9 +79,9 @@ def emits_symbols(emission: Any) -> bool:
 
 
 def options_to_read(
-    name: str, kind: Kind, emission: Any, transitions: Any, init: Any
+    name: str, kind: EstimatorKind, emission: Any, transitions: Any, init: Any
 ) -> ChainOptions:
-    """What it takes to read a fitted model: which words are known."""
+    """Options for predictions: which words are known."""
     vocabulary, handle_unknown = None, None
     if isinstance(emission, Symbols):
         known = Symbols.of(emission)
@@ -94,12 +94,12 @@ def options_to_read(
     return ChainOptions(name, kind, words, transitions, emission=emission)
 
 
-def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOptions:
-    """All that is asked for."""
+def options_to_fit(name: str, kind: EstimatorKind, given: Mapping[str, Any]) -> ChainOptions:
+    """All options, for a fit."""
     init = given.get("init")
     read = options_to_read(name, kind, given["emission"], given["transitions"], init)
     transitions, dictionary, samples = Transitions.of(given["transitions"]), None, None
-    weights, is_sampled = transitions.shared, kind.usual_samples is not None
+    hdp, is_sampled = transitions.shared, kind.usual_samples is not None
     if "tag_dictionary" in given:
         dictionary = TagDictionary.of(given["tag_dictionary"])
         read_once = {"entries": entries_of(dictionary.entries)}
@@ -110,12 +110,12 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
     update = given.get("update")
     return read._replace(
         transitions=transitions,
-        weights=weights,
+        hdp=hdp,
         alpha=given["alpha"],
         beta=given["beta"],
         alpha_prior=gamma_prior_of(given["alpha"]),
         beta_prior=gamma_prior_of(given["beta"]),
-        gamma_prior=None if weights is None else gamma_prior_of(weights.gamma),
+        gamma_prior=None if hdp is None else gamma_prior_of(hdp.gamma),
         n_components=given["n_components"],
         dictionary=dictionary,
         supervision=given["supervision"],
@@ -123,9 +123,9 @@ def options_to_fit(name: str, kind: Kind, given: Mapping[str, Any]) -> ChainOpti
         fixed=given.get("fixed") or {},
         fixed_start=_fixed_start(init),
         update=Windows.of(update) if isinstance(update, Windows) else update,
-        leaves_out="update" in given and not is_sampled,
+        is_collapsed="update" in given and not is_sampled,
         samples=samples,
-        n_restarts=given["n_init"] or (1 if weights is None else 3),
+        n_restarts=given["n_init"] or (1 if hdp is None else 3),
         n_jobs=given["n_jobs"],
     )
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from numba.core import event
 
-from sklearn_cvb.messages import are_seen
+from sklearn_cvb.messages import shows_lines
 
 # Seconds of a first fit and its prediction with nothing compiled, import apart, by class. Those of
 # the situation that takes longest; ``python -m benchmarks --rows cold`` measures them.
@@ -93,7 +93,7 @@ def announced(say: Callable[[str], None], seconds: int | None) -> Iterator[None]
 @contextmanager
 def announced_fit(estimator: object, verbose: int) -> Iterator[None]:
     """Say on the standard error that a fit compiles: on a terminal, or where it is `verbose`."""
-    if not are_seen(verbose):
+    if not shows_lines(verbose):
         yield
         return
     say = partial(print, file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Tiny data and settings that between them use every kernel: one situation for each kind of fit.
+"""Situations that use every kernel: an estimator, settings and tiny data for each kind of fit.
 
 Who compiles beforehand (`sklearn_cvb.compile`), measures first fits (``python -m benchmarks --rows
 cold``) or tests for kernels that are compiled twice goes through this one list.
@@ -134,7 +134,7 @@ def _base(algorithm: str) -> dict[str, Any]:
 
 
 def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
-    """Those of a hidden Markov model or tagger."""
+    """Situations of a hidden Markov model or tagger."""
     X = _words(_X)
     name = f"{algorithm}HMM{'Tagger' if is_tagger else ''}"
     base = _base(algorithm)
@@ -143,37 +143,37 @@ def _chain_situations(algorithm: str, is_tagger: bool) -> dict[str, Situation]:
     def situation(X: list[list[Any]] = X, y: Any = None, **settings: Any) -> Situation:
         return Situation(name, base | settings, X, y, [["they", _UNKNOWN, "duck", "saw"]])
 
-    found = {}
+    situations = {}
     if is_tagger:
-        found["full"] = situation(**usual)
-        found["partial"] = situation(tag_dictionary=_PARTIAL)
-        found["ambiguous"] = situation(tag_dictionary=_AMBIGUOUS)
-        found["weights"] = situation(tag_dictionary=_WEIGHTED)
+        situations["full"] = situation(**usual)
+        situations["partial"] = situation(tag_dictionary=_PARTIAL)
+        situations["ambiguous"] = situation(tag_dictionary=_AMBIGUOUS)
+        situations["weights"] = situation(tag_dictionary=_WEIGHTED)
         labels = [[_LABELS.get(word) for word in words] for words in X]
-        found["labels"] = situation(y=labels, **usual)
-    found["none"] = situation(n_components=3)
+        situations["labels"] = situation(y=labels, **usual)
+    situations["none"] = situation(n_components=3)
     missing = [[None if t % 5 == 3 else word for t, word in enumerate(words)] for words in X]
-    found["missing"] = situation(X=missing, **usual)
-    found["one state"] = situation(n_components=1)
-    found["near zero"] = situation(**usual | {"alpha": 1e-10, "beta": 1e-10})
+    situations["missing"] = situation(X=missing, **usual)
+    situations["one state"] = situation(n_components=1)
+    situations["near zero"] = situation(**usual | {"alpha": 1e-10, "beta": 1e-10})
     for start in ("token", "parameter", "unambiguous"):
-        found[f"init {start}"] = situation(init=start, **usual)
+        situations[f"init {start}"] = situation(init=start, **usual)
     if algorithm != "EM":
         auto = {"alpha": "auto", "beta": "auto", "max_iter": _SWEEPS_AUTO}
-        found["auto"] = situation(**usual | auto)
+        situations["auto"] = situation(**usual | auto)
     for title, settings in _UPDATES.get(algorithm, {}).items():
-        found[title] = situation(**usual | settings)
+        situations[title] = situation(**usual | settings)
     if algorithm == "CVB" and is_tagger:
-        found["windows partial"] = situation(tag_dictionary=_PARTIAL, update=Windows(_WINDOW))
-        found["token partial"] = situation(tag_dictionary=_PARTIAL, update="token")
+        situations["windows partial"] = situation(tag_dictionary=_PARTIAL, update=Windows(_WINDOW))
+        situations["token partial"] = situation(tag_dictionary=_PARTIAL, update="token")
     shape: dict[str, Any] = {"update": "sequence"} if algorithm == "Gibbs" else {}
-    found["topology"] = situation(n_components=3, transitions="left-right", **shape)
-    found["mixture"] = situation(n_components=3, transitions="independent")
-    return found
+    situations["topology"] = situation(n_components=3, transitions="left-right", **shape)
+    situations["mixture"] = situation(n_components=3, transitions="independent")
+    return situations
 
 
 def _numeric_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a hidden Markov model of numbers, in one series and in several."""
+    """Situations of a hidden Markov model of numbers, in one series and in several."""
     base = _base(algorithm) | {"n_components": 2}
     series = [float(step % 7 > 3) * 4.0 + step % 3 for step in range(60)]
     pieces = [series[begin : begin + 6] for begin in range(0, 60, 6)]
@@ -212,7 +212,7 @@ _UPDATES: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def _grammar_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a grammar: given, with cycles of unary rules, and with all rules."""
+    """Situations of a grammar: given, with cycles of unary rules, and with all rules."""
     base: dict[str, Any] = {"max_iter": _SWEEPS, "random_state": 0}
     if algorithm in ("Hastings", "Gibbs"):
         base |= {"samples": Samples(thin=1)}
@@ -222,7 +222,7 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
         return Situation(f"{algorithm}PCFG", base | settings, _SENTENCES, y, new)
 
     brackets = [[(0, 2)], None, [(1, 3), (3, 5)], None]
-    found = {
+    situations = {
         "given": situation(grammar=_GRAMMAR),
         "cycles": situation(grammar=_CYCLE),
         "brackets": situation(grammar=_GRAMMAR, y=brackets),
@@ -232,11 +232,11 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
     }
     if algorithm == "EM":
         stepwise = {"update": MiniBatches(2)}
-        found["stepwise"] = situation(grammar=_GRAMMAR, **stepwise)
-        found["stepwise cycles"] = situation(grammar=_CYCLE, **stepwise)
-        found["stepwise tables"] = situation(n_components=_MANY, **stepwise)
+        situations["stepwise"] = situation(grammar=_GRAMMAR, **stepwise)
+        situations["stepwise cycles"] = situation(grammar=_CYCLE, **stepwise)
+        situations["stepwise tables"] = situation(n_components=_MANY, **stepwise)
         independent: dict[str, Any] = {"n_components": _FEW, "rules": "independent"}
-        found["stepwise independent"] = situation(**independent, **stepwise)
+        situations["stepwise independent"] = situation(**independent, **stepwise)
     else:
         auto: dict[str, Any] = {"alpha": "auto", "max_iter": _SWEEPS_AUTO}
         if algorithm in ("VB", "CVB"):
@@ -246,18 +246,18 @@ def _grammar_situations(algorithm: str) -> dict[str, Situation]:
             ("auto cycles", {"grammar": _CYCLE}),
             ("auto tables", {"n_components": _MANY}),
         ):
-            found[title] = situation(**settings | auto)
-    return found
+            situations[title] = situation(**settings | auto)
+    return situations
 
 
 def _dependency_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a dependency model: nothing known, some heads, or arcs; and tables that back off."""
+    """Situations of a dependency model: nothing known, some heads, or arcs; back-off."""
     base = _base(algorithm)
     X, new = _words(_X), [["they", _UNKNOWN, "duck", "saw"]]
     heads = [None, [2, 0, None, None, 2], None, [None, None, None]]
     name = f"{algorithm}DMV"
     extended = {"valence": Valence(True, backoff="head")}
-    found = {
+    situations = {
         "raw": Situation(name, base, X, None, new),
         "heads": Situation(name, base, X, heads, new),
         "random": Situation(name, base | {"init": "random"}, X, None, new),
@@ -266,8 +266,8 @@ def _dependency_situations(algorithm: str) -> dict[str, Situation]:
     }
     if algorithm != "EM":
         auto = {"alpha": "auto", "valence": Valence(alpha_stop="auto"), "max_iter": _SWEEPS_AUTO}
-        found["auto"] = Situation(name, base | auto, X, None, new)
-    return found
+        situations["auto"] = Situation(name, base | auto, X, None, new)
+    return situations
 
 
 _PAIRS = [
@@ -279,7 +279,7 @@ _PAIRS = [
 
 
 def _alignment_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a model of word alignment: nothing known, links, translations, learned NULL."""
+    """Situations of word alignment: nothing known, links, translations, learned NULL."""
     base = _base(algorithm)
     X = [(source.split(), target.split()) for source, target in _PAIRS]
     new = [(["they", _UNKNOWN, "duck"], ["el", _UNKNOWN, "pato"])]
@@ -306,40 +306,40 @@ _TREES = [
 
 
 def _treebank_situations(algorithm: str) -> dict[str, Situation]:
-    """Those of a treebank grammar with latent annotations."""
+    """Situations of a treebank grammar with latent annotations."""
     base = _base(algorithm)
     new = [["they", "can", "duck"], ["the", _UNKNOWN, "can", "duck", "by", "the", "saw"]]
 
     def situation(**settings: Any) -> Situation:
         return Situation(f"{algorithm}LatentPCFG", base | settings, _TREES, None, new)
 
-    found = {
+    situations = {
         "fixed": situation(),
         "viterbi": situation(decoding="viterbi"),
         "split-merge": situation(n_subtypes=4, schedule=SplitAndMerge(round_length=2)),
     }
     if algorithm == "CVB":
-        found["token"] = situation(**_TOKEN)
-    return found
+        situations["token"] = situation(**_TOKEN)
+    return situations
 
 
 def _all_situations() -> dict[str, dict[str, Situation]]:
     algorithms = ("EM", "VB", "CVB", "Gibbs")
-    found = {
+    situations = {
         f"{algorithm}HMM{'Tagger' * is_tagger}": _chain_situations(algorithm, is_tagger)
         for algorithm in algorithms
         for is_tagger in (False, True)
     }
     for algorithm in algorithms:
-        found[f"{algorithm}HMM"] |= _numeric_situations(algorithm)
-    for kind, situations, learned_by in (
+        situations[f"{algorithm}HMM"] |= _numeric_situations(algorithm)
+    for kind, situations_by, learned_by in (
         ("PCFG", _grammar_situations, ("EM", "VB", "CVB", "Hastings", "Gibbs")),
         ("DMV", _dependency_situations, algorithms),
         ("AlignmentHMM", _alignment_situations, algorithms),
         ("LatentPCFG", _treebank_situations, algorithms[:3]),
     ):
-        found |= {f"{algorithm}{kind}": situations(algorithm) for algorithm in learned_by}
-    return found
+        situations |= {f"{algorithm}{kind}": situations_by(algorithm) for algorithm in learned_by}
+    return situations
 
 
 # By class, then by title; the first of a class is its usual one.
@@ -347,7 +347,7 @@ SITUATIONS = _all_situations()
 
 
 def _situations_around(name: str) -> dict[str, Situation]:
-    """Those of an estimator of sequences that is made of another: words, and series of numbers."""
+    """Situations of an estimator that is made of another: words, and series of numbers."""
 
     def situation(title: str) -> Situation:
         own = SITUATIONS["VBHMM"][title]._replace(y=None)

@@ -79,7 +79,7 @@ def _token(text: str, place: str, columns: tuple[str, ...], n_before: int | None
     Rows of NLTK are none where the number of tokens before is None.
     """
     fields = re.split(r"\t" if "\t" in text else r" {2,}", text)
-    if n_before is not None and _is_of_nltk(fields):
+    if n_before is not None and _has_nltk_columns(fields):
         cells = dict(zip(_NLTK_COLUMNS, fields, strict=False))
         return Token(place, n_before + 1, cells | {"upos": cells["xpos"]})
     # A word of NLTK's may be "#".
@@ -95,7 +95,7 @@ def _token(text: str, place: str, columns: tuple[str, ...], n_before: int | None
     return None if match[2] else Token(place, int(match[1]), cells)
 
 
-def _is_of_nltk(fields: list[str]) -> bool:
+def _has_nltk_columns(fields: list[str]) -> bool:
     """Whether columns are a word, its tag, its head and perhaps a relation."""
     if len(fields) not in (3, 4):
         return False

@@ -92,7 +92,7 @@ def find_file(places: Sequence[Path], name: str) -> Path:
 
 
 def not_found(places: Sequence[Path], what_to_do: str, note: str = "") -> OSError:
-    """What is raised where a file is in none of these places."""
+    """The error of a file that is in none of these places."""
     folders = " or ".join(str(path.parent) for path in places)
     return OSError(f"{places[0].name} not found in {folders}{note}: {what_to_do}")
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from os import PathLike
 from typing import Any
 
-from sklearn_cvb.alignment.links import Link, links_of
+from sklearn_cvb.alignment.links import Link, links_from
 from sklearn_cvb.reading.text_files import text_lines
 from sklearn_cvb.reading.validation import Folder
 
@@ -47,8 +47,8 @@ def to_pharaoh(alignments: Iterable[Any], possible: Iterable[Any] | None = None)
         raise ValueError(f"alignments holds {len(sure)} sentence pairs but possible {len(others)}")
     lines = []
     for i, (given, extra) in enumerate(zip(sure, others, strict=True)):
-        marks = dict.fromkeys(links_of(extra, f"possible[{i}]"), "p")
-        marks |= dict.fromkeys(links_of(given, f"alignments[{i}]"), "-")
+        marks = dict.fromkeys(links_from(extra, f"possible[{i}]"), "p")
+        marks |= dict.fromkeys(links_from(given, f"alignments[{i}]"), "-")
         lines.append(" ".join(f"{a}{mark}{b}" for (a, b), mark in sorted(marks.items())))
     return lines
 
@@ -97,7 +97,7 @@ def read_pharaoh(lines: Folder | Iterable[str], *, possible: bool = False) -> li
         numbered = text_lines(lines)
     else:
         numbered = enumerate(lines, 1)
-    found = []
+    pairs = []
     for number, line in numbered:
         links = []
         for part in line.split():
@@ -109,5 +109,5 @@ def read_pharaoh(lines: Folder | Iterable[str], *, possible: bool = False) -> li
                 )
             if possible == (match[2] != "-"):
                 links.append((int(match[1]), int(match[3])))
-        found.append(sorted(links))
-    return found
+        pairs.append(sorted(links))
+    return pairs

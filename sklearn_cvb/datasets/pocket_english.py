@@ -26,7 +26,7 @@ _SOUNDS_LIKE_CONSONANT = re.compile("one|use|uni[^mn]|euro", re.IGNORECASE)
 
 
 class Category(NamedTuple):
-    """What a symbol of the grammar may become."""
+    """A symbol of the grammar: phrases or words that it may become, with cumulative weights."""
 
     label: str
     is_lexical: bool

@@ -101,14 +101,14 @@ def read_word_tag(path: Folder, *, separator: str = "/") -> Bunch:
     """
     corpus = Bunch(data=[], target=[])
     for number, line in text_lines(path):
-        pairs = [_split(token, separator, path, number) for token in _TOKEN.findall(line)]
+        pairs = [_word_and_tag(token, separator, path, number) for token in _TOKEN.findall(line)]
         if pairs:
             corpus.data.append([word for word, _ in pairs])
             corpus.target.append([tag for _, tag in pairs])
     return corpus
 
 
-def _split(token: str, separator: str, path: Folder, line: int) -> tuple[str, str]:
+def _word_and_tag(token: str, separator: str, path: Folder, line: int) -> tuple[str, str]:
     word, found, tag = token.rpartition(separator)
     if not (found and word and tag):
         raise ValueError(

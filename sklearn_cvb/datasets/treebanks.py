@@ -8,9 +8,9 @@ from sklearn.utils import Bunch
 
 from sklearn_cvb.datasets.columns import Token, sentences_in
 from sklearn_cvb.datasets.corpora import description_of, find_corpus, nltk_root
-from sklearn_cvb.reading.text_files import opened
+from sklearn_cvb.reading.text_files import open_text
 from sklearn_cvb.reading.validation import Folder, check_choice
-from sklearn_cvb.treebank.reading import cleaned
+from sklearn_cvb.treebank.reading import clean_tree
 
 # Punctuation, brackets and signs of the Penn Treebank: left out where grammars are learned.
 PENN_PUNCTUATION = frozenset([",", ".", ":", "``", "''", "-LRB-", "-RRB-", "#", "$", "SYM", "LS"])
@@ -62,7 +62,7 @@ def fetch_treebank_trees(
         reader = BracketParseCorpusReader(root, r"wsj_.*\.mrg", encoding="ascii")
         trees = list(reader.parsed_sents())
     if clean:
-        trees = [cleaned(tree, "the treebank") for tree in trees]
+        trees = [clean_tree(tree, "the treebank") for tree in trees]
     data, description = [tree.leaves() for tree in trees], description_of("treebank_trees")
     return Bunch(data=data, target=trees, DESCR=description)
 
@@ -191,7 +191,7 @@ def fetch_conll2007(
         names = [f"{prefix}.{part}" for part in _SUBSETS[subset]]
         files = {name: archive.read(f"conll2007/{name}").split(b"\n") for name in names}
     sentences = {
-        name: _sentences_of(map(_decoded, lines), name, column, "upos")
+        name: _sentences_of(map(_decode_line, lines), name, column, "upos")
         for name, lines in files.items()
     }
     corpus = _bunch_of_files(sentences, remove, "conll2007")
@@ -251,7 +251,7 @@ def read_dependencies(
     # With or without a mark of the byte order.
     codec = "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
     try:
-        with opened(path, encoding=codec) as stream:
+        with open_text(path, encoding=codec) as stream:
             return _bunch_of(_sentences_of(stream, str(path), column), set(remove))
     except UnicodeDecodeError as error:
         raise ValueError(
@@ -262,7 +262,7 @@ def read_dependencies(
 def _bunch_of_files(
     sentences: dict[str, Iterator[list[tuple[Any, ...]]]], remove: Collection[str], name: str
 ) -> Bunch:
-    """What `_bunch_of` finds in each file, one after the other, and the file of each sentence."""
+    """`_bunch_of` of all files, one after the other, and the file of each sentence."""
     corpus = Bunch(data=[], words=[], target=[], files=[], DESCR=description_of(name))
     for file, rows in sentences.items():
         part = _bunch_of(rows, remove)
@@ -272,7 +272,7 @@ def _bunch_of_files(
     return corpus
 
 
-def _decoded(line: bytes) -> str:
+def _decode_line(line: bytes) -> str:
     """A line in UTF-8; some of Basque are in the encoding of Windows."""
     try:
         return line.decode("utf-8")
@@ -316,14 +316,14 @@ def _bunch_of(sentences: Iterable[list[tuple[Any, ...]]], remove: Collection[str
     """Tokens, words and heads without those to remove, of what `_sentences_of` yields."""
     corpus = Bunch(data=[], words=[], target=[])
     for rows in sentences:
-        kept = [i for i, (_, _, _, mark) in enumerate(rows, 1) if mark not in remove]
-        if kept:
-            corpus.data.append([rows[i - 1][0] for i in kept])
-            corpus.words.append([rows[i - 1][1] for i in kept])
-            places = {old: new for new, old in enumerate(kept, 1)}
+        stays = [i for i, (_, _, _, mark) in enumerate(rows, 1) if mark not in remove]
+        if stays:
+            corpus.data.append([rows[i - 1][0] for i in stays])
+            corpus.words.append([rows[i - 1][1] for i in stays])
+            places = {old: new for new, old in enumerate(stays, 1)}
             heads = [head for _, _, head, _ in rows]
             above = []
-            for head in (heads[i - 1] for i in kept):
+            for head in (heads[i - 1] for i in stays):
                 # The nearest token above that is kept, by its new place; rings end, too.
                 for _ in heads:
                     if head is None or head == 0 or head in places:

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn_cvb.datasets.columns import COLUMNS
 from sklearn_cvb.reading.corpus import as_list, is_missing, samples_of
 from sklearn_cvb.reading.dictionary import tagged_pairs
-from sklearn_cvb.reading.text_files import opened
+from sklearn_cvb.reading.text_files import open_text
 from sklearn_cvb.reading.validation import Folder, check_choice
 
 # What cannot stand in a word of CoNLL-U: ends of lines and cells, and blanks that readers cut at.
@@ -166,5 +166,5 @@ def _heads(given: Any, n: int, i: int) -> list[int | None]:
 
 
 def _write(path: Folder, lines: list[str]) -> None:
-    with opened(path, "wt", encoding="utf-8", newline="\n") as stream:
+    with open_text(path, "wt", encoding="utf-8", newline="\n") as stream:
         stream.writelines(f"{line}\n" for line in lines)

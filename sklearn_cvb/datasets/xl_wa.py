@@ -64,15 +64,15 @@ def fetch_xl_wa(
     ):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
-    found = Bunch(data=[], target=[], subset=[], DESCR=description_of("xl_wa"))
+    bunch = Bunch(data=[], target=[], subset=[], DESCR=description_of("xl_wa"))
     for part in _SUBSETS if subset == "all" else (subset,):
         name = f"xl-wa/{language}/{part}.tsv"
         path = find_file([corpus_folder(data_home) / name], name)
         pairs = read_aligned(path, lowercase=lowercase)
-        found.data += pairs.data
-        found.target += pairs.target
-        found.subset += [part] * len(pairs.data)
-    return (found.data, found.target) if return_X_y else found
+        bunch.data += pairs.data
+        bunch.target += pairs.target
+        bunch.subset += [part] * len(pairs.data)
+    return (bunch.data, bunch.target) if return_X_y else bunch
 
 
 def read_aligned(path: Folder, *, lowercase: bool = False) -> Bunch:

@@ -1,1 +1,1 @@
-"""What `python -m sklearn_cvb` is made of: its text, its experiment, its table."""
+"""The demo, `python -m sklearn_cvb`: its text, its experiment, its table."""

@@ -1,4 +1,4 @@
-"""What the main job shows: a growing table, a tagged sentence, and a picture."""
+"""The demo's output: a growing table, a tagged sentence, and a picture."""
 
 import math
 import sys
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from sklearn_cvb.demo.experiment import ALGORITHMS, Unseen
+from sklearn_cvb.demo.experiment import ALGORITHMS, HeldOutScores
 from sklearn_cvb.demo.published import PublishedResult
 from sklearn_cvb.display import TaggedSentence
 
@@ -30,7 +30,7 @@ class TableRow(NamedTuple):
 
     name: str
     restarts: tuple[Any, ...]
-    unseen: Unseen | None
+    unseen: HeldOutScores | None
     published: PublishedResult | None
 
 
@@ -45,7 +45,7 @@ def missing_packages() -> list[str]:
     return missing
 
 
-def cells(row: TableRow) -> tuple[str, ...]:
+def cells_of_row(row: TableRow) -> tuple[str, ...]:
     """A row's text by column: mean and, in brackets, standard deviation over restarts.
 
     It is "" for what is not known yet, "-" for what there is not.
@@ -99,7 +99,7 @@ class Display:
 
     def __exit__(self, *exception: object) -> None:
         if self.incomplete is not None and self.incomplete.restarts:
-            self._print_row(cells(self.incomplete))
+            self._print_row(cells_of_row(self.incomplete))
 
     def say(self, line: str) -> None:
         """Print a line of text, in several where it is too long."""
@@ -116,7 +116,7 @@ class Display:
         """Show a row of the table."""
         self.incomplete = None if is_complete else row
         if is_complete:
-            self._print_row(cells(row))
+            self._print_row(cells_of_row(row))
 
     def _print_row(self, texts: Sequence[str]) -> None:
         columns = [
@@ -191,7 +191,7 @@ class RichDisplay(Display):
         for index, title in enumerate(_COLUMNS):
             if index != _PAPER or self.has_paper:
                 table.add_column(title, justify="right" if index else "left", no_wrap=True)
-        rows = [list(cells(row)) for row in list(self.rows.values())]
+        rows = [list(cells_of_row(row)) for row in list(self.rows.values())]
         if self.is_compiling and rows and "" in rows[-1]:
             rows[-1][rows[-1].index("")] = "compiling"
         for texts in rows:
@@ -222,7 +222,7 @@ def picture_formats() -> list[str]:
     return sorted(set(FigureCanvasBase.get_supported_filetypes()) - set(_NOT_OFFERED))
 
 
-def refusal(path: Path) -> str | None:
+def why_not_saved(path: Path) -> str | None:
     """Why no picture can be saved to a file; it is opened to see, and left as it was.
 
     >>> from pathlib import Path

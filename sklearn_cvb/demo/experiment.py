@@ -1,4 +1,4 @@
-"""The main job's experiment: several fits of each tagger, and tagging of sentences held out."""
+"""The demo's experiment: several fits of each tagger, and tagging of held-out sentences."""
 
 import math
 import threading
@@ -46,7 +46,7 @@ _BETAS = {
 }
 
 
-class Settings(NamedTuple):
+class DemoSettings(NamedTuple):
     """How the taggers are fitted; `alpha` and `beta` hold the values given, by algorithm."""
 
     alpha: dict[Any, Any]
@@ -69,7 +69,7 @@ class Settings(NamedTuple):
         return self.alpha.get(name, alpha), self.beta.get(name, beta)
 
 
-class Restart(NamedTuple):
+class RestartScore(NamedTuple):
     """One fit: token accuracy of its tags, seconds, and (sweeps, accuracies) where watched."""
 
     accuracy: float
@@ -77,7 +77,7 @@ class Restart(NamedTuple):
     curve: tuple[Any, ...]
 
 
-class Unseen(NamedTuple):
+class HeldOutScores(NamedTuple):
     """Tagging of held-out sentences; NaN where there is no such word."""
 
     known: float
@@ -86,7 +86,7 @@ class Unseen(NamedTuple):
     tagger: Any
 
 
-class Watch:
+class SweepWatch:
     """A scikit-learn callback: reports sweeps, measures accuracy after some, stops on request."""
 
     def __init__(
@@ -142,7 +142,7 @@ def _flat(tags: Iterable[Any]) -> np.ndarray:
     return np.fromiter(every, object, len(every))
 
 
-def tagger_for(name: str, text: TaggingText, settings: Settings) -> Any:
+def tagger_for(name: str, text: TaggingText, settings: DemoSettings) -> Any:
     """An unfitted tagger of an algorithm, by the text's dictionary."""
     alpha, beta = settings.concentrations(name)
     tagger = ALGORITHMS[name].tagger(
@@ -158,7 +158,7 @@ def tagger_for(name: str, text: TaggingText, settings: Settings) -> Any:
     return tagger.set_params(**COMPARED)
 
 
-def warm_up(name: str, text: TaggingText, settings: Settings) -> None:
+def warm_up(name: str, text: TaggingText, settings: DemoSettings) -> None:
     """Fit a few sentences for one sweep, so that no timing holds a compilation."""
     tagger = tagger_for(name, text, settings._replace(max_iter=1, gibbs_sweeps=1))
     with warnings.catch_warnings():
@@ -167,8 +167,8 @@ def warm_up(name: str, text: TaggingText, settings: Settings) -> None:
 
 
 def run_restarts(
-    name: str, text: TaggingText, settings: Settings, on_sweep: Callable[[], object]
-) -> Iterator[Restart]:
+    name: str, text: TaggingText, settings: DemoSettings, on_sweep: Callable[[], object]
+) -> Iterator[RestartScore]:
     """Fit an algorithm from several random starts, on `settings.jobs` threads.
 
     Restarts come in order; the first has the accuracy by sweep.
@@ -177,30 +177,30 @@ def run_restarts(
     jobs = Parallel(n_jobs=settings.jobs, prefer="threads", return_as="generator")
     try:
         yield from jobs(
-            delayed(_restart)(name, text, settings, index, on_sweep, stop)
+            delayed(_run_restart)(name, text, settings, index, on_sweep, stop)
             for index in range(settings.restarts)
         )
     finally:
         stop.set()
 
 
-def _restart(
+def _run_restart(
     name: str,
     text: TaggingText,
-    settings: Settings,
+    settings: DemoSettings,
     index: int,
     on_sweep: Callable[[], object],
     stop: threading.Event,
-) -> Restart:
+) -> RestartScore:
     tagger = tagger_for(name, text, settings)
     tagger.set_params(emission__handle_unknown="error", random_state=settings.seed + index)
     due = measured_sweeps(settings.sweeps(name)) if index == 0 else ()
-    watch = Watch(on_sweep, stop, text.y, due)
+    watch = SweepWatch(on_sweep, stop, text.y, due)
     begin = perf_counter()
     tagger.set_callbacks(watch).fit(text.X)
     seconds = perf_counter() - begin - watch.seconds
     accuracy = token_accuracy(text.y, tagger.labels_)
-    return Restart(accuracy, seconds, (watch.sweeps, watch.accuracies))
+    return RestartScore(accuracy, seconds, (watch.sweeps, watch.accuracies))
 
 
 def measured_sweeps(n_sweeps: int) -> Collection[int]:
@@ -211,17 +211,17 @@ def measured_sweeps(n_sweeps: int) -> Collection[int]:
 
 
 def tag_unseen(
-    name: str, held_out: HeldOutText, settings: Settings, on_sweep: Callable[[], object]
-) -> Unseen:
+    name: str, held_out: HeldOutText, settings: DemoSettings, on_sweep: Callable[[], object]
+) -> HeldOutScores:
     """Learn from the training sentences, and tag and foresee those held out."""
     tagger = tagger_for(name, held_out.training, settings)
-    tagger.set_callbacks(Watch(on_sweep, threading.Event())).fit(held_out.training.X)
+    tagger.set_callbacks(SweepWatch(on_sweep, threading.Event())).fit(held_out.training.X)
     predicted = tagger.predict(held_out.X)
     known, unknown = (_accuracy_where(known, held_out, predicted) for known in (True, False))
     # The taggers' own `perplexity` refuses annealed samples; the score of averaged parameters is
     # defined for every algorithm.
     perplexity = math.exp(-tagger.score(held_out.X))
-    return Unseen(known, unknown, perplexity, tagger.set_callbacks())
+    return HeldOutScores(known, unknown, perplexity, tagger.set_callbacks())
 
 
 def _accuracy_where(known: bool, held_out: HeldOutText, predicted: Any) -> float:

@@ -1,4 +1,4 @@
-"""The main job's command line."""
+"""The demo's command line: options, checked and read as settings and text."""
 
 import argparse
 import math
@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sklearn_cvb.demo.display import refusal
-from sklearn_cvb.demo.experiment import ALGORITHMS, Settings
+from sklearn_cvb.demo.display import why_not_saved
+from sklearn_cvb.demo.experiment import ALGORITHMS, DemoSettings
 from sklearn_cvb.demo.text import FETCHERS, TaggingText, load_text
 from sklearn_cvb.estimators.methods import CallbackSupportMixin
 
@@ -103,11 +103,11 @@ def command_line() -> argparse.ArgumentParser:
     return parser
 
 
-def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Settings:
+def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) -> DemoSettings:
     """How to fit, or an exit that says which options contradict."""
     if not hasattr(CallbackSupportMixin(), "set_callbacks"):
         parser.error("fits are watched by callbacks: scikit-learn 1.9 or later is needed")
-    reason = refusal(Path(options.output))
+    reason = why_not_saved(Path(options.output))
     if reason is not None:
         parser.error(f"--output {options.output}: {reason}")
     for option, values in (("--alpha", options.alpha), ("--beta", options.beta)):
@@ -115,7 +115,7 @@ def read_settings(parser: argparse.ArgumentParser, options: argparse.Namespace) 
         if set(zero) & set(options.algorithms):
             parser.error(f"{option} must be above 0 for {', '.join(zero)}; only EM goes without")
     is_embedded = options.corpus is None
-    return Settings(
+    return DemoSettings(
         options.alpha,
         options.beta,
         options.min_count,

@@ -1,4 +1,4 @@
-"""The text of the main job: raw sentences, a tag dictionary, and gold tags to score by."""
+"""The demo's text: raw sentences, a tag dictionary, and gold tags to score by."""
 
 from __future__ import annotations
 

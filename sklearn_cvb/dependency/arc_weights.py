@@ -1,4 +1,4 @@
-"""What is known of heads and children, as what multiplies the weights of trees.
+"""Arc weights: what is known of heads and children, as factors of the weights of trees.
 
 The weight of a tree is p(tags, tree) times a number for each of its arcs, and one for its root.
 These are no parameters: they are the same after every sweep, and have no part in a score.
@@ -66,23 +66,23 @@ PRESETS: dict[str, dict[Any, float]] = {
 def arc_weights_from(
     known: ArcWeights, index: Mapping[Any, int], n_types: int
 ) -> np.ndarray | None:
-    """What multiplies arcs, as kernels read it: (2 n_types + 1, n_types); None without knowledge.
+    """Factors of arcs as kernels read them, (2 n_types + 1, n_types); None without knowledge.
 
     What several keys say of an arc is multiplied. Tags that are not in `index` are left out;
     TypeError or ValueError where a key is nothing of the kind, or no tag is there.
     """
-    given = PRESETS[known.weights] if isinstance(known.weights, str) else known.weights or {}
-    classes = {name: _listed(tags) for name, tags in (known.tag_classes or {}).items()}
+    by_key = PRESETS[known.weights] if isinstance(known.weights, str) else known.weights or {}
+    classes = {name: _as_tuple(tags) for name, tags in (known.tag_classes or {}).items()}
     weights = np.ones((2 * n_types + 1, n_types))
     named: set[Any] = set()
-    for key, weight in given.items():
-        head, child, sides = _parts_of(key)
+    for key, weight in by_key.items():
+        head, child, sides = _parse_key(key)
         if not isinstance(weight, Real) or not 0 < float(weight) < np.inf:
             raise ValueError(
                 f"arc_weights[{key!r}] is {weight!r}, and must be a number above 0 (a small one, "
                 f"such as 0.001, where an arc is hardly ever right): {_FORM}"
             )
-        tags = [_tags_of(said, classes, index) for said in (head, child)]
+        tags = [_matching_tags(said, classes, index) for said in (head, child)]
         named.update(*tags)
         heads, children = (
             np.arange(n_types) if said is ... else np.array([index[tag] for tag in found], np.intp)
@@ -90,10 +90,10 @@ def arc_weights_from(
         )
         rows = np.array([2 * n_types]) if head is None else np.add.outer(2 * heads, sides).ravel()
         weights[np.ix_(rows, children)] *= float(weight)
-    if not given:
+    if not by_key:
         return None
     if not named:
-        raise _without_tags(known.weights, given)
+        raise _no_tags_error(known.weights, by_key)
     if not _LEAST <= weights.min() <= weights.max() <= _MOST:
         raise ValueError(
             f"arc_weights of single arcs lie between {weights.min():g} and {weights.max():g} (what "
@@ -103,7 +103,7 @@ def arc_weights_from(
     return weights
 
 
-def _parts_of(key: Any) -> tuple[Any, Any, list[int]]:
+def _parse_key(key: Any) -> tuple[Any, Any, list[int]]:
     """Head, child, and numbers of the sides that a key speaks of."""
     if not isinstance(key, tuple) or len(key) not in (2, 3):
         raise TypeError(f"arc_weights has the key {key!r}: {_FORM}")
@@ -118,12 +118,14 @@ def _parts_of(key: Any) -> tuple[Any, Any, list[int]]:
     return head, child, [_SIDES[side[0]]] if side else list(_SIDES.values())
 
 
-def _listed(tags: Any) -> tuple[Any, ...]:
+def _as_tuple(tags: Any) -> tuple[Any, ...]:
     """The tags of a class, which may be a single one."""
     return (tags,) if isinstance(tags, str) or not isinstance(tags, Iterable) else tuple(tags)
 
 
-def _tags_of(said: Any, classes: dict[Any, tuple[Any, ...]], index: Mapping[Any, int]) -> list[Any]:
+def _matching_tags(
+    said: Any, classes: dict[Any, tuple[Any, ...]], index: Mapping[Any, int]
+) -> list[Any]:
     """The tags of the sentences that a part of a key names, each once; none of ... and None."""
     if said is None or said is ...:
         return []
@@ -132,9 +134,9 @@ def _tags_of(said: Any, classes: dict[Any, tuple[Any, ...]], index: Mapping[Any,
     return [tag for tag in dict.fromkeys(found) if tag in index]
 
 
-def _without_tags(given: Any, weights: dict[Any, float]) -> ValueError:
+def _no_tags_error(given: Any, weights: dict[Any, float]) -> ValueError:
     """The error of weights none of whose tags is there."""
-    parts = [tag for key in weights for part in key[:2] for tag in _listed(part)]
+    parts = [tag for key in weights for part in key[:2] for tag in _as_tuple(part)]
     tags = [tag for tag in dict.fromkeys(parts) if tag is not None and tag is not ...]
     name = repr(given) if isinstance(given, str) else "a dict"
     return ValueError(
@@ -145,8 +147,8 @@ def _without_tags(given: Any, weights: dict[Any, float]) -> ValueError:
     )
 
 
-def advice_on(tags: Iterable[Any]) -> tuple[str, ...]:
-    """What to tell who learns from tags of Universal Dependencies and says nothing of them."""
+def advice_on_tags(tags: Iterable[Any]) -> tuple[str, ...]:
+    """The advice, for Universal Dependencies tags without arc weights, to give these."""
     found = set(tags)
     if not {"NOUN", "VERB"} <= found or not found <= UPOS:
         return ()

@@ -1,4 +1,4 @@
-"""Sweeps over all sentences: they drive the kernels.
+"""Inference over all sentences of a dependency model: expectations, sweeps, heaviest trees.
 
 A kernel goes as far as float64 does. Python then has a sentence that is lost inferred with logs,
 and lets it go on.
@@ -24,25 +24,25 @@ from sklearn_cvb.kernels.dependency.chart import count_in_logs, fill_in_logs
 from sklearn_cvb.kernels.dependency.expectation import EXPECT, SCORE, SWEEP, WEIGH, infer
 from sklearn_cvb.kernels.dependency.trees import (
     ALMOST_NOTHING,
-    descent_for,
+    descent_workspace_for,
     draw_trees,
-    draws_for,
     heaviest_trees,
+    sweep_for,
 )
-from sklearn_cvb.messages import alike
+from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.sample_sizes import check_sample
 
 
 class HeadTrees(NamedTuple):
-    """A tree of each sentence, as sampled."""
+    """A sampled tree of each sentence."""
 
     heads: np.ndarray  # (n_tokens,), from 1; 0 for the root; -1 in sentences without a tree
     is_coarse: np.ndarray  # (n_tokens,), whether each token's arc comes from a coarse row
 
 
 class DependencyProblem(NamedTuple):
-    """What an algorithm learns from."""
+    """Tagged sentences and what is known of their trees, laid out for inference."""
 
     corpus: Corpus
     types: list[Any]  # the known tags
@@ -54,7 +54,7 @@ class DependencyProblem(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: tags, sentences, and what is known of arcs."""
+        """What must be the same for a fit to go on: tags, sentences, and what is known of arcs."""
         return self.types, self.layout, self.sentences
 
 
@@ -80,17 +80,17 @@ def sentences_of(
     )
 
 
-def longest_of(sentences: DependencySentences) -> int:
+def longest_length(sentences: DependencySentences) -> int:
     """Tokens of the longest sentence."""
     return int(np.diff(sentences.starts).max())
 
 
-def room_for(sentences: DependencySentences) -> DependencyWorkspace:
+def chart_workspace(sentences: DependencySentences) -> DependencyWorkspace:
     """A chart with room for the longest sentence."""
-    return workspace_for(longest_of(sentences), *_form_of(sentences))
+    return workspace_for(longest_length(sentences), *_attachment_form(sentences))
 
 
-def _form_of(sentences: DependencySentences) -> tuple[int, bool]:
+def _attachment_form(sentences: DependencySentences) -> tuple[int, bool]:
     """Valences of attachments, and whether these back off."""
     return sentences.n_valences, sentences.coarse is not None
 
@@ -112,15 +112,15 @@ def tally_of(cells: np.ndarray, prior: np.ndarray, layout: DependencyLayout) -> 
     )
 
 
-def _inferred(
+def _infer_all(
     sentences: DependencySentences,
     tally: DependencyTally,
     sums: DependencySums,
     shares: DependencyShares,
     update: int,
 ) -> np.ndarray:
-    """Log of the summed weights of trees of each sentence; the kernel says what else is done."""
-    work, log_z = room_for(sentences), np.full(len(sentences.starts) - 1, np.nan)
+    """Log of the summed weights of trees of each sentence; `update` says what else is done."""
+    work, log_z = chart_workspace(sentences), np.full(len(sentences.starts) - 1, np.nan)
     i = np.int64(0)
     while True:
         i = infer(sentences, tally, sums, shares, work, update, i, log_z)
@@ -143,16 +143,16 @@ def expectation(
     tree.
     """
     tally = frozen_tally(weights)
-    shares = shares_for(sentences.starts, keeps_shares, *_form_of(sentences))
+    shares = shares_for(sentences.starts, keeps_shares, *_attachment_form(sentences))
     sums = DependencySums(np.zeros_like(tally.sums.cells), np.zeros_like(tally.sums.totals))
-    log_z = _inferred(sentences, tally, sums, shares, EXPECT)
+    log_z = _infer_all(sentences, tally, sums, shares, EXPECT)
     return sums.cells, log_z, shares
 
 
 def log_likelihoods(weights: np.ndarray, sentences: DependencySentences) -> np.ndarray:
     """Log of the summed weights of trees of each sentence, -inf for one without a tree."""
     tally, shares = frozen_tally(weights), shares_for(sentences.starts[:2], False)
-    return _inferred(sentences, tally, tally.sums, shares, WEIGH)
+    return _infer_all(sentences, tally, tally.sums, shares, WEIGH)
 
 
 def leave_out_sweep(
@@ -163,12 +163,12 @@ def leave_out_sweep(
     The tally is changed in place, unless frozen; the old shares stay whole.
     """
     if frozen:
-        return shares, _inferred(sentences, tally, tally.sums, shares, SCORE)
+        return shares, _infer_all(sentences, tally, tally.sums, shares, SCORE)
     shares = DependencyShares(shares.first, shares.count.copy())
-    return shares, _inferred(sentences, tally, tally.sums, shares, SWEEP)
+    return shares, _infer_all(sentences, tally, tally.sums, shares, SWEEP)
 
 
-def sum_of(
+def sum_shares(
     shares: DependencyShares, sentences: DependencySentences, layout: DependencyLayout
 ) -> np.ndarray:
     """Counts of all sentences from what each adds, summed anew: updates leave rounding errors."""
@@ -179,15 +179,15 @@ def sum_of(
     return tally.sums.cells
 
 
-def heaviest(
+def heaviest_heads(
     tally: DependencyTally, sentences: DependencySentences, shares: DependencyShares | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Heads of the heaviest trees, shares left out of the tally if given, and their log weights."""
-    longest = longest_of(sentences)
+    longest = longest_length(sentences)
     heads, logs = np.empty(len(sentences.token), np.int64), np.empty(len(sentences.starts) - 1)
-    kept = shares_for(sentences.starts[:2], False) if shares is None else shares
-    places = room_for(sentences), descent_for(longest)
-    heaviest_trees(sentences, tally, kept, shares is not None, places, heads, logs)
+    left_out = shares_for(sentences.starts[:2], False) if shares is None else shares
+    work = chart_workspace(sentences), descent_workspace_for(longest)
+    heaviest_trees(sentences, tally, left_out, shares is not None, work, heads, logs)
     return heads, logs
 
 
@@ -208,20 +208,20 @@ def hardened_expectation(
                 sentences = sentences._replace(arc_weights=known ** (1 / temperature))
         counts, log_z, _ = expectation(weights, sentences)
         return counts, temperature * log_z
-    heads, values = heaviest(frozen_tally(weights), sentences)
+    heads, values = heaviest_heads(frozen_tally(weights), sentences)
     values[values < ALMOST_NOTHING / 2] = -np.inf
     heads[np.repeat(np.isneginf(values), np.diff(sentences.starts))] = UNKNOWN_HEAD
-    return used_cells(sentences, heads), values
+    return cell_uses(sentences, heads), values
 
 
 def draw_sweep(
     sentences: DependencySentences,
     tally: DependencyTally,
     rng: np.random.Generator,
-    trees: tuple[np.ndarray, np.ndarray] | None = None,
+    trees: HeadTrees | None = None,
     power: float = 1.0,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Heads drawn by a Hastings step, which arcs are coarse, log normalisers, and proposals.
+) -> tuple[HeadTrees, np.ndarray, np.ndarray]:
+    """Trees drawn by a Hastings step, log normalisers, and how many were proposed and accepted.
 
     Without old trees they are drawn from the tally, which stays whole. Heads are -1 in sentences
     without a tree; weights of trees are raised to `power`. Those of arcs are the same factor of
@@ -233,15 +233,15 @@ def draw_sweep(
         # and no power of what is at most 1 leaves the range of float64.
         sentences = sentences._replace(arc_weights=(known / known.max()) ** power)
     if trees is None:
-        trees = np.full(n, UNKNOWN_HEAD, np.int64), np.zeros(n, np.int64)
-    heads, is_coarse = (part.copy() for part in trees)
+        trees = HeadTrees(np.full(n, UNKNOWN_HEAD, np.int64), np.zeros(n, np.int64))
+    trees, work = HeadTrees(*(part.copy() for part in trees)), chart_workspace(sentences)
     levels = rng.random((2 if sentences.coarse is None else 3) * n)
-    draws, work = draws_for(heads, is_coarse, levels, longest_of(sentences)), room_for(sentences)
+    sweep = sweep_for(*trees, levels, longest_length(sentences))
     log_z, i = np.full(len(sentences.starts) - 1, np.nan), np.int64(0)
     while True:
-        i = draw_trees(sentences, tally, work, draws, float(power), i, log_z)
+        i = draw_trees(sentences, tally, work, sweep, float(power), i, log_z)
         if i == len(log_z):
-            return heads, is_coarse, log_z, draws.n_accepted.astype(np.float64)
+            return trees, log_z, sweep.proposals.astype(np.float64)
         log_z[i] = fill_in_logs(work, sentences.starts[i + 1] - sentences.starts[i])
 
 
@@ -260,7 +260,7 @@ def log_arc_weight(sentences: DependencySentences, heads: np.ndarray) -> float:
     return float(np.log(sentences.arc_weights[rows, sentences.token[child]]).sum())
 
 
-def used_cells(
+def cell_uses(
     sentences: DependencySentences, heads: np.ndarray, is_coarse: np.ndarray | None = None
 ) -> np.ndarray:
     """How often the trees with these heads use each cell; sentences without a tree use none."""
@@ -274,22 +274,22 @@ def used_cells(
     np.minimum.at(nearest, half, np.abs(child - head))
     valence = np.minimum(np.abs(child - head) > nearest[half], sentences.n_valences - 1)
     rows = (2 * tokens[head] + (child > head)) * sentences.n_valences + valence
-    n_own, tags, roots = 2 * n * sentences.n_valences, tokens[child], tokens[heads == 0]
+    n_arc_rows, tags, roots = 2 * n * sentences.n_valences, tokens[child], tokens[heads == 0]
     others = []
     if sentences.coarse is not None and is_coarse is not None:
         part, general = is_coarse[child], is_coarse[child] > 0
-        others.append(np.bincount(2 * rows + part, minlength=2 * n_own))
+        others.append(np.bincount(2 * rows + part, minlength=2 * n_arc_rows))
         cells = sentences.coarse[rows[general]] * n + tags[general]
         others.append(np.bincount(cells, minlength=(sentences.coarse.max() + 1) * n))
         rows, tags = rows[~general], tags[~general]
-    own = np.concatenate([rows * n + tags, n_own * n + roots])
-    attach = np.bincount(own, minlength=(n_own + 1) * n)
+    cells = np.concatenate([rows * n + tags, n_arc_rows * n + roots])
+    attach = np.bincount(cells, minlength=(n_arc_rows + 1) * n)
     n_children = np.bincount(half, minlength=2 * len(tokens)).reshape(-1, 2)
-    choice = _used_choices(tokens[heads >= 0], n_children[heads >= 0], n)
+    choice = _choice_uses(tokens[heads >= 0], n_children[heads >= 0], n)
     return np.concatenate([attach, choice.ravel(), *others]).astype(np.float64)
 
 
-def _used_choices(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
+def _choice_uses(tokens: np.ndarray, n_children: np.ndarray, n_types: int) -> np.ndarray:
     """How often tokens with so many children on either side stop and go on, by tag."""
     choice = np.zeros((n_types, 2, 2, 2))
     for side in range(2):
@@ -311,5 +311,5 @@ def refuse_impossible(sentences: DependencySentences, layout: DependencyLayout) 
     if len(impossible):
         i, n = int(impossible[0]), len(sentences.starts) - 1
         why = why_no_tree(sentences.head[sentences.starts[i] : sentences.starts[i + 1]])
-        more = alike(impossible.tolist(), n, "sentences have heads of no projective tree")
+        more = how_many_alike(impossible.tolist(), n, "sentences have heads of no projective tree")
         raise ValueError(f"y[{i}]{why}{more}")

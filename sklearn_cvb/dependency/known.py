@@ -1,4 +1,4 @@
-"""What is known beforehand of single sentences: heads of tokens."""
+"""Heads that are known before a fit: read from y, and why no projective tree has them."""
 
 from itertools import pairwise
 from numbers import Integral, Real
@@ -15,8 +15,8 @@ _HEADS_FORM = (
 )
 
 
-def heads_from(y: Any, corpus: Corpus) -> np.ndarray:
-    """What `y` tells of heads: from 1, 0 for the root, `UNKNOWN_HEAD` where not known.
+def known_heads_from(y: Any, corpus: Corpus) -> np.ndarray:
+    """Known heads in `y`: from 1, 0 for the root, `UNKNOWN_HEAD` where not known.
 
     TypeError or ValueError where it tells nothing of that kind.
     """
@@ -45,14 +45,14 @@ def _heads_of(given: Any, i: int, n: int, width: int | None) -> list[int]:
     if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
         raise TypeError(f"y[{i}] is {given!r}: {_HEADS_FORM}")
     given = list(given)
-    if width is not None and len(given) == width and all(map(_is_open, given[n:])):
+    if width is not None and len(given) == width and all(map(_is_unknown, given[n:])):
         given = given[:n]
     if len(given) != n:
         raise ValueError(f"sentence {i} has {n} tokens but y[{i}] has {len(given)} heads")
-    found = []
+    heads = []
     for t, head in enumerate(given):
-        if _is_open(head):
-            found.append(UNKNOWN_HEAD)
+        if _is_unknown(head):
+            heads.append(UNKNOWN_HEAD)
             continue
         if not isinstance(head, int | float | np.number) or head != int(head):
             raise TypeError(f"y[{i}][{t}] is {head!r}: {_HEADS_FORM}")
@@ -63,11 +63,11 @@ def _heads_of(given: Any, i: int, n: int, width: int | None) -> list[int]:
             )
         if head == t + 1:
             raise ValueError(f"y[{i}][{t}] is {head}: the token would be its own head")
-        found.append(int(head))
-    return found
+        heads.append(int(head))
+    return heads
 
 
-def _is_open(head: Any) -> bool:
+def _is_unknown(head: Any) -> bool:
     return is_missing(head) or (isinstance(head, Integral) and head == UNKNOWN_HEAD)
 
 
@@ -79,7 +79,7 @@ def why_no_tree(heads: np.ndarray) -> str:
             f" has two roots, tokens {roots[0] + 1} and {roots[1] + 1}: a sentence has one; put "
             "None for the others"
         )
-    cycles = (_cycle(heads, t) for t in range(len(heads)))
+    cycles = (_cycle_through(heads, t) for t in range(len(heads)))
     cycle = next(filter(None, cycles), None)
     if cycle is not None:
         return f" has a cycle: {' <- '.join(map(str, cycle))}; put None for one of the heads"
@@ -102,7 +102,7 @@ def why_no_tree(heads: np.ndarray) -> str:
     return f": no projective tree with one root has the heads {known}; put None for some of them"
 
 
-def _cycle(heads: np.ndarray, t: int) -> list[int] | None:
+def _cycle_through(heads: np.ndarray, t: int) -> list[int] | None:
     """The way by which the heads from a token on come back to it."""
     path = [t + 1]
     while heads[path[-1] - 1] > 0 and len(path) <= len(heads):

@@ -1,4 +1,4 @@
-"""Heads of a sentence from logs of weights that float64 does not hold, such as under tiny alpha.
+"""Posteriors of arcs in log space, for weights that float64 does not hold: under tiny alpha.
 
 The chart of split heads (Eisner 1996) as a list of sums of products, which is gone through again
 backwards: what each weight adds to the log of the sum over trees is how often it is expected.
@@ -35,14 +35,14 @@ def expected_arcs(
     by_side = 2 * tags[:, None] + side
     of_root = np.eye(n, dtype=bool)
     rows = by_side * layout.n_valences + np.arange(layout.n_valences)[:, None, None]
-    arcs = attach[np.where(of_root, layout.n_own, rows), tags]
+    arcs = attach[np.where(of_root, layout.n_arc_rows, rows), tags]
     if arc_weights is not None:
         arcs = arcs + np.log(arc_weights[np.where(of_root, 2 * layout.n_types, by_side), tags])
     leaves = np.concatenate([arcs.ravel(), choice.reshape(-1, 8)[tags].ravel()])
     n_arcs = arcs.size
     values = np.append(leaves, np.zeros(4 * n * n + 1))
     passed: list[tuple[int, np.ndarray, np.ndarray]] = []
-    for place, factors in _sums_of(n, layout.n_valences):
+    for place, factors in _sums_in_order(n, layout.n_valences):
         products = values[factors].sum(axis=0)
         best = products.argmax()
         values[place] = products[best] if heaviest else logsumexp(products)
@@ -59,7 +59,7 @@ def expected_arcs(
     return expected[:n_arcs].reshape(arcs.shape).sum(axis=0)
 
 
-def _sums_of(n: int, n_valences: int) -> _Sums:
+def _sums_in_order(n: int, n_valences: int) -> _Sums:
     """All sums, each after those that it is made of; the last is that over trees.
 
     Halves of trees, ``half[side][head, end]``, are children of a head as far as `end`; an arc,

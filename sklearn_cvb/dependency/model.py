@@ -1,4 +1,4 @@
-"""The dependency model with valence: concentrations, first weights, what algorithms ask of it."""
+"""The dependency model with valence, as algorithms learn it: concentrations, starts, steps."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ import numpy as np
 from sklearn_cvb.dependency.inference import (
     DependencyProblem,
     HeadTrees,
+    cell_uses,
     draw_sweep,
     expectation,
     frozen_tally,
     hardened_expectation,
-    heaviest,
+    heaviest_heads,
     leave_out_sweep,
     log_arc_weight,
-    sum_of,
+    sum_shares,
     tally_of,
-    used_cells,
 )
 from sklearn_cvb.dependency.parameters import (
     DependencyLayout,
@@ -38,10 +38,15 @@ from sklearn_cvb.kernels.dependency.arrays import (
     share_size,
 )
 from sklearn_cvb.learning import dirichlet
-from sklearn_cvb.learning.dirichlet import SymmetricRows, first_value, log_density, rests
-from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
+from sklearn_cvb.learning.dirichlet import (
+    SymmetricRows,
+    first_concentration,
+    log_density,
+    stays_fixed,
+)
+from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures, sampled_labels
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample, inferred
+from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
 from sklearn_cvb.settings import VAGUE, Valence, gamma_prior_of
 
 # Own row, coarse row.
@@ -53,35 +58,38 @@ _NO_ARC = 1e-9
 
 
 class DependencyConcentrations(NamedTuple):
-    """Concentrations of a sweep."""
+    """Dirichlet concentrations of a sweep, of which some are learned."""
 
     values: tuple[float, float]  # of attachments and roots (coarse rows, too), and of decisions
-    learned: tuple[bool, ...]  # which of them are learned
-    tied: bool  # whether they are one
+    is_learned: tuple[bool, ...]  # each of them
+    is_tied: bool  # whether they are one
     gamma: tuple[tuple[float, float], tuple[float, float]]  # priors of what is learned: shape, rate
 
     def log_density(self) -> float:
         """Log density of what is learned under its prior (nats)."""
-        each = list(zip(self.values, self.learned, self.gamma, strict=True))
-        return sum(log_density(*one) for one in (each[:1] if self.tied else each))
+        each = list(zip(self.values, self.is_learned, self.gamma, strict=True))
+        return sum(log_density(*one) for one in (each[:1] if self.is_tied else each))
 
-    def going_on(self, before: "DependencyConcentrations") -> "DependencyConcentrations":
+    def continued_from(self, before: "DependencyConcentrations") -> "DependencyConcentrations":
         """The same with learned values of an earlier sweep, if that learned the same."""
-        if self.learned != before.learned or self.tied != before.tied:
+        if self.is_learned != before.is_learned or self.is_tied != before.is_tied:
             return self
         first, second = (
             old if learned else new
-            for old, new, learned in zip(before.values, self.values, self.learned, strict=True)
+            for old, new, learned in zip(before.values, self.values, self.is_learned, strict=True)
         )
         return self._replace(values=(first, second))
 
 
 def first_concentrations(alpha: Any, valence: Valence) -> DependencyConcentrations:
-    """Those of the first sweep, of attachments and stops; None is as the other."""
+    """Concentrations of the first sweep; stops without one have that of attachments."""
     alpha_stop = valence.alpha_stop
     first = gamma_prior_of(alpha)
     second = first if alpha_stop is None else gamma_prior_of(alpha_stop)
-    values = first_value(alpha), first_value(alpha if alpha_stop is None else alpha_stop)
+    values = (
+        first_concentration(alpha),
+        first_concentration(alpha if alpha_stop is None else alpha_stop),
+    )
     learned = first is not None, second is not None
     return DependencyConcentrations(
         values, learned, alpha_stop is None, (first or VAGUE, second or VAGUE)
@@ -98,19 +106,19 @@ def log_absence(
     """
     row_of_cell = layout.row
     absent = np.zeros(layout.n_cells), np.zeros(int(row_of_cell[-1]) + 1)
-    for cells, counts in _used_by_length(shares, sentences, layout):
+    for cells, counts in _usage_by_length(shares, sentences, layout):
         for total, index in zip(absent, (cells, row_of_cell[cells]), strict=True):
             units = np.arange(len(index))[:, None]
             total += dirichlet.log_absence(index, units, counts, len(total))
     return absent
 
 
-def _used_by_length(
+def _usage_by_length(
     shares: DependencyShares, sentences: DependencySentences, layout: DependencyLayout
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Cells that sentences may use, and expected counts: a row for each sentence of a length."""
     n_types, coarse = layout.n_types, layout.coarse
-    cut = (layout.n_own + 1) * n_types
+    cut = (layout.n_arc_rows + 1) * n_types
     for which, arcs, choices in cells_by_length(sentences):
         m, n = arcs.shape[1:3]
         places = shares.first[which][:, None] + np.arange(
@@ -121,13 +129,13 @@ def _used_by_length(
         # The last valence comes first, and so do whole arcs before their parts.
         by_valence = arcs.reshape(len(arcs), m, -1)[::-1]
         cells, counts = [cut + choices.reshape(m, -1)], [decided]
-        for v, own in enumerate(by_valence):
-            cells.append(own)
+        for v, arc_cells in enumerate(by_valence):
+            cells.append(arc_cells)
             counts.append(tables[v])
             if coarse is not None:
                 # Roots come from their own row.
-                row = np.append(coarse, 0)[own // n_types]
-                cells.append(layout.n_cells - (coarse.max() + 1 - row) * n_types + own % n_types)
+                rows = coarse.max() + 1 - np.append(coarse, 0)[arc_cells // n_types]
+                cells.append(layout.n_cells - rows * n_types + arc_cells % n_types)
                 counts.append(tables[len(arcs) + v])
                 counts[-2] = counts[-2] - counts[-1]
         yield np.hstack(cells), np.hstack(counts)
@@ -160,9 +168,9 @@ def first_weights(
     """Weights of the first E-step."""
     layout = problem.layout
     if not isinstance(init, str):
-        return weights_of_fit(init, problem)
+        return weights_from_fit(init, problem)
     if init == "harmonic":
-        return backed_off(harmonic_counts(problem.sentences, layout), layout)
+        return backoff_weights(harmonic_counts(problem.sentences, layout), layout)
     if init == "random":
         draws = rng.standard_exponential(layout.n_cells)
     else:
@@ -170,7 +178,7 @@ def first_weights(
     return layout.rows(draws).mean()
 
 
-def backed_off(counts: np.ndarray, layout: DependencyLayout) -> np.ndarray:
+def backoff_weights(counts: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     """Weights from counts whose mixtures are not known: coarse rows sum the others.
 
     Attachments come from coarse rows twice as often as from their own, which is the mean of the
@@ -185,28 +193,28 @@ def backed_off(counts: np.ndarray, layout: DependencyLayout) -> np.ndarray:
     return layout.rows(cells).mean()
 
 
-def weights_of_fit(learned: Learned, problem: DependencyProblem) -> np.ndarray:
+def weights_from_fit(learned: Learned, problem: DependencyProblem) -> np.ndarray:
     """Posterior means of an earlier fit for other tags; those it lacks are its unknown one."""
     layout, theirs = problem.layout, learned.layout
-    places = _places_in(learned, problem.types, layout.n_types)
+    places = _places_of_tags(learned, problem.types, layout.n_types)
     if (theirs.n_valences, theirs.backoff) == (layout.n_valences, layout.backoff):
-        parts = _of_tags(probabilities_of(learned, mixed=False), places)
+        parts = _tables_of_tags(probabilities_of(learned, mixed=False), places)
         return layout.rows(cells_from(parts)).mean()
-    mixed = _of_tags(probabilities_of(learned, mixed=True), places)
+    mixed = _tables_of_tags(probabilities_of(learned, mixed=True), places)
     n_arcs = learned.counts.stop[places][..., GO]
-    return backed_off(_as_counts(mixed, n_arcs, layout), layout)
+    return backoff_weights(_as_counts(mixed, n_arcs, layout), layout)
 
 
-def _places_in(learned: Learned, types: list[Any], n_types: int) -> list[int]:
+def _places_of_tags(learned: Learned, types: list[Any], n_types: int) -> list[int]:
     """Where tags stand in an earlier fit."""
     known = learned.words.index
     unknown = len(known) if learned.layout.n_types > len(known) else None
-    found = [known.get(tag, unknown) for tag in types]
+    places_or_none = [known.get(tag, unknown) for tag in types]
     if n_types > len(types):
-        found.append(unknown)
-    places = [place for place in found if place is not None]
-    if len(places) < len(found):
-        missing = [tag for tag, place in zip(types, found, strict=False) if place is None]
+        places_or_none.append(unknown)
+    places = [place for place in places_or_none if place is not None]
+    if len(places) < len(places_or_none):
+        missing = [tag for tag, place in zip(types, places_or_none, strict=False) if place is None]
         raise ValueError(
             f"init does not know the tags {missing[:5]} ({len(missing)} in all): fit it with the "
             "same vocabulary, or with handle_unknown='smooth'"
@@ -216,7 +224,7 @@ def _places_in(learned: Learned, types: list[Any], n_types: int) -> list[int]:
     return places
 
 
-def _of_tags(parts: DMVCounts, places: list[int]) -> DMVCounts:
+def _tables_of_tags(parts: DMVCounts, places: list[int]) -> DMVCounts:
     """Tables of a model for other tags."""
     coarse = parts.coarse
     if coarse is not None:
@@ -302,14 +310,14 @@ def _first_on_the_right(arcs: np.ndarray) -> np.ndarray:
 class DependencyModel(RowModel):
     """Sentences of tags, concentrations, and where weights begin.
 
-    `rare` are the tags whose mean counts an unknown tag has, too; at a `temperature` below 1 the
+    `rare_tags` are those whose mean counts an unknown tag has, too; at a `temperature` below 1 the
     E-step counts heavy trees more.
     """
 
     problem: DependencyProblem
-    first: DependencyConcentrations
+    concentrations: DependencyConcentrations
     init: str | Learned
-    rare: np.ndarray
+    rare_tags: np.ndarray
     temperature: float = 1.0
 
     @property
@@ -318,10 +326,10 @@ class DependencyModel(RowModel):
         return self.problem.layout
 
     def hyper(self) -> DependencyConcentrations:
-        """Those that the settings ask for."""
-        return self.first
+        """The concentrations of the first sweep."""
+        return self.concentrations
 
-    def learn(
+    def learn_hyper(
         self,
         hyper: DependencyConcentrations,
         state: State,
@@ -333,7 +341,7 @@ class DependencyModel(RowModel):
         ``absence()`` is log P(C = 0) of every cell and row; None for the plain form of eq. 29 of
         Wang and Blunsom (2013, HMM).
         """
-        if rests(any(hyper.learned), state.n_sweeps):
+        if stays_fixed(any(hyper.is_learned), state.n_sweeps):
             return hyper
         counts, layout = state.counts, self.layout
         totals = layout.totals(counts)
@@ -351,7 +359,7 @@ class DependencyModel(RowModel):
         tables = [SymmetricRows(a.ravel(), b.ravel(), c, d, a.shape[1]) for a, b, c, d in present]
         # Attachments, coarse ones among them, and decisions; the prior of mixtures is given.
         parts = tables[:1] + tables[3:], tables[1:2]
-        if hyper.tied:
+        if hyper.is_tied:
             value = step(hyper.values[0], parts[0] + parts[1], *hyper.gamma[0])
             return hyper._replace(values=(value, value))
         first, second = (
@@ -381,14 +389,14 @@ class DependencyModel(RowModel):
         if not keep:
             return self.infer(seed), seed
         counts, log_z, shares = expectation(seed, self.problem.sentences, keeps_shares=True)
-        return inferred(counts, log_z, shares), seed
+        return InferenceResult.from_log_z(counts, log_z, shares), seed
 
     def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts; arcs are split in proportion between tables at any temperature."""
         mixed = mixed_weights(weights, self.layout)
         sentences = self.problem.sentences._replace(coarse=None)
         counts, log_z = hardened_expectation(mixed, sentences, self.temperature)
-        return inferred(unmixed_counts(counts, weights, self.layout), log_z)
+        return InferenceResult.from_log_z(unmixed_counts(counts, weights, self.layout), log_z)
 
     def leave_out(
         self, counts: np.ndarray, prior: np.ndarray, shares: DependencyShares, *, frozen: bool
@@ -396,7 +404,9 @@ class DependencyModel(RowModel):
         """Each sentence from the counts of all others."""
         sentences, tally = self.problem.sentences, tally_of(counts, prior, self.layout)
         shares, log_z = leave_out_sweep(sentences, tally, shares, frozen)
-        return inferred(counts if frozen else sum_of(shares, sentences, self.layout), log_z, shares)
+        return InferenceResult.from_log_z(
+            counts if frozen else sum_shares(shares, sentences, self.layout), log_z, shares
+        )
 
     def first_sample(self, prior: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """Trees drawn under the first weights."""
@@ -404,11 +414,9 @@ class DependencyModel(RowModel):
 
     def draw_structures(self, weights: np.ndarray, rng: np.random.Generator) -> StructureSample:
         """A tree of each sentence under these weights."""
-        tally = frozen_tally(weights)
-        heads, is_coarse, log_z, _ = draw_sweep(self.problem.sentences, tally, rng)
-        trees = HeadTrees(heads, is_coarse)
+        trees, log_z, _ = draw_sweep(self.problem.sentences, frozen_tally(weights), rng)
         unexplained = np.flatnonzero(np.isneginf(log_z))
-        return StructureSample(used_cells(self.problem.sentences, *trees), trees, unexplained)
+        return StructureSample(cell_uses(self.problem.sentences, *trees), trees, unexplained)
 
     def resample(
         self,
@@ -420,11 +428,8 @@ class DependencyModel(RowModel):
     ) -> StructureSample:
         """A Hastings step of each tree given all others."""
         sentences, tally = self.problem.sentences, tally_of(counts, prior, self.layout)
-        heads, is_coarse, _, proposals = draw_sweep(
-            sentences, tally, rng, sample, 1.0 / temperature
-        )
-        trees = HeadTrees(heads, is_coarse)
-        return StructureSample(used_cells(sentences, *trees), trees, proposals=proposals)
+        trees, _, proposals = draw_sweep(sentences, tally, rng, sample, 1.0 / temperature)
+        return StructureSample(cell_uses(sentences, *trees), trees, proposals=proposals)
 
     def log_evidence(self, counts: np.ndarray, prior: np.ndarray, sample: HeadTrees) -> float:
         """log p(tokens, trees | prior), and what is known of the arcs of these trees."""
@@ -435,20 +440,20 @@ class DependencyModel(RowModel):
         self, counts: np.ndarray, prior: np.ndarray, sample: HeadTrees
     ) -> tuple[np.ndarray, np.ndarray]:
         """Posterior means of all parameters, and with mixtures worked out."""
-        more = rare_counts(counts, self.rare, self.layout)
+        more = rare_counts(counts, self.rare_tags, self.layout)
         cells = counts if more is None else counts + more
         means = self.layout.rows(cells, prior).mean()
         return means, mixed_weights(means, self.layout)
 
-    def remembered(self, memory: Any, sample: HeadTrees) -> Any:
+    def count_labels(self, label_counts: Any, sample: HeadTrees) -> Any:
         """How often each tree of each sentence was sampled."""
         starts = self.problem.sentences.starts.tolist()
         heads = [sample.heads[a:b].copy() for a, b in pairwise(starts)]
-        return with_sample(memory, [(part.tobytes(), part) for part in heads])
+        return count_structures(label_counts, [(part.tobytes(), part) for part in heads])
 
     def rebase(self, state: State) -> State:
-        """Under the prior that is asked for now; what is learned goes on from its value."""
-        hyper = self.first.going_on(state.hyper)
+        """The state under the prior of now; learned concentrations go on from their values."""
+        hyper = self.concentrations.continued_from(state.hyper)
         return state._replace(hyper=hyper, prior=self.prior(hyper))
 
     def heads(self, state: State, *, averages: bool) -> np.ndarray:
@@ -456,19 +461,19 @@ class DependencyModel(RowModel):
         sentences, layout = self.problem.sentences, self.layout
         if isinstance(state.shares, DependencyShares):
             tally = tally_of(state.counts, state.prior, layout)
-            return heaviest(tally, sentences, state.shares)[0]
+            return heaviest_heads(tally, sentences, state.shares)[0]
         rows = layout.rows(state.counts, state.prior)
         weights = rows.exp_expected_log() if averages else rows.mean(state.weights)
         if isinstance(state.shares, HeadTrees):
             return self._sampled_heads(state, weights)
         mixed = frozen_tally(mixed_weights(weights, layout))
-        return heaviest(mixed, sentences._replace(coarse=None))[0]
+        return heaviest_heads(mixed, sentences._replace(coarse=None))[0]
 
     def _sampled_heads(self, state: State, weights: np.ndarray) -> np.ndarray:
         """The most frequent tree of each sentence late in the chain."""
-        heads = np.concatenate(most_frequent(sampled_labels(state, self)))
+        heads = np.concatenate(most_frequent_structures(sampled_labels(state, self)))
         if len(state.unexplained):
             # A sentence without a tree gets one of those that have least of what is impossible.
-            others = heaviest(frozen_tally(weights), self.problem.sentences)[0]
+            others = heaviest_heads(frozen_tally(weights), self.problem.sentences)[0]
             heads = np.where(heads < 0, others, heads)
         return heads

@@ -1,19 +1,24 @@
-"""A dependency model below its estimators: what is asked for, what is read, what a fit leaves."""
+"""A dependency model below its estimators: options, reading of X and y, outcome of a fit."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sklearn_cvb.dependency.arc_weights import advice_on, arc_weights_from
+from sklearn_cvb.dependency.arc_weights import advice_on_tags, arc_weights_from
 from sklearn_cvb.dependency.inference import (
     DependencyProblem,
     HeadTrees,
     refuse_impossible,
     sentences_of,
 )
-from sklearn_cvb.dependency.known import heads_from
+from sklearn_cvb.dependency.known import known_heads_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
-from sklearn_cvb.dependency.parameters import DependencyLayout, counts_from, rare_counts, seen_once
-from sklearn_cvb.dependency.prediction import Beside
+from sklearn_cvb.dependency.parameters import (
+    DependencyLayout,
+    counts_from,
+    rare_counts,
+    tags_seen_once,
+)
+from sklearn_cvb.dependency.prediction import DependencyExtras
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
@@ -38,7 +43,7 @@ class DependencyOptions(NamedTuple):
     init: str | Learned = "harmonic"  # or what a fit has left
     supervision: str = "y"
     temperature: float = 1.0  # of the E-step of EM
-    instead: str = ""  # what to use where leaving out one giant sentence leaves little
+    alternative: str = ""  # what to use where leaving out one giant sentence leaves little
 
 
 @dataclass(frozen=True)
@@ -49,21 +54,20 @@ class DependencyObservation(FamilyObservation):
 
     def read(self, X: Any, y: Any = None) -> Reading:
         """X and y, to be fitted to."""
-        asked = self.options
-        sequences, attributes, messages = reading.sequences_to_fit(asked.words, X, y)
-        of_giant = reading.caution_of_giant(sequences, asked.instead) if asked.instead else ()
-        words = reading.vocabulary_of(reading.types_to_learn(asked.words, sequences))
+        options = self.options
+        sequences, attributes, messages = reading.sequences_to_fit(options.words, X, y)
+        words = reading.vocabulary_of(reading.types_to_learn(options.words, sequences))
         corpus, n_types = reading.encode(sequences, words.index), len(words.index)
         reading.refuse_missing(corpus, "a dependency model")
-        corpus = reading.checked(asked.words, corpus, sequences, n_types)
-        heads = heads_from(y if asked.supervision == "y" else None, corpus)
-        n_types += asked.words.handle_unknown != "error"
-        valence = asked.valence
+        corpus = reading.checked(options.words, corpus, sequences, n_types)
+        heads = known_heads_from(y if options.supervision == "y" else None, corpus)
+        n_types += options.words.handle_unknown != "error"
+        valence = options.valence
         layout = DependencyLayout(n_types, 1 + valence.extended, valence.backoff)
-        arc_weights = arc_weights_from(asked.arc_weights, words.index, n_types)
+        arc_weights = arc_weights_from(options.arc_weights, words.index, n_types)
         is_raw = bool((heads == UNKNOWN_HEAD).all())
         if is_raw and arc_weights is None:
-            messages += advice_on(words.index)
+            messages += advice_on_tags(words.index)
         sentences = sentences_of(corpus, layout, heads, arc_weights)
         if not is_raw:
             refuse_impossible(sentences, layout)
@@ -76,34 +80,35 @@ class DependencyObservation(FamilyObservation):
                 f"fit needs about {gigabytes:.1f} GB; put one tag for all rare words, or use "
                 "part-of-speech tags",
             )
-        attributes = attributes | {"vocabulary_": words.types}
-        return Reading(problem, words, attributes, messages + of_giant, self)
+        if options.alternative:
+            messages += reading.caution_of_giant(sequences, options.alternative)
+        return Reading(problem, words, attributes | {"vocabulary_": words.types}, messages, self)
 
-    def model(self, read: Reading) -> DependencyModel:
-        """What is learned from what was read."""
-        asked, problem = self.options, read.problem
-        first = first_concentrations(asked.alpha, asked.valence)
-        is_rare = asked.words.handle_unknown == "rare"
-        rare = seen_once(problem.corpus) if is_rare else NOBODY
-        return DependencyModel(problem, first, asked.init, rare, asked.temperature)
+    def model(self, reading: Reading) -> DependencyModel:
+        """The model of what was read, for algorithms to learn."""
+        options, problem = self.options, reading.problem
+        first = first_concentrations(options.alpha, options.valence)
+        has_rare = options.words.handle_unknown == "rare"
+        rare = tags_seen_once(problem.corpus) if has_rare else NOBODY
+        return DependencyModel(problem, first, options.init, rare, options.temperature)
 
-    def fixed_start(self, read: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+    def fixed_start(self, reading: Reading) -> str:
+        """Why all restarts begin alike; empty where their starts are random."""
         init = self.options.init
         if not isinstance(init, str):
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the harmonic start leaves nothing to chance"
 
-    def left(self, result: FitResult) -> FitOutcome:
-        """What the best restart leaves."""
+    def outcome(self, result: FitResult) -> FitOutcome:
+        """What is learned, and the fitted attributes, from the best restart."""
         best, _, read, algorithm, model, cells = result
         state, layout = best.state, read.problem.layout
-        counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare, layout)
+        counts, rare = counts_from(cells, layout), rare_counts(cells, model.rare_tags, layout)
         heads = model.heads(state, averages=algorithm.averages)
         means = mean_means(state, model) if isinstance(state.shares, HeadTrees) else None
-        averages, kept = algorithm.averages, state.weights
-        more = Beside(read.problem.sentences.arc_weights, means)
-        learned = Learned(read.words, layout, state.prior, counts, kept, rare, averages, more)
+        averages, weights = algorithm.averages, state.weights
+        more = DependencyExtras(read.problem.sentences.arc_weights, means)
+        learned = Learned(read.words, layout, state.prior, counts, weights, rare, averages, more)
         attributes = {
             "counts_": counts,
             "labels_": reading.arrange(read.problem.corpus, heads, UNKNOWN_HEAD),

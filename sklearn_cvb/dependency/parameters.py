@@ -1,4 +1,4 @@
-"""Cells of a dependency model, rows that they stand in, and from counts to weights."""
+"""Parameters of a dependency model: their layout in cells and rows, counts, back-off."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ class DependencyLayout(NamedTuple):
     backoff: str | None = None
 
     @property
-    def n_own(self) -> int:
+    def n_arc_rows(self) -> int:
         """Number of rows of attachments, the root's and coarse ones aside."""
         return 2 * self.n_types * self.n_valences
 
@@ -25,10 +25,10 @@ class DependencyLayout(NamedTuple):
     def shapes(self) -> tuple[tuple[int, int], ...]:
         """Rows and width of each table: attachments, choices; mixtures and coarse rows, if any."""
         n = self.n_types
-        plain = (self.n_own + 1, n), (4 * n, 2)
+        plain = (self.n_arc_rows + 1, n), (4 * n, 2)
         if self.backoff is None:
             return plain
-        return (*plain, (self.n_own, 2), (2 * n if self.backoff == "head" else 2, n))
+        return (*plain, (self.n_arc_rows, 2), (2 * n if self.backoff == "head" else 2, n))
 
     @property
     def n_cells(self) -> int:
@@ -40,7 +40,7 @@ class DependencyLayout(NamedTuple):
         """The coarse row that each row of attachments backs off to."""
         if self.backoff is None:
             return None
-        by_head = np.arange(self.n_own) // self.n_valences
+        by_head = np.arange(self.n_arc_rows) // self.n_valences
         return by_head if self.backoff == "head" else by_head % 2
 
     @property
@@ -66,18 +66,18 @@ class DependencyLayout(NamedTuple):
 
     @property
     def mixed(self) -> "DependencyLayout":
-        """That of the same model with mixtures worked out."""
+        """The layout of the same model with mixtures worked out."""
         return self._replace(backoff=None)
 
 
 def tables_of(cells: np.ndarray, layout: DependencyLayout) -> list[np.ndarray]:
     """Views of flat cells: attachments, the root's row the last; choices; mixtures; coarse rows."""
-    found, begin = [], 0
+    tables, begin = [], 0
     for n_rows, width in layout.shapes:
         end = begin + n_rows * width
-        found.append(cells[begin:end].reshape(n_rows, width))
+        tables.append(cells[begin:end].reshape(n_rows, width))
         begin = end
-    return found
+    return tables
 
 
 class DMVCounts(NamedTuple):
@@ -127,7 +127,7 @@ def cells_from(counts: DMVCounts) -> np.ndarray:
     return np.concatenate([np.ravel(part) for part in parts if part is not None]).astype(np.float64)
 
 
-def seen_once(corpus: Corpus) -> np.ndarray:
+def tags_seen_once(corpus: Corpus) -> np.ndarray:
     """Tags seen once, for an unknown tag to be like; none where there are unknown ones to see."""
     once = np.flatnonzero(np.bincount(corpus.tokens) == 1)
     return once[:0] if corpus.unknown else once
@@ -168,7 +168,7 @@ def mixed_weights(weights: np.ndarray, layout: DependencyLayout) -> np.ndarray:
 
 
 def mixed_logs(logs: np.ndarray, layout: DependencyLayout) -> np.ndarray:
-    """The same of logs."""
+    """`mixed_weights` of logs, as logs."""
     if layout.coarse is None:
         return logs
     attach, choice, mixture, coarse = tables_of(logs, layout)

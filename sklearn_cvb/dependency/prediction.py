@@ -1,10 +1,10 @@
-"""Reading a fitted model: functions of what a fit has left, whichever algorithm it was by."""
+"""A fitted dependency model at work: weights, heads and their posteriors, sampled sentences."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.dependency.inference import expectation, frozen_tally, heaviest, sentences_of
+from sklearn_cvb.dependency.inference import expectation, frozen_tally, heaviest_heads, sentences_of
 from sklearn_cvb.dependency.log_space import LOST, expected_arcs
 from sklearn_cvb.dependency.parameters import (
     DMVCounts,
@@ -18,11 +18,11 @@ from sklearn_cvb.kernels.dependency.trees import ALMOST_NOTHING
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.sample_sizes import drawn_within
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 
 
-class Beside(NamedTuple):
-    """What dependency models leave beside counts."""
+class DependencyExtras(NamedTuple):
+    """What a dependency model has learned beside counts: weights of arcs, means over samples."""
 
     arc_weights: np.ndarray | None  # what is known of arcs; None for nothing
     # Of samplers, means over the kept samples: of weights, and of those with mixtures worked out.
@@ -32,34 +32,34 @@ class Beside(NamedTuple):
 # Weights
 
 
-def complete_cells(learned: Learned) -> np.ndarray:
+def counts_with_rare(learned: Learned) -> np.ndarray:
     """Counts; the unknown tag gets the mean count of tags seen once ("rare")."""
     cells = cells_from(learned.counts)
-    return cells if learned.rare is None else cells + learned.rare
+    return cells if learned.unknown_word_counts is None else cells + learned.unknown_word_counts
 
 
 def mean_weights(learned: Learned, *, mixed: bool) -> np.ndarray:
-    """Posterior-mean weights, also with mixtures worked out."""
-    if learned.more.means is not None:
-        return learned.more.means[mixed]
-    weights = learned.layout.rows(complete_cells(learned), learned.prior).mean(learned.kept)
+    """Posterior-mean weights; `mixed`: with mixtures worked out."""
+    if learned.extra.means is not None:
+        return learned.extra.means[mixed]
+    weights = learned.layout.rows(counts_with_rare(learned), learned.prior).mean(learned.fallback)
     return mixed_weights(weights, learned.layout) if mixed else weights
 
 
 def weights_to_predict(learned: Learned) -> np.ndarray:
     """Weights of `predict` and `predict_proba`, with mixtures worked out."""
-    if learned.more.means is not None or not learned.averages:
+    if learned.extra.means is not None or not learned.averages:
         return mean_weights(learned, mixed=True)
-    rows = learned.layout.rows(complete_cells(learned), learned.prior)
+    rows = learned.layout.rows(counts_with_rare(learned), learned.prior)
     return mixed_weights(rows.exp_expected_log(), learned.layout)
 
 
-def _held_weights(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
+def _safe_weights(learned: Learned) -> tuple[np.ndarray, np.ndarray | None]:
     """`weights_to_predict`, and where float64 loses some, which are 0 then, the logs of all."""
     weights = weights_to_predict(learned)
-    if learned.more.means is not None or not learned.averages:
+    if learned.extra.means is not None or not learned.averages:
         return weights, None
-    logs = learned.layout.rows(complete_cells(learned), learned.prior).expected_log()
+    logs = learned.layout.rows(counts_with_rare(learned), learned.prior).expected_log()
     if logs.min() >= LOST:
         return weights, None
     logs = mixed_logs(logs, learned.layout)
@@ -70,12 +70,12 @@ def _arcs_in_logs(
     learned: Learned,
     logs: np.ndarray,
     sentences: DependencySentences,
-    own: slice,
+    span: slice,
     *,
     heaviest: bool,
 ) -> np.ndarray:
-    """`expected_arcs` of one of the sentences, whose tokens are these."""
-    tags, layout = sentences.token[own], learned.layout.mixed
+    """`expected_arcs` of one of the sentences, which has these tokens."""
+    tags, layout = sentences.token[span], learned.layout.mixed
     return expected_arcs(logs, layout, tags, sentences.arc_weights, heaviest=heaviest)
 
 
@@ -90,29 +90,29 @@ def probabilities_of(learned: Learned, *, mixed: bool) -> DMVCounts:
 
 def sentences_to_parse(learned: Learned, corpus: Corpus) -> DependencySentences:
     """A corpus as kernels read it, with what is known of arcs."""
-    known = learned.more.arc_weights
+    known = learned.extra.arc_weights
     return sentences_of(corpus, learned.layout.mixed, arc_weights=known)
 
 
 def best_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """Heads of the heaviest trees, one after the other."""
-    sentences, (weights, logs) = sentences_to_parse(learned, corpus), _held_weights(learned)
-    heads, log_weights = heaviest(frozen_tally(weights), sentences)
+    sentences, (weights, logs) = (sentences_to_parse(learned, corpus), _safe_weights(learned))
+    heads, log_weights = heaviest_heads(frozen_tally(weights), sentences)
     suspects = np.flatnonzero(log_weights < ALMOST_NOTHING / 2)
     if logs is None:
-        _tell_unexplained(learned, corpus, suspects)
+        _warn_unexplained(learned, corpus, suspects)
         return heads
     for i in suspects.tolist():
-        own = slice(*corpus.starts[i : i + 2])
-        found = _arcs_in_logs(learned, logs, sentences, own, heaviest=True).argmax(axis=0)
-        heads[own] = np.where(found == np.arange(len(found)), 0, found + 1)
+        span = slice(*corpus.starts[i : i + 2])
+        best = _arcs_in_logs(learned, logs, sentences, span, heaviest=True).argmax(axis=0)
+        heads[span] = np.where(best == np.arange(len(best)), 0, best + 1)
     return heads
 
 
 def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     """The tables that `predict_proba` gives."""
     sentences = sentences_to_parse(learned, corpus)
-    weights, logs = _held_weights(learned)
+    weights, logs = _safe_weights(learned)
     _, log_z, shares = expectation(weights, sentences, keeps_shares=True)
     tables = []
     for i, n in enumerate(np.diff(corpus.starts).tolist()):
@@ -121,12 +121,12 @@ def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
         if sentences.n_valences == 2:
             arcs = arcs + share[n * (n + 8) :][: n * n].reshape(n, n)
         if logs is not None and np.isneginf(log_z[i]):
-            own = slice(*corpus.starts[i : i + 2])
-            arcs, log_z[i] = _arcs_in_logs(learned, logs, sentences, own, heaviest=False), 0.0
+            span = slice(*corpus.starts[i : i + 2])
+            arcs, log_z[i] = _arcs_in_logs(learned, logs, sentences, span, heaviest=False), 0.0
         table = np.column_stack([np.diagonal(arcs), arcs.T])
         np.fill_diagonal(table[:, 1:], 0.0)
         tables.append(table if np.isfinite(log_z[i]) else np.full_like(table, np.nan))
-    _tell_unexplained(learned, corpus, np.flatnonzero(np.isneginf(log_z)))
+    _warn_unexplained(learned, corpus, np.flatnonzero(np.isneginf(log_z)))
     if corpus.width is None:
         return object_array(tables)
     stacked = np.full((len(tables), corpus.width, corpus.width + 1), np.nan)
@@ -136,14 +136,14 @@ def posteriors_of_heads(learned: Learned, corpus: Corpus) -> np.ndarray:
     return stacked
 
 
-def _tell_unexplained(learned: Learned, corpus: Corpus, suspects: np.ndarray) -> None:
+def _warn_unexplained(learned: Learned, corpus: Corpus, suspects: np.ndarray) -> None:
     """Warn of sentences that no tree explains; unknown tags explain themselves."""
     starts, n_known = corpus.starts, len(learned.words.index)
-    found = [int(i) for i in suspects if (corpus.tokens[starts[i] : starts[i + 1]] < n_known).all()]
-    if found:
-        tell(
+    wrong = [int(i) for i in suspects if (corpus.tokens[starts[i] : starts[i + 1]] < n_known).all()]
+    if wrong:
+        warn(
             [
-                f"no tree of sentences {found[:5]} ({len(found)} in all) has any weight: they hold "
+                f"no tree of sentences {wrong[:5]} ({len(wrong)} in all) has any weight: they hold "
                 "what the model has never seen; alpha above 0 leaves nothing out"
             ]
         )
@@ -161,22 +161,22 @@ def sample_sentences(
     """
     attach = tables.attach if tables.attach.ndim == 4 else tables.attach[:, :, None]
     levels = np.cumsum(tables.root), np.cumsum(attach, axis=3), tables.stop[..., STOP]
-    found = drawn_within(
-        lambda: _drawn(levels, longest, rng),
+    samples = drawn_within(
+        lambda: _draw_sentence(levels, longest, rng),
         n_samples,
         longest,
         f"trees in a row are larger than {longest} tokens",
         "learn from shorter sentences",
     )
-    return [tags for tags, _ in found], [heads for _, heads in found]
+    return [tags for tags, _ in samples], [heads for _, heads in samples]
 
 
-def _drawn(
+def _draw_sentence(
     levels: tuple[np.ndarray, np.ndarray, np.ndarray], longest: int, rng: np.random.RandomState
 ) -> tuple[list[Any], np.ndarray] | None:
     """Tags and heads of one sentence, None if it gets too long."""
     root, attach, stop = levels
-    tags, above = [_tag(root, rng)], [-1]
+    tags, above = [_draw_tag(root, rng)], [-1]
     # Children of each token on either side, from the nearest to the farthest.
     children: list[Any] = []
     while len(children) < len(tags):
@@ -186,7 +186,7 @@ def _drawn(
             while rng.random_sample() >= stop[tags[token], side, min(1, len(sides[side]))]:
                 valence = min(len(sides[side]), attach.shape[2] - 1)
                 sides[side].append(len(tags))
-                tags.append(_tag(attach[tags[token], side, valence], rng))
+                tags.append(_draw_tag(attach[tags[token], side, valence], rng))
                 above.append(token)
                 if len(tags) > longest:
                     return None
@@ -207,7 +207,7 @@ def _drawn(
     return [tags[token] for token in order], heads
 
 
-def _tag(levels: np.ndarray, rng: np.random.RandomState) -> int:
+def _draw_tag(levels: np.ndarray, rng: np.random.RandomState) -> int:
     """A place drawn by cumulated weights."""
     place = np.searchsorted(levels, rng.random_sample() * levels[-1], side="right")
     return int(min(place, len(levels) - 1))

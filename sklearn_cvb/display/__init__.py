@@ -1,4 +1,4 @@
-"""What a fit found, to look at: in a notebook, on a terminal, in a file. Needs no other package."""
+"""Fitted models and predictions to look at, in notebooks and on terminals; needs nothing else."""
 
 from sklearn_cvb.display.aligned_sentences import AlignedSentences
 from sklearn_cvb.display.dependency_tree import DependencyTree

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.alignment.links import NO_SOURCE, Link, links_in
+from sklearn_cvb.alignment.links import NO_SOURCE, Link, check_links
 from sklearn_cvb.display.arcs import COLOURS, GOLD, width_of
-from sklearn_cvb.display.svg import Picture, opening, quoted
+from sklearn_cvb.display.svg import Picture, escaped, svg_head
 from sklearn_cvb.display.texts import padded, texts_of
 
 # Pixels: a cell of the grid, letters, and the room around all.
@@ -73,7 +73,9 @@ class AlignedSentences(Picture):
                 raise ValueError(f"{name} is empty: a sentence has at least one word")
         sizes = len(self.source), len(self.target)
         self.posteriors: np.ndarray = _posteriors(links, sizes)
-        self.gold: set[Link] | None = None if gold is None else set(links_in(gold, "gold", sizes))
+        self.gold: set[Link] | None = (
+            None if gold is None else set(check_links(gold, "gold", sizes))
+        )
 
     def circles(self) -> list[Circle]:
         """The circles of all posteriors that can be seen, those of no source not among them."""
@@ -120,7 +122,9 @@ class AlignedSentences(Picture):
         names = [*self.source, "none"]
         best = self.posteriors.argmax(axis=1).tolist()
         links = ", ".join(f"{w} ← {names[i]}" for w, i in zip(self.target, best, strict=True))
-        lines = opening(width, height, f"Alignment: {links}", f' font-size="{_FONT:g}"', standalone)
+        lines = svg_head(
+            width, height, f"Alignment: {links}", f' font-size="{_FONT:g}"', standalone
+        )
         # Faint lines between columns and rows.
         right, bottom = left + n * _CELL, top + m * _CELL
         ends = [(left + i * _CELL, top, left + i * _CELL, bottom) for i in range(n + 1)]
@@ -134,11 +138,11 @@ class AlignedSentences(Picture):
             x, y = middle(i, 0)[0] + _FONT / 3, top - _MARGIN
             lines.append(
                 f'<text x="{x:.1f}" y="{y:.1f}" transform="rotate(-90 {x:.1f} {y:.1f})">'
-                f"{quoted(word)}</text>"
+                f"{escaped(word)}</text>"
             )
         for j, word in enumerate(self.target):
             x, y = left - _MARGIN, middle(0, j)[1] + _FONT / 3
-            lines.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end">{quoted(word)}</text>')
+            lines.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="end">{escaped(word)}</text>')
         for circle in self.circles():
             x, y = middle(circle.column, circle.row)
             lines.append(f'<circle cx="{x}" cy="{y}" r="{circle.radius * _CELL:.1f}"/>')
@@ -169,7 +173,7 @@ def _posteriors(links: Any, sizes: tuple[int, int]) -> np.ndarray:
     is_list = hasattr(items, "__len__") and not isinstance(items, str | bytes)
     if is_list and len(items) == m and all(np.ndim(item) == 0 for item in items):
         items = [(i, j) for j, i in enumerate(items)]
-    for i, j in links_in(items, "links", sizes):
+    for i, j in check_links(items, "links", sizes):
         table[j, i] = 1.0
     table[table.sum(axis=1) == 0, n] = 1.0
     return table

@@ -122,7 +122,7 @@ def drawing_of(
         line = floor - _ASCENT * SIZES[kind]
         texts += [PlacedText(kind, x, line, text) for x, text in zip(middles, column, strict=True)]
         floor = line - _DESCENT * SIZES[kind]
-    wrong = [] if gold is None else wrong_of(heads, gold)
+    wrong = [] if gold is None else wrong_positions(heads, gold)
     kinds = dict.fromkeys(wrong, WRONG)
     strokes, above, top = _arcs(dict(enumerate(heads, 1)), kinds, middles, 0.0, 1)
     texts += above
@@ -141,7 +141,7 @@ def drawing_of(
     return ArcDrawing(width, bottom - _MARGIN, top + _MARGIN, texts, strokes)
 
 
-def wrong_of(heads: Sequence[int | None], gold: Sequence[int | None]) -> list[int]:
+def wrong_positions(heads: Sequence[int | None], gold: Sequence[int | None]) -> list[int]:
     """Positions, from 1, of tokens whose gold head is known and is another one."""
     pairs = enumerate(zip(heads, gold, strict=True), 1)
     return [child for child, (found, true) in pairs if true is not None and found != true]
@@ -149,7 +149,7 @@ def wrong_of(heads: Sequence[int | None], gold: Sequence[int | None]) -> list[in
 
 def verdict(heads: Sequence[int | None], gold: Sequence[int | None], in_picture: bool) -> str:
     """How many heads are right, and how a picture shows those that are not."""
-    n_wrong, n_known = len(wrong_of(heads, gold)), sum(true is not None for true in gold)
+    n_wrong, n_known = len(wrong_positions(heads, gold)), sum(true is not None for true in gold)
     said = f"{n_known - n_wrong} of {n_known} heads right"
     return f"{said}; dashed: wrong; below: gold" if n_wrong and in_picture else said
 
@@ -167,7 +167,7 @@ def _arcs(
         foot = middles[head - 1] + math.copysign(_ASIDE, child - head)
         height = feet + up * (_LOWEST + _STEP * (level - 1))
         steps = _steps(foot, tip, feet, height)
-        strokes.append(Stroke(kinds.get(child, ARC), steps, _tip(tip, feet, up)))
+        strokes.append(Stroke(kinds.get(child, ARC), steps, _arrow_tip(tip, feet, up)))
     texts, end = [], far if joined else feet
     for child, above in heads.items():
         x = middles[child - 1]
@@ -176,7 +176,7 @@ def _arcs(
                 ("M", [(x, far)]),
                 ("L", [(x, feet + up * _TIP_LENGTH)]),
             ]
-            strokes.append(Stroke(kinds.get(child, ARC), line, _tip(x, feet, up)))
+            strokes.append(Stroke(kinds.get(child, ARC), line, _arrow_tip(x, feet, up)))
             texts.append(_note("root", x, far, up))
         elif above is None:
             texts.append(_note("?", x, feet, up))
@@ -201,7 +201,7 @@ def _steps(foot: float, tip: float, feet: float, height: float) -> list[tuple[st
     ]
 
 
-def _tip(x: float, feet: float, up: int) -> list[Point]:
+def _arrow_tip(x: float, feet: float, up: int) -> list[Point]:
     back = feet + up * _TIP_LENGTH
     return [(x, feet), (x - _TIP_HALF, back), (x + _TIP_HALF, back)]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn_cvb.display.arcs import ArcDrawing, drawing_of, levels_of, verdict, wrong_of
+from sklearn_cvb.display.arcs import ArcDrawing, drawing_of, levels_of, verdict, wrong_positions
 from sklearn_cvb.display.svg import Picture, svg_of
-from sklearn_cvb.display.texts import of_length, padded, texts_of
+from sklearn_cvb.display.texts import check_length, padded, texts_of
 from sklearn_cvb.reading.corpus import is_missing
 
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
@@ -73,7 +73,7 @@ class DependencyTree(Picture):
         n = len(self.tokens)
         self.heads: list[int | None] = _heads(heads, "heads", n)
         self.tags: list[str] | None = (
-            None if tags is None else of_length(texts_of(tags, "tags"), "tags", n)
+            None if tags is None else check_length(texts_of(tags, "tags"), "tags", n)
         )
         self.gold: list[int | None] | None = None if gold is None else _heads(gold, "gold", n)
 
@@ -84,7 +84,7 @@ class DependencyTree(Picture):
         return f"{type(self).__name__}({self.tokens!r}, {self.heads!r})"
 
     def _svg(self, standalone: bool) -> str:
-        wrong = set() if self.gold is None else set(wrong_of(self.heads, self.gold))
+        wrong = set() if self.gold is None else set(wrong_positions(self.heads, self.gold))
         parts = []
         for child, (token, head) in enumerate(zip(self.tokens, self.heads, strict=True), 1):
             above = "unknown" if head is None else self.tokens[head - 1] if head else "root"
@@ -102,10 +102,10 @@ def _heads(given: Any, name: str, n: int) -> list[int | None]:
         raise TypeError(
             f"{name} is {given!r}: give a sequence of positions, from 1, 0 for the root"
         )
-    found: list[int | None] = []
-    for t, head in enumerate(of_length(list(given), name, n)):
+    heads: list[int | None] = []
+    for t, head in enumerate(check_length(list(given), name, n)):
         if is_missing(head):
-            found.append(None)
+            heads.append(None)
             continue
         try:
             position = int(head)
@@ -120,8 +120,8 @@ def _heads(given: Any, name: str, n: int) -> list[int | None]:
             raise ValueError(f"{name}[{t}] is {position}: the sentence has {n} tokens")
         if position == t + 1:
             raise ValueError(f"{name}[{t}] is {position}: the token would be its own head")
-        found.append(None if position == -1 else position)
-    return found
+        heads.append(None if position == -1 else position)
+    return heads
 
 
 def text_of(
@@ -148,7 +148,7 @@ def text_of(
     notes = [{0: "root", None: "head not known"}.get(head, "") for head in heads]
     columns.append(padded(notes))
     if gold is not None:
-        wrong = set(wrong_of(heads, gold))
+        wrong = set(wrong_positions(heads, gold))
         marks = [
             f"wrong, gold: {true or 'root'}" if child in wrong else ""
             for child, true in enumerate(gold, 1)

@@ -1,4 +1,4 @@
-"""What a fitted model has learned, as rows to read: read from its public attributes alone.
+"""Rows that sum up a fitted model, from its public attributes: states, symbols, words.
 
 A row is a state, a tag, a symbol, a head or a source word, and what is most probable for it.
 """
@@ -44,7 +44,7 @@ class SummaryRows(NamedTuple):
 
     @property
     def rest(self) -> str:
-        """What is not among the rows; empty where all are."""
+        """A line on states that are not among the rows; empty where all are."""
         unused = f"{self.n_unused} unused" if self.n_unused else ""
         more = f"{self.n_more} more" if self.n_more else ""
         return f"and {' and '.join(filter(None, [more, unused]))}" if more or unused else ""
@@ -73,19 +73,19 @@ def _of_chain(model: Any) -> SummaryRows:
             # How long these last nothing but the sequences tells.
             states = np.concatenate(list(paths)).astype(int)
             held = np.where(endless, np.bincount(states[states >= 0], minlength=n_states), held)
-    shares = _shares(held)
+    shares = _shares_of(held)
     is_tagger = hasattr(model, "classes_")
     names = model.classes_ if is_tagger else range(n_states)
-    emitted = _frequent(model) if hasattr(model, "vocabulary_") else None
+    emitted = _frequent_symbols(model) if hasattr(model, "vocabulary_") else None
     does = "most frequent symbols" if emitted else "values"
     numbers = [] if emitted else _numbers_of(vars(model)) or _tables_of(model, n_states)
-    used = _used(model, np.asarray(model.counts_.start) + moved.sum(axis=0))[:n_states]
+    used = _is_used(model, np.asarray(model.counts_.start) + moved.sum(axis=0))[:n_states]
     # Many states of few tokens may all hold less than half of one.
     used = used | ~used.any()
     # Tags keep their order, and so do few states.
     shown = np.flatnonzero(used)
     if len(shown) > MOST_ROWS:
-        shown = _most(shares)
+        shown = _most_used(shares)
     moments = _moments_of(vars(model))
     rows = []
     for k in shown.tolist():
@@ -104,22 +104,22 @@ def _of_chain(model: Any) -> SummaryRows:
 
 def _of_clusters(model: Any) -> SummaryRows:
     """The states of each cluster."""
-    found, n_states = _of_chain(model.hmm_), model.startprob_.shape[1]
-    places = [divmod(int(row.name), n_states) for row in found.rows]
+    states, n_states = _of_chain(model.hmm_), model.startprob_.shape[1]
+    places = [divmod(int(row.name), n_states) for row in states.rows]
     rows = [
         row._replace(name=f"{cluster}, state {state}")
-        for row, (cluster, state) in zip(found.rows, places, strict=True)
+        for row, (cluster, state) in zip(states.rows, places, strict=True)
     ]
-    return found._replace(kind="cluster", rows=rows)
+    return states._replace(kind="cluster", rows=rows)
 
 
-def _used(model: Any, uses: np.ndarray) -> np.ndarray:
-    """What holds half a token or more; all of it where no data were seen."""
+def _is_used(model: Any, uses: np.ndarray) -> np.ndarray:
+    """Which states hold half a token or more; all where no data were seen."""
     used: np.ndarray = uses >= (0.5 if hasattr(model, "history_") else -np.inf)
     return used
 
 
-def _frequent(model: Any) -> Any:
+def _frequent_symbols(model: Any) -> Any:
     """A function from a state to the symbols that it was expected to emit most often."""
     table = csc_array(model.counts_.emission)
     words = [*map(text_of_one, model.vocabulary_), _UNKNOWN]
@@ -127,21 +127,21 @@ def _frequent(model: Any) -> Any:
     def of_state(k: int) -> list[tuple[str, float | None]]:
         begin, end = table.indptr[k : k + 2].tolist()
         values, rows = table.data[begin:end], table.indices[begin:end]
-        return _best((words[row] for row in rows.tolist()), _shares(values))
+        return _most_probable((words[row] for row in rows.tolist()), _shares_of(values))
 
     return of_state
 
 
-def _most(uses: np.ndarray) -> np.ndarray:
+def _most_used(uses: np.ndarray) -> np.ndarray:
     """Places of what is used most, in this order, as many as are shown."""
     return np.argsort(-uses, kind="stable")[:MOST_ROWS]
 
 
-def _shares(uses: np.ndarray) -> np.ndarray:
+def _shares_of(uses: np.ndarray) -> np.ndarray:
     return uses / max(uses.sum(), np.finfo(float).tiny)
 
 
-def _best(names: Iterable[str], shares: np.ndarray) -> list[tuple[str, float | None]]:
+def _most_probable(names: Iterable[str], shares: np.ndarray) -> list[tuple[str, float | None]]:
     """The most probable things, with their probabilities."""
     named = list(names)
     order = np.argsort(-shares, kind="stable")[:MOST_THINGS].tolist()
@@ -155,10 +155,10 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
     if "mixture_" in attributes:
         weights = np.asarray(attributes["weights_"])
         shares = [[f"{100 * w:.0f} %" for w in column] for column in weights.T]
-        own = [text for part in attributes["mixture_"] for text in _numbers_of(part)]
+        parts = [text for part in attributes["mixture_"] for text in _numbers_of(part)]
         # A component of zeros has nothing but its share.
         rest = shares[: len(shares) - len(attributes["mixture_"])]
-        return [*rest, *own, *shares[len(rest) :]]
+        return [*rest, *parts, *shares[len(rest) :]]
     moments = _moments_of(attributes)
     if moments is not None:
         tables = np.stack(moments, axis=-1)
@@ -171,7 +171,7 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
     if "coefficients_" in attributes:
         # Of the first output: the intercept, and slopes.
         lines = zip(attributes["intercepts_"], attributes["coefficients_"], strict=True)
-        rows = [[own[0], *slopes[:MOST_THINGS, 0]] for own, slopes in lines]
+        rows = [[intercept[0], *slopes[:MOST_THINGS, 0]] for intercept, slopes in lines]
         return [[f"line {', '.join(f'{x:.3g}' for x in row)}" for row in rows]]
     for name, word in (("rates_", "rate"), ("probabilities_", "p(1)")):
         if name in attributes:
@@ -182,8 +182,8 @@ def _numbers_of(attributes: Mapping[Any, Any]) -> list[list[str]]:
 
 
 def _tables_of(model: Any, n_states: int) -> list[list[str]]:
-    """Of an emission that `_numbers_of` does not know: each of its tables with a row a state."""
-    numeric = model._learned.more.numeric
+    """Texts of an emission that `_numbers_of` does not know: of its tables with a row a state."""
+    numeric = model._learned.extra.numeric
     tables = {
         name.removesuffix("_"): np.asarray(table)
         for name, table in numeric.family.attributes(numeric.point).items()
@@ -222,13 +222,13 @@ def _of_grammar(model: Any) -> SummaryRows:
     names = [text_of_one(symbol) for symbol in grammar.symbols]
     parents = np.array([rule.parent for rule in grammar.rules])
     uses = np.bincount(parents, model.counts_.rule, len(names))
-    shares = _shares(uses)
-    shown = np.sort(_most(uses)).tolist()
+    shares = _shares_of(uses)
+    shown = np.sort(_most_used(uses)).tolist()
     rows = []
     for symbol in shown:
-        own = np.flatnonzero(parents == symbol)
+        cells = np.flatnonzero(parents == symbol)
         texts = []
-        for i in own.tolist():
+        for i in cells.tolist():
             # Words stand in quotes.
             parts = [
                 " ".join(repr(text_of_one(word)) for word in part)
@@ -237,7 +237,7 @@ def _of_grammar(model: Any) -> SummaryRows:
                 for part in grammar.rules[i].right
             ]
             texts.append(" ".join(parts))
-        best = _best(texts, probabilities[own])
+        best = _most_probable(texts, probabilities[cells])
         rows.append(SummaryRow(names[symbol], float(shares[symbol]), best))
     # Those of a table are numbers, which a picture of one sentence would not explain.
     found = (tree for tree in getattr(model, "labels_", ()) if hasattr(tree, "leaves"))
@@ -253,14 +253,14 @@ def _of_dependencies(model: Any) -> SummaryRows:
     tables = attach if attach.ndim == 3 else attach.mean(axis=2)
     arcs = model.counts_.attach.reshape(len(tables), -1).sum(axis=1)
     names = [*map(text_of_one, model.vocabulary_), _UNKNOWN][: len(tables)]
-    shares = _shares(arcs)
-    used = _used(model, arcs)
-    shown = [head for head in np.sort(_most(arcs)).tolist() if used[head]]
-    rows = [SummaryRow("(root)", None, _best(names, np.asarray(model.rootprob_)))]
+    shares = _shares_of(arcs)
+    used = _is_used(model, arcs)
+    shown = [head for head in np.sort(_most_used(arcs)).tolist() if used[head]]
+    rows = [SummaryRow("(root)", None, _most_probable(names, np.asarray(model.rootprob_)))]
     for head in shown:
         best = []
         for side, arrow in enumerate("←→"):
-            found = _best(names, tables[head, side])[: MOST_THINGS // 2]
+            found = _most_probable(names, tables[head, side])[: MOST_THINGS // 2]
             best += [(f"{arrow} {name}", share) for name, share in found]
         rows.append(SummaryRow(names[head], float(shares[head]), best))
     does = "most probable dependents, left (←) and right (→)"
@@ -272,9 +272,9 @@ def _of_alignment(model: Any) -> SummaryRows:
     """Source words and their most probable translations."""
     lexicon = model.lexicon_
     uses = np.asarray(model.counts_.lexicon.sum(axis=1)).ravel()[: len(lexicon.source)]
-    shares = _shares(uses)
+    shares = _shares_of(uses)
     rows = []
-    for i in _most(uses).tolist():
+    for i in _most_used(uses).tolist():
         found = lexicon.translations(lexicon.source[i], MOST_THINGS)
         best: list[tuple[str, float | None]] = [
             (text_of_one(word), p) for word, p in found if p >= _LEAST
@@ -286,22 +286,22 @@ def _of_alignment(model: Any) -> SummaryRows:
 
 def _of_treebank(model: Any) -> SummaryRows:
     """Symbols and how many subtypes they have."""
-    found = sorted(model.n_subtypes_.items(), key=lambda item: -item[1])
+    symbols = sorted(model.n_subtypes_.items(), key=lambda item: -item[1])
     rows = [
         SummaryRow(text_of_one(symbol), None, [(f"{n} subtypes" if n > 1 else "1 subtype", None)])
-        for symbol, n in found[:MOST_ROWS]
+        for symbol, n in symbols[:MOST_ROWS]
     ]
-    return SummaryRows("symbol", "hidden subtypes", rows, len(found) - len(rows))
+    return SummaryRows("symbol", "hidden subtypes", rows, len(symbols) - len(rows))
 
 
 def _of_classes(model: Any) -> SummaryRows:
     """Classes, and the model of each: its size, its objective, and how its fit went."""
     shares = np.exp(model.class_log_prior_)
     # Few classes keep their order.
-    shown = _most(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
+    shown = _most_used(shares) if len(shares) > MOST_ROWS else np.arange(len(shares))
     rows = []
     for k in shown.tolist():
-        texts = [_number_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]
+        texts = [_count_of(int(model.class_count_[k]), "sequence"), *_fit_of(model.estimators_[k])]
         best: list[tuple[str, float | None]] = [(", ".join(texts), None)]
         rows.append(SummaryRow(text_of_one(model.classes_[k]), float(shares[k]), best))
     return SummaryRows("class", "learned from, and the model", rows, len(shares) - len(rows))
@@ -311,24 +311,24 @@ def _fit_of(model: Any) -> list[str]:
     """States, objective and sweeps of a fitted model, as far as it has these."""
     texts = []
     if hasattr(model, "transmat_"):
-        texts.append(_number_of(np.shape(model.transmat_)[-1], "state"))
+        texts.append(_count_of(np.shape(model.transmat_)[-1], "state"))
     if hasattr(model, "objective_"):
         texts.append(f"objective {model.objective_:.6g}")
     if hasattr(model, "history_"):
-        texts.append(how_it_ended(model))
+        texts.append(sweeps_and_convergence(model))
     return texts
 
 
-def how_it_ended(model: Any) -> str:
+def sweeps_and_convergence(model: Any) -> str:
     """How many sweeps a fit made, and whether it converged."""
-    sweeps = _number_of(len(model.history_), "sweep")
+    sweeps = _count_of(len(model.history_), "sweep")
     # Samplers have nothing to converge to.
     if hasattr(model, "samples"):
         return sweeps
     return f"{sweeps}, {'converged' if model.converged_ else 'stopped before it converged'}"
 
 
-def _number_of(n: int, thing: str) -> str:
+def _count_of(n: int, thing: str) -> str:
     return f"{n} {thing}{'s' * (n != 1)}"
 
 

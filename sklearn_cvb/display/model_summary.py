@@ -1,4 +1,4 @@
-"""A fitted model to look at: what it has learned, what follows what, and how the fit went."""
+"""The summary of a fitted model: its rows, its steps between states, and the curve of its fit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_cvb.display.learned import SummaryRows, how_it_ended, learned_by
+from sklearn_cvb.display.learned import SummaryRows, learned_by, sweeps_and_convergence
 from sklearn_cvb.display.phrase_tree import PhraseTree
-from sklearn_cvb.display.svg import opening, page_of, quoted
+from sklearn_cvb.display.svg import escaped, page_of, svg_head
 from sklearn_cvb.display.texts import padded
 
 # Pixels: of the picture of steps a cell and letters, and the size of the curve.
@@ -84,7 +84,7 @@ class ModelSummary:
         self.history: np.ndarray = np.asarray(getattr(model, "history_", []), dtype=float)
         self._is_total = not hasattr(model, "_algorithm") or model._algorithm().is_total
         if len(self.history):
-            self._ended = how_it_ended(model)
+            self._ended = sweeps_and_convergence(model)
         elif not hasattr(model, "estimators_"):
             self._ended = "made of parameters"
         else:
@@ -106,14 +106,14 @@ class ModelSummary:
         if learned.steps is not None:
             picture = steps_svg([row.name for row in learned.rows], learned.steps)
             caption = "from row to column; a circle's area is the probability"
-            steps = _part(picture, caption)
+            steps = _captioned(picture, caption)
             if len(learned.rows) > _MOST_UNFOLDED:
                 steps = f"<details><summary>Transitions</summary>{steps}</details>"
         tree = ""
         if learned.tree is not None:
             caption = "the first of the training sentences that are short"
-            tree = _part(PhraseTree(learned.tree)._repr_html_(), caption)
-        parts = [_table(learned), steps, tree, self._curve()]
+            tree = _captioned(PhraseTree(learned.tree)._repr_html_(), caption)
+        parts = [_table_of_rows(learned), steps, tree, self._curve()]
         beside = "display:flex;flex-wrap:wrap;gap:1em 2em;align-items:flex-start"
         looks = "margin:0.5em 0;font-family:system-ui,sans-serif;line-height:1.35"
         return f'<div style="{looks}"><div style="{beside}">{"".join(parts)}</div></div>'
@@ -138,25 +138,25 @@ class ModelSummary:
         if not len(self.history):
             return ""
         unit = "objective (nats)" if self._is_total else "mean log normaliser (nats per token)"
-        return _part(curve_svg(self.history), f"{unit} by sweep: {self._ended}")
+        return _captioned(curve_svg(self.history), f"{unit} by sweep: {self._ended}")
 
 
-def _part(picture: str, caption: str) -> str:
+def _captioned(picture: str, caption: str) -> str:
     return (
-        f'<div style="{_SCROLLS}">{picture}<div style="{_SMALL};max-width:22em">{quoted(caption)}'
+        f'<div style="{_SCROLLS}">{picture}<div style="{_SMALL};max-width:22em">{escaped(caption)}'
         "</div></div>"
     )
 
 
-def _table(learned: SummaryRows) -> str:
+def _table_of_rows(learned: SummaryRows) -> str:
     """The rows as a table; a bar behind each share is as long as it is large."""
     cell = "text-align:left;padding:0.15em 0.6em;border:none"
     # Notebooks stripe tables in colours of their own.
     lines = [
         f'<div style="{_SCROLLS}"><table style="border-collapse:collapse;'
         'background:none;color:inherit;font-size:0.95em">',
-        f'<tr style="background:none"><th style="{cell}">{quoted(learned.kind)}</th>'
-        f'<th style="{cell}">share</th><th style="{cell}">{quoted(learned.does)}</th></tr>',
+        f'<tr style="background:none"><th style="{cell}">{escaped(learned.kind)}</th>'
+        f'<th style="{cell}">share</th><th style="{cell}">{escaped(learned.does)}</th></tr>',
     ]
     spreads = [row.spread for row in learned.rows if row.spread]
     ends = [side for m, s in spreads for side in (m - 2 * s, m + 2 * s)]
@@ -169,14 +169,14 @@ def _table(learned: SummaryRows) -> str:
                 f'<span style="display:inline-block;width:{length:.0f}px;height:0.7em;'
                 f'background:{_BLUE}"></span> {row.share:.0%}'
             )
-        line = _line(*row.spread, min(ends), max(ends)) if row.spread else ""
+        line = _error_bar(*row.spread, min(ends), max(ends)) if row.spread else ""
         things = []
         for name, p in row.best:
             said = "" if p is None else f' <span style="{_SMALL}">{p:.2f}</span>'
             looks = "display:inline-block;margin-right:0.8em"
-            things.append(f'<span style="{looks}">{quoted(name)}{said}</span>')
+            things.append(f'<span style="{looks}">{escaped(name)}{said}</span>')
         lines.append(
-            f'<tr style="background:none"><td style="{cell}"><b>{quoted(row.name)}</b></td>'
+            f'<tr style="background:none"><td style="{cell}"><b>{escaped(row.name)}</b></td>'
             f'<td style="{cell};white-space:nowrap">{share}</td>'
             f'<td style="{cell}">{line}{" ".join(things)}</td></tr>'
         )
@@ -186,7 +186,7 @@ def _table(learned: SummaryRows) -> str:
     return "\n".join([*lines, "</div>"])
 
 
-def _line(mean: float, deviation: float, low: float, high: float) -> str:
+def _error_bar(mean: float, deviation: float, low: float, high: float) -> str:
     """A mean as a dot and a standard deviation to either side, on a line from low to high."""
     width, height = _LINE
     middle = height / 2
@@ -210,7 +210,7 @@ def steps_svg(names: list[str], steps: np.ndarray) -> str:
     edge = _GAP + 0.62 * _FONT * max(map(len, names)) + _GAP
     size = round(edge + n * _CELL + _GAP, 1)
     title = "Transitions from row to column"
-    lines = opening(size, size, title, f' font-size="{_FONT:g}"')
+    lines = svg_head(size, size, title, f' font-size="{_FONT:g}"')
     for i, name in enumerate(names):
         at = edge + (i + 0.5) * _CELL
         # Along the row and along the column of the same state.
@@ -218,9 +218,9 @@ def steps_svg(names: list[str], steps: np.ndarray) -> str:
         line = f"M{first:.1f} {at:.1f}H{last:.1f}M{at:.1f} {first:.1f}V{last:.1f}"
         lines += [
             f'<text x="{edge - _GAP:.1f}" y="{at + _FONT / 3:.1f}" text-anchor="end">'
-            f"{quoted(name)}</text>",
+            f"{escaped(name)}</text>",
             f'<text transform="translate({at + _FONT / 3:.1f} {edge - _GAP:.1f}) rotate(-90)">'
-            f"{quoted(name)}</text>",
+            f"{escaped(name)}</text>",
             f'<path stroke="currentColor" opacity="0.15" d="{line}"/>',
         ]
     for i, j in np.argwhere(np.asarray(steps) >= _SMALLEST).tolist():
@@ -228,7 +228,7 @@ def steps_svg(names: list[str], steps: np.ndarray) -> str:
         x, y = edge + (j + 0.5) * _CELL, edge + (i + 0.5) * _CELL
         lines.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{_LARGEST * _CELL * math.sqrt(p):.1f}" '
-            f'fill="{_BLUE}"><title>{quoted(names[i])} → {quoted(names[j])}: {p:.2f}</title>'
+            f'fill="{_BLUE}"><title>{escaped(names[i])} → {escaped(names[j])}: {p:.2f}</title>'
             "</circle>"
         )
     return "\n".join([*lines, "</svg>"])

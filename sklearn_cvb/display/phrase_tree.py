@@ -76,7 +76,7 @@ class PhraseTree(Picture):
 
 
 def _with_texts(tree: Any) -> Any:
-    """The same tree; words that are tuples are of texts, which nltk joins."""
+    """The tree with texts for words that are tuples, which nltk joins."""
     if hasattr(tree, "label"):
         return type(tree)(tree.label(), map(_with_texts, tree))
     return tuple(map(str, tree)) if isinstance(tree, tuple) else tree
@@ -105,12 +105,12 @@ def drawing_of(root: Node) -> ArcDrawing:
     while todo:
         node = todo.pop()
         kind = TAG if node.height else WORD
-        x, y = _place(node, ends)
+        x, y = _place_node(node, ends)
         texts.append(PlacedText(kind, x, y, node.text))
         foot = y - _DESCENT * SIZES[TAG] - _AWAY
         for child in node.children:
             # Along and then straight down, where nothing else stands.
-            a, b = _place(child, ends)
+            a, b = _place_node(child, ends)
             bar, top = foot - _AWAY, b + _ASCENT * SIZES[TAG if child.height else WORD] + _AWAY
             points = [(x, foot), (x, bar), (a, bar), (a, top)]
             strokes.append(Stroke(ARC, [("ML"[i > 0], [p]) for i, p in enumerate(points)], []))
@@ -119,7 +119,7 @@ def drawing_of(root: Node) -> ArcDrawing:
     return ArcDrawing(ends[-1] + _MARGIN, -_DESCENT - _MARGIN, top, texts, strokes)
 
 
-def _place(node: Node, ends: list[float]) -> tuple[float, float]:
+def _place_node(node: Node, ends: list[float]) -> tuple[float, float]:
     return (ends[node.first] + ends[node.last + 1]) / 2, node.height * _LEVEL
 
 

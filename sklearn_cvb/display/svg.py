@@ -22,7 +22,7 @@ _PAGE = (
 
 
 class Picture:
-    """What a notebook shows as a drawing, and a file holds."""
+    """A drawing that notebooks show and files hold, as SVG."""
 
     def to_svg(self) -> str:
         """The picture as a file of its own.
@@ -52,7 +52,7 @@ class Picture:
         raise NotImplementedError
 
 
-def opening(
+def svg_head(
     width: float, height: float, title: str, looks: str = "", standalone: bool = False
 ) -> list[str]:
     """How a picture begins; `title` is for those who cannot see it."""
@@ -60,7 +60,7 @@ def opening(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" style="max-width:none" role="img" '
         f'fill="currentColor" font-family="system-ui, sans-serif"{looks}>',
-        f"<title>{quoted(title)}</title>",
+        f"<title>{escaped(title)}</title>",
     ]
     return [*lines, _SCHEME] if standalone else lines
 
@@ -68,8 +68,8 @@ def opening(
 def svg_of(drawing: arcs.ArcDrawing, description: str, standalone: bool) -> str:
     """Write a drawing."""
     width, height = (round(_PIXELS * x, 1) for x in (drawing.width, drawing.top - drawing.bottom))
-    lines = opening(width, height, description, ' text-anchor="middle"', standalone)
-    lines += [_stroke(stroke, drawing.top) for stroke in drawing.strokes]
+    lines = svg_head(width, height, description, ' text-anchor="middle"', standalone)
+    lines += [_stroke_svg(stroke, drawing.top) for stroke in drawing.strokes]
     for text in drawing.texts:
         looks = {arcs.TAG: ' opacity="0.75"', arcs.CAPTION: ' text-anchor="start"'}.get(
             text.kind, ""
@@ -78,17 +78,17 @@ def svg_of(drawing: arcs.ArcDrawing, description: str, standalone: bool) -> str:
         size = _PIXELS * arcs.SIZES[text.kind]
         lines.append(
             f'<text class="{text.kind}" x="{x}" y="{y}" font-size="{size:g}"{looks}>'
-            f"{quoted(text.text)}</text>"
+            f"{escaped(text.text)}</text>"
         )
     return "\n".join([*lines, "</svg>"])
 
 
 def page_of(body: str, title: str) -> str:
     """A page of its own, light or dark as its reader's others are."""
-    return _PAGE.format(title=quoted(title), body=body)
+    return _PAGE.format(title=escaped(title), body=body)
 
 
-def quoted(text: str) -> str:
+def escaped(text: str) -> str:
     """A text as XML has it."""
     return escape(_FORBIDDEN.sub("\ufffd", text))
 
@@ -98,7 +98,7 @@ def _in_pixels(points: list[arcs.Point], top: float) -> list[tuple[float, float]
     return [(round(_PIXELS * x, 1), round(_PIXELS * (top - y), 1)) for x, y in points]
 
 
-def _stroke(stroke: arcs.Stroke, top: float) -> str:
+def _stroke_svg(stroke: arcs.Stroke, top: float) -> str:
     """A line, and its tip where it has one."""
     colour = arcs.COLOURS.get(stroke.kind, "currentColor")
     corners = [

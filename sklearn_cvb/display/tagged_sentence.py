@@ -13,13 +13,13 @@ from sklearn_cvb.display.svg import page_of
 from sklearn_cvb.display.tagged_words import (
     SOURCES,
     TaggedWord,
-    compare,
     html_of,
     legend_text,
+    tag_words,
     text_of,
     verdict,
 )
-from sklearn_cvb.display.texts import items_of, of_length, text_of_one
+from sklearn_cvb.display.texts import check_length, items_of, text_of_one
 from sklearn_cvb.reading.corpus import is_missing
 
 
@@ -105,7 +105,7 @@ class TaggedSentence:
         given = _sentence(tokens)
         n = len(given)
         true = [None] * n if gold is None else _of_tokens(gold, "gold", n)
-        words = compare(given, _of_tokens(tags, "tags", n), true)
+        words = tag_words(given, _of_tokens(tags, "tags", n), true)
         told = [None] * n if sources is None else _of_tokens(sources, "sources", n)
         for t, source in enumerate(told):
             if source is not None and source not in SOURCES:
@@ -262,22 +262,22 @@ def _sentence(tokens: Any) -> list[Any]:
 
 
 def _of_tokens(given: Any, name: str, n: int) -> list[Any]:
-    return of_length(items_of(given, name), name, n)
+    return check_length(items_of(given, name), name, n)
 
 
 def _probabilities(given: Any, n: int) -> list[float | None]:
-    found: list[float | None] = []
+    checked: list[float | None] = []
     for t, p in enumerate(_of_tokens(given, "probabilities", n)):
         if is_missing(p):
-            found.append(None)
+            checked.append(None)
             continue
         if not isinstance(p, Real):
             raise TypeError(f"probabilities[{t}] is {p!r}: give a number, or None")
         # Sums of posteriors may be off by rounding.
         if not -1e-6 <= float(p) <= 1 + 1e-6:
             raise ValueError(f"probabilities[{t}] is {p!r}: it must be from 0 to 1")
-        found.append(float(p))
-    return found
+        checked.append(float(p))
+    return checked
 
 
 def _posteriors(tagger: Any, sentence: list[Any], tags: list[Any]) -> list[float | None]:

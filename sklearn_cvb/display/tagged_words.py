@@ -1,4 +1,4 @@
-"""Words with their tags as text and HTML: marks say what told a tag, a legend what marks say."""
+"""Tagged words as text and HTML, with marks for the source of each tag, and their legend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sklearn_cvb.display.arcs import COLOURS as OF_ARCS
 from sklearn_cvb.display.arcs import GOLD, WRONG
-from sklearn_cvb.display.svg import quoted
+from sklearn_cvb.display.svg import escaped
 from sklearn_cvb.display.texts import n_columns, text_of_one
 from sklearn_cvb.reading.corpus import is_missing
 
@@ -64,7 +64,7 @@ class TaggedWord(NamedTuple):
         return marks + DROPPED * bool(self.dropped) + UNSURE * self.is_unsure
 
 
-def compare(words: Sequence[Any], tags: Sequence[Any], gold: Sequence[Any]) -> list[TaggedWord]:
+def tag_words(words: Sequence[Any], tags: Sequence[Any], gold: Sequence[Any]) -> list[TaggedWord]:
     """Words with their tags and, where these differ and are known, gold tags."""
     return [
         TaggedWord(
@@ -115,13 +115,13 @@ def text_of(words: Sequence[TaggedWord], width: int, colour: bool = False) -> st
     >>> print(text_of(words, 80))
     a/DT can/MD⁺[NN]
     """
-    return _filled(map(_pieces, words), width, colour)
+    return _fill(map(_pieces, words), width, colour)
 
 
 def legend_text(words: Sequence[TaggedWord], width: int) -> str:
     """The legend, a line for each mark; empty without marks."""
     lines = (f"{mark} {said}".split() for mark, said in legend_of(words))
-    filled = [_filled(([LinePiece(part)] for part in line), width, False, "  ") for line in lines]
+    filled = [_fill(([LinePiece(part)] for part in line), width, False, "  ") for line in lines]
     return "\n".join(filled)
 
 
@@ -134,7 +134,7 @@ def _pieces(word: TaggedWord) -> list[LinePiece]:
     return pieces if word.gold is None else [*pieces, LinePiece(f"[{word.gold}]", _ON_RED)]
 
 
-def _filled(chunks: Iterable[list[LinePiece]], width: int, colour: bool, indent: str = "") -> str:
+def _fill(chunks: Iterable[list[LinePiece]], width: int, colour: bool, indent: str = "") -> str:
     """Lines of chunks that stay whole; all lines but the first are indented."""
     lines: list[str] = []
     taken = 0
@@ -160,12 +160,12 @@ def html_of(words: Sequence[TaggedWord], said: str | None) -> str:
     `said` is how many tags are right.
     """
     lines = [
-        f'<span style="margin-right:1.2em;display:inline-block"><b>{quoted(mark)}</b> '
-        f"{quoted(text)}</span>"
+        f'<span style="margin-right:1.2em;display:inline-block"><b>{escaped(mark)}</b> '
+        f"{escaped(text)}</span>"
         for mark, text in legend_of(words)
     ]
     if said is not None:
-        lines.append(f'<span style="display:inline-block">{quoted(said)}</span>')
+        lines.append(f'<span style="display:inline-block">{escaped(said)}</span>')
     legend = f'<div style="{_SMALL};margin-top:0.3em">{chr(10).join(lines)}</div>' if lines else ""
     tokens = "\n".join(map(_token, words))
     looks = "margin:0.5em 0;font-family:system-ui,sans-serif;line-height:1.25"
@@ -180,15 +180,15 @@ def _token(word: TaggedWord) -> str:
     elif word.source in COLOURS:
         looks.append(f"color:{COLOURS[word.source]}")
     rows = [
-        f'<span style="display:block">{quoted(word.word)}</span>',
-        f'<span style="{";".join(looks)}">{quoted(word.tag)}<b>{word.marks}</b></span>',
+        f'<span style="display:block">{escaped(word.word)}</span>',
+        f'<span style="{";".join(looks)}">{escaped(word.tag)}<b>{word.marks}</b></span>',
     ]
     if word.gold is not None:
         looks = [_SMALL, "display:block", f"color:{COLOURS[GOLD]}"]
         looks.append("text-decoration:underline dotted")
-        rows.append(f'<span style="{";".join(looks)}">{quoted(word.gold)}</span>')
+        rows.append(f'<span style="{";".join(looks)}">{escaped(word.gold)}</span>')
     return (
-        f'<span style="{_BESIDE};text-align:center" title="{quoted(_description(word))}">'
+        f'<span style="{_BESIDE};text-align:center" title="{escaped(_description(word))}">'
         f"{''.join(rows)}</span>"
     )
 

@@ -1,4 +1,4 @@
-"""Texts that are shown: of what is given, and as wide as a terminal has them."""
+"""Texts of tokens and tags for display, and their width in columns of a terminal."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def text_of_one(part: Any) -> str:
     return "".join("\ufffd" if unicodedata.category(c) == "Cc" else c for c in line)
 
 
-def of_length(given: list[Any], name: str, n: int) -> list[Any]:
-    """What is given; ValueError unless there is one part for each token."""
+def check_length(given: list[Any], name: str, n: int) -> list[Any]:
+    """The parts; ValueError unless there is one for each token."""
     if len(given) != n:
         raise ValueError(f"{name} has {len(given)} elements for {n} tokens: give one for each")
     return given

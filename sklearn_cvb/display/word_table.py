@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from sklearn_cvb.chain.tags.knowledge import TagKnowledge
-from sklearn_cvb.display.svg import quoted
+from sklearn_cvb.display.svg import escaped
 from sklearn_cvb.display.texts import padded, text_of_one
-from sklearn_cvb.messages import nearest, tell
+from sklearn_cvb.messages import did_you_mean, warn
 from sklearn_cvb.reading.corpus import is_missing
 from sklearn_cvb.reading.dictionary import is_weighted
 
@@ -156,22 +156,22 @@ class WordTable:
                     before.update(share.rpartition("=")[0] for share in shares)
         before.discard("")
         if before:
-            tell(_new_tags(path, rows, before))
+            warn(_new_tags(path, rows, before))
         return cls(rows)
 
     def entries(self) -> dict[Any, Any]:
         """Entries of a tag dictionary: lists of tags, with shares where the usual one is named."""
-        found: dict[Any, Any] = {}
+        entries: dict[Any, Any] = {}
         for row in self.rows:
             others = [tag for tag in row.tags if tag != row.usual]
             if row.usual not in row.tags:
-                found[row.word] = row.tags
+                entries[row.word] = row.tags
             elif not others:
-                found[row.word] = {row.usual: 1.0}
+                entries[row.word] = {row.usual: 1.0}
             else:
                 rest = dict.fromkeys(others, round((1 - _USUAL) / len(others), 6))
-                found[row.word] = {row.usual: _USUAL} | rest
-        return found
+                entries[row.word] = {row.usual: _USUAL} | rest
+        return entries
 
     def __repr__(self) -> str:
         """The rows as lines of a terminal."""
@@ -184,7 +184,7 @@ class WordTable:
         names, *rows = self._cells()
         lines = ["<tr>" + "".join(f"<th>{name}</th>" for name in names) + "</tr>"]
         lines += [
-            "<tr>" + "".join(f"<td>{quoted(cell)}</td>" for cell in row) + "</tr>" for row in rows
+            "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in row) + "</tr>" for row in rows
         ]
         rest = "".join(f"<p>{line}</p>" for line in self._rest())
         return f'<div style="overflow-x:auto"><table>{"".join(lines)}</table>{rest}</div>'
@@ -196,7 +196,7 @@ class WordTable:
             tags = _with_shares(row, "{} {:.2f}") or list(map(str, row.tags))
             n_more = len(tags) - _TAGS
             listed = ", ".join(tags[:_TAGS]) + (f" and {n_more} more" if n_more > 0 else "")
-            shown = (row.word, row.usual, listed, row.uses, _around(row.word, row.example))
+            shown = (row.word, row.usual, listed, row.uses, _context_of(row.word, row.example))
             cells.append([text_of_one(value) for value in shown])
         return cells
 
@@ -210,7 +210,7 @@ def _with_shares(row: WordToCheck, form: str) -> list[str]:
     return [form.format(tag, share) for tag, share in zip(row.tags, row.shares, strict=False)]
 
 
-def _around(word: Any, example: str) -> str:
+def _context_of(word: Any, example: str) -> str:
     """The part of a sentence that has the word."""
     before, found, after = f" {example} ".partition(f" {word} ")
     if not found:
@@ -231,7 +231,9 @@ def _new_tags(
                 new.setdefault(tag, row.word)
     if not new:
         return []
-    some = [f"{tag!r} of {word!r}{nearest(tag, before)}" for tag, word in list(new.items())[:5]]
+    some = [
+        f"{tag!r} of {word!r}{did_you_mean(tag, before)}" for tag, word in list(new.items())[:5]
+    ]
     return [
         f"{path} has {len(new)} tags that were not there before: {', '.join(some)}; each becomes "
         "a tag of its own: correct the file where it is a slip"

@@ -1,4 +1,4 @@
-"""What states of a hidden Markov model emit: symbols, or numbers, with a file for each family."""
+"""Emission distributions of hidden Markov models: symbols, or numbers, a file for each family."""
 
 from sklearn_cvb.emissions.angles import VonMises
 from sklearn_cvb.emissions.categorical import Bernoulli, Categorical

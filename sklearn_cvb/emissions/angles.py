@@ -15,19 +15,19 @@ import numpy as np
 from scipy.special import i0e, i1e, ive, logsumexp
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Emission,
     Family,
     LinearScores,
     Observations,
     Tails,
-    as_units,
-    by_columns,
+    by_unit,
+    finite_array,
     refuse_outside,
     refuse_where,
-    shaped,
-    table_of,
-    with_zeros,
+    state_table,
+    table_in,
+    values_and_mask,
 )
 from sklearn_cvb.kernels.angles import angle_scores, room_for_angles, scaled_bessel
 from sklearn_cvb.reading.moments import Moments
@@ -74,7 +74,7 @@ class VonMises(Emission):
 
     def bind(self, moments: Moments, n_states: int) -> "VonMisesFamily":
         """The family; the data do not change the prior."""
-        ends = shaped("concentration_range", self.concentration_range, (2,))
+        ends = finite_array("concentration_range", self.concentration_range, (2,))
         if not 0 < ends[0] < ends[1] <= 1e6:
             raise InvalidParameterError(
                 "concentration_range must be two rising numbers, 0 < lowest < highest <= 1e6, got "
@@ -86,7 +86,7 @@ class VonMises(Emission):
         """As many columns as directions have."""
         if "directions" not in given:
             return super().example(given)
-        return np.zeros((2, by_columns(given, "directions").shape[1]))
+        return np.zeros((2, state_table(given, "directions").shape[1]))
 
 
 class AnglePoint(NamedTuple):
@@ -114,7 +114,7 @@ def mean_length(concentrations: np.ndarray) -> np.ndarray:
     return i1e(concentrations) / i0e(concentrations)
 
 
-def concentration_of(length: np.ndarray, lowest: float, highest: float) -> np.ndarray:
+def most_likely_concentration(length: np.ndarray, lowest: float, highest: float) -> np.ndarray:
     """The most likely concentration in a range where unit vectors have a mean of this length."""
     length = np.clip(length, 0.0, 1.0 - 1e-15)
     # Banerjee et al. (2005), eq. 4.4; then Newton's steps on A(k) = length.
@@ -128,9 +128,9 @@ def concentration_of(length: np.ndarray, lowest: float, highest: float) -> np.nd
 
 
 class AngleScores(NamedTuple):
-    """What is to come under posteriors over directions and concentrations.
+    """Predictive densities under posteriors over directions and concentrations.
 
-    The evidence of what is known and one angle more, divided by that of what is known.
+    The evidence with one angle more, divided by that without it.
     """
 
     sums: AngleSums  # (n_units, D, K) each
@@ -166,7 +166,7 @@ class VonMisesFamily(Family):
     def read(self, table: np.ndarray) -> Observations:
         degrees = "von Mises emissions are angles in radians, at most two turns from 0 (of degrees "
         refuse_where(np.abs(table) > 4.0 * math.pi, table, degrees + "take numpy.radians)")
-        angles, observed = with_zeros(table)
+        angles, observed = values_and_mask(table)
         there = np.ones_like(angles) if observed is None else observed.astype(np.float64)
         # A little more than half a turn is near a little less.
         vectors = np.hstack([there * np.cos(angles), there * np.sin(angles)])
@@ -184,34 +184,36 @@ class VonMisesFamily(Family):
         logs = self.grid_prior - count * (math.log(2.0 * math.pi) + _log_i0(self.grid))
         return logs + _log_i0(sums.length[..., None] * self.grid)
 
-    def _chances(self, sums: AngleSums) -> np.ndarray:
+    def _grid_posterior(self, sums: AngleSums) -> np.ndarray:
         logs = self._logs(sums)
         return np.exp(logs - logsumexp(logs, axis=-1, keepdims=True))
 
-    def most_likely(self, statistics: np.ndarray, kept: AnglePoint | None = None) -> AnglePoint:
+    def most_likely(self, statistics: np.ndarray, before: AnglePoint | None = None) -> AnglePoint:
         count, length, direction = self._sums(statistics)
-        found = concentration_of(length / np.maximum(count, FEWEST), self.grid[0], self.grid[-1])
-        if kept is None:
-            kept = AnglePoint(np.zeros_like(count), np.full_like(count, self.grid[0]))
-        seen = count > FEWEST
+        share = length / np.maximum(count, MIN_STEPS)
+        found = most_likely_concentration(share, self.grid[0], self.grid[-1])
+        if before is None:
+            before = AnglePoint(np.zeros_like(count), np.full_like(count, self.grid[0]))
+        seen = count > MIN_STEPS
         return AnglePoint(
-            np.where(seen, direction, kept.directions), np.where(seen, found, kept.concentrations)
+            np.where(seen, direction, before.directions),
+            np.where(seen, found, before.concentrations),
         )
 
     def mean(self, statistics: np.ndarray) -> AnglePoint:
         sums = self._sums(statistics)
-        return AnglePoint(sums.direction, self._chances(sums) @ self.grid)
+        return AnglePoint(sums.direction, self._grid_posterior(sums) @ self.grid)
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> AnglePoint:
         sums = self._sums(statistics)
-        levels = np.cumsum(self._chances(sums), axis=-1)
+        levels = np.cumsum(self._grid_posterior(sums), axis=-1)
         drawn = rng.random((*sums.counts.shape, 1)) * levels[..., -1:]
         concentrations = self.grid[np.minimum((levels <= drawn).sum(axis=-1), len(self.grid) - 1)]
         return AnglePoint(
             rng.vonmises(sums.direction, concentrations * sums.length), concentrations
         )
 
-    def at(self, point: AnglePoint) -> LinearScores:
+    def log_densities(self, point: AnglePoint) -> LinearScores:
         directions, concentrations = point
         return self._linear(
             concentrations * np.cos(directions),
@@ -222,16 +224,16 @@ class VonMisesFamily(Family):
     def _linear(self, cosines: np.ndarray, sines: np.ndarray, logs: np.ndarray) -> LinearScores:
         return LinearScores(np.concatenate([-logs - math.log(2 * math.pi), cosines, sines])[None])
 
-    def expected(self, statistics: np.ndarray) -> LinearScores:
+    def expected_log_densities(self, statistics: np.ndarray) -> LinearScores:
         sums = self._sums(statistics)
-        chances = self._chances(sums)
+        chances = self._grid_posterior(sums)
         lengths = mean_length(sums.length[..., None] * self.grid)
         along = (chances * lengths * self.grid).sum(axis=-1)
         turned = along * np.cos(sums.direction), along * np.sin(sums.direction)
         return self._linear(*turned, chances @ _log_i0(self.grid))
 
     def predictive(self, statistics: np.ndarray) -> AngleScores:
-        return AngleScores(self._sums(as_units(statistics)), self.grid)
+        return AngleScores(self._sums(by_unit(statistics)), self.grid)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         return float(logsumexp(self._logs(self._sums(statistics)), axis=-1).sum())
@@ -264,7 +266,7 @@ class VonMisesFamily(Family):
         from scipy.stats import vonmises
 
         sums = AngleSums(*(table.T for table in self._sums(statistics)))
-        chances = self._chances(sums)
+        chances = self._grid_posterior(sums)
         known = np.maximum(sums.length[..., None] * self.grid, 1e-300)
         levels = np.cumsum(chances, axis=-1)
 
@@ -284,11 +286,11 @@ class VonMisesFamily(Family):
             "concentrations": Distribution(concentrations, lowest, highest),
         }
 
-    def point_of(self, given: dict[str, Any]) -> AnglePoint:
+    def point_from(self, parameters: dict[str, Any]) -> AnglePoint:
         shape = self.n_states, self.n_columns
-        concentrations = table_of(given, "concentrations", shape)
+        concentrations = table_in(parameters, "concentrations", shape)
         refuse_outside("concentrations", concentrations, concentrations > 0, "must be positive")
-        directions = table_of(given, "directions", shape)
+        directions = table_in(parameters, "directions", shape)
         return AnglePoint(
             *(np.ascontiguousarray(table.T) for table in (directions, concentrations))
         )
@@ -300,7 +302,7 @@ class VonMisesFamily(Family):
 
 
 class Distribution(NamedTuple):
-    """Distributions (K, D) of single parameters: what quantiles of mixtures ask of them."""
+    """Distributions (K, D) of single parameters, by their distribution functions and ranges."""
 
     cdf: Callable[[np.ndarray], np.ndarray]
     lowest: np.ndarray

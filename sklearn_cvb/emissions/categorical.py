@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Emission,
     Family,
     LinearScores,
@@ -19,12 +19,12 @@ from sklearn_cvb.emissions.emission import (
     OutsideSupport,
     Scores,
     Tails,
-    as_units,
+    by_unit,
     positive,
     refuse_outside,
     refuse_where,
-    table_of,
-    with_zeros,
+    table_in,
+    values_and_mask,
 )
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -88,7 +88,7 @@ class Categorical(Emission):
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """The last category of each column."""
-        tables = [np.atleast_2d(table) for table in _tables_in(given)]
+        tables = [np.atleast_2d(table) for table in _category_tables(given)]
         return np.array([[table.shape[1] - 1.0 for table in tables]])
 
     def bind(self, moments: Moments, n_states: int) -> "CategoricalFamily":
@@ -108,11 +108,11 @@ class Categorical(Emission):
             sizes = (np.maximum(largest, 0) + 1).astype(np.int64)
         else:
             sizes = np.full(len(moments.means), int(positive("n_categories", self.n_categories)))
-        floor = floor_of(self.floor)
+        floor = probability_floor(self.floor)
         return CategoricalFamily(np.full(sizes.sum(), prior), is_given, floor, n_states, sizes)
 
 
-def floor_of(value: Any) -> float:
+def probability_floor(value: Any) -> float:
     """A smallest probability, which leaves room for two."""
     floor = positive("floor", value)
     if floor >= 0.5:
@@ -120,9 +120,9 @@ def floor_of(value: Any) -> float:
     return floor
 
 
-def _tables_in(given: dict[str, Any]) -> Any:
+def _category_tables(parameters: dict[str, Any]) -> Any:
     """A table of each column, as a user gives them; one alone may stand without a list."""
-    tables = given.get("category_probabilities", ())
+    tables = parameters.get("category_probabilities", ())
     return [tables] if len(tables) and np.ndim(tables[0]) == 1 else tables
 
 
@@ -146,7 +146,7 @@ class CategoricalFamily(Family):
         self.begins: np.ndarray = np.concatenate([[0], np.cumsum(sizes)[:-1]])
 
     def read(self, table: np.ndarray) -> Observations:
-        values, observed = with_zeros(table)
+        values, observed = values_and_mask(table)
         wrong = (values < 0) | (values != np.floor(values)) | (values >= self.sizes)
         if wrong.any():
             step, column = map(int, np.argwhere(wrong)[0])
@@ -168,8 +168,8 @@ class CategoricalFamily(Family):
     def _counts(self, statistics: np.ndarray) -> np.ndarray:
         return np.maximum(statistics, 0.0)
 
-    def _base(self, statistics: np.ndarray) -> float:
-        """What all states have alike of the log probability of all steps."""
+    def _log_base_measure(self, statistics: np.ndarray) -> float:
+        """The part of the log probability of all steps that is the same for all states."""
         return 0.0
 
     def _linear(self, logs: np.ndarray) -> LinearScores:
@@ -182,13 +182,13 @@ class CategoricalFamily(Family):
         point = np.maximum(point, self.floor)
         return point / self._totals(point)
 
-    def most_likely(self, statistics: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
+    def most_likely(self, statistics: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
         counts = self._posterior(statistics) if self.is_given else self._counts(statistics)
         totals = self._totals(counts)
-        if kept is None:
-            kept = 1.0 / self._totals(np.ones_like(counts))
-        found = self._floored(counts / np.maximum(totals, FEWEST))
-        return np.where(totals > FEWEST, found, kept)
+        if before is None:
+            before = 1.0 / self._totals(np.ones_like(counts))
+        found = self._floored(counts / np.maximum(totals, MIN_STEPS))
+        return np.where(totals > MIN_STEPS, found, before)
 
     def mean(self, statistics: np.ndarray) -> np.ndarray:
         counts = self._posterior(statistics)
@@ -198,15 +198,15 @@ class CategoricalFamily(Family):
         drawn = np.maximum(rng.standard_gamma(self._posterior(statistics)), 1e-300)
         return drawn / self._totals(drawn)
 
-    def at(self, point: np.ndarray) -> LinearScores:
+    def log_densities(self, point: np.ndarray) -> LinearScores:
         return self._linear(np.log(point))
 
-    def expected(self, statistics: np.ndarray) -> LinearScores:
+    def expected_log_densities(self, statistics: np.ndarray) -> LinearScores:
         counts = self._posterior(statistics)
         return self._linear(digamma(counts) - digamma(self._totals(counts)))
 
     def predictive(self, statistics: np.ndarray) -> Scores:
-        counts = self._posterior(as_units(statistics))
+        counts = self._posterior(by_unit(statistics))
         return LinearScores(np.log(counts) - np.log(self._totals(counts)))
 
     def log_evidence(self, statistics: np.ndarray) -> float:
@@ -214,7 +214,7 @@ class CategoricalFamily(Family):
         prior = np.broadcast_to(self.prior, counts.shape)
         of_totals = gammaln(self._by_column(counts)) - gammaln(self._by_column(prior))
         value = (gammaln(counts) - gammaln(prior)).sum() - of_totals.sum()
-        return float(value) + self._base(statistics)
+        return float(value) + self._log_base_measure(statistics)
 
     def log_prior(self, point: np.ndarray) -> float:
         return float(xlogy(self.prior, point).sum()) if self.is_given else 0.0
@@ -229,7 +229,7 @@ class CategoricalFamily(Family):
 
     def tails(self, point: np.ndarray, observations: Any) -> Tails:
         # Codes have no order.
-        shape = len(self.observed(observations)), self.n_states, self.n_columns
+        shape = len(self.observed_mask(observations)), self.n_states, self.n_columns
         return Tails(*(np.full(shape, np.nan) for _ in Tails._fields))
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -247,12 +247,12 @@ class CategoricalFamily(Family):
         pairs = zip(*tables, strict=True)
         return {"category_probabilities": [beta(own, rest) for own, rest in pairs]}
 
-    def point_of(self, given: dict[str, Any]) -> np.ndarray:
-        name, tables = "category_probabilities", _tables_in(given)
+    def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
+        name, tables = "category_probabilities", _category_tables(parameters)
         if len(tables) != self.n_columns:
             raise InvalidParameterError(f"{name} must hold {self.n_columns} tables, one a column")
         found = [
-            table_of({name: table}, name, (self.n_states, size))
+            table_in({name: table}, name, (self.n_states, size))
             for table, size in zip(tables, self.sizes.tolist(), strict=True)
         ]
         for table in found:
@@ -300,7 +300,7 @@ class Bernoulli(Emission):
         given = {"ones_prior": self.ones_prior, "zeros_prior": self.zeros_prior}
         prior = [1.0 if value is None else positive(name, value) for name, value in given.items()]
         is_given = any(value is not None for value in given.values())
-        floor, sizes = floor_of(self.floor), np.full(len(moments.means), 2)
+        floor, sizes = probability_floor(self.floor), np.full(len(moments.means), 2)
         return BernoulliFamily(np.repeat(prior, len(sizes)), is_given, floor, n_states, sizes)
 
 
@@ -309,7 +309,7 @@ class BernoulliFamily(CategoricalFamily):
 
     def read(self, table: np.ndarray) -> Observations:
         refuse_where((table != 0) & (table != 1), table, "Bernoulli emissions are 0 or 1")
-        values, observed = with_zeros(table)
+        values, observed = values_and_mask(table)
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         return Observations(values, observed, np.hstack([values, there - values]))
 
@@ -350,8 +350,8 @@ class BernoulliFamily(CategoricalFamily):
         ones, zeros = np.split(self._posterior(statistics).T, 2, axis=1)
         return {"probabilities": beta(ones, zeros)}
 
-    def point_of(self, given: dict[str, Any]) -> np.ndarray:
-        table = table_of(given, "probabilities", (self.n_states, self.n_columns))
+    def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
+        table = table_in(parameters, "probabilities", (self.n_states, self.n_columns))
         inside = (table >= 0) & (table <= 1)
         refuse_outside("probabilities", table, inside, "must be from 0 to 1")
         return np.ascontiguousarray(np.hstack([table, 1.0 - table]).T)

@@ -1,4 +1,4 @@
-"""Mixed observations: some columns of one family, some of another, independent given the state."""
+"""Emissions of mixed columns: parts of several families, independent given the state."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from sklearn_cvb.emissions.emission import (
     Scores,
     Tails,
     column_numbers,
-    given_point,
+    point_from_user,
 )
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -84,7 +84,7 @@ class Columns(Emission):
         columns = self._checked(len(moments.means))
         families = []
         for (emission, _), own in zip(self.parts, columns, strict=True):
-            with named_among_all(own):
+            with errors_in_columns(own):
                 families.append(emission.bind(moments.of(own), n_states))
         return MixedFamily(families, columns, n_states)
 
@@ -131,8 +131,8 @@ class Columns(Emission):
 
 
 @contextmanager
-def named_among_all(columns: np.ndarray) -> Iterator[None]:
-    """Let errors of one part name a column by its number among all columns."""
+def errors_in_columns(columns: np.ndarray) -> Iterator[None]:
+    """Let errors about a part name its column by the number among all columns."""
     try:
         yield
     except OutsideSupport as error:
@@ -162,14 +162,14 @@ class SummedScores(NamedTuple):
             out += more
 
 
-def _of_each(method: str, joined: Callable[[Any], Any], of_points: bool = False) -> Any:
-    """A method that asks all parts, each for its statistics (or point), and joins the answers."""
+def _joined(method: str, joined: Callable[[Any], Any], of_points: bool = False) -> Any:
+    """A method that calls all parts with their statistics (or points), and joins the results."""
 
-    def ask(self: "MixedFamily", given: Any, *others: Any) -> Any:
-        parts = zip(self.families, given if of_points else self._split(given), strict=True)
+    def call(self: "MixedFamily", values: Any, *others: Any) -> Any:
+        parts = zip(self.families, values if of_points else self._split(values), strict=True)
         return joined(tuple(getattr(family, method)(own, *others) for family, own in parts))
 
-    return ask
+    return call
 
 
 class MixedFamily(Family):
@@ -185,7 +185,7 @@ class MixedFamily(Family):
         self.order: int = max(family.order for family in families)
         self.has_outliers = any(family.has_outliers for family in families)
         pairs = zip(families, columns, strict=True)
-        self.given_columns = np.concatenate([own[one.given_columns] for one, own in pairs])
+        self.covariate_columns = np.concatenate([own[one.covariate_columns] for one, own in pairs])
 
     def read(self, table: np.ndarray) -> MixedObservations:
         return self.read_sequences(table, np.array([0, len(table)]))
@@ -193,7 +193,7 @@ class MixedFamily(Family):
     def read_sequences(self, table: np.ndarray, starts: np.ndarray) -> MixedObservations:
         parts = []
         for family, own in zip(self.families, self.columns, strict=True):
-            with named_among_all(own):
+            with errors_in_columns(own):
                 parts.append(family.read_sequences(table[:, own], starts))
         return MixedObservations(tuple(parts))
 
@@ -211,7 +211,7 @@ class MixedFamily(Family):
         ]
         return np.concatenate(parts, axis=1)
 
-    def completed(
+    def impute(
         self,
         observations: MixedObservations,
         scores: SummedScores,
@@ -220,7 +220,7 @@ class MixedFamily(Family):
     ) -> MixedObservations:
         parts = zip(self.families, observations.parts, scores.parts, strict=True)
         return MixedObservations(
-            tuple(family.completed(own, one, states, rng) for family, own, one in parts)
+            tuple(family.impute(own, one, states, rng) for family, own, one in parts)
         )
 
     def tails(self, point: tuple[Any, ...], observations: MixedObservations) -> Tails:
@@ -228,37 +228,39 @@ class MixedFamily(Family):
         each = [family.tails(one, own) for family, one, own in parts]
         return Tails(*(self._in_order(tables) for tables in zip(*each, strict=True)))
 
-    def observed(self, observations: MixedObservations) -> np.ndarray:
+    def observed_mask(self, observations: MixedObservations) -> np.ndarray:
         parts = zip(self.families, observations.parts, strict=True)
-        return self._in_order(tuple(family.observed(own) for family, own in parts)).astype(bool)
+        return self._in_order(tuple(family.observed_mask(own) for family, own in parts)).astype(
+            bool
+        )
 
     def _split(self, statistics: np.ndarray) -> list[np.ndarray]:
         """The statistics of each part."""
         ends = np.cumsum([family.n_statistics for family in self.families])
         return np.split(statistics, ends[:-1], axis=-2)
 
-    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> tuple[Any, ...]:
-        before = [None] * len(self.families) if kept is None else kept
-        parts = zip(self.families, self._split(statistics), before, strict=True)
+    def most_likely(self, statistics: np.ndarray, before: Any = None) -> tuple[Any, ...]:
+        points = [None] * len(self.families) if before is None else before
+        parts = zip(self.families, self._split(statistics), points, strict=True)
         return tuple(family.most_likely(own, old) for family, own, old in parts)
 
     def log_likelihood(self, statistics: np.ndarray, point: tuple[Any, ...]) -> float:
         parts = zip(self.families, self._split(statistics), point, strict=True)
         return sum(family.log_likelihood(own, one) for family, own, one in parts)
 
-    mean = _of_each("mean", tuple)
-    draw = _of_each("draw", tuple)
-    expected = _of_each("expected", SummedScores)
-    predictive = _of_each("predictive", SummedScores)
-    divergence = _of_each("divergence", sum)
-    log_evidence = _of_each("log_evidence", sum)
-    marginals = _of_each("marginals", list)
-    at = _of_each("at", SummedScores, of_points=True)
-    log_prior = _of_each("log_prior", sum, of_points=True)
-    reordered = _of_each("reordered", tuple, of_points=True)
-    _samples = _of_each("sample", tuple, of_points=True)
-    _moments = _of_each("moments", tuple, of_points=True)
-    _attributes = _of_each("attributes", list, of_points=True)
+    mean = _joined("mean", tuple)
+    draw = _joined("draw", tuple)
+    expected_log_densities = _joined("expected_log_densities", SummedScores)
+    predictive = _joined("predictive", SummedScores)
+    divergence = _joined("divergence", sum)
+    log_evidence = _joined("log_evidence", sum)
+    marginals = _joined("marginals", list)
+    log_densities = _joined("log_densities", SummedScores, of_points=True)
+    log_prior = _joined("log_prior", sum, of_points=True)
+    permuted_point = _joined("permuted_point", tuple, of_points=True)
+    _samples = _joined("sample", tuple, of_points=True)
+    _moments = _joined("moments", tuple, of_points=True)
+    _attributes = _joined("attributes", list, of_points=True)
 
     def _in_order(self, parts: tuple[np.ndarray, ...]) -> np.ndarray:
         """Columns of the parts in the order of the data; columns are the last axis."""
@@ -273,11 +275,11 @@ class MixedFamily(Family):
         return self._in_order(self._samples(point, states, rng))
 
     def _ahead(self, point: tuple[Any, ...], table: np.ndarray) -> Iterator[tuple[Any, Any, Any]]:
-        """Each part, its point, and its columns of what is known, as far back as it asks."""
+        """Each part, its point, and its columns of the last steps and of covariates."""
         for family, own, one in zip(self.families, self.columns, point, strict=True):
             yield family, one, table[:, self.order - family.order :, own]
 
-    def drawn_ahead(
+    def sample_forecasts(
         self,
         point: tuple[Any, ...],
         states: np.ndarray,
@@ -286,31 +288,31 @@ class MixedFamily(Family):
     ) -> np.ndarray:
         parts = self._ahead(point, table)
         return self._in_order(
-            tuple(family.drawn_ahead(one, states, own, rng) for family, one, own in parts)
+            tuple(family.sample_forecasts(one, states, own, rng) for family, one, own in parts)
         )
 
-    def means_ahead(
+    def forecast_means(
         self, point: tuple[Any, ...], proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
     ) -> np.ndarray:
         parts = self._ahead(point, table)
         return self._in_order(
-            tuple(family.means_ahead(one, proba, moves, own) for family, one, own in parts)
+            tuple(family.forecast_means(one, proba, moves, own) for family, one, own in parts)
         )
 
     def moments(self, point: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray]:
         means, variances = zip(*self._moments(point), strict=True)
         return self._in_order(means), self._in_order(variances)
 
-    def point_of(self, given: dict[str, Any]) -> tuple[Any, ...]:
-        return self.point_with(given, [None] * len(self.families))
+    def point_from(self, parameters: dict[str, Any]) -> tuple[Any, ...]:
+        return self.point_with(parameters, [None] * len(self.families))
 
-    def point_with(self, given: dict[str, Any], rest: Any) -> tuple[Any, ...]:
-        parts = given.get("parts", ())
+    def point_with(self, parameters: dict[str, Any], defaults: Any) -> tuple[Any, ...]:
+        parts = parameters.get("parts", ())
         if len(parts) != len(self.families):
             raise InvalidParameterError(f"parts must hold {len(self.families)} dicts, one a part")
         return tuple(
-            given_point(family, {name.removesuffix("_"): own[name] for name in own}, one)
-            for family, own, one in zip(self.families, parts, rest, strict=True)
+            point_from_user(family, {name.removesuffix("_"): own[name] for name in own}, one)
+            for family, own, one in zip(self.families, parts, defaults, strict=True)
         )
 
     def attributes(self, point: tuple[Any, ...]) -> dict[str, Any]:

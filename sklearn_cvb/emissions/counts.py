@@ -1,4 +1,4 @@
-"""Counts that vary more than Poisson's, and counts that share a number of trials."""
+"""Negative binomial and multinomial emissions: overdispersed counts, and counts of trials."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -7,21 +7,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln
 
-from sklearn_cvb.emissions.categorical import BernoulliFamily, CategoricalFamily, floor_of
+from sklearn_cvb.emissions.categorical import BernoulliFamily, CategoricalFamily, probability_floor
 from sklearn_cvb.emissions.emission import (
     Emission,
     Family,
     LinearScores,
     Observations,
     OutsideSupport,
-    as_units,
-    by_value,
+    by_unit,
+    per_step,
     positive,
     refuse_outside,
     refuse_where,
-    spread,
-    table_of,
-    with_zeros,
+    score_by_value,
+    table_in,
+    values_and_mask,
 )
 from sklearn_cvb.emissions.rates import means_of
 from sklearn_cvb.reading.moments import Moments
@@ -32,13 +32,13 @@ _FLOOR = 1e-12
 _LARGEST_COUNT = 1e8
 
 
-class _WithBase(CategoricalFamily):
-    """The last feature is what all states have alike of the log probability of a step."""
+class _BaseMeasureFamily(CategoricalFamily):
+    """A family whose last feature is the log base measure of a step, the same for all states."""
 
     def _counts(self, statistics: np.ndarray) -> np.ndarray:
         return np.maximum(statistics[..., :-1, :], 0.0)
 
-    def _base(self, statistics: np.ndarray) -> float:
+    def _log_base_measure(self, statistics: np.ndarray) -> float:
         return float(statistics[..., -1, :].sum())
 
     def _linear(self, logs: np.ndarray) -> LinearScores:
@@ -97,7 +97,7 @@ class NegativeBinomial(Emission):
 
 
 class CountScores(NamedTuple):
-    """What is to come under Beta distributions of the probabilities; both (n_units, D, K)."""
+    """Predictive densities under Beta distributions of the probabilities; both (n_units, D, K)."""
 
     size: float
     counts: np.ndarray
@@ -108,16 +108,16 @@ class CountScores(NamedTuple):
         values, observed = observations.values, observations.observed
         out[:] = observations.features[:, -1:]
         for d in range(values.shape[1]):
-            score = by_value(partial(self._of_column, d), values[:, d], units)
+            score = score_by_value(partial(self._of_column, d), values[:, d], units)
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
 
     def _of_column(self, d: int, column: np.ndarray, units: np.ndarray) -> np.ndarray:
         counts, sizes = self.counts[:, d], self.sizes[:, d]
-        after = spread(counts, units) + column[:, None], spread(sizes + self.size, units)
-        return betaln(*after) - spread(betaln(counts, sizes), units)
+        after = per_step(counts, units) + column[:, None], per_step(sizes + self.size, units)
+        return betaln(*after) - per_step(betaln(counts, sizes), units)
 
 
-class NegativeBinomialFamily(_WithBase, BernoulliFamily):
+class NegativeBinomialFamily(_BaseMeasureFamily, BernoulliFamily):
     """In a point 1 minus the probabilities, (D, K), come before the probabilities."""
 
     are_counts = True
@@ -134,14 +134,14 @@ class NegativeBinomialFamily(_WithBase, BernoulliFamily):
         refuse_where(wrong, table, "negative binomial emissions are counts (0, 1, 2, ...)")
         lost = "negative binomial counts above 1e8 lose all digits of their log probability"
         refuse_where(table > _LARGEST_COUNT, table, f"{lost}: take Gamma(shape=size)")
-        values, observed = with_zeros(table)
+        values, observed = values_and_mask(table)
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         base = gammaln(values + self.size) - gammaln(self.size) - gammaln(values + 1.0)
         base = base.sum(axis=1, keepdims=True)
         return Observations(values, observed, np.hstack([values, self.size * there, base]))
 
     def predictive(self, statistics: np.ndarray) -> CountScores:
-        return CountScores(self.size, *np.split(self._posterior(as_units(statistics)), 2, axis=-2))
+        return CountScores(self.size, *np.split(self._posterior(by_unit(statistics)), 2, axis=-2))
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         odds = np.divide(*np.split(point, 2)).T[states]
@@ -162,8 +162,8 @@ class NegativeBinomialFamily(_WithBase, BernoulliFamily):
         counts, sizes = np.split(self._posterior(statistics).T, 2, axis=1)
         return {"probabilities": beta(sizes, counts)}
 
-    def point_of(self, given: dict[str, Any]) -> np.ndarray:
-        table = table_of(given, "probabilities", (self.n_states, self.n_columns))
+    def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
+        table = table_in(parameters, "probabilities", (self.n_states, self.n_columns))
         inside = (table > 0) & (table <= 1)
         refuse_outside("probabilities", table, inside, "must be above 0 and at most 1")
         return np.ascontiguousarray(np.hstack([1.0 - table, table]).T)
@@ -210,12 +210,12 @@ class Multinomial(Emission):
             prior = positive("concentration_prior", self.concentration_prior)
         is_given, n_columns = self.concentration_prior is not None, len(moments.means)
         n_trials = max(1, round(float(moments.means.sum())))
-        floor = floor_of(self.floor)
+        floor = probability_floor(self.floor)
         return MultinomialFamily(n_trials, np.full(n_columns, prior), is_given, floor, n_states)
 
 
 class TrialScores(NamedTuple):
-    """What is to come under a Dirichlet distribution of the probabilities, (n_units, D, K)."""
+    """Predictive densities under a Dirichlet distribution of the probabilities, (n_units, D, K)."""
 
     counts: np.ndarray
 
@@ -223,18 +223,18 @@ class TrialScores(NamedTuple):
         """Fill `out` (n_steps, K)."""
         values, totals = observations.values, self.counts.sum(axis=1)
         out[:] = observations.features[:, -1:]
-        out -= by_value(partial(_log_rising, totals), values.sum(axis=1), units)
+        out -= score_by_value(partial(_log_rising, totals), values.sum(axis=1), units)
         for d in range(values.shape[1]):
-            out += by_value(partial(_log_rising, self.counts[:, d]), values[:, d], units)
+            out += score_by_value(partial(_log_rising, self.counts[:, d]), values[:, d], units)
 
 
 def _log_rising(counts: np.ndarray, column: np.ndarray, units: np.ndarray) -> np.ndarray:
     """Log Gamma(counts + x) - log Gamma(counts) of a column x; a row of counts (K,) a unit."""
-    found: np.ndarray = gammaln(spread(counts, units) + column[:, None])
-    return found - spread(gammaln(counts), units)
+    found: np.ndarray = gammaln(per_step(counts, units) + column[:, None])
+    return found - per_step(gammaln(counts), units)
 
 
-class MultinomialFamily(_WithBase):
+class MultinomialFamily(_BaseMeasureFamily):
     """A point is an array of probabilities, (D, K)."""
 
     def __init__(
@@ -248,7 +248,7 @@ class MultinomialFamily(_WithBase):
     def read(self, table: np.ndarray) -> Observations:
         wrong = (table < 0) | (table != np.floor(table))
         refuse_where(wrong, table, "multinomial emissions are counts (0, 1, 2, ...)")
-        values, observed = with_zeros(table)
+        values, observed = values_and_mask(table)
         if observed is not None:
             partly = observed.any(axis=1) & ~observed.all(axis=1)
             if partly.any():
@@ -259,7 +259,7 @@ class MultinomialFamily(_WithBase):
         return Observations(values, observed, np.column_stack([values, base]))
 
     def predictive(self, statistics: np.ndarray) -> TrialScores:
-        return TrialScores(self._posterior(as_units(statistics)))
+        return TrialScores(self._posterior(by_unit(statistics)))
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.multinomial(self.n_trials, point.T[states]).astype(np.float64)
@@ -282,13 +282,13 @@ class MultinomialFamily(_WithBase):
         counts = self._posterior(statistics).T
         return {"probabilities": beta(counts, counts.sum(axis=1, keepdims=True) - counts)}
 
-    def point_of(self, given: dict[str, Any]) -> np.ndarray:
+    def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
         if self.n_columns == 1:
             raise InvalidParameterError(
-                f"probabilities has shape {np.shape(given['probabilities'])}, this model needs "
-                f"({self.n_states}, n_columns), with two columns or more"
+                f"probabilities has shape {np.shape(parameters['probabilities'])}, this model "
+                f"needs ({self.n_states}, n_columns), with two columns or more"
             )
-        table = table_of(given, "probabilities", (self.n_states, self.n_columns))
+        table = table_in(parameters, "probabilities", (self.n_states, self.n_columns))
         good = (table >= 0) & (np.abs(table.sum(axis=1, keepdims=True) - 1.0) < 1e-6)
         refuse_outside("probabilities", table, good, "must sum to 1")
         return np.ascontiguousarray(table.T)

@@ -1,4 +1,4 @@
-"""Factors of a precision that make a normal distribution a Student's t, and integrals over them.
+"""Student's t as a scale mixture of normals: the factors of the precision, and integrals over them.
 
 Given its factor w ~ Gamma(a, a), a = nu / 2, a value x is normal under parameters that are known,
 or Student's t with n degrees of freedom under their Normal-Gamma posterior (kappa, n, Psi). With
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, eval_genlaguerre, gammaln, roots_genlaguerre
 
-from sklearn_cvb.emissions.emission import Observations, spread
+from sklearn_cvb.emissions.emission import Observations, per_step
 from sklearn_cvb.emissions.gaussian_columns import ColumnStudentScores, NormalGamma, log_gamma_step
 from sklearn_cvb.kernels.emission import feature_sums, room_for, student_by_column, student_moments
 
@@ -36,7 +36,7 @@ _STEP, _NO_DIGIT, _FARTHEST = 0.5, 37.0, 1e3
 _BLOCK = 1024
 
 
-def sums_of_factors(
+def column_factor_sums(
     observations: Observations,
     d: int,
     shares: np.ndarray,
@@ -59,7 +59,7 @@ def sums_of_factors(
     return np.concatenate([sums[:, :, :n_states], rest], axis=1)
 
 
-def moments_of(
+def factor_sums(
     observations: Observations,
     posterior: np.ndarray,
     units: np.ndarray,
@@ -83,25 +83,28 @@ class FactorScores(NamedTuple):
     """
 
     density: ColumnStudentScores
-    around: np.ndarray  # nu + delta at the location, (n_units, D, K)
+    rate_at_location: np.ndarray  # nu + delta at the location, (n_units, D, K)
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
         self.density.fill(observations, units, out)
 
-    def moments(
+    def factor_sums(
         self, observations: Observations, posterior: np.ndarray, units: np.ndarray
     ) -> np.ndarray:
-        """Expected sums of factors, (n_units, 5, D, K): see `moments_of`."""
-        shape, rate = 0.5 * (self.density.degrees + 1.0), 0.5 * self.around
+        """Expected sums of factors, (n_units, 5, D, K): see `factor_sums`."""
+        shape, rate = 0.5 * (self.density.degrees + 1.0), 0.5 * self.rate_at_location
         of_factors = (shape / rate)[:, :, None], (digamma(shape) - np.log(rate))[:, :, None]
         tables = self.density.means, 1.0 / self.density.squares, *of_factors
-        return moments_of(observations, posterior, units, tables)
+        return factor_sums(observations, posterior, units, tables)
 
-    def drawn(self, values: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    def draw_factors(
+        self, values: np.ndarray, states: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
         """Factors of values (n_steps, D) in given states, under the first unit."""
         means, squares, around = (
-            table[0].T[states] for table in (self.density.means, self.density.squares, self.around)
+            table[0].T[states]
+            for table in (self.density.means, self.density.squares, self.rate_at_location)
         )
         shapes = 0.5 * (self.density.degrees[0].T[states] + 1.0)
         rates = 0.5 * around * (1.0 + (values - means) ** 2 / squares)
@@ -133,22 +136,22 @@ def laguerre_rule(a: float, n: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, weights * np.stack([np.ones(n), nodes, logs])
 
 
-def expansion_of(found: NormalGamma, degrees: float, n_terms: int) -> Expansion:
-    """What is to come under posteriors of which all states know much."""
+def laguerre_expansion(posterior: NormalGamma, degrees: float, n_terms: int) -> Expansion:
+    """The expansion under posteriors of which all states know much."""
     a = 0.5 * degrees
     nodes, weights = laguerre_rule(a + 0.5, n_terms)
     # Chebyshev's points between 0 and 1.
     points = 0.5 - 0.5 * np.cos(math.pi * (np.arange(n_terms) + 0.5) / n_terms)
-    y, n = nodes[:, None, None], found.degrees
+    y, n = nodes[:, None, None], posterior.degrees
     rest = np.empty((3, n_terms, *n.shape))
     for d, i in np.ndindex(n.shape[1], n_terms):
-        wider = 1.0 + points[i] / a * y / found.precision[:, d]
+        wider = 1.0 + points[i] / a * y / posterior.precision[:, d]
         ratio = 2.0 * (1.0 - points[i]) * y / (n[:, d] * wider)
         h = (1.0 - points[i]) * y - 0.5 * (n[:, d] + 1.0) * np.log1p(ratio)
         h = np.exp(h) / np.sqrt(wider)
         rest[:, i, :, d] = np.tensordot(weights, h, 1)
     total, first, logs = rest
-    constants = log_gamma_step(0.5 * n) - 0.5 * np.log(math.pi * found.scale)
+    constants = log_gamma_step(0.5 * n) - 0.5 * np.log(math.pi * posterior.scale)
     constants = constants + gammaln(a + 0.5) - gammaln(a) - 0.5 * math.log(a)
     values = np.log(total) + constants, first / total / a, logs / total - math.log(a)
     powers_of_z = np.vander(points, increasing=True)
@@ -157,18 +160,18 @@ def expansion_of(found: NormalGamma, degrees: float, n_terms: int) -> Expansion:
         for own in values
     )
     exponents = np.full_like(n, -a - 0.5)
-    tables = n / (degrees * found.scale), exponents, *powers
+    tables = n / (degrees * posterior.scale), exponents, *powers
     return Expansion(*(np.ascontiguousarray(table) for table in tables))
 
 
 class IntegratedScores(NamedTuple):
-    """What is to come under Normal-Gamma posteriors: factors are integrated numerically."""
+    """Predictive densities under Normal-Gamma posteriors: factors are integrated numerically."""
 
     posterior: NormalGamma  # (n_units, D, K) each
     log_scales: np.ndarray  # (D,)
     degrees: float
     expansion: Expansion | None  # None where no state knows much
-    is_new: np.ndarray  # states that know little of a column, (D, K)
+    is_vague: np.ndarray  # states that know little of a column, (D, K)
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
@@ -178,39 +181,39 @@ class IntegratedScores(NamedTuple):
         if self.expansion is not None:
             inverses, exponents, densities = self.expansion[:3]
             tables = self.posterior.mean, inverses, exponents, densities
-            student_by_column(values, observed, units, tables, room_for(*self.is_new.shape), out)
+            student_by_column(values, observed, units, tables, room_for(*self.is_vague.shape), out)
         out -= observed @ self.log_scales[:, None]
-        for d in self._new_columns():
-            score = self.integrals(values, units, d)[0]
-            out[:, self.is_new[d]] += np.where(observed[:, d, None], score, 0.0)
+        for d in self._vague_columns():
+            score = self.integrate_factors(values, units, d)[0]
+            out[:, self.is_vague[d]] += np.where(observed[:, d, None], score, 0.0)
 
-    def moments(
+    def factor_sums(
         self, observations: Observations, posterior: np.ndarray, units: np.ndarray
     ) -> np.ndarray:
-        """Expected sums of factors, (n_units, 5, D, K): see `moments_of`."""
-        sums = np.zeros((len(units) - 1, 5, *self.is_new.shape))
+        """Expected sums of factors, (n_units, 5, D, K): see `factor_sums`."""
+        sums = np.zeros((len(units) - 1, 5, *self.is_vague.shape))
         if self.expansion is not None:
             inverses, _, _, factors, logs = self.expansion
             tables = self.posterior.mean, inverses, factors, logs
-            sums = moments_of(observations, posterior, units, tables)
-        for d in self._new_columns():
-            own = self.is_new[d]
-            _, factors, logs = self.integrals(observations.values, units, d)
+            sums = factor_sums(observations, posterior, units, tables)
+        for d in self._vague_columns():
+            own = self.is_vague[d]
+            _, factors, logs = self.integrate_factors(observations.values, units, d)
             shares = posterior[:, own]
-            sums[:, :, d, own] = sums_of_factors(observations, d, shares, units, (factors, logs))
+            sums[:, :, d, own] = column_factor_sums(observations, d, shares, units, (factors, logs))
         return sums
 
-    def _new_columns(self) -> list[int]:
+    def _vague_columns(self) -> list[int]:
         """Columns that a state knows little of."""
-        return np.flatnonzero(self.is_new.any(axis=1)).tolist()
+        return np.flatnonzero(self.is_vague.any(axis=1)).tolist()
 
-    def integrals(self, values: np.ndarray, units: np.ndarray, d: int) -> np.ndarray:
+    def integrate_factors(self, values: np.ndarray, units: np.ndarray, d: int) -> np.ndarray:
         """Log densities of a column, expected factors and their logs, in states that know little.
 
         Returns shape (3, n_steps, n_states); densities are in standard units.
         """
-        nodes, log_weights = nodes_of(self.degrees)
-        tables = [spread(table[:, d, self.is_new[d]], units) for table in self.posterior]
+        nodes, log_weights = quadrature_nodes(self.degrees)
+        tables = [per_step(table[:, d, self.is_vague[d]], units) for table in self.posterior]
         found = np.empty((3, len(values), tables[0].shape[1]))
         for begin in range(0, len(values), _BLOCK):
             block = slice(begin, begin + _BLOCK)
@@ -234,23 +237,23 @@ class IntegratedScores(NamedTuple):
 def integrated_scores(
     posterior: NormalGamma, log_scales: np.ndarray, degrees: float
 ) -> IntegratedScores:
-    """What is to come under posteriors (n_units, D, K)."""
+    """Predictive densities under posteriors (n_units, D, K)."""
     known = np.minimum(posterior.degrees, posterior.precision).min(axis=0)
     known = known / max(1.0, ((degrees + 1.0) / (_USUAL_DEGREES + 1.0)) ** 2)
-    is_new = known < _MANY_TERMS[0]
+    is_vague = known < _MANY_TERMS[0]
     expansion = None
-    if not is_new.all():
+    if not is_vague.all():
         least, n_terms = _FEW_TERMS
-        n_terms = n_terms if known[~is_new].min() >= least else _MANY_TERMS[1]
-        found = expansion_of(posterior, degrees, n_terms)
-        zeros = (np.expand_dims(is_new, table.ndim - 3) for table in found)
+        n_terms = n_terms if known[~is_vague].min() >= least else _MANY_TERMS[1]
+        found = laguerre_expansion(posterior, degrees, n_terms)
+        zeros = (np.expand_dims(is_vague, table.ndim - 3) for table in found)
         expansion = Expansion(
             *(np.where(mask, 0.0, table) for mask, table in zip(zeros, found, strict=True))
         )
-    return IntegratedScores(posterior, log_scales, degrees, expansion, is_new)
+    return IntegratedScores(posterior, log_scales, degrees, expansion, is_vague)
 
 
-def nodes_of(degrees: float) -> tuple[np.ndarray, np.ndarray]:
+def quadrature_nodes(degrees: float) -> tuple[np.ndarray, np.ndarray]:
     """Factors, and the logs of their weights under Gamma(degrees / 2, degrees / 2)."""
     a = 0.5 * degrees
     step, share = _STEP / math.sqrt(a + 0.5), _NO_DIGIT / a

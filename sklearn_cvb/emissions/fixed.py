@@ -1,4 +1,4 @@
-"""Emissions that a fit leaves as they are."""
+"""Emissions with known parameters: a family that wraps another, and learns nothing."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from sklearn_cvb.reading.validation import InvalidParameterError
 
 
 class PointDistribution(NamedTuple):
-    """The distribution of parameters that are known: all quantiles are their values."""
+    """Point masses of known parameters: all quantiles are their values."""
 
     values: np.ndarray
 
@@ -18,12 +18,12 @@ class PointDistribution(NamedTuple):
         return self.values
 
     def cdf(self, values: np.ndarray) -> np.ndarray:
-        """Where these are reached."""
+        """1 from the known values on, else 0."""
         return (values >= self.values).astype(np.float64)
 
 
 class FixedFamily(Family):
-    """A family whose parameters are a point, whatever is observed."""
+    """A family with its parameters fixed at a point, whatever is observed."""
 
     def __init__(self, family: Family, point: Any, rows: np.ndarray) -> None:
         if not rows.all():
@@ -37,16 +37,16 @@ class FixedFamily(Family):
                 setattr(self, name, getattr(family, name))
         self.n_parameters: int = 0
         self.order: int = family.order
-        self.given_columns: np.ndarray = family.given_columns
+        self.covariate_columns: np.ndarray = family.covariate_columns
         self.read_sequences: Any = family.read_sequences
-        self.drawn_ahead: Any = family.drawn_ahead
-        self.means_ahead: Any = family.means_ahead
+        self.sample_forecasts: Any = family.sample_forecasts
+        self.forecast_means: Any = family.forecast_means
         self.statistics: Any = family.statistics
-        for name in ("completed", "tails", "observed"):
+        for name in ("impute", "tails", "observed_mask"):
             setattr(self, name, getattr(family, name))
-        self.reordered: Any = family.reordered
+        self.permuted_point: Any = family.permuted_point
 
-    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
+    def most_likely(self, statistics: np.ndarray, before: Any = None) -> Any:
         return self.point
 
     def mean(self, statistics: np.ndarray) -> Any:
@@ -55,14 +55,14 @@ class FixedFamily(Family):
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
         return self.point
 
-    def point_with(self, given: dict[str, Any], rest: Any) -> Any:
+    def point_with(self, parameters: dict[str, Any], defaults: Any) -> Any:
         return self.point
 
-    def expected(self, statistics: np.ndarray) -> Any:
-        return self.family.at(self.point)
+    def expected_log_densities(self, statistics: np.ndarray) -> Any:
+        return self.family.log_densities(self.point)
 
     def predictive(self, statistics: np.ndarray) -> Any:
-        return self.family.at(self.point)
+        return self.family.log_densities(self.point)
 
     def divergence(self, statistics: np.ndarray) -> float:
         return 0.0
@@ -74,28 +74,28 @@ class FixedFamily(Family):
         return self.family.log_likelihood(statistics, self.point)
 
     def marginals(self, statistics: np.ndarray) -> Any:
-        return _known(self.family, self.point)
+        return _point_masses(self.family, self.point)
 
-    def in_order(self, order: np.ndarray) -> "FixedFamily":
-        point = self.reordered(self.point, order)
+    def permuted(self, order: np.ndarray) -> "FixedFamily":
+        point = self.permuted_point(self.point, order)
         return FixedFamily(self.family, point, np.ones(self.n_states, bool))
 
 
-def _known(family: Any, point: Any) -> Any:
-    """Known values in the place of distributions."""
+def _point_masses(family: Any, point: Any) -> Any:
+    """Point masses at the parameters of a point, in the shape of `Family.marginals`."""
     if hasattr(family, "families"):
         parts = zip(family.families, point, strict=True)
-        return [_known(own, one) for own, one in parts]
+        return [_point_masses(own, one) for own, one in parts]
     found = family.attributes(point)
     if "means_" in found:
         found = dict(zip(("means", "variances"), family.moments(point), strict=True))
     if "coefficients_" in found:
         found["variances"] = np.diagonal(found.pop("covariances_"), axis1=1, axis2=2)
-    return _as_known(found)
+    return _as_masses(found)
 
 
-def _as_known(value: Any) -> Any:
-    """Tables in dicts and lists."""
+def _as_masses(value: Any) -> Any:
+    """Point masses in the place of tables, in dicts and lists."""
     if isinstance(value, dict):
-        return {name.removesuffix("_"): _as_known(own) for name, own in value.items()}
-    return list(map(_as_known, value)) if isinstance(value, list) else PointDistribution(value)
+        return {name.removesuffix("_"): _as_masses(own) for name, own in value.items()}
+    return list(map(_as_masses, value)) if isinstance(value, list) else PointDistribution(value)

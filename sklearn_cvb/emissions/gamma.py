@@ -7,17 +7,17 @@ import numpy as np
 from scipy.special import digamma, gammaln, polygamma
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Emission,
     LinearScores,
     Observations,
-    as_units,
+    by_unit,
+    per_step,
     positive,
     refuse_outside,
     refuse_where,
-    spread,
-    table_of,
-    with_zeros,
+    table_in,
+    values_and_mask,
 )
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, RateSums, means_of, rate_prior
 from sklearn_cvb.reading.moments import Moments
@@ -115,45 +115,45 @@ class Exponential(Emission):
 
 
 class WaitingScores(NamedTuple):
-    """What is to come under Gamma distributions of the rates; shape and rate (n_units, D, K).
+    """Predictive densities under Gamma distributions of the rates; shape and rate (n_units, D, K).
 
     A Gamma distribution whose rate has one is a beta prime distribution: log p(x) is
     log G(shape + a) - log G(shape) - log G(a) - log x + a log y - (shape + a) log(1 + y), where y
     is x / rate.
     """
 
-    of_values: float  # a
+    known_shape: float  # a
     shape: np.ndarray
     rate: np.ndarray
 
     def fill(self, observations: Observations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        values, observed, of_values = observations.values, observations.observed, self.of_values
+        values, observed, known_shape = observations.values, observations.observed, self.known_shape
         logs = observations.features[:, 2 * values.shape[1] :]
-        constants = gammaln(self.shape + of_values) - gammaln(self.shape) - gammaln(of_values)
-        constants = constants - of_values * np.log(self.rate)
+        constants = gammaln(self.shape + known_shape) - gammaln(self.shape) - gammaln(known_shape)
+        constants = constants - known_shape * np.log(self.rate)
         out[:] = 0.0
         for d in range(values.shape[1]):
-            ratio = values[:, d, None] / spread(self.rate[:, d], units)
-            score = spread(constants[:, d], units) + (of_values - 1.0) * logs[:, d, None]
-            score = score - spread(self.shape[:, d] + of_values, units) * np.log1p(ratio)
+            ratio = values[:, d, None] / per_step(self.rate[:, d], units)
+            score = per_step(constants[:, d], units) + (known_shape - 1.0) * logs[:, d, None]
+            score = score - per_step(self.shape[:, d] + known_shape, units) * np.log1p(ratio)
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
 
 
 class GammaFamily(RateFamily):
     """Statistics are numbers of steps, sums, and sums of logarithms of each column."""
 
-    def __init__(self, of_values: float, prior: RatePrior, n_states: int) -> None:
+    def __init__(self, known_shape: float, prior: RatePrior, n_states: int) -> None:
         super().__init__(prior, n_states)
-        self.of_values = of_values
+        self.known_shape = known_shape
         self.n_statistics: int = 3 * self.n_columns
 
     def read(self, table: np.ndarray) -> Observations:
-        if self.of_values == 1.0:
+        if self.known_shape == 1.0:
             refuse_where(table < 0, table, "exponential emissions are not below 0")
         else:
             refuse_where(table <= 0, table, "Gamma emissions are above 0")
-        values, observed = with_zeros(table)
+        values, observed = values_and_mask(table)
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         # Of zeros and of what is missing no logarithm is asked for.
         logs = np.log(np.where(values > 0, values, 1.0))
@@ -162,31 +162,31 @@ class GammaFamily(RateFamily):
     def _sums(self, statistics: np.ndarray) -> RateSums:
         counts, n = np.maximum(statistics, 0.0), self.n_columns
         steps = counts[..., :n, :]
-        return RateSums(self.of_values * steps, counts[..., n : 2 * n, :], steps)
+        return RateSums(self.known_shape * steps, counts[..., n : 2 * n, :], steps)
 
-    def _base(self, statistics: np.ndarray) -> float:
+    def _log_base_measure(self, statistics: np.ndarray) -> float:
         n = self.n_columns
-        logs = (self.of_values - 1.0) * statistics[..., 2 * n :, :].sum()
-        return float(logs - gammaln(self.of_values) * statistics[..., :n, :].sum())
+        logs = (self.known_shape - 1.0) * statistics[..., 2 * n :, :].sum()
+        return float(logs - gammaln(self.known_shape) * statistics[..., :n, :].sum())
 
     def _linear(self, log_rates: np.ndarray, rates: np.ndarray) -> LinearScores:
-        steps = self.of_values * log_rates - gammaln(self.of_values)
-        logs = np.full_like(rates, self.of_values - 1.0)
+        steps = self.known_shape * log_rates - gammaln(self.known_shape)
+        logs = np.full_like(rates, self.known_shape - 1.0)
         return LinearScores(np.concatenate([steps, -rates, logs])[None])
 
     def predictive(self, statistics: np.ndarray) -> WaitingScores:
-        return WaitingScores(self.of_values, *self._posterior(as_units(statistics)))
+        return WaitingScores(self.known_shape, *self._posterior(by_unit(statistics)))
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        return rng.standard_gamma(self.of_values, (len(states), self.n_columns)) / point.T[states]
+        return rng.standard_gamma(self.known_shape, (len(states), self.n_columns)) / point.T[states]
 
     def distributions(self, point: Any, observations: Any) -> Any:
         from scipy.stats import gamma
 
-        return gamma(self.of_values, scale=1.0 / point.T)
+        return gamma(self.known_shape, scale=1.0 / point.T)
 
     def moments(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.of_values / point.T, self.of_values / point.T**2
+        return self.known_shape / point.T, self.known_shape / point.T**2
 
 
 # Shapes that are learned
@@ -199,7 +199,7 @@ class GammaPoint(NamedTuple):
     rates: np.ndarray
 
 
-def shape_of(gap: np.ndarray) -> np.ndarray:
+def gamma_shape(gap: np.ndarray) -> np.ndarray:
     """The most likely shape where log mean - mean log of values is `gap` (Minka 2002, eq. 9)."""
     gap = np.maximum(gap, 1e-300)
     root = np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)
@@ -212,35 +212,35 @@ def shape_of(gap: np.ndarray) -> np.ndarray:
 
 
 class LearnedShapeFamily(GammaFamily):
-    """EM alone: a shape has no conjugate prior."""
+    """Shapes are learned, by EM alone: they have no conjugate prior."""
 
-    def __init__(self, of_values: float, prior: RatePrior, n_states: int) -> None:
-        super().__init__(of_values, prior, n_states)
+    def __init__(self, known_shape: float, prior: RatePrior, n_states: int) -> None:
+        super().__init__(known_shape, prior, n_states)
         self.n_parameters: int = 2 * n_states * self.n_columns
 
     def read(self, table: np.ndarray) -> Observations:
         refuse_where(table <= 0, table, "Gamma emissions are above 0")
         return super().read(table)
 
-    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
+    def most_likely(self, statistics: np.ndarray, before: Any = None) -> Any:
         n = self.n_columns
         count, total, logs = np.split(statistics, [n, 2 * n], axis=-2)
-        seen = count > FEWEST
+        seen = count > MIN_STEPS
         mean = np.where(seen, total, 1.0) / np.where(seen, count, 1.0)
-        shapes = shape_of(np.log(mean) - np.where(seen, logs, 0.0) / np.where(seen, count, 1.0))
-        if kept is None:
-            kept = GammaPoint(np.ones_like(mean), np.broadcast_to(self.rates, mean.shape))
-        rates = np.where(seen, shapes / mean, kept.rates)
-        return GammaPoint(np.where(seen, shapes, kept.shapes), rates)
+        shapes = gamma_shape(np.log(mean) - np.where(seen, logs, 0.0) / np.where(seen, count, 1.0))
+        if before is None:
+            before = GammaPoint(np.ones_like(mean), np.broadcast_to(self.rates, mean.shape))
+        rates = np.where(seen, shapes / mean, before.rates)
+        return GammaPoint(np.where(seen, shapes, before.shapes), rates)
 
     mean: Any = most_likely
 
-    def linear_at(self, point: Any) -> LinearScores:
+    def linear_log_densities(self, point: Any) -> LinearScores:
         shapes, rates = point
         steps = shapes * np.log(rates) - gammaln(shapes)
         return LinearScores(np.concatenate([steps, -rates, shapes - 1.0])[None])
 
-    at: Any = linear_at
+    log_densities: Any = linear_log_densities
 
     def _refuse(self, *_: Any) -> Any:
         raise InvalidParameterError(
@@ -248,7 +248,7 @@ class LearnedShapeFamily(GammaFamily):
             "CVB and Gibbs sampling a number, such as one of EM's shapes_"
         )
 
-    expected: Any = _refuse
+    expected_log_densities: Any = _refuse
     predictive: Any = _refuse
     draw: Any = _refuse
     log_evidence: Any = _refuse
@@ -265,10 +265,10 @@ class LearnedShapeFamily(GammaFamily):
         means = (point.shapes / point.rates).T
         return means, means / point.rates.T
 
-    def point_of(self, given: dict[str, Any]) -> Any:
-        shapes = table_of(given, "shapes", (self.n_states, self.n_columns))
+    def point_from(self, parameters: dict[str, Any]) -> Any:
+        shapes = table_in(parameters, "shapes", (self.n_states, self.n_columns))
         refuse_outside("shapes", shapes, shapes > 0, "must be positive")
-        return GammaPoint(np.ascontiguousarray(shapes.T), super().point_of(given))
+        return GammaPoint(np.ascontiguousarray(shapes.T), super().point_from(parameters))
 
     def attributes(self, point: Any) -> dict[str, Any]:
         return {"shapes_": np.ascontiguousarray(point.shapes.T), **super().attributes(point.rates)}

@@ -11,9 +11,9 @@ from sklearn_cvb.emissions.emission import (
     Family,
     OutsideSupport,
     StandardUnits,
-    by_columns,
+    finite_array,
     positive,
-    shaped,
+    state_table,
 )
 from sklearn_cvb.emissions.gaussian_columns import GaussianColumns, NormalPrior
 from sklearn_cvb.reading.moments import Moments
@@ -90,7 +90,7 @@ class Gaussian(Emission):
                 f"covariance_type must be one of {', '.join(map(repr, _TYPES))}, got "
                 f"{self.covariance_type!r}"
             )
-        units = units_of(moments)
+        units = standard_units(moments)
         refuse_too_wide(moments, units)
         if self.covariance_type == "spherical":
             # The same in all columns, or a sphere would be none in the data.
@@ -111,7 +111,7 @@ class Gaussian(Emission):
         """Around the means, as far as the widest column."""
         if not {"means", "covariances"} <= given.keys():
             raise InvalidParameterError("a model is made of means and covariances")
-        means = by_columns(given, "means")
+        means = state_table(given, "means")
         largest = np.abs(as_numbers("covariances", given["covariances"])).max(initial=0.0)
         width = np.sqrt(largest) if largest > 0 else 1.0
         return np.vstack([means - width, means + width])
@@ -120,7 +120,7 @@ class Gaussian(Emission):
         n_columns = len(units.centre)
         mean, least = np.zeros(n_columns), n_columns - 1.0 if has_matrices else 0.0
         if self.mean_prior is not None:
-            mean = units.standard(shaped("mean_prior", self.mean_prior, (n_columns,)))
+            mean = units.to_standard(finite_array("mean_prior", self.mean_prior, (n_columns,)))
         precision, degrees = _MEAN_PRECISION, n_columns + 2.0 if has_matrices else 3.0
         if self.mean_precision_prior is not None:
             precision = positive("mean_precision_prior", self.mean_precision_prior)
@@ -143,7 +143,7 @@ class Gaussian(Emission):
             shrunk = n_states ** (-2.0 / (n_columns if has_matrices else 1))
             return np.eye(n_columns) * shrunk if has_matrices else np.full(n_columns, shrunk)
         if not has_matrices:
-            scale = shaped("covariance_prior", self.covariance_prior, (n_columns,))
+            scale = finite_array("covariance_prior", self.covariance_prior, (n_columns,))
             if not (scale > 0).all():
                 raise InvalidParameterError("covariance_prior must be positive")
             if self.covariance_type == "spherical" and np.ptp(scale) > 0:
@@ -152,7 +152,7 @@ class Gaussian(Emission):
                     f"{scale.tolist()}"
                 )
             return scale / units.scale**2
-        scale = shaped("covariance_prior", self.covariance_prior, (n_columns, n_columns))
+        scale = finite_array("covariance_prior", self.covariance_prior, (n_columns, n_columns))
         return positive_definite(scale, units.scale)
 
 
@@ -176,7 +176,7 @@ def refuse_too_wide(moments: Moments, units: StandardUnits) -> None:
         raise OutsideSupport(step, column, why + near)
 
 
-def units_of(moments: Moments) -> StandardUnits:
+def standard_units(moments: Moments) -> StandardUnits:
     """Mean and standard deviation of each column; 1 for the deviation of a constant one."""
     # Rounding alone makes a constant column differ from its mean.
     constant = moments.deviations <= 1e-14 * moments.widest

@@ -13,15 +13,15 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Family,
     Observations,
     StandardUnits,
-    as_units,
+    by_unit,
+    per_step,
     refuse_outside,
-    spread,
-    table_of,
-    with_zeros,
+    table_in,
+    values_and_mask,
 )
 from sklearn_cvb.kernels.emission import (
     add_logs,
@@ -54,20 +54,20 @@ class NormalPrior(NamedTuple):
 
 
 class GaussianFamily(Family):
-    """What families of Gaussians share, whether columns depend on each other or not."""
+    """The base of Gaussian families, with independent columns or covariance matrices."""
 
     has_matrices = False
 
-    # Of statistics their posterior; of a posterior E[log p(x | theta)], and its KL divergence from
-    # the prior (nats). Statistics of the same steps as if these means (as in a point) were their
-    # averages, with sums of squares around them.
+    # The posterior given statistics; under a posterior E[log p(x | theta)], and its KL divergence
+    # from the prior (nats); statistics of the same steps as if these means (those of a point) were
+    # their averages, with sums of squares around them.
     posterior: Callable[[np.ndarray], Any]
-    expected_under: Callable[[Any], Any]
-    divergence_of: Callable[[Any], float]
-    around: Callable[[np.ndarray, np.ndarray], np.ndarray]
-    # A posterior in the units of the data, states first in all tables, and one from such tables.
-    shown: Callable[[Any], Any]
-    taken: Callable[[Any], Any]
+    log_densities_under: Callable[[Any], Any]
+    divergence_under: Callable[[Any], float]
+    recentred: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    # A posterior in the units of the data, states first in all tables, and back again.
+    posterior_to_data: Callable[[Any], Any]
+    posterior_to_standard: Callable[[Any], Any]
 
     def __init__(
         self, prior: NormalPrior, units: StandardUnits, n_states: int, is_shared: bool
@@ -87,11 +87,11 @@ class GaussianFamily(Family):
         n_tables = 1 if self.has_matrices and is_shared else n_states
         self.n_parameters: int = n_states * n + n_tables * n_precisions
 
-    def expected(self, statistics: np.ndarray) -> Any:
-        return self.expected_under(self.posterior(statistics))
+    def expected_log_densities(self, statistics: np.ndarray) -> Any:
+        return self.log_densities_under(self.posterior(statistics))
 
     def divergence(self, statistics: np.ndarray) -> float:
-        return self.divergence_of(self.posterior(statistics))
+        return self.divergence_under(self.posterior(statistics))
 
     def _sum(self, of_means: np.ndarray, of_precisions: np.ndarray) -> float:
         """The sum of all terms; of precisions that are shared there is one."""
@@ -193,12 +193,13 @@ class ColumnStudentScores(NamedTuple):
     ) -> None:
         values, observed = observations.values, observations.observed
         out[:] = 1.0
-        n_observed, constants = float(values.shape[1]), spread(self.constants.sum(axis=-2), units)
+        n_observed: Any = float(values.shape[1])
+        constants = per_step(self.constants.sum(axis=-2), units)
         for d in range(values.shape[1]):
-            q = (values[:, d, None] - spread(self.means[:, d], units)) ** 2
-            q *= spread(1.0 / self.squares[:, d], units)
+            q = (values[:, d, None] - per_step(self.means[:, d], units)) ** 2
+            q *= per_step(1.0 / self.squares[:, d], units)
             out += q if observed is None else np.where(observed[:, d, None], q, 0.0)
-        degrees = spread(self.degrees[:, 0], units)
+        degrees = per_step(self.degrees[:, 0], units)
         if observed is not None:
             n_observed = observed.sum(axis=1, keepdims=True).astype(np.float64)
             constants = np.zeros_like(out)
@@ -212,7 +213,7 @@ class GaussianColumns(GaussianFamily):
     """Independent columns: variances by state and column, or one of a state (spherical)."""
 
     def read(self, table: np.ndarray) -> Observations:
-        values, observed = with_zeros(self.units.standard(table))
+        values, observed = values_and_mask(self.units.to_standard(table))
         return Observations(values, observed, np.empty((len(values), 0)))
 
     def statistics(
@@ -239,7 +240,7 @@ class GaussianColumns(GaussianFamily):
         prior, m = self.prior, self.prior.mean[:, None]
         precision = prior.mean_precision + count
         mean = (prior.mean_precision * m + total) / precision
-        average = total / np.maximum(count, FEWEST)
+        average = total / np.maximum(count, MIN_STEPS)
         # Sums of squares around the average, which rounding may make negative.
         scatter = np.maximum(squares - total * average, 0.0)
         scatter = scatter + prior.mean_precision * count / precision * (average - m) ** 2
@@ -251,85 +252,85 @@ class GaussianColumns(GaussianFamily):
             degrees, scale = np.broadcast_to(degrees, shape), np.broadcast_to(scale, shape)
         return NormalGamma(mean, precision, degrees, scale)
 
-    def around(self, statistics: np.ndarray, means: np.ndarray) -> np.ndarray:
+    def recentred(self, statistics: np.ndarray, means: np.ndarray) -> np.ndarray:
         count, total, squares = np.split(statistics, 3, axis=-2)
         off = total - count * means
         return np.concatenate([count, count * means, squares - 2.0 * means * off], axis=-2)
 
-    def most_likely(self, statistics: np.ndarray, kept: ColumnsPoint | None = None) -> ColumnsPoint:
+    def most_likely(
+        self, statistics: np.ndarray, before: ColumnsPoint | None = None
+    ) -> ColumnsPoint:
         if self.prior.is_given:
-            found = self.posterior(statistics)
+            posterior = self.posterior(statistics)
             # The density of mean and precision has its peak here.
             n_means = self.n_columns if self.is_shared else 1
-            degrees = np.maximum(found.degrees - 2.0 + n_means, FEWEST)
-            variances = np.maximum(found.scale / degrees, self.prior.floor)
-            return ColumnsPoint(found.mean, variances)
+            degrees = np.maximum(posterior.degrees - 2.0 + n_means, MIN_STEPS)
+            variances = np.maximum(posterior.scale / degrees, self.prior.floor)
+            return ColumnsPoint(posterior.mean, variances)
         count, total, squares = self._parts(statistics)
-        means = total / np.maximum(count, FEWEST)
+        means = total / np.maximum(count, MIN_STEPS)
         scatter, n_seen = np.maximum(squares - total * means, 0.0), count
         if self.is_shared:
             scatter, n_seen = scatter.sum(axis=-2, keepdims=True), count.sum(axis=-2, keepdims=True)
-        variances = scatter / np.maximum(n_seen, FEWEST)
-        if kept is None:
-            kept = ColumnsPoint(np.zeros_like(means), np.ones_like(means))
+        variances = scatter / np.maximum(n_seen, MIN_STEPS)
+        if before is None:
+            before = ColumnsPoint(np.zeros_like(means), np.ones_like(means))
         # One value that is seen in any column tells of a variance that all of them share.
-        variances = np.where(n_seen > FEWEST, variances, kept.variances)
+        variances = np.where(n_seen > MIN_STEPS, variances, before.variances)
         variances = np.maximum(variances, self.prior.floor)
-        return ColumnsPoint(np.where(count > FEWEST, means, kept.means), variances)
+        return ColumnsPoint(np.where(count > MIN_STEPS, means, before.means), variances)
 
     def mean(self, statistics: np.ndarray) -> ColumnsPoint:
-        found = self.posterior(statistics)
-        return ColumnsPoint(found.mean, found.scale / found.degrees)
+        posterior = self.posterior(statistics)
+        return ColumnsPoint(posterior.mean, posterior.scale / posterior.degrees)
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> ColumnsPoint:
-        found = self.posterior(statistics)
-        degrees, scale = found.degrees, found.scale
+        mean, precision, degrees, scale = self.posterior(statistics)
         if self.is_shared:
             degrees, scale = degrees[:1], scale[:1]
-        precision = rng.standard_gamma(0.5 * degrees) / (0.5 * scale)
-        variances = np.broadcast_to(1.0 / precision, found.mean.shape)
-        means = found.mean + rng.standard_normal(found.mean.shape) * np.sqrt(
-            variances / found.precision
-        )
-        return ColumnsPoint(means, variances)
+        drawn = rng.standard_gamma(0.5 * degrees) / (0.5 * scale)
+        variances = np.broadcast_to(1.0 / drawn, mean.shape)
+        noise = rng.standard_normal(mean.shape)
+        return ColumnsPoint(mean + noise * np.sqrt(variances / precision), variances)
 
     # Scores
 
-    def at(self, point: ColumnsPoint) -> NormalScores:
+    def log_densities(self, point: ColumnsPoint) -> NormalScores:
         constants = -0.5 * np.log(2.0 * np.pi * point.variances) - self.log_scales[:, None]
         return NormalScores(constants[None], point.means[None], 1.0 / point.variances[None])
 
-    def expected_under(self, found: NormalGamma) -> NormalScores:
+    def log_densities_under(self, posterior: NormalGamma) -> NormalScores:
         """E[log p(x | theta)] under a posterior."""
-        log_precision = digamma(0.5 * found.degrees) - np.log(0.5 * found.scale)
-        constants = 0.5 * (log_precision - math.log(2.0 * math.pi) - 1.0 / found.precision)
+        mean, precision, degrees, scale = posterior
+        log_precision = digamma(0.5 * degrees) - np.log(0.5 * scale)
+        constants = 0.5 * (log_precision - math.log(2.0 * math.pi) - 1.0 / precision)
         constants = constants - self.log_scales[:, None]
-        return NormalScores(constants[None], found.mean[None], (found.degrees / found.scale)[None])
+        return NormalScores(constants[None], mean[None], (degrees / scale)[None])
 
     def predictive(self, statistics: np.ndarray) -> ColumnStudentScores:
-        found = self.posterior(as_units(statistics))
-        squares = found.scale * (1.0 + 1.0 / found.precision)
+        mean, precision, degrees, scale = self.posterior(by_unit(statistics))
+        squares = scale * (1.0 + 1.0 / precision)
         constants = -0.5 * np.log(np.pi * squares) - self.log_scales[:, None]
         if not self.is_shared:
-            half = 0.5 * found.degrees
+            half = 0.5 * degrees
             if (half[:, :1] == half).all():
                 # Where nothing is missing all columns have as many steps.
                 half = half[:, :1]
             constants = constants + log_gamma_step(half)
-        return ColumnStudentScores(constants, found.mean, squares, found.degrees, self.is_shared)
+        return ColumnStudentScores(constants, mean, squares, degrees, self.is_shared)
 
     # Objectives
 
-    def divergence_of(self, found: NormalGamma) -> float:
+    def divergence_under(self, posterior: NormalGamma) -> float:
         """KL divergence of a posterior from the prior (nats)."""
         prior = self.prior
-        ratio = prior.mean_precision / found.precision
-        off = found.mean - prior.mean[:, None]
-        expected_precision = found.degrees / found.scale
+        ratio = prior.mean_precision / posterior.precision
+        off = posterior.mean - prior.mean[:, None]
+        expected_precision = posterior.degrees / posterior.scale
         of_means = 0.5 * (
             ratio - np.log(ratio) - 1.0 + prior.mean_precision * expected_precision * off**2
         )
-        a, b = 0.5 * found.degrees, 0.5 * found.scale
+        a, b = 0.5 * posterior.degrees, 0.5 * posterior.scale
         a_0, b_0 = 0.5 * prior.degrees_of_freedom, 0.5 * prior.scale[:, None]
         of_precisions = (
             (a - a_0) * digamma(a)
@@ -341,14 +342,14 @@ class GaussianColumns(GaussianFamily):
         return self._sum(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
-        found, prior = self.posterior(statistics), self.prior
+        (_, precision, degrees, scale), prior = self.posterior(statistics), self.prior
         count = self._parts(statistics)[0]
-        of_means = 0.5 * np.log(prior.mean_precision / found.precision) - count * (
+        of_means = 0.5 * np.log(prior.mean_precision / precision) - count * (
             0.5 * math.log(math.pi) + self.log_scales[:, None]
         )
-        a, a_0 = 0.5 * found.degrees, 0.5 * prior.degrees_of_freedom
+        a, a_0 = 0.5 * degrees, 0.5 * prior.degrees_of_freedom
         of_precisions = (
-            gammaln(a) - gammaln(a_0) + a_0 * np.log(prior.scale[:, None]) - a * np.log(found.scale)
+            gammaln(a) - gammaln(a_0) + a_0 * np.log(prior.scale[:, None]) - a * np.log(scale)
         )
         return self._sum(of_means, of_precisions)
 
@@ -365,37 +366,38 @@ class GaussianColumns(GaussianFamily):
 
     def log_likelihood(self, statistics: np.ndarray, point: ColumnsPoint) -> float:
         count, total, squares = self._parts(statistics)
-        constants = self.at(point).constants[0]
+        constants = self.log_densities(point).constants[0]
         off = squares - 2.0 * point.means * total + point.means**2 * count
         return float((count * constants - 0.5 * off / point.variances).sum())
 
     # In the units of the data
 
-    def point_of(self, given: dict[str, Any]) -> ColumnsPoint:
+    def point_from(self, parameters: dict[str, Any]) -> ColumnsPoint:
         n, k, scale = self.n_columns, self.n_states, self.units.scale
-        means = self.units.standard(table_of(given, "means", (k, n)))
+        means = self.units.to_standard(table_in(parameters, "means", (k, n)))
         variances = np.ones((k, n))
-        if "covariances" in given:
+        if "covariances" in parameters:
             shape = (k,) if self.is_shared else (k, n)
-            table = table_of(given, "covariances", shape)
+            table = table_in(parameters, "covariances", shape)
             refuse_outside("covariances", table, table > 0, "must be positive")
             variances = (table[:, None] if self.is_shared else table) / scale**2
         return ColumnsPoint(np.ascontiguousarray(means.T), np.ascontiguousarray(variances.T))
 
-    def shown(self, found: NormalGamma) -> NormalGamma:
-        mean, precision, degrees, scale = (table.T for table in found)
-        return NormalGamma(self.units.data(mean), precision, degrees, scale * self.units.scale**2)
+    def posterior_to_data(self, posterior: NormalGamma) -> NormalGamma:
+        mean, precision, degrees, scale = (table.T for table in posterior)
+        scale = scale * self.units.scale**2
+        return NormalGamma(self.units.to_data(mean), precision, degrees, scale)
 
-    def taken(self, given: NormalGamma) -> NormalGamma:
-        mean, scale = self.units.standard(given.mean), given.scale / self.units.scale**2
-        tables = mean, given.precision, given.degrees, scale
+    def posterior_to_standard(self, posterior: NormalGamma) -> NormalGamma:
+        mean, scale = self.units.to_standard(posterior.mean), posterior.scale / self.units.scale**2
+        tables = mean, posterior.precision, posterior.degrees, scale
         return NormalGamma(*(np.ascontiguousarray(table.T) for table in tables))
 
     def sample(
         self, point: ColumnsPoint, states: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         means, deviations = point.means.T[states], np.sqrt(point.variances.T[states])
-        return self.units.data(means + deviations * rng.standard_normal(means.shape))
+        return self.units.to_data(means + deviations * rng.standard_normal(means.shape))
 
     def distributions(self, point: ColumnsPoint, observations: Any) -> Any:
         from scipy.stats import norm
@@ -403,12 +405,11 @@ class GaussianColumns(GaussianFamily):
         return norm(point.means.T, np.sqrt(point.variances.T))
 
     def moments(self, point: ColumnsPoint) -> tuple[np.ndarray, np.ndarray]:
-        return self.units.data(point.means.T), point.variances.T * self.units.scale**2
+        return self.units.to_data(point.means.T), point.variances.T * self.units.scale**2
 
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
-        found = self.posterior(statistics)
-        width = found.scale / (found.degrees * found.precision)
-        return self.units.marginals(found.mean.T, width.T, found.degrees.T, found.scale.T)
+        mean, precision, degrees, scale = (table.T for table in self.posterior(statistics))
+        return self.units.marginals(mean, scale / (degrees * precision), degrees, scale)
 
     def attributes(self, point: ColumnsPoint) -> dict[str, Any]:
         means, variances = self.moments(point)

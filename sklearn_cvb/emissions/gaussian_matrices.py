@@ -20,12 +20,12 @@ import numpy as np
 from scipy.special import digamma, gammaln, multigammaln
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Observations,
+    per_step,
     refuse_outside,
-    spread,
-    table_of,
-    with_zeros,
+    table_in,
+    values_and_mask,
 )
 from sklearn_cvb.emissions.gaussian_columns import GaussianFamily, NormalPrior
 from sklearn_cvb.kernels.emission import normal_wishart, parabolas, second_moments
@@ -68,8 +68,8 @@ class MatrixScores(NamedTuple):
             ones = np.ones_like(self.constants)
             parabolas(values, units, (ones, means, factors), 1.0, out)
             log_of(out.reshape(-1), room_for_bits())
-            out *= spread(self.exponents, units)
-            out += spread(self.constants, units)
+            out *= per_step(self.exponents, units)
+            out += per_step(self.constants, units)
         if observations.observed is not None:
             out[~observations.observed.any(axis=1)] = 0.0
         if (observations.features != WHOLE).any():
@@ -103,7 +103,7 @@ def log_determinants(factors: np.ndarray) -> np.ndarray:
 # Wishart distributions of precision matrices, by degrees of freedom nu and scale matrix inv(Psi)
 
 
-def drawn_covariances(
+def draw_covariances(
     degrees: np.ndarray, scale: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """Covariances (K, D, D) whose inverses are drawn from Wishart distributions."""
@@ -152,7 +152,7 @@ def wishart_evidence(nu: np.ndarray, scale: np.ndarray, prior: NormalPrior) -> n
     )
 
 
-def floored(covariances: np.ndarray, floor: float) -> np.ndarray:
+def clip_variances(covariances: np.ndarray, floor: float) -> np.ndarray:
     """No variance in any direction below the floor: maximum likelihood under that bound."""
     covariances = 0.5 * (covariances + np.swapaxes(covariances, -1, -2))
     values, vectors = np.linalg.eigh(covariances)
@@ -162,9 +162,9 @@ def floored(covariances: np.ndarray, floor: float) -> np.ndarray:
     return (vectors * values[..., None, :]) @ np.swapaxes(vectors, -1, -2)
 
 
-def given_covariances(given: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
+def covariances_from_user(parameters: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
     """Covariance matrices that a user gives, one axis of states in front."""
-    tables = table_of(given, "covariances", shape)
+    tables = table_in(parameters, "covariances", shape)
     tables = tables.reshape(-1, *shape[-2:])
     # Whatever the columns' units: rounding of large variances says nothing of small ones.
     widths = np.sqrt(np.abs(np.diagonal(tables, axis1=1, axis2=2)))
@@ -182,7 +182,7 @@ class GaussianMatrices(GaussianFamily):
     states_axis = 0
 
     def read(self, table: np.ndarray) -> Observations:
-        values, observed = with_zeros(self.units.standard(table))
+        values, observed = values_and_mask(self.units.to_standard(table))
         if observed is None:
             return Observations(values, None, np.empty((len(values), 0)))
         patterns = np.full((len(values), 1), WHOLE)
@@ -209,11 +209,12 @@ class GaussianMatrices(GaussianFamily):
             if scores is None:
                 # Before anything is learned: as if columns were independent.
                 n, k = self.n_columns, self.n_states
-                scores = self.at(MatricesPoint(np.zeros((k, n)), np.tile(np.eye(n), (k, 1, 1))))
+                point = MatricesPoint(np.zeros((k, n)), np.tile(np.eye(n), (k, 1, 1)))
+                scores = self.log_densities(point)
             add_partly_missing(scores, observations, posterior, units, sums)
         return sums
 
-    def completed(
+    def impute(
         self,
         observations: Observations,
         scores: MatrixScores,
@@ -234,7 +235,7 @@ class GaussianMatrices(GaussianFamily):
         rows, columns = np.tril_indices(n)
         products = np.empty((*count.shape, n, n))
         products[..., rows, columns] = products[..., columns, rows] = states_first[..., 1 + n :]
-        average = total / np.maximum(count, FEWEST)[..., None]
+        average = total / np.maximum(count, MIN_STEPS)[..., None]
         return count, average, products - total[..., :, None] * average[..., None, :]
 
     def posterior(self, statistics: np.ndarray) -> NormalWishart:
@@ -254,7 +255,7 @@ class GaussianMatrices(GaussianFamily):
             scale = np.broadcast_to(scale, scatter.shape)
         return NormalWishart(mean, precision, degrees, scale)
 
-    def around(self, statistics: np.ndarray, means: np.ndarray) -> np.ndarray:
+    def recentred(self, statistics: np.ndarray, means: np.ndarray) -> np.ndarray:
         n, (rows, columns) = self.n_columns, np.tril_indices(self.n_columns)
         count, total, products = np.split(statistics, [1, 1 + n], axis=-2)
         centre = np.ascontiguousarray(means.T)
@@ -263,42 +264,44 @@ class GaussianMatrices(GaussianFamily):
         return np.concatenate([count, count * centre, products], axis=-2)
 
     def most_likely(
-        self, statistics: np.ndarray, kept: MatricesPoint | None = None
+        self, statistics: np.ndarray, before: MatricesPoint | None = None
     ) -> MatricesPoint:
         n = self.n_columns
         if self.prior.is_given:
-            found = self.posterior(statistics)
+            posterior = self.posterior(statistics)
             # The density of means and precisions has its peak here; a tied precision has K means.
-            degrees = found.degrees - n - 1.0 + (self.n_states if self.is_shared else 1.0)
-            degrees = np.maximum(degrees, FEWEST)[..., None, None]
-            return MatricesPoint(found.mean, floored(found.scale / degrees, self.prior.floor))
+            degrees = posterior.degrees - n - 1.0 + (self.n_states if self.is_shared else 1.0)
+            degrees = np.maximum(degrees, MIN_STEPS)[..., None, None]
+            return MatricesPoint(
+                posterior.mean, clip_variances(posterior.scale / degrees, self.prior.floor)
+            )
         count, means, scatter = self.scatter(statistics)
         n_seen = count
         if self.is_shared:
             scatter = np.broadcast_to(scatter.sum(axis=0), scatter.shape)
             n_seen = np.full_like(count, count.sum())
-        covariances = scatter / np.maximum(n_seen, FEWEST)[:, None, None]
-        covariances = floored(covariances, self.prior.floor)
-        if kept is None:
-            kept = MatricesPoint(np.zeros_like(means), np.tile(np.eye(n), (self.n_states, 1, 1)))
-        seen = count > FEWEST
+        covariances = scatter / np.maximum(n_seen, MIN_STEPS)[:, None, None]
+        covariances = clip_variances(covariances, self.prior.floor)
+        if before is None:
+            before = MatricesPoint(np.zeros_like(means), np.tile(np.eye(n), (self.n_states, 1, 1)))
+        seen = count > MIN_STEPS
         return MatricesPoint(
-            np.where(seen[:, None], means, kept.means),
-            np.where((seen | self.is_shared)[:, None, None], covariances, kept.covariances),
+            np.where(seen[:, None], means, before.means),
+            np.where((seen | self.is_shared)[:, None, None], covariances, before.covariances),
         )
 
     def mean(self, statistics: np.ndarray) -> MatricesPoint:
-        found = self.posterior(statistics)
-        return MatricesPoint(found.mean, found.scale / found.degrees[..., None, None])
+        posterior = self.posterior(statistics)
+        return MatricesPoint(posterior.mean, posterior.scale / posterior.degrees[..., None, None])
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> MatricesPoint:
-        found, n = self.posterior(statistics), self.n_columns
+        posterior, n = self.posterior(statistics), self.n_columns
         own = slice(1) if self.is_shared else slice(None)
-        covariances = drawn_covariances(found.degrees[own], found.scale[own], rng)
-        covariances = np.broadcast_to(covariances, found.scale.shape)
+        covariances = draw_covariances(posterior.degrees[own], posterior.scale[own], rng)
+        covariances = np.broadcast_to(covariances, posterior.scale.shape)
         noise = rng.standard_normal((self.n_states, n, 1))
-        off = (cholesky(covariances) @ noise)[..., 0] / np.sqrt(found.precision)[:, None]
-        return MatricesPoint(found.mean + off, covariances)
+        off = (cholesky(covariances) @ noise)[..., 0] / np.sqrt(posterior.precision)[:, None]
+        return MatricesPoint(posterior.mean + off, covariances)
 
     # Scores
 
@@ -312,30 +315,30 @@ class GaussianMatrices(GaussianFamily):
             self.log_scales,
         )
 
-    def at(self, point: MatricesPoint) -> MatrixScores:
+    def log_densities(self, point: MatricesPoint) -> MatrixScores:
         factors = cholesky(point.covariances)
         constants = -0.5 * (log_determinants(factors) + self.n_columns * math.log(2.0 * math.pi))
         return self._scores(constants, point.means, np.linalg.inv(factors))
 
-    def expected_under(self, found: NormalWishart) -> MatrixScores:
+    def log_densities_under(self, posterior: NormalWishart) -> MatrixScores:
         """E[log p(x | theta)] under a posterior."""
         n = self.n_columns
-        factors = cholesky(found.scale)
+        factors = cholesky(posterior.scale)
         constants = 0.5 * (
-            expected_log_determinant(found.degrees, factors)
+            expected_log_determinant(posterior.degrees, factors)
             - n * math.log(2.0 * math.pi)
-            - n / found.precision
+            - n / posterior.precision
         )
-        root = np.sqrt(found.degrees)[..., None, None]
-        return self._scores(constants, found.mean, root * np.linalg.inv(factors))
+        root = np.sqrt(posterior.degrees)[..., None, None]
+        return self._scores(constants, posterior.mean, root * np.linalg.inv(factors))
 
     def factors(self, statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of units means (n_units, D, K), inv(L) (n_units, D, D, K) for Psi = L L', log |Psi|."""
         if self.is_shared:
-            found = self.posterior(statistics)
-            lower = cholesky(found.scale)
+            posterior = self.posterior(statistics)
+            lower = cholesky(posterior.scale)
             inverse = _states_last(np.linalg.inv(lower), 2)
-            return _states_last(found.mean, 1), inverse, log_determinants(lower)
+            return _states_last(posterior.mean, 1), inverse, log_determinants(lower)
         shape = len(statistics), self.n_columns, self.n_columns, self.n_states
         mean, factors = np.empty((shape[0], *shape[2:])), np.empty(shape)
         log_det = np.empty((shape[0], self.n_states))
@@ -363,25 +366,25 @@ class GaussianMatrices(GaussianFamily):
 
     # Objectives
 
-    def divergence_of(self, found: NormalWishart) -> float:
+    def divergence_under(self, posterior: NormalWishart) -> float:
         """KL divergence of a posterior from the prior (nats)."""
         prior, n = self.prior, self.n_columns
-        factors = cholesky(found.scale)
+        factors = cholesky(posterior.scale)
         inverse = np.linalg.inv(factors)
-        ratio = prior.mean_precision / found.precision
-        off = np.einsum("...ij,...j->...i", inverse, found.mean - prior.mean)
-        distance = found.degrees * (off**2).sum(axis=-1)
+        ratio = prior.mean_precision / posterior.precision
+        off = np.einsum("...ij,...j->...i", inverse, posterior.mean - prior.mean)
+        distance = posterior.degrees * (off**2).sum(axis=-1)
         of_means = 0.5 * (n * (ratio - np.log(ratio) - 1.0) + prior.mean_precision * distance)
-        of_precisions = wishart_divergence(found.degrees, found.scale, prior)
+        of_precisions = wishart_divergence(posterior.degrees, posterior.scale, prior)
         return self._sum(of_means, of_precisions)
 
     def log_evidence(self, statistics: np.ndarray) -> float:
-        found, prior, n = self.posterior(statistics), self.prior, self.n_columns
+        posterior, prior, n = self.posterior(statistics), self.prior, self.n_columns
         count = np.maximum(statistics[..., 0, :], 0.0)
-        of_means = 0.5 * n * np.log(prior.mean_precision / found.precision) - count * (
+        of_means = 0.5 * n * np.log(prior.mean_precision / posterior.precision) - count * (
             0.5 * n * math.log(math.pi) + self.log_scales.sum()
         )
-        of_precisions = wishart_evidence(found.degrees, found.scale, prior)
+        of_precisions = wishart_evidence(posterior.degrees, posterior.scale, prior)
         return self._sum(of_means, of_precisions)
 
     def log_prior(self, point: MatricesPoint) -> float:
@@ -404,27 +407,29 @@ class GaussianMatrices(GaussianFamily):
         off = average - point.means
         scatter = scatter + count[:, None, None] * off[:, :, None] * off[:, None, :]
         distance = np.einsum("kij,kji->", np.linalg.inv(point.covariances), scatter)
-        return float((count * self.at(point).constants[0]).sum() - 0.5 * distance)
+        return float((count * self.log_densities(point).constants[0]).sum() - 0.5 * distance)
 
     # In the units of the data
 
-    def point_of(self, given: dict[str, Any]) -> MatricesPoint:
+    def point_from(self, parameters: dict[str, Any]) -> MatricesPoint:
         n, k, scale = self.n_columns, self.n_states, self.units.scale
-        means = self.units.standard(table_of(given, "means", (k, n)))
+        means = self.units.to_standard(table_in(parameters, "means", (k, n)))
         covariances = np.tile(np.eye(n), (k, 1, 1))
-        if "covariances" in given:
+        if "covariances" in parameters:
             shape = (n, n) if self.is_shared else (k, n, n)
-            tables = given_covariances(given, shape) / np.outer(scale, scale)
+            tables = covariances_from_user(parameters, shape) / np.outer(scale, scale)
             covariances = np.broadcast_to(tables, (k, n, n)).copy()
         return MatricesPoint(means, covariances)
 
-    def shown(self, found: NormalWishart) -> NormalWishart:
+    def posterior_to_data(self, posterior: NormalWishart) -> NormalWishart:
         widths = np.outer(self.units.scale, self.units.scale)
-        return found._replace(mean=self.units.data(found.mean), scale=found.scale * widths)
+        mean, scale = self.units.to_data(posterior.mean), posterior.scale * widths
+        return posterior._replace(mean=mean, scale=scale)
 
-    def taken(self, given: NormalWishart) -> NormalWishart:
+    def posterior_to_standard(self, posterior: NormalWishart) -> NormalWishart:
         widths = np.outer(self.units.scale, self.units.scale)
-        return given._replace(mean=self.units.standard(given.mean), scale=given.scale / widths)
+        mean, scale = self.units.to_standard(posterior.mean), posterior.scale / widths
+        return posterior._replace(mean=mean, scale=scale)
 
     def sample(
         self, point: MatricesPoint, states: np.ndarray, rng: np.random.Generator
@@ -432,7 +437,7 @@ class GaussianMatrices(GaussianFamily):
         factors = cholesky(point.covariances)
         noise = rng.standard_normal((len(states), self.n_columns))
         off = np.einsum("tij,tj->ti", factors[states], noise)
-        return self.units.data(point.means[states] + off)
+        return self.units.to_data(point.means[states] + off)
 
     def distributions(self, point: MatricesPoint, observations: Any) -> Any:
         from scipy.stats import norm
@@ -441,15 +446,15 @@ class GaussianMatrices(GaussianFamily):
 
     def moments(self, point: MatricesPoint) -> tuple[np.ndarray, np.ndarray]:
         variances = np.diagonal(point.covariances, axis1=-2, axis2=-1)
-        return self.units.data(point.means), variances * self.units.scale**2
+        return self.units.to_data(point.means), variances * self.units.scale**2
 
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
-        found = self.posterior(statistics)
+        posterior = self.posterior(statistics)
         # What a Wishart and a multivariate t say of one column.
-        degrees = found.degrees[:, None] - self.n_columns + 1.0
-        squares = np.diagonal(found.scale, axis1=-2, axis2=-1)
-        width = squares / (degrees * found.precision[:, None])
-        return self.units.marginals(found.mean, width, degrees, squares)
+        degrees = posterior.degrees[:, None] - self.n_columns + 1.0
+        squares = np.diagonal(posterior.scale, axis1=-2, axis2=-1)
+        width = squares / (degrees * posterior.precision[:, None])
+        return self.units.marginals(posterior.mean, width, degrees, squares)
 
     def attributes(self, point: MatricesPoint) -> dict[str, Any]:
         scale = self.units.scale
@@ -460,7 +465,7 @@ class GaussianMatrices(GaussianFamily):
         if self.is_shared:
             covariances, factors = covariances[0], factors[0]
         return {
-            "means_": self.units.data(point.means),
+            "means_": self.units.to_data(point.means),
             "covariances_": covariances,
             "precisions_": factors @ np.swapaxes(factors, -1, -2),
             "precisions_cholesky_": factors,
@@ -470,8 +475,8 @@ class GaussianMatrices(GaussianFamily):
 # Steps of which some columns are missing
 
 
-class Marginal(NamedTuple):
-    """Steps of one pattern, and what is known of them by state."""
+class MissingPattern(NamedTuple):
+    """Partly missing steps that lack the same columns, and their marginal densities by state."""
 
     rows: np.ndarray  # (n_rows,), the steps
     unit: np.ndarray  # (n_rows,), the unit that each is in
@@ -489,9 +494,9 @@ class Marginal(NamedTuple):
         return (self.off * self.weighed).sum(axis=-1)
 
 
-def marginals(
+def missing_patterns(
     scores: MatrixScores, observations: Observations, units: np.ndarray
-) -> Iterator[Marginal]:
+) -> Iterator[MissingPattern]:
     """The partly missing steps, pattern by pattern."""
     codes, observed = observations.features[:, 0], observations.observed
     assert observed is not None, "something is missing"
@@ -508,7 +513,9 @@ def marginals(
         _, log_det = np.linalg.slogdet(inner)
         off = observations.values[rows][:, None, seen] - means[place][..., seen]
         weighed = np.linalg.solve(inner[place], off[..., None])[..., 0]
-        yield Marginal(rows, unit[rows], seen, means, scale, place, off, weighed, log_det[place])
+        yield MissingPattern(
+            rows, unit[rows], seen, means, scale, place, off, weighed, log_det[place]
+        )
 
 
 def fill_partly_missing(
@@ -518,7 +525,7 @@ def fill_partly_missing(
     log_scales, n_columns = scores.log_scales, scores.means.shape[1]
     diagonal = np.arange(n_columns)
     log_det = -2.0 * np.log(scores.factors[:, diagonal, diagonal]).sum(axis=1)
-    for part in marginals(scores, observations, units):
+    for part in missing_patterns(scores, observations, units):
         own = part.unit if len(scores.means) > 1 else np.zeros_like(part.unit)
         n_seen, volume = int(part.seen.sum()), log_scales[part.seen].sum()
         if scores.exponents is None:
@@ -534,7 +541,7 @@ def fill_partly_missing(
         out[part.rows] = value - 0.5 * part.log_det - half * np.log1p(part.distance) - volume
 
 
-def _completed(part: Marginal, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _conditional_moments(part: MissingPattern, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Steps with the conditional means of what is missing, and its conditional scale matrix."""
     across = part.scale[..., ~part.seen, :][..., part.seen]
     gain = across[part.place] @ part.weighed[..., None]
@@ -556,8 +563,8 @@ def add_partly_missing(
     """Add the expected moments of partly missing steps to `sums` (n_units, S, K)."""
     n_columns = scores.means.shape[1]
     lower = np.tril_indices(n_columns)
-    for part in marginals(scores, observations, units):
-        steps, conditional = _completed(part, observations.values)
+    for part in missing_patterns(scores, observations, units):
+        steps, conditional = _conditional_moments(part, observations.values)
         products = steps[..., lower[0]] * steps[..., lower[1]]
         variance = np.ones(part.distance.shape)
         if scores.exponents is not None:
@@ -582,8 +589,8 @@ def draw_partly_missing(
     observed = observations.observed
     assert observed is not None, "something is missing"
     whole = np.array([0, len(values)])
-    for part in marginals(scores, observations, whole):
-        steps, conditional = _completed(part, observations.values)
+    for part in missing_patterns(scores, observations, whole):
+        steps, conditional = _conditional_moments(part, observations.values)
         own = np.arange(len(part.rows)), states[part.rows]
         factors = np.linalg.cholesky(conditional[0])[states[part.rows]]
         noise = rng.standard_normal((len(part.rows), factors.shape[-1], 1))

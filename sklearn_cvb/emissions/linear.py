@@ -1,4 +1,4 @@
-"""Linear regression in each state: outputs follow inputs that are given.
+"""Families of regressions and autoregressions: in each state outputs are linear in inputs.
 
 Given z = (1, inputs) outputs are N(B' z, inv(Lambda)). The precision matrix Lambda of a state has a
 Wishart distribution with nu degrees of freedom and scale matrix inv(Psi), B given Lambda a
@@ -24,24 +24,24 @@ import numpy as np
 from scipy.special import gammaln
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Family,
     Observations,
     StandardUnits,
     Tails,
-    as_units,
-    spread,
-    table_of,
-    with_zeros,
+    by_unit,
+    per_step,
+    table_in,
+    values_and_mask,
 )
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.emissions.gaussian_matrices import (
     GaussianMatrices,
     cholesky,
-    drawn_covariances,
+    clip_variances,
+    covariances_from_user,
+    draw_covariances,
     expected_log_determinant,
-    floored,
-    given_covariances,
     log_determinants,
     wishart_divergence,
     wishart_evidence,
@@ -112,8 +112,8 @@ class OutputStudentScores(NamedTuple):
         for table in (of_inputs, out):
             log_of(table.reshape(-1), room_for_bits())
         half = 0.5 * self.degrees
-        out *= -spread(half + 0.5 * (values.shape[1] - n), units)
-        out += spread(half, units) * of_inputs + spread(self.constants, units)
+        out *= -per_step(half + 0.5 * (values.shape[1] - n), units)
+        out += per_step(half, units) * of_inputs + per_step(self.constants, units)
         # Both logs of a step that is too far for float64 are infinite.
         out[np.isnan(out)] = -np.inf
         if observations.observed is not None:
@@ -145,7 +145,7 @@ class RegressionFamily(Family):
         self.log_scale: float = float(np.log(self.of_outputs.scale).sum())
         self.n_states = n_states
         self.n_columns: int = len(columns)
-        self.given_columns: np.ndarray = columns[:n_inputs]
+        self.covariate_columns: np.ndarray = columns[:n_inputs]
         self.output_columns: np.ndarray = columns[n_inputs:]
         self.n_statistics: int = self.joint.n_statistics
         self.n_parameters: int = n_states * (n * (n_inputs + 1) + n * (n + 1) // 2)
@@ -155,7 +155,7 @@ class RegressionFamily(Family):
 
     def _read_joint(self, table: np.ndarray) -> Observations:
         """Steps of inputs and outputs, all of which are there or the step is missing."""
-        values, observed = with_zeros(self.joint.units.standard(table))
+        values, observed = values_and_mask(self.joint.units.to_standard(table))
         if observed is not None:
             whole = observed.all(axis=1, keepdims=True)
             values, observed = values * whole, np.repeat(whole, values.shape[1], axis=1)
@@ -174,10 +174,10 @@ class RegressionFamily(Family):
         second_moments(observations.values, posterior, units, sums)
         return sums
 
-    def clusters(
+    def starting_scores(
         self, sample: Observations, known: np.ndarray, rng: np.random.Generator
     ) -> ParabolaScores:
-        """Lines, to one of which each step is nearest: k-means around lines (Spaeth 1979)."""
+        """Scores under lines to start from: k-means around lines (Spaeth 1979)."""
         n, identity = len(sample.values), np.eye(self.n_states)
         whole, scores, tried = np.array([0, n]), np.empty((n, self.n_states)), []
         for _ in range(_TRIALS):
@@ -185,10 +185,10 @@ class RegressionFamily(Family):
             for _ in range(_SWEEPS):
                 state = np.where(known >= 0, known, state)
                 point = self.most_likely(self.statistics(sample, identity[state], whole)[0])
-                self.at(point).fill(sample, whole, scores)
+                self.log_densities(point).fill(sample, whole, scores)
                 state = scores.argmax(axis=1)
             tried.append((float(scores.max(axis=1).sum()), point))
-        return self.at(max(tried, key=itemgetter(0))[1])
+        return self.log_densities(max(tried, key=itemgetter(0))[1])
 
     # From statistics to distributions
 
@@ -206,17 +206,17 @@ class RegressionFamily(Family):
         """Intercepts of lines through these inputs and outputs."""
         return outputs - np.einsum("ki,kid->kd", inputs, slopes)
 
-    def most_likely(self, statistics: np.ndarray, kept: LinearPoint | None = None) -> LinearPoint:
+    def most_likely(self, statistics: np.ndarray, before: LinearPoint | None = None) -> LinearPoint:
         n, i = self.n_outputs, self.n_inputs
         if self.prior.is_given:
-            found = self.posterior(statistics)
+            posterior = self.posterior(statistics)
             # The density of coefficients and precisions has its peak here.
-            degrees = np.maximum(found.degrees - n + i, FEWEST)[:, None, None]
-            intercepts = self._at_zero(found.inputs, found.outputs, found.coefficients)
-            covariances = floored(found.scale / degrees, self.prior.floor)
-            return LinearPoint(intercepts, found.coefficients, covariances)
+            degrees = np.maximum(posterior.degrees - n + i, MIN_STEPS)[:, None, None]
+            intercepts = self._at_zero(posterior.inputs, posterior.outputs, posterior.coefficients)
+            covariances = clip_variances(posterior.scale / degrees, self.prior.floor)
+            return LinearPoint(intercepts, posterior.coefficients, covariances)
         count, means, scatter = self.joint.scatter(statistics)
-        n_seen = np.maximum(count, FEWEST)[:, None, None]
+        n_seen = np.maximum(count, MIN_STEPS)[:, None, None]
         values, vectors = np.linalg.eigh(scatter[:, :i, :i] / n_seen)
         inverses = np.where(values > _CONSTANT, 1.0 / np.maximum(values, _CONSTANT), 0.0)
         across = np.swapaxes(vectors, 1, 2) @ (scatter[:, :i, i:] / n_seen)
@@ -225,12 +225,12 @@ class RegressionFamily(Family):
         identities = np.tile(np.eye(n), (self.n_states, 1, 1))
         point = LinearPoint(intercepts, slopes, identities)
         residuals = self._residuals(statistics, point) / n_seen
-        point = point._replace(covariances=floored(residuals, self.prior.floor))
-        if kept is None:
-            kept = LinearPoint(np.zeros_like(intercepts), np.zeros_like(slopes), identities)
-        seen = count > FEWEST
-        for own, before in zip(point, kept, strict=True):
-            own[~seen] = before[~seen]
+        point = point._replace(covariances=clip_variances(residuals, self.prior.floor))
+        if before is None:
+            before = LinearPoint(np.zeros_like(intercepts), np.zeros_like(slopes), identities)
+        seen = count > MIN_STEPS
+        for table, old in zip(point, before, strict=True):
+            table[~seen] = old[~seen]
         return point
 
     def _residuals(self, statistics: np.ndarray, point: LinearPoint) -> np.ndarray:
@@ -243,27 +243,27 @@ class RegressionFamily(Family):
         return found + count[:, None, None] * off[:, :, None] * off[:, None, :]
 
     def mean(self, statistics: np.ndarray) -> LinearPoint:
-        found = self.posterior(statistics)
-        intercepts = self._at_zero(found.inputs, found.outputs, found.coefficients)
+        posterior = self.posterior(statistics)
+        intercepts = self._at_zero(posterior.inputs, posterior.outputs, posterior.coefficients)
         return LinearPoint(
-            intercepts, found.coefficients, found.scale / found.degrees[:, None, None]
+            intercepts, posterior.coefficients, posterior.scale / posterior.degrees[:, None, None]
         )
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> LinearPoint:
-        found, i = self.posterior(statistics), self.n_inputs
-        covariances = drawn_covariances(found.degrees, found.scale, rng)
+        posterior, i = self.posterior(statistics), self.n_inputs
+        covariances = draw_covariances(posterior.degrees, posterior.scale, rng)
         across = np.swapaxes(cholesky(covariances), 1, 2)
         noise = rng.standard_normal((self.n_states, i + 1, self.n_outputs))
-        along = np.swapaxes(found.factors[:, :i, :i], 1, 2)
-        slopes = found.coefficients + along @ noise[:, 1:] @ across
-        level = (noise[:, :1] @ across)[:, 0] / np.sqrt(found.precision)[:, None]
+        along = np.swapaxes(posterior.factors[:, :i, :i], 1, 2)
+        slopes = posterior.coefficients + along @ noise[:, 1:] @ across
+        level = (noise[:, :1] @ across)[:, 0] / np.sqrt(posterior.precision)[:, None]
         return LinearPoint(
-            self._at_zero(found.inputs, found.outputs + level, slopes), slopes, covariances
+            self._at_zero(posterior.inputs, posterior.outputs + level, slopes), slopes, covariances
         )
 
     # Scores
 
-    def at(self, point: LinearPoint) -> ParabolaScores:
+    def log_densities(self, point: LinearPoint) -> ParabolaScores:
         lower, i = cholesky(point.covariances), self.n_inputs
         inverse = np.linalg.inv(lower)
         factors = np.zeros((self.n_states, i + self.n_outputs, i + self.n_outputs))
@@ -281,18 +281,18 @@ class RegressionFamily(Family):
         last = (np.ascontiguousarray(np.moveaxis(table, 0, -1))[None] for table in tables)
         return ParabolaScores((constants - self.log_scale)[None], *last)
 
-    def expected(self, statistics: np.ndarray) -> ParabolaScores:
-        found, n, i = self.posterior(statistics), self.n_outputs, self.n_inputs
-        log_det = expected_log_determinant(found.degrees, cholesky(found.scale))
-        constants = 0.5 * (log_det - n * math.log(2.0 * math.pi) - n / found.precision)
+    def expected_log_densities(self, statistics: np.ndarray) -> ParabolaScores:
+        posterior, n, i = self.posterior(statistics), self.n_outputs, self.n_inputs
+        log_det = expected_log_determinant(posterior.degrees, cholesky(posterior.scale))
+        constants = 0.5 * (log_det - n * math.log(2.0 * math.pi) - n / posterior.precision)
         # What is not known of slopes and intercepts costs the more the farther inputs are.
         roots = np.full((self.n_states, i + n), math.sqrt(n))
-        roots[:, i:] = np.sqrt(found.degrees)[:, None]
-        means = np.concatenate([found.inputs, found.outputs], axis=1)
-        return self._scores(constants, means, roots[:, :, None] * found.factors)
+        roots[:, i:] = np.sqrt(posterior.degrees)[:, None]
+        means = np.concatenate([posterior.inputs, posterior.outputs], axis=1)
+        return self._scores(constants, means, roots[:, :, None] * posterior.factors)
 
     def predictive(self, statistics: np.ndarray) -> OutputStudentScores:
-        statistics = np.ascontiguousarray(as_units(statistics))
+        statistics = np.ascontiguousarray(by_unit(statistics))
         means, factors, _ = self.joint.factors(statistics)
         n, count = self.n_outputs, np.maximum(statistics[:, 0], 0.0)
         own = np.arange(self.n_inputs, self.n_inputs + n)
@@ -309,33 +309,37 @@ class RegressionFamily(Family):
 
     # Objectives
 
-    def _log_precision(self, found: MatrixNormalWishart) -> np.ndarray:
+    def _log_precision(self, posterior: MatrixNormalWishart) -> np.ndarray:
         """Half of how much more log |K| is than the prior's, by output, (K,)."""
         i, own = self.n_inputs, self.prior.mean_precision
-        log_det = -log_determinants(found.factors[:, :i, :i]) + np.log(found.precision)
+        log_det = -log_determinants(posterior.factors[:, :i, :i]) + np.log(posterior.precision)
         return 0.5 * (log_det - (i + 1) * math.log(own))
 
     def divergence(self, statistics: np.ndarray) -> float:
-        found, i, n = self.posterior(statistics), self.n_inputs, self.n_outputs
+        posterior, i, n = self.posterior(statistics), self.n_inputs, self.n_outputs
         own = self.prior.mean_precision
-        along = found.factors[:, :i, :i]
-        at_centre = np.einsum("kij,kj->ki", along, found.inputs)
+        along = posterior.factors[:, :i, :i]
+        at_centre = np.einsum("kij,kj->ki", along, posterior.inputs)
         # The trace of the prior's K times the inverse of the posterior's.
-        trace = own * (1.0 / found.precision + (at_centre**2).sum(axis=1) + (along**2).sum((1, 2)))
-        intercepts = self._at_zero(found.inputs, found.outputs, found.coefficients)
-        every = np.concatenate([intercepts[:, None], found.coefficients], axis=1)
-        off = np.linalg.solve(cholesky(found.scale), np.swapaxes(every, 1, 2))
-        distance = found.degrees * own * (off**2).sum(axis=(1, 2))
-        of_coefficients = n * self._log_precision(found) + 0.5 * (n * (trace - i - 1) + distance)
-        of_precisions = wishart_divergence(found.degrees, found.scale, self.prior)
+        trace = own * (
+            1.0 / posterior.precision + (at_centre**2).sum(axis=1) + (along**2).sum((1, 2))
+        )
+        intercepts = self._at_zero(posterior.inputs, posterior.outputs, posterior.coefficients)
+        every = np.concatenate([intercepts[:, None], posterior.coefficients], axis=1)
+        off = np.linalg.solve(cholesky(posterior.scale), np.swapaxes(every, 1, 2))
+        distance = posterior.degrees * own * (off**2).sum(axis=(1, 2))
+        of_coefficients = n * self._log_precision(posterior) + 0.5 * (
+            n * (trace - i - 1) + distance
+        )
+        of_precisions = wishart_divergence(posterior.degrees, posterior.scale, self.prior)
         return float(of_coefficients.sum() + of_precisions.sum())
 
     def log_evidence(self, statistics: np.ndarray) -> float:
-        found, n = self.posterior(statistics), self.n_outputs
+        posterior, n = self.posterior(statistics), self.n_outputs
         count = np.maximum(statistics[0], 0.0)
         of_steps = -count * (0.5 * n * math.log(math.pi) + self.log_scale)
-        of_precisions = wishart_evidence(found.degrees, found.scale, self.prior)
-        return float((of_steps - n * self._log_precision(found) + of_precisions).sum())
+        of_precisions = wishart_evidence(posterior.degrees, posterior.scale, self.prior)
+        return float((of_steps - n * self._log_precision(posterior) + of_precisions).sum())
 
     def log_prior(self, point: LinearPoint) -> float:
         prior, n = self.prior, self.n_outputs
@@ -358,23 +362,25 @@ class RegressionFamily(Family):
 
     # In the units of the data
 
-    def point_of(self, given: dict[str, Any]) -> LinearPoint:
+    def point_from(self, parameters: dict[str, Any]) -> LinearPoint:
         n, k, of = self.n_outputs, self.n_states, self.of_outputs
-        slopes = table_of(given, "coefficients", (k, self.n_inputs, n))
-        intercepts = table_of(given, "intercepts", (k, n))
+        slopes = table_in(parameters, "coefficients", (k, self.n_inputs, n))
+        intercepts = table_in(parameters, "intercepts", (k, n))
         at_centre = intercepts + np.einsum("i,kid->kd", self.of_inputs.centre, slopes)
         slopes = slopes * self.of_inputs.scale[:, None] / of.scale
         covariances = np.tile(np.eye(n), (k, 1, 1))
-        if "covariances" in given:
-            covariances = given_covariances(given, (k, n, n)) / np.outer(of.scale, of.scale)
-        return LinearPoint(of.standard(at_centre), slopes, covariances)
+        if "covariances" in parameters:
+            covariances = covariances_from_user(parameters, (k, n, n)) / np.outer(
+                of.scale, of.scale
+            )
+        return LinearPoint(of.to_standard(at_centre), slopes, covariances)
 
     def attributes(self, point: LinearPoint) -> dict[str, Any]:
         of = self.of_outputs
         slopes = point.coefficients * of.scale / self.of_inputs.scale[:, None]
         from_centre = np.einsum("i,kid->kd", self.of_inputs.centre, slopes)
         return {
-            "intercepts_": of.data(point.intercepts) - from_centre,
+            "intercepts_": of.to_data(point.intercepts) - from_centre,
             "coefficients_": slopes,
             "covariances_": point.covariances * np.outer(of.scale, of.scale),
         }
@@ -382,15 +388,17 @@ class RegressionFamily(Family):
     def marginals(self, statistics: np.ndarray) -> dict[str, Any]:
         from scipy.stats import invgamma, t
 
-        found, i, of = self.posterior(statistics), self.n_inputs, self.of_outputs
+        posterior, i, of = self.posterior(statistics), self.n_inputs, self.of_outputs
         shown = self.attributes(self.mean(statistics))
         # What a Wishart and a matrix of Student's t say of one output.
-        degrees = found.degrees[:, None] - self.n_outputs + 1.0
-        squares = np.diagonal(found.scale, axis1=-2, axis2=-1)
+        degrees = posterior.degrees[:, None] - self.n_outputs + 1.0
+        squares = np.diagonal(posterior.scale, axis1=-2, axis2=-1)
         variances = squares / degrees * of.scale**2
-        along = found.factors[:, :i, :i]
-        zero = np.einsum("kij,kj->ki", along, self.of_inputs.standard(np.zeros(i)) - found.inputs)
-        at_zero = 1.0 / found.precision + (zero**2).sum(axis=1)
+        along = posterior.factors[:, :i, :i]
+        zero = np.einsum(
+            "kij,kj->ki", along, self.of_inputs.to_standard(np.zeros(i)) - posterior.inputs
+        )
+        at_zero = 1.0 / posterior.precision + (zero**2).sum(axis=1)
         of_slopes = (along**2).sum(axis=1) / self.of_inputs.scale**2
         return {
             "intercepts": t(degrees, shown["intercepts_"], np.sqrt(at_zero[:, None] * variances)),
@@ -411,9 +419,9 @@ class RegressionFamily(Family):
         )
 
     def moments(self, point: LinearPoint) -> tuple[np.ndarray, np.ndarray]:
-        raise ValueError("outputs have means given inputs alone: see `means_ahead`")
+        raise ValueError("outputs have means given inputs alone: see `forecast_means`")
 
-    def observed(self, observations: Observations) -> np.ndarray:
+    def observed_mask(self, observations: Observations) -> np.ndarray:
         shape = len(observations.values), self.n_columns
         if observations.observed is None:
             return np.ones(shape, bool)
@@ -440,21 +448,21 @@ class RegressionFamily(Family):
         noise = rng.standard_normal(means.shape)
         return means + np.einsum("tij,tj->ti", cholesky(point.covariances)[states], noise)
 
-    def drawn_ahead(
+    def sample_forecasts(
         self, point: LinearPoint, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        found, inputs = table.copy(), self.of_inputs.standard(table[..., self.given_columns])
+        found, inputs = table.copy(), self.of_inputs.to_standard(table[..., self.covariate_columns])
         drawn = self._drawn(point, states.ravel(), inputs.reshape(-1, self.n_inputs), rng)
-        found[..., self.output_columns] = self.of_outputs.data(drawn).reshape(*states.shape, -1)
+        found[..., self.output_columns] = self.of_outputs.to_data(drawn).reshape(*states.shape, -1)
         return found
 
-    def means_ahead(
+    def forecast_means(
         self, point: LinearPoint, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
     ) -> np.ndarray:
-        found, inputs = table.copy(), self.of_inputs.standard(table[..., self.given_columns])
+        found, inputs = table.copy(), self.of_inputs.to_standard(table[..., self.covariate_columns])
         means = point.intercepts + np.einsum("nti,kid->ntkd", inputs, point.coefficients)
         outputs = np.einsum("ntk,ntkd->ntd", proba, means)
-        found[..., self.output_columns] = self.of_outputs.data(outputs)
+        found[..., self.output_columns] = self.of_outputs.to_data(outputs)
         return found
 
 
@@ -462,7 +470,7 @@ class AutoRegressiveFamily(RegressionFamily):
     """Steps given those before them: inputs are lag 1 of all columns, then lag 2, and so on."""
 
     # Noise hides which line a single step is near.
-    clusters: Any = None
+    starting_scores: Any = None
 
     def __init__(self, prior: NormalPrior, units: StandardUnits, order: int, n_states: int) -> None:
         n = len(units.scale)
@@ -470,7 +478,7 @@ class AutoRegressiveFamily(RegressionFamily):
         super().__init__(prior, every, np.arange(n * (order + 1)), n * order, n_states)
         self.order: int = order
         self.n_columns: int = n
-        self.given_columns, self.output_columns = np.empty(0, np.intp), np.arange(n)
+        self.covariate_columns, self.output_columns = np.empty(0, np.intp), np.arange(n)
 
     def read(self, table: np.ndarray) -> Observations:
         return self.read_sequences(table, np.array([0, len(table)]))
@@ -488,22 +496,22 @@ class AutoRegressiveFamily(RegressionFamily):
         self, point: LinearPoint, states: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         before = np.tile(self.of_outputs.centre, (1, self.order + len(states), 1))
-        return self.drawn_ahead(point, states[None], before, rng)[0]
+        return self.sample_forecasts(point, states[None], before, rng)[0]
 
-    def drawn_ahead(
+    def sample_forecasts(
         self, point: LinearPoint, states: np.ndarray, table: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
-        steps = self.of_outputs.standard(table)
+        steps = self.of_outputs.to_standard(table)
         for t in range(states.shape[1]):
             last = steps[:, t : t + self.order][:, ::-1].reshape(len(steps), -1)
             steps[:, self.order + t] = self._drawn(point, states[:, t], last, rng)
-        return self.of_outputs.data(steps[:, self.order :])
+        return self.of_outputs.to_data(steps[:, self.order :])
 
-    def means_ahead(
+    def forecast_means(
         self, point: LinearPoint, proba: np.ndarray, moves: list[np.ndarray], table: np.ndarray
     ) -> np.ndarray:
         """By the means of the last steps in each state, times its probability."""
-        past = self.of_outputs.standard(table[:, : self.order])[:, ::-1]
+        past = self.of_outputs.to_standard(table[:, : self.order])[:, ::-1]
         last = proba[:, 0, :, None] * past.reshape(len(past), 1, -1)
         means = []
         for t in range(proba.shape[1]):
@@ -513,4 +521,4 @@ class AutoRegressiveFamily(RegressionFamily):
             now = now + np.einsum("nki,kid->nkd", last, point.coefficients)
             means.append(now.sum(axis=1))
             last = np.concatenate([now, last[..., : -self.n_columns]], axis=2)
-        return self.of_outputs.data(np.stack(means, axis=1))
+        return self.of_outputs.to_data(np.stack(means, axis=1))

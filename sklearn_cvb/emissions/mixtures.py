@@ -1,4 +1,4 @@
-"""Mixtures as emissions: in each state a step comes from one of several components.
+"""Mixture emissions: in each state a step comes from one of several components.
 
 The component is hidden, too: p(x | z) is the sum over c of p(c | z) p(x | z, c). Probabilities of
 components have a Dirichlet prior in each state, components the priors of their own families, and
@@ -12,25 +12,25 @@ import numpy as np
 from scipy.special import digamma, gammaln, xlogy
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Emission,
     Family,
     Observations,
     Scores,
     Tails,
-    as_units,
-    given_point,
+    by_unit,
+    per_step,
+    point_from_user,
     positive,
     refuse_outside,
-    spread,
-    table_of,
-    with_zeros,
+    table_in,
+    values_and_mask,
 )
 from sklearn_cvb.kernels.emission import feature_sums
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, check_counts
 
-# Steps that are taken together, and what stands for a log of 0 that is taken off.
+# Steps that are taken together; the least log that is subtracted, where all are of 0.
 _BLOCK, _LEAST = 1024, -np.finfo(np.float64).max
 # A fit begins with this share of each step in the component of its place, the rest in all.
 _OWN_SHARE = 0.8
@@ -83,11 +83,11 @@ class Mixture(Emission):
             )
         families = [self.emission.bind(moments, n_states) for _ in range(self.n_components)]
         _refuse_regressions(families[0])
-        return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
+        return MixtureFamily(families, _weight_prior(self.weight_prior), n_states)
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """Of the first component."""
-        return self.emission.example(_of_first(given))
+        return self.emission.example(_first_component(given))
 
 
 @dataclass(eq=False, repr=False)
@@ -140,15 +140,15 @@ class ZeroInflated(Emission):
         other = self.emission.bind(moments, n_states)
         _refuse_regressions(other)
         families = [ZerosFamily(n_states), other]
-        return MixtureFamily(families, _prior_of(self.weight_prior), n_states)
+        return MixtureFamily(families, _weight_prior(self.weight_prior), n_states)
 
     def example(self, given: dict[str, Any]) -> np.ndarray:
         """Of the other component."""
-        return self.emission.example(_of_first(given))
+        return self.emission.example(_first_component(given))
 
 
 def _refuse_regressions(family: Family) -> None:
-    if family.order or len(family.given_columns):
+    if family.order or len(family.covariate_columns):
         raise InvalidParameterError("components of a mixture cannot be regressions")
 
 
@@ -159,17 +159,17 @@ class WeightPrior(NamedTuple):
     is_given: bool
 
 
-def _prior_of(weight_prior: float | None) -> WeightPrior:
+def _weight_prior(weight_prior: float | None) -> WeightPrior:
     if weight_prior is None:
         return WeightPrior(1.0, False)
     return WeightPrior(positive("weight_prior", weight_prior), True)
 
 
-def _of_first(given: dict[str, Any]) -> dict[str, Any]:
+def _first_component(parameters: dict[str, Any]) -> dict[str, Any]:
     """Parameters of the first component that has some, by name."""
-    if not given.get("mixture"):
+    if not parameters.get("mixture"):
         raise InvalidParameterError("mixture is missing: parameters of each component")
-    return {name.removesuffix("_"): value for name, value in given["mixture"][0].items()}
+    return {name.removesuffix("_"): value for name, value in parameters["mixture"][0].items()}
 
 
 class MixturePoint(NamedTuple):
@@ -185,12 +185,12 @@ class ComponentObservations(NamedTuple):
     values: np.ndarray  # (n_steps, D), as the first component has them
     parts: tuple[Any, ...]
     observed: np.ndarray  # (n_steps, D)
-    drawn: np.ndarray | None = None  # (n_steps,), int
+    component: np.ndarray | None = None  # (n_steps,), int
 
     def part(self, begin: int, end: int) -> "ComponentObservations":
         """Some of the steps."""
         parts = tuple(own.part(begin, end) for own in self.parts)
-        drawn = None if self.drawn is None else self.drawn[begin:end]
+        drawn = None if self.component is None else self.component[begin:end]
         values, observed = self.values[begin:end], self.observed[begin:end]
         return ComponentObservations(values, parts, observed, drawn)
 
@@ -200,7 +200,7 @@ def _in_blocks(n_steps: int) -> list[slice]:
     return [slice(begin, begin + _BLOCK) for begin in range(0, n_steps, _BLOCK)]
 
 
-def _to_powers(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _exponentiate(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Log weights of components, the first axis, to weights, in place, of which the largest is 1.
 
     Returns the log of what that was, and the sums of weights.
@@ -211,40 +211,42 @@ def _to_powers(logs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return largest, logs.sum(axis=0)
 
 
-def has_values(observations: ComponentObservations) -> np.ndarray:
+def any_observed(observations: ComponentObservations) -> np.ndarray:
     """Which steps (n_steps,) are not all missing."""
     observed = observations.observed
     return observed @ np.ones(observed.shape[1]) > 0.0
 
 
 class ComponentScores(NamedTuple):
-    """Log densities of mixtures: of weights (n_units, C, K), log, and components."""
+    """Log densities of mixtures, from log weights (n_units, C, K) and scores of components."""
 
     weights: np.ndarray
     components: tuple[Scores, ...]
-    are_apart: bool  # whether no zero is of the second component
+    is_hurdle: bool  # whether all zeros are of the first component
 
-    def of_each(self, observations: ComponentObservations, units: np.ndarray) -> np.ndarray:
+    def joint_log_densities(
+        self, observations: ComponentObservations, units: np.ndarray
+    ) -> np.ndarray:
         """Log p(c) p(x | c) of all steps: (C, n_steps, K)."""
         shape = len(observations.values), self.weights.shape[-1]
         found = np.empty((len(self.components), *shape))
         each = zip(self.components, observations.parts, strict=True)
         for c, (scores, own) in enumerate(each):
             scores.fill(own, units, found[c])
-            found[c] += spread(self.weights[:, c], units)
-        if self.are_apart:
-            found[1][are_zero(observations.parts[0])] = -np.inf
+            found[c] += per_step(self.weights[:, c], units)
+        if self.is_hurdle:
+            found[1][is_zero(observations.parts[0])] = -np.inf
         return found
 
     def fill(self, observations: ComponentObservations, units: np.ndarray, out: np.ndarray) -> None:
         """Fill `out` (n_steps, K)."""
-        logs = self.of_each(observations, units)
+        logs = self.joint_log_densities(observations, units)
         for steps in _in_blocks(len(out)):
-            largest, total = _to_powers(logs[:, steps])
+            largest, total = _exponentiate(logs[:, steps])
             with np.errstate(divide="ignore"):
                 np.add(np.log(total), largest, out=out[steps])
         # A step without any value tells nothing of its component.
-        out[~has_values(observations)] = 0.0
+        out[~any_observed(observations)] = 0.0
 
 
 class MixtureFamily(Family):
@@ -256,8 +258,8 @@ class MixtureFamily(Family):
         self.concentration, self.is_given = prior
         self.n_states = n_states
         self.n_columns: int = families[-1].n_columns
-        self.has_zeros = isinstance(families[0], ZerosFamily)
-        self.are_apart: bool = self.has_zeros and not families[1].is_discrete
+        self.zeros_first = isinstance(families[0], ZerosFamily)
+        self.is_hurdle: bool = self.zeros_first and not families[1].is_discrete
         sizes = [family.n_statistics for family in families]
         self.ends = np.cumsum(sizes)
         self.n_statistics: int = sum(sizes) + len(families)
@@ -270,13 +272,15 @@ class MixtureFamily(Family):
 
     def read(self, table: np.ndarray) -> ComponentObservations:
         tables = [table] * len(self.families)
-        if self.are_apart:
+        if self.is_hurdle:
             tables[1] = np.where(table == 0.0, np.nan, table)
         each = zip(self.families, tables, strict=True)
         parts = tuple(family.read(own) for family, own in each)
-        return ComponentObservations(parts[0].values, parts, self.families[0].observed(parts[0]))
+        return ComponentObservations(
+            parts[0].values, parts, self.families[0].observed_mask(parts[0])
+        )
 
-    def observed(self, observations: ComponentObservations) -> np.ndarray:
+    def observed_mask(self, observations: ComponentObservations) -> np.ndarray:
         return observations.observed
 
     def statistics(
@@ -286,50 +290,50 @@ class MixtureFamily(Family):
         units: np.ndarray,
         scores: Any = None,
     ) -> np.ndarray:
-        if scores is None and observations.drawn is None:
-            found = self._first_shares(observations, posterior)
+        if scores is None and observations.component is None:
+            found = self._initial_responsibilities(observations, posterior)
         else:
-            found = self._shares(observations, units, scores)
+            found = self._responsibilities(observations, units, scores)
         # Kernels take rows.
         shares = np.ascontiguousarray(found * posterior)
         of_parts = [None] * len(self.families) if scores is None else scores.components
         each = zip(self.families, observations.parts, shares, of_parts, strict=True)
         parts = [family.statistics(own, share, units, one) for family, own, share, one in each]
-        seen = has_values(observations)[:, None].astype(np.float64)
+        seen = any_observed(observations)[:, None].astype(np.float64)
         counts = np.zeros((len(shares), len(units) - 1, 1, self.n_states))
         for share, count in zip(shares, counts, strict=True):
             feature_sums(seen, share, units, count)
         return np.concatenate([*parts, *counts], axis=1)
 
-    def _shares(
+    def _responsibilities(
         self, observations: ComponentObservations, units: np.ndarray, scores: Any
     ) -> np.ndarray:
-        """Chances of the components given the state of each step, (C, n_steps, K)."""
-        if observations.drawn is not None:
-            return np.eye(len(self.families))[observations.drawn].T[..., None]
-        chances: np.ndarray = scores.of_each(observations, units)
+        """Probabilities of the components given the state of each step, (C, n_steps, K)."""
+        if observations.component is not None:
+            return np.eye(len(self.families))[observations.component].T[..., None]
+        chances: np.ndarray = scores.joint_log_densities(observations, units)
         for steps in _in_blocks(chances.shape[1]):
             some = chances[:, steps]
-            total = _to_powers(some)[1]
+            total = _exponentiate(some)[1]
             some[:, total == 0.0], total[total == 0.0] = 1.0 / len(some), 1.0
             some /= total
         return chances
 
-    def _first_shares(
+    def _initial_responsibilities(
         self, observations: ComponentObservations, posterior: np.ndarray
     ) -> np.ndarray:
-        """Where a fit starts, (C, n_steps, K): each state is cut across its widest direction.
+        """Responsibilities to start from, (C, n_steps, K): states are cut across their widest axis.
 
         Most of a step is in the component of its part. Of zeros half is in either.
         """
         n_components = len(self.families)
-        if self.has_zeros:
-            share = 1.0 if self.are_apart else 0.5
-            zero = np.where(are_zero(observations.parts[0]), share, 0.0)
+        if self.zeros_first:
+            share = 1.0 if self.is_hurdle else 0.5
+            zero = np.where(is_zero(observations.parts[0]), share, 0.0)
             return np.stack([zero, 1.0 - zero])[..., None]
         shares = np.full((n_components, *posterior.shape), (1.0 - _OWN_SHARE) / n_components)
         for k, weights in enumerate(posterior.T):
-            total = max(weights.sum(), FEWEST)
+            total = max(weights.sum(), MIN_STEPS)
             off = observations.values - weights @ observations.values / total
             widest = np.linalg.eigh((off * weights[:, None]).T @ off)[1][:, -1]
             # The same end comes first, whichever steps are at hand.
@@ -340,7 +344,7 @@ class MixtureFamily(Family):
             shares[own, order, k] += _OWN_SHARE
         return shares
 
-    def completed(
+    def impute(
         self,
         observations: ComponentObservations,
         scores: ComponentScores,
@@ -349,13 +353,13 @@ class MixtureFamily(Family):
     ) -> ComponentObservations:
         n_steps = len(states)
         whole = np.array([0, n_steps])
-        shares = self._shares(observations, whole, scores)[:, np.arange(n_steps), states]
+        shares = self._responsibilities(observations, whole, scores)[:, np.arange(n_steps), states]
         levels = np.cumsum(shares, axis=0)
         drawn = (levels <= rng.random(n_steps) * levels[-1]).sum(axis=0)
         drawn = np.minimum(drawn, len(self.families) - 1)
         each = zip(self.families, observations.parts, scores.components, strict=True)
-        parts = tuple(family.completed(own, one, states, rng) for family, own, one in each)
-        return observations._replace(parts=parts, drawn=drawn)
+        parts = tuple(family.impute(own, one, states, rng) for family, own, one in each)
+        return observations._replace(parts=parts, component=drawn)
 
     # Parameters
 
@@ -364,19 +368,21 @@ class MixtureFamily(Family):
         *parts, counts = np.split(statistics, self.ends, axis=-2)
         return parts, np.maximum(counts, 0.0)
 
-    def _points(self, method: str, statistics: np.ndarray, *more: Any) -> tuple[Any, ...]:
-        """What each component makes of its statistics."""
+    def _of_parts(self, method: str, statistics: np.ndarray, *more: Any) -> tuple[Any, ...]:
+        """The results of a method of each component, called with its statistics."""
         pairs = zip(self.families, self._split(statistics)[0], strict=True)
         return tuple(getattr(family, method)(own, *more) for family, own in pairs)
 
-    def most_likely(self, statistics: np.ndarray, kept: MixturePoint | None = None) -> MixturePoint:
+    def most_likely(
+        self, statistics: np.ndarray, before: MixturePoint | None = None
+    ) -> MixturePoint:
         parts, counts = self._split(statistics)
         if self.is_given:
             counts = counts + self.concentration
         totals = counts.sum(axis=-2, keepdims=True)
-        before = np.full_like(counts, 1.0 / len(parts)) if kept is None else kept.weights
-        weights = np.where(totals > FEWEST, counts / np.maximum(totals, FEWEST), before)
-        olds = [None] * len(parts) if kept is None else kept.components
+        old = np.full_like(counts, 1.0 / len(parts)) if before is None else before.weights
+        weights = np.where(totals > MIN_STEPS, counts / np.maximum(totals, MIN_STEPS), old)
+        olds = [None] * len(parts) if before is None else before.components
         each = zip(self.families, parts, olds, strict=True)
         return MixturePoint(
             weights, tuple(family.most_likely(own, old) for family, own, old in each)
@@ -385,33 +391,35 @@ class MixtureFamily(Family):
     def mean(self, statistics: np.ndarray) -> MixturePoint:
         counts = self._split(statistics)[1] + self.concentration
         return MixturePoint(
-            counts / counts.sum(axis=-2, keepdims=True), self._points("mean", statistics)
+            counts / counts.sum(axis=-2, keepdims=True), self._of_parts("mean", statistics)
         )
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> MixturePoint:
         counts = self._split(statistics)[1] + self.concentration
         drawn = np.maximum(rng.standard_gamma(counts), 1e-300)
         return MixturePoint(
-            drawn / drawn.sum(axis=-2, keepdims=True), self._points("draw", statistics, rng)
+            drawn / drawn.sum(axis=-2, keepdims=True), self._of_parts("draw", statistics, rng)
         )
 
-    def at(self, point: MixturePoint) -> ComponentScores:
+    def log_densities(self, point: MixturePoint) -> ComponentScores:
         each = zip(self.families, point.components, strict=True)
         with np.errstate(divide="ignore"):
             logs = np.log(point.weights)
-        parts = tuple(family.at(own) for family, own in each)
-        return ComponentScores(logs[None], parts, self.are_apart)
+        parts = tuple(family.log_densities(own) for family, own in each)
+        return ComponentScores(logs[None], parts, self.is_hurdle)
 
-    def expected(self, statistics: np.ndarray) -> ComponentScores:
+    def expected_log_densities(self, statistics: np.ndarray) -> ComponentScores:
         counts = self._split(statistics)[1] + self.concentration
         logs = digamma(counts) - digamma(counts.sum(axis=-2, keepdims=True))
-        return ComponentScores(logs[None], self._points("expected", statistics), self.are_apart)
+        return ComponentScores(
+            logs[None], self._of_parts("expected_log_densities", statistics), self.is_hurdle
+        )
 
     def predictive(self, statistics: np.ndarray) -> ComponentScores:
-        statistics = as_units(statistics)
+        statistics = by_unit(statistics)
         counts = self._split(statistics)[1] + self.concentration
         logs = np.log(counts) - np.log(counts.sum(axis=-2, keepdims=True))
-        return ComponentScores(logs, self._points("predictive", statistics), self.are_apart)
+        return ComponentScores(logs, self._of_parts("predictive", statistics), self.is_hurdle)
 
     def _evidence_of_counts(self, counts: np.ndarray) -> float:
         """Log marginal likelihood of components whose numbers these are."""
@@ -422,14 +430,14 @@ class MixtureFamily(Family):
 
     def log_evidence(self, statistics: np.ndarray) -> float:
         of_counts = self._evidence_of_counts(self._split(statistics)[1])
-        return of_counts + sum(self._points("log_evidence", statistics))
+        return of_counts + sum(self._of_parts("log_evidence", statistics))
 
     def divergence(self, statistics: np.ndarray) -> float:
         counts = self._split(statistics)[1]
         posterior = counts + self.concentration
         logs = digamma(posterior) - digamma(posterior.sum(axis=-2, keepdims=True))
         of_counts = float((counts * logs).sum()) - self._evidence_of_counts(counts)
-        return of_counts + sum(self._points("divergence", statistics))
+        return of_counts + sum(self._of_parts("divergence", statistics))
 
     def log_likelihood(self, statistics: np.ndarray, point: MixturePoint) -> float:
         parts, counts = self._split(statistics)
@@ -446,13 +454,13 @@ class MixtureFamily(Family):
 
     # What a fitted model shows
 
-    def in_order(self, order: np.ndarray) -> "MixtureFamily":
-        families = [family.in_order(order) for family in self.families]
+    def permuted(self, order: np.ndarray) -> "MixtureFamily":
+        families = [family.permuted(order) for family in self.families]
         return MixtureFamily(families, self.prior, self.n_states)
 
-    def reordered(self, point: MixturePoint, order: np.ndarray) -> MixturePoint:
+    def permuted_point(self, point: MixturePoint, order: np.ndarray) -> MixturePoint:
         each = zip(self.families, point.components, strict=True)
-        parts = tuple(family.reordered(own, order) for family, own in each)
+        parts = tuple(family.permuted_point(own, order) for family, own in each)
         return MixturePoint(np.take(point.weights, order, axis=-1), parts)
 
     def sample(
@@ -483,7 +491,7 @@ class MixtureFamily(Family):
 
         counts = (self._split(statistics)[1] + self.concentration).T
         rest = counts.sum(axis=1, keepdims=True) - counts
-        parts = [own for own in self._points("marginals", statistics) if own]
+        parts = [own for own in self._of_parts("marginals", statistics) if own]
         return {"weights": beta(counts, rest), "mixture": parts}
 
     def attributes(self, point: MixturePoint) -> dict[str, Any]:
@@ -492,24 +500,26 @@ class MixtureFamily(Family):
         weights = np.ascontiguousarray(point.weights.T)
         return {"weights_": weights, "mixture_": [own for own in parts if own]}
 
-    def point_of(self, given: dict[str, Any]) -> MixturePoint:
-        return self.point_with(given, None)
+    def point_from(self, parameters: dict[str, Any]) -> MixturePoint:
+        return self.point_with(parameters, None)
 
-    def point_with(self, given: dict[str, Any], rest: MixturePoint | None) -> MixturePoint:
+    def point_with(self, parameters: dict[str, Any], defaults: MixturePoint | None) -> MixturePoint:
         others: tuple[Any, ...] = (None,) * len(self.families)
-        if rest is not None:
-            given, others = {"weights": rest.weights.T} | given, rest.components
-        weights = table_of(given, "weights", (self.n_states, len(self.families)))
+        if defaults is not None:
+            parameters, others = {"weights": defaults.weights.T} | parameters, defaults.components
+        weights = table_in(parameters, "weights", (self.n_states, len(self.families)))
         good = (weights >= 0) & (np.abs(weights.sum(axis=1, keepdims=True) - 1.0) < 1e-6)
         refuse_outside("weights", weights, good, "must sum to 1")
-        if rest is not None and "mixture" not in given:
+        if defaults is not None and "mixture" not in parameters:
             return MixturePoint(np.ascontiguousarray(weights.T), others)
-        told = list(given.get("mixture", ()))
+        told = list(parameters.get("mixture", ()))
         n_shown = sum(family.n_statistics > 0 for family in self.families)
         if len(told) != n_shown:
             raise InvalidParameterError(f"mixture must hold {n_shown} dicts, one a component")
         parts = tuple(
-            given_point(family, {name.removesuffix("_"): v for name, v in told.pop(0).items()}, one)
+            point_from_user(
+                family, {name.removesuffix("_"): v for name, v in told.pop(0).items()}, one
+            )
             if family.n_statistics
             else None
             for family, one in zip(self.families, others, strict=True)
@@ -520,7 +530,7 @@ class MixtureFamily(Family):
 # Zeros
 
 
-def are_zero(observations: Observations) -> np.ndarray:
+def is_zero(observations: Observations) -> np.ndarray:
     """Which steps (n_steps,) of one column are 0, and not missing."""
     found: np.ndarray = observations.values[:, 0] == 0.0
     return found if observations.observed is None else found & observations.observed[:, 0]
@@ -544,19 +554,19 @@ class ZerosFamily(Family):
         self.n_states = n_states
 
     def read(self, table: np.ndarray) -> Observations:
-        values, observed = with_zeros(table)
+        values, observed = values_and_mask(table)
         return Observations(values, observed, np.empty((len(table), 0)))
 
     def _nothing(self, *_: Any) -> None:
         return None
 
-    most_likely = mean = draw = point_of = _nothing
-    reordered: Any = _nothing
+    most_likely = mean = draw = point_from = _nothing
+    permuted_point: Any = _nothing
 
-    def at(self, _: Any) -> ZeroScores:
+    def log_densities(self, _: Any) -> ZeroScores:
         return ZeroScores()
 
-    expected = predictive = at
+    expected_log_densities = predictive = log_densities
 
     def log_evidence(self, *_: Any) -> float:
         return 0.0

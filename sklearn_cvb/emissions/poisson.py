@@ -12,11 +12,11 @@ from sklearn_cvb.emissions.emission import (
     LinearScores,
     Observations,
     Scores,
-    as_units,
-    by_value,
+    by_unit,
+    per_step,
     refuse_where,
-    spread,
-    with_zeros,
+    score_by_value,
+    values_and_mask,
 )
 from sklearn_cvb.emissions.rates import RateFamily, RatePrior, RateSums, means_of, rate_prior
 from sklearn_cvb.reading.moments import Moments
@@ -67,7 +67,7 @@ class Poisson(Emission):
 
 
 def _stirling_rest(x: np.ndarray) -> np.ndarray:
-    """What Stirling's formula leaves of log x! for x > 0 (Loader 2000)."""
+    """The error of Stirling's formula for log x!, x > 0 (Loader 2000)."""
     inverse = 1.0 / np.maximum(x, 16.0)
     square = inverse * inverse
     series = 1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188))
@@ -107,7 +107,7 @@ def log_negative_binomial(x: np.ndarray, shape: np.ndarray, rate: np.ndarray) ->
 
 
 class NegativeBinomialScores(NamedTuple):
-    """What is to come under Gamma distributions of the rates; shape and rate (n_units, D, K)."""
+    """Predictive densities under Gamma posteriors of rates; shape and rate (n_units, D, K)."""
 
     shape: np.ndarray
     rate: np.ndarray
@@ -116,17 +116,17 @@ class NegativeBinomialScores(NamedTuple):
         values, observed = observations.values, observations.observed
         out[:] = 0.0
         for d in range(values.shape[1]):
-            score = by_value(partial(self._of_column, d), values[:, d], units)
+            score = score_by_value(partial(self._of_column, d), values[:, d], units)
             out += score if observed is None else np.where(observed[:, d, None], score, 0.0)
 
     def _of_column(self, d: int, column: np.ndarray, units: np.ndarray) -> np.ndarray:
         own, rate = self.shape[:, d], self.rate[:, d]
-        x, shape = column[:, None], spread(own, units)
+        x, shape = column[:, None], per_step(own, units)
         if own.max() + column.max(initial=0.0) > _LARGE:
-            return log_negative_binomial(x, shape, spread(rate, units))
+            return log_negative_binomial(x, shape, per_step(rate, units))
         constants = -own * np.log1p(1.0 / rate) - gammaln(own)
         score = gammaln(shape + x) - gammaln(x + 1.0)
-        return score - x * spread(np.log1p(rate), units) + spread(constants, units)
+        return score - x * per_step(np.log1p(rate), units) + per_step(constants, units)
 
 
 class PoissonScores(NamedTuple):
@@ -157,7 +157,7 @@ class PoissonFamily(RateFamily):
     def read(self, table: np.ndarray) -> Observations:
         wrong = (table < 0) | (table != np.floor(table))
         refuse_where(wrong, table, "Poisson emissions are counts (0, 1, 2, ...)")
-        values, observed = with_zeros(table)
+        values, observed = values_and_mask(table)
         there = np.ones_like(values) if observed is None else observed.astype(np.float64)
         # Of all states alike: minus the log factorials.
         base = -gammaln(values + 1.0).sum(axis=1, keepdims=True)
@@ -168,20 +168,20 @@ class PoissonFamily(RateFamily):
         total, steps = counts[..., :n, :], counts[..., n : 2 * n, :]
         return RateSums(total, steps, steps)
 
-    def _base(self, statistics: np.ndarray) -> float:
+    def _log_base_measure(self, statistics: np.ndarray) -> float:
         return float(statistics[..., -1, :].sum())
 
     def _linear(self, log_rates: np.ndarray, rates: np.ndarray) -> LinearScores:
         base = np.ones((1, log_rates.shape[-1]))
         return LinearScores(np.concatenate([log_rates, -rates, base])[None])
 
-    def at(self, point: np.ndarray) -> Scores:
+    def log_densities(self, point: np.ndarray) -> Scores:
         if point.max() > _LOST:
             return PoissonScores(point)
-        return self.linear_at(point)
+        return self.linear_log_densities(point)
 
     def predictive(self, statistics: np.ndarray) -> Scores:
-        return NegativeBinomialScores(*self._posterior(as_units(statistics)))
+        return NegativeBinomialScores(*self._posterior(by_unit(statistics)))
 
     def sample(self, point: np.ndarray, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return rng.poisson(point.T[states]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Columns with a rate each, whose posterior is a Gamma distribution: counts, and waiting times.
+"""The base family of Poisson and Gamma emissions: columns whose rates have Gamma posteriors.
 
 log p(x | rate) = s log rate - t rate + base, where s and t are numbers that x tells (Gelman et al.
 2013, "Bayesian data analysis", section 2.6).
@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Family,
     LinearScores,
     positive,
     refuse_outside,
-    table_of,
+    table_in,
 )
 from sklearn_cvb.reading.moments import Moments
 
@@ -44,7 +44,7 @@ def means_of(moments: Moments) -> np.ndarray:
 
 
 def rate_prior(shape: float | None, rate: float | None, means: np.ndarray) -> RatePrior:
-    """The prior that is given; for what is not, shape 1, and an expected rate of 1 / `means`."""
+    """The prior of a user's settings; by default shape 1, and an expected rate of 1 / `means`."""
     is_given = shape is not None or rate is not None
     shape = 1.0 if shape is None else positive("shape_prior", shape)
     rates = shape / means
@@ -71,8 +71,8 @@ class RateFamily(Family):
     def _sums(self, statistics: np.ndarray) -> RateSums:
         raise NotImplementedError
 
-    def _base(self, statistics: np.ndarray) -> float:
-        """What no rate changes of the log probability of all steps."""
+    def _log_base_measure(self, statistics: np.ndarray) -> float:
+        """The part of the log probability of all steps that depends on no rate."""
         raise NotImplementedError
 
     def _linear(self, log_rates: np.ndarray, rates: np.ndarray) -> LinearScores:
@@ -83,15 +83,15 @@ class RateFamily(Family):
         sums = self._sums(statistics)
         return sums.log_rates + self.shape, sums.rates + self.rates
 
-    def most_likely(self, statistics: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
+    def most_likely(self, statistics: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
         if self.is_given:
             shape, rate = self._posterior(statistics)
             return np.clip(shape / rate, self.smallest, self.largest)
         sums = self._sums(statistics)
-        if kept is None:
-            kept = np.broadcast_to(self.shape / self.rates, sums.steps.shape)
+        if before is None:
+            before = np.broadcast_to(self.shape / self.rates, sums.steps.shape)
         found = sums.log_rates / np.maximum(sums.rates, 1e-300)
-        return np.clip(np.where(sums.steps > FEWEST, found, kept), self.smallest, self.largest)
+        return np.clip(np.where(sums.steps > MIN_STEPS, found, before), self.smallest, self.largest)
 
     def mean(self, statistics: np.ndarray) -> np.ndarray:
         shape, rate = self._posterior(statistics)
@@ -101,12 +101,12 @@ class RateFamily(Family):
         shape, rate = self._posterior(statistics)
         return np.maximum(rng.standard_gamma(shape) / rate, 1e-300)
 
-    def linear_at(self, point: np.ndarray) -> LinearScores:
+    def linear_log_densities(self, point: np.ndarray) -> LinearScores:
         return self._linear(np.log(point), point)
 
-    at: Any = linear_at
+    log_densities: Any = linear_log_densities
 
-    def expected(self, statistics: np.ndarray) -> LinearScores:
+    def expected_log_densities(self, statistics: np.ndarray) -> LinearScores:
         shape, rate = self._posterior(statistics)
         return self._linear(digamma(shape) - np.log(rate), shape / rate)
 
@@ -114,7 +114,7 @@ class RateFamily(Family):
         shape, rate = self._posterior(statistics)
         value = self.shape * np.log(self.rates) - shape * np.log(rate)
         value = value + gammaln(shape) - gammaln(self.shape)
-        return float(value.sum()) + self._base(statistics)
+        return float(value.sum()) + self._log_base_measure(statistics)
 
     def log_prior(self, point: np.ndarray) -> float:
         if not self.is_given:
@@ -127,8 +127,8 @@ class RateFamily(Family):
         shape, rate = self._posterior(statistics)
         return {"rates": gamma(shape.T, scale=1.0 / rate.T)}
 
-    def point_of(self, given: dict[str, Any]) -> np.ndarray:
-        rates = table_of(given, "rates", (self.n_states, self.n_columns))
+    def point_from(self, parameters: dict[str, Any]) -> np.ndarray:
+        rates = table_in(parameters, "rates", (self.n_states, self.n_columns))
         refuse_outside("rates", rates, rates > 0, "must be positive")
         return np.ascontiguousarray(rates.T)
 

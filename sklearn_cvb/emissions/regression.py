@@ -1,4 +1,4 @@
-"""Regression and autoregression in each state: their settings. `linear` has their family."""
+"""Regression and autoregression emissions: their settings; `linear` has their families."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from sklearn_cvb.emissions.emission import (
     Emission,
     Family,
     StandardUnits,
-    by_columns,
     column_numbers,
+    finite_array,
     positive,
-    shaped,
+    state_table,
 )
-from sklearn_cvb.emissions.gaussian import positive_definite, refuse_too_wide, units_of
+from sklearn_cvb.emissions.gaussian import positive_definite, refuse_too_wide, standard_units
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers
@@ -50,7 +50,8 @@ class LinearEmission(Emission):
                 )
         if self.covariance_prior is not None:
             scale = positive_definite(
-                shaped("covariance_prior", self.covariance_prior, (n, n)), units.scale[n_inputs:]
+                finite_array("covariance_prior", self.covariance_prior, (n, n)),
+                units.scale[n_inputs:],
             )
         joint = np.eye(n_inputs + n) * precision
         joint[n_inputs:, n_inputs:] = scale
@@ -132,7 +133,7 @@ class Regression(LinearEmission):
     def bind(self, moments: Moments, n_states: int) -> Family:
         """The family, with a prior in the standard units of the columns."""
         columns, n_inputs = self._columns(len(moments.means))
-        units = units_of(moments)
+        units = standard_units(moments)
         refuse_too_wide(moments, units)
         units = StandardUnits(units.centre[columns], units.scale[columns])
         prior = self._prior(units, n_inputs, n_states)
@@ -224,7 +225,7 @@ class AutoRegressive(LinearEmission):
         """The family, with a prior in the standard units of the columns."""
         if not isinstance(self.order, int | np.integer) or self.order < 1:
             raise InvalidParameterError(f"order must be a whole number above 0, got {self.order!r}")
-        units = units_of(moments)
+        units = standard_units(moments)
         refuse_too_wide(moments, units)
         every = StandardUnits(*(np.tile(own, self.order + 1) for own in units))
         prior = self._prior(every, self.order * len(moments.means), n_states)
@@ -241,7 +242,7 @@ def example_outputs(given: dict[str, Any]) -> tuple[np.ndarray, int]:
     """Two rows of outputs around given intercepts, and the number of inputs."""
     if not {"intercepts", "coefficients", "covariances"} <= given.keys():
         raise InvalidParameterError("a model is made of intercepts, coefficients and covariances")
-    centres = by_columns(given, "intercepts")
+    centres = state_table(given, "intercepts")
     largest = np.abs(as_numbers("covariances", given["covariances"])).max(initial=0.0)
     width = np.sqrt(largest) if largest > 0 else 1.0
     n_inputs = np.shape(given["coefficients"])[1:2] or (1,)

@@ -1,8 +1,8 @@
-"""What states emit, and how long they last: the parameters of a hidden semi-Markov chain's states.
+"""Emissions and duration distributions of the states of hidden semi-Markov chains.
 
-A duration is a number that a visit to a state emits once, and its law is a family of one column:
-durations 1..L minus 1 are what that column holds, and what is expected of visits gives its
-statistics, as expected steps give those of emissions.
+A duration is a number that a visit to a state emits once, and its law is a family of one column,
+which holds durations 1..L minus 1. Expected visits give its statistics, as expected steps give
+those of emissions.
 """
 
 from typing import Any, NamedTuple
@@ -19,15 +19,15 @@ from sklearn_cvb.emissions.emission import (
     Observations,
     Scores,
     Tails,
-    given_point,
-    table_of,
+    point_from_user,
+    table_in,
 )
 from sklearn_cvb.emissions.poisson import Poisson
 from sklearn_cvb.reading.moments import moments_of
 from sklearn_cvb.reading.validation import InvalidParameterError
 
-# What a family with durations does as that of its emissions does.
-_OF_EMISSION = ("read", "read_sequences", "observed", "clusters")
+# Functions that are those of the emissions.
+_FROM_EMISSION = ("read", "read_sequences", "observed_mask", "starting_scores")
 
 # The laws of durations that have a name.
 LAWS: dict[str, type[Emission]] = {
@@ -98,12 +98,12 @@ class SemiMarkovFamily(MixedFamily):
         self._read_as_emission()
 
     def _read_as_emission(self) -> None:
-        for name in _OF_EMISSION:
+        for name in _FROM_EMISSION:
             setattr(self, name, getattr(self.family, name))
 
     def __getstate__(self) -> dict[str, Any]:
         # skops writes no methods of another object.
-        return {name: value for name, value in vars(self).items() if name not in _OF_EMISSION}
+        return {name: value for name, value in vars(self).items() if name not in _FROM_EMISSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -116,12 +116,14 @@ class SemiMarkovFamily(MixedFamily):
     def _scores(self, emission: Scores, law: Scores) -> SemiMarkovScores:
         return SemiMarkovScores(emission, law, self.lengths, self.n_states, self.endless)
 
-    def at(self, point: tuple[Any, Any]) -> SemiMarkovScores:
-        return self._scores(self.family.at(point[0]), self.law.at(point[1]))
+    def log_densities(self, point: tuple[Any, Any]) -> SemiMarkovScores:
+        return self._scores(self.family.log_densities(point[0]), self.law.log_densities(point[1]))
 
-    def expected(self, statistics: np.ndarray) -> SemiMarkovScores:
+    def expected_log_densities(self, statistics: np.ndarray) -> SemiMarkovScores:
         own, of_visits = self._split(statistics)
-        return self._scores(self.family.expected(own), self.law.expected(of_visits))
+        return self._scores(
+            self.family.expected_log_densities(own), self.law.expected_log_densities(of_visits)
+        )
 
     def predictive(self, statistics: np.ndarray) -> SemiMarkovScores:
         own, of_visits = self._split(statistics)
@@ -146,37 +148,29 @@ class SemiMarkovFamily(MixedFamily):
             visits[:, self.endless] = 0.0
         return np.concatenate([own, np.swapaxes(visits @ self.lengths.features, 1, 2)], axis=1)
 
-    def completed(
-        self,
-        observations: Any,
-        scores: Any,
-        states: np.ndarray,
-        rng: np.random.Generator,
+    def impute(
+        self, observations: Any, scores: Any, states: np.ndarray, rng: np.random.Generator
     ) -> Any:
-        return self.family.completed(observations, scores.emission, states, rng)
+        return self.family.impute(observations, scores.emission, states, rng)
 
     def sample(
         self, point: tuple[Any, Any], states: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         return self.family.sample(point[0], states, rng)
 
-    def drawn_ahead(
+    def sample_forecasts(
         self,
         point: tuple[Any, Any],
         states: np.ndarray,
         table: np.ndarray,
         rng: np.random.Generator,
     ) -> np.ndarray:
-        return self.family.drawn_ahead(point[0], states, table, rng)
+        return self.family.sample_forecasts(point[0], states, table, rng)
 
-    def means_ahead(
-        self,
-        point: tuple[Any, Any],
-        proba: np.ndarray,
-        moves: Any,
-        table: np.ndarray,
+    def forecast_means(
+        self, point: tuple[Any, Any], proba: np.ndarray, moves: Any, table: np.ndarray
     ) -> np.ndarray:
-        return self.family.means_ahead(point[0], proba, moves, table)
+        return self.family.forecast_means(point[0], proba, moves, table)
 
     def tails(self, point: tuple[Any, Any], observations: Any) -> Tails:
         return self.family.tails(point[0], observations)
@@ -196,7 +190,7 @@ class SemiMarkovFamily(MixedFamily):
 
     def durations(self, point: tuple[Any, Any]) -> np.ndarray:
         """Probabilities of durations 1..L, (K, L)."""
-        found: np.ndarray = np.exp(self.at(point).log_durations(1)[0])
+        found: np.ndarray = np.exp(self.log_densities(point).log_durations(1)[0])
         return found
 
     def attributes(self, point: tuple[Any, Any]) -> dict[str, Any]:
@@ -206,26 +200,26 @@ class SemiMarkovFamily(MixedFamily):
         own = self.durations(point) if self._is_table else self.law.stated(point[1])
         return self.family.stated(point[0]) | {"durations": own}
 
-    def point_of(self, given: dict[str, Any]) -> tuple[Any, Any]:
-        return self.point_with(given, (None, None))
+    def point_from(self, parameters: dict[str, Any]) -> tuple[Any, Any]:
+        return self.point_with(parameters, (None, None))
 
-    def point_with(self, given: dict[str, Any], rest: tuple[Any, Any]) -> tuple[Any, Any]:
-        emitted = {name: given[name] for name in given if name != "durations"}
+    def point_with(self, parameters: dict[str, Any], defaults: tuple[Any, Any]) -> tuple[Any, Any]:
+        emitted = {name: parameters[name] for name in parameters if name != "durations"}
         shape = self.n_states, len(self.lengths.values)
-        if "durations" not in given and rest[1] is not None:
-            of_visits = rest[1]
-        elif isinstance(given.get("durations"), dict):
-            of_visits = given_point(self.law, given["durations"])
-        elif self._is_table or "durations" not in given:
-            table = table_of(given, "durations", shape)
-            of_visits = np.maximum(self.law.point_of({"category_probabilities": [table]}), 1e-300)
+        if "durations" not in parameters and defaults[1] is not None:
+            of_visits = defaults[1]
+        elif isinstance(parameters.get("durations"), dict):
+            of_visits = point_from_user(self.law, parameters["durations"])
+        elif self._is_table or "durations" not in parameters:
+            table = table_in(parameters, "durations", shape)
+            of_visits = np.maximum(self.law.point_from({"category_probabilities": [table]}), 1e-300)
         else:
             raise InvalidParameterError(
                 "durations are a table for the law 'histogram' alone: of other laws they are a "
                 "dict of parameters, such as {'rates': [[2.0], [5.0]]}"
             )
-        return given_point(self.family, emitted, rest[0]), of_visits
+        return point_from_user(self.family, emitted, defaults[0]), of_visits
 
-    def in_order(self, order: np.ndarray) -> "SemiMarkovFamily":
-        own, endless = self.family.in_order(order), np.flatnonzero(np.isin(order, self.endless))
-        return SemiMarkovFamily(own, self.law, len(self.lengths.values), endless)
+    def permuted(self, order: np.ndarray) -> "SemiMarkovFamily":
+        family, endless = self.family.permuted(order), np.flatnonzero(np.isin(order, self.endless))
+        return SemiMarkovFamily(family, self.law, len(self.lengths.values), endless)

@@ -16,17 +16,17 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from sklearn_cvb.emissions.emission import (
-    FEWEST,
+    MIN_STEPS,
     Emission,
     Observations,
-    as_units,
-    by_columns,
+    by_unit,
     positive,
     refuse_outside,
-    table_of,
+    state_table,
+    table_in,
 )
-from sklearn_cvb.emissions.factors import FactorScores, integrated_scores, sums_of_factors
-from sklearn_cvb.emissions.gamma import shape_of
+from sklearn_cvb.emissions.factors import FactorScores, column_factor_sums, integrated_scores
+from sklearn_cvb.emissions.gamma import gamma_shape
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import ColumnStudentScores, GaussianColumns, NormalGamma
 from sklearn_cvb.reading.moments import Moments
@@ -106,7 +106,7 @@ class StudentT(Emission):
         if not {"locations", "scales"} <= given.keys():
             raise InvalidParameterError("a model of StudentT is made of locations and scales")
         scales = as_numbers("scales", given["scales"])
-        spaces = {"means": by_columns(given, "locations"), "covariances": scales**2}
+        spaces = {"means": state_table(given, "locations"), "covariances": scales**2}
         return Gaussian("diag").example(spaces)
 
 
@@ -126,7 +126,7 @@ def weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
     return float(values[order[min(place, len(order) - 1)]])
 
 
-def first_distances(values: np.ndarray, posterior: np.ndarray) -> np.ndarray:
+def initial_distances(values: np.ndarray, posterior: np.ndarray) -> np.ndarray:
     """Squared distances from each state's median in its median deviations, (n_steps, K).
 
     All are 1 where more than half of the values are the same.
@@ -155,7 +155,7 @@ class StudentColumns(GaussianColumns):
         self.n_statistics: int = 5 * n
         self.n_parameters: int = (2 if degrees is not None else 3) * n_states * n
 
-    def _given_degrees(self) -> float:
+    def _required_degrees(self) -> float:
         if self.degrees is None:
             raise InvalidParameterError(
                 "StudentT(degrees_of_freedom=None) is learned by EM alone, as degrees of freedom "
@@ -175,12 +175,12 @@ class StudentColumns(GaussianColumns):
     ) -> np.ndarray:
         n_units = len(units) - 1
         if scores is not None and not observations.features.size:
-            moments: np.ndarray = scores.moments(observations, posterior, units)
+            moments: np.ndarray = scores.factor_sums(observations, posterior, units)
             return moments.reshape(n_units, -1, self.n_states)
         sums = np.empty((n_units, 5, self.n_columns, self.n_states))
         for d in range(self.n_columns):
             factors = self._factors(observations, posterior, d)
-            sums[:, :, d] = sums_of_factors(observations, d, posterior, units, factors)
+            sums[:, :, d] = column_factor_sums(observations, d, posterior, units, factors)
         return sums.reshape(n_units, -1, self.n_states)
 
     def _factors(
@@ -190,17 +190,17 @@ class StudentColumns(GaussianColumns):
         if observations.features.size:
             drawn = observations.features[:, [d]]
             return drawn, np.log(drawn)
-        seen = posterior * self.observed(observations)[:, [d]]
+        seen = posterior * self.observed_mask(observations)[:, [d]]
         degrees = _FIRST if self.degrees is None else self.degrees
         shape = 0.5 * (degrees + 1.0)
-        rates = 0.5 * (degrees + first_distances(observations.values[:, d], seen))
+        rates = 0.5 * (degrees + initial_distances(observations.values[:, d], seen))
         return shape / rates, digamma(shape) - np.log(rates)
 
-    def completed(
+    def impute(
         self, observations: Observations, scores: Any, states: np.ndarray, rng: np.random.Generator
     ) -> Observations:
-        """With a factor drawn for each value given its state."""
-        return observations._replace(features=scores.drawn(observations.values, states, rng))
+        """Observations with a factor drawn for each value given its state."""
+        return observations._replace(features=scores.draw_factors(observations.values, states, rng))
 
     # From statistics to distributions
 
@@ -215,41 +215,41 @@ class StudentColumns(GaussianColumns):
 
     def posterior(self, statistics: np.ndarray) -> NormalGamma:
         steps, _ = self._steps(statistics)
-        found = super().posterior(statistics)
-        return found._replace(degrees=self.prior.degrees_of_freedom + steps)
+        posterior = super().posterior(statistics)
+        return posterior._replace(degrees=self.prior.degrees_of_freedom + steps)
 
-    def most_likely(self, statistics: np.ndarray, kept: Any = None) -> Any:
-        found = super().most_likely(statistics, kept)
+    def most_likely(self, statistics: np.ndarray, before: Any = None) -> Any:
+        point = super().most_likely(statistics, before)
         if self.degrees is not None:
-            return StudentPoint(*found, np.full_like(found.means, self.degrees))
+            return StudentPoint(*point, np.full_like(point.means, self.degrees))
         # As of a Gamma distribution that the factors come from, whose mean is free.
         (total, _, _), (steps, logs) = self._parts(statistics), self._steps(statistics)
-        seen, before = steps > FEWEST, _FIRST if kept is None else kept.degrees
+        seen, old = steps > MIN_STEPS, _FIRST if before is None else before.degrees
         sums = np.where(seen, total, 1.0), np.where(seen, logs, 0.0)
         mean, log_mean = (own / np.where(seen, steps, 1.0) for own in sums)
-        degrees = 2.0 * shape_of(np.log(mean) - log_mean)
-        return StudentPoint(*found, np.where(seen, degrees, before))
+        degrees = 2.0 * gamma_shape(np.log(mean) - log_mean)
+        return StudentPoint(*point, np.where(seen, degrees, old))
 
     def mean(self, statistics: np.ndarray) -> Any:
         if self.degrees is None:
             return self.most_likely(statistics)
-        found = super().mean(statistics)
-        return StudentPoint(*found, np.full_like(found.means, self.degrees))
+        point = super().mean(statistics)
+        return StudentPoint(*point, np.full_like(point.means, self.degrees))
 
     def draw(self, statistics: np.ndarray, rng: np.random.Generator) -> Any:
-        degrees, found = self._given_degrees(), super().draw(statistics, rng)
-        return StudentPoint(*found, np.full_like(found.means, degrees))
+        degrees, point = self._required_degrees(), super().draw(statistics, rng)
+        return StudentPoint(*point, np.full_like(point.means, degrees))
 
     # Scores
 
-    def at(self, point: Any) -> Any:
+    def log_densities(self, point: Any) -> Any:
         return self._scores(point, -np.log(point.variances), np.zeros_like(point.means))
 
-    def expected_under(self, found: NormalGamma) -> Any:
-        log_precision = digamma(0.5 * found.degrees) - np.log(0.5 * found.scale)
-        degrees = np.full_like(found.mean, self._given_degrees())
-        point = StudentPoint(found.mean, found.scale / found.degrees, degrees)
-        return self._scores(point, log_precision, 1.0 / found.precision)
+    def log_densities_under(self, posterior: NormalGamma) -> Any:
+        log_precision = digamma(0.5 * posterior.degrees) - np.log(0.5 * posterior.scale)
+        degrees = np.full_like(posterior.mean, self._required_degrees())
+        point = StudentPoint(posterior.mean, posterior.scale / posterior.degrees, degrees)
+        return self._scores(point, log_precision, 1.0 / posterior.precision)
 
     def _scores(
         self, point: StudentPoint, log_precision: np.ndarray, uncertain: np.ndarray
@@ -265,12 +265,12 @@ class StudentColumns(GaussianColumns):
         return FactorScores(density, around[None])
 
     def predictive(self, statistics: np.ndarray) -> Any:
-        found = self.posterior(as_units(statistics))
-        return integrated_scores(found, self.log_scales, self._given_degrees())
+        posterior = self.posterior(by_unit(statistics))
+        return integrated_scores(posterior, self.log_scales, self._required_degrees())
 
     # Objectives
 
-    def _of_factors(self, statistics: np.ndarray, degrees: Any) -> float:
+    def _log_density_of_factors(self, statistics: np.ndarray, degrees: Any) -> float:
         """Log densities of factors, and what values gain by their scales (nats)."""
         (total, _, _), (steps, logs) = self._parts(statistics), self._steps(statistics)
         a = 0.5 * degrees
@@ -282,7 +282,7 @@ class StudentColumns(GaussianColumns):
         total, steps = self._parts(statistics)[0], self._steps(statistics)[0]
         constants = 0.5 * math.log(math.pi) + self.log_scales[:, None]
         found = super().log_evidence(statistics) + ((total - steps) * constants).sum()
-        return float(found) + self._of_factors(statistics, self._given_degrees())
+        return float(found) + self._log_density_of_factors(statistics, self._required_degrees())
 
     def log_likelihood(self, statistics: np.ndarray, point: Any) -> float:
         """Of steps and their factors."""
@@ -290,24 +290,24 @@ class StudentColumns(GaussianColumns):
         constants = -0.5 * np.log(2.0 * np.pi * point.variances) - self.log_scales[:, None]
         off = squares - 2.0 * point.means * total + point.means**2 * count
         found = (steps * constants - 0.5 * off / point.variances).sum()
-        return float(found) + self._of_factors(statistics, point.degrees)
+        return float(found) + self._log_density_of_factors(statistics, point.degrees)
 
     # In the units of the data
 
-    def point_of(self, given: dict[str, Any]) -> Any:
+    def point_from(self, parameters: dict[str, Any]) -> Any:
         shape = self.n_states, self.n_columns
-        locations, scales = (table_of(given, name, shape) for name in ("locations", "scales"))
+        locations, scales = (table_in(parameters, name, shape) for name in ("locations", "scales"))
         refuse_outside("scales", scales, scales > 0, "must be positive")
         degrees = np.full(shape, _FIRST if self.degrees is None else self.degrees)
-        if "degrees_of_freedom" in given:
-            degrees = table_of(given, "degrees_of_freedom", shape)
+        if "degrees_of_freedom" in parameters:
+            degrees = table_in(parameters, "degrees_of_freedom", shape)
             refuse_outside("degrees_of_freedom", degrees, degrees > 0, "must be positive")
-        tables = self.units.standard(locations), (scales / self.units.scale) ** 2, degrees
+        tables = self.units.to_standard(locations), (scales / self.units.scale) ** 2, degrees
         return StudentPoint(*(np.ascontiguousarray(table.T) for table in tables))
 
     def sample(self, point: Any, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         means, variances, degrees = (table.T[states] for table in point)
-        return self.units.data(means + np.sqrt(variances) * rng.standard_t(degrees))
+        return self.units.to_data(means + np.sqrt(variances) * rng.standard_t(degrees))
 
     def distributions(self, point: Any, observations: Any) -> Any:
         from scipy.stats import t
@@ -328,7 +328,7 @@ class StudentColumns(GaussianColumns):
         widths = np.sqrt(scale / (degrees * precision)) * self.units.scale
         # One over its square is Gamma.
         scales = gengamma(0.5 * degrees, -2.0, scale=np.sqrt(0.5 * scale) * self.units.scale)
-        return {"locations": t(degrees, self.units.data(mean), widths), "scales": scales}
+        return {"locations": t(degrees, self.units.to_data(mean), widths), "scales": scales}
 
     def attributes(self, point: Any) -> dict[str, Any]:
         locations, squares = super().moments(point)

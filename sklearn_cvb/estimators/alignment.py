@@ -207,6 +207,6 @@ class GibbsAlignmentHMM(AlignmentFields, SamplerFields, AlignedPairs, AlignmentH
     _algorithm = chain_of
     _can_anneal = False
 
-    def _why_one_restart(self, read: Reading) -> str:
+    def _why_one_restart(self, reading: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_cvb.estimators.door import learned_of, taken
+from sklearn_cvb.estimators.door import checked_input, learned_of
 from sklearn_cvb.estimators.methods import (
     CallbackSupportMixin,
     fit_context,
@@ -19,21 +19,21 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
 from sklearn_cvb.learning.learned import (
     FamilyObservation,
+    FitJob,
     FitOutcome,
     FitResult,
     FitSettings,
-    Job,
     Learned,
     Reading,
+    attributes_of_fit,
     best_fit,
-    record_of,
     result_of,
 )
 from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.learning.resuming import FitSaver
 from sklearn_cvb.learning.sweeps import run_all
 from sklearn_cvb.reading.corpus import refuse_lengths
-from sklearn_cvb.reading.validation import check_choice, tell
+from sklearn_cvb.reading.validation import check_choice, warn
 from sklearn_cvb.settings import Nested
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
     """Template of a fit; a family of models says how X is read, an algorithm how it sweeps.
 
-    Hooks: `_read` makes a value of X and y, `_model` binds it to the settings, `_algorithm` says
-    how it is learned, `_left` what a fit leaves, `_log_likelihoods` scores. All of them are
-    functions of what they are given and of the parameters; only `_leave` sets attributes, all of
-    them at once.
+    Hooks: `_read` makes a `Reading` of X and y, `_model` binds it to the settings, `_algorithm`
+    learns, `_outcome` makes fitted attributes of the result, `_log_likelihoods` scores. All of them
+    are functions of their arguments and of the parameters; only `_set_fitted` sets attributes, all
+    of them at once.
     """
 
     # Where a fit is saved while it runs: nowhere, but for classes that make it a parameter.
@@ -88,72 +88,77 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         """Read X and y, and fit to them."""
         self._fit_reading(self._read(X, y), X, y)
 
-    def _saving(self, job: Job[Any]) -> AbstractContextManager[FitSaver]:
-        """What saves the fit while it runs: nothing."""
+    def _saving(self, job: FitJob[Any]) -> AbstractContextManager[FitSaver]:
+        """The saver of the fit while it runs: one that saves nothing."""
         return nullcontext(FitSaver())
 
-    def _fit_reading(self, read: Reading, X: Any, y: Any) -> Self:
+    def _fit_reading(self, reading: Reading, X: Any, y: Any) -> Self:
         """`fit` once X and y are read; callbacks are given these, too."""
-        if read.messages:
-            tell(read.messages)
-        algorithm, model = self._algorithm(), self._model(read)
-        job = Job(algorithm, model, read, self._fit_settings(read), self._to_go_on_from(read))
-        watched = self._callbacks(read, X, y)
-        fits, interrupted = run_all(job, self._saving(job), watched)
-        left = self._outcome(result_of(fits, read, algorithm, model))
+        if reading.messages:
+            warn(reading.messages)
+        algorithm, model = self._algorithm(), self._model(reading)
+        job = FitJob(
+            algorithm, model, reading, self._fit_settings(reading), self._to_go_on_from(reading)
+        )
+        task = self._callbacks(reading, X, y)
+        fits, interrupted = run_all(job, self._saving(job), task)
+        outcome = self._outcome_and_record(result_of(fits, reading, algorithm, model))
         if self.warm_start:
-            resume = read._replace(attributes={}, messages=(), observation=None), best_fit(fits)
-            left = left._replace(learned=left.learned._replace(resume=resume))
+            warm_start = (
+                reading._replace(attributes={}, messages=(), observation=None),
+                best_fit(fits),
+            )
+            outcome = outcome._replace(learned=outcome.learned._replace(warm_start=warm_start))
         # Who asks for a number of sweeps (tol=0) gets them.
         may_end = algorithm.stops and self.tol > 0
         unfinished = self._why_unfinished(best_fit(fits)) if may_end else []
         try:
-            self._leave(left, read)
+            self._set_fitted(outcome, reading)
         finally:
             if interrupted:
                 raise KeyboardInterrupt
         if unfinished:
-            tell(unfinished, ConvergenceWarning)
-        if watched is not None:
-            watched.end()
+            warn(unfinished, ConvergenceWarning)
+        if task is not None:
+            task.end()
         return self
 
-    def _fit_settings(self, read: Reading) -> FitSettings:
-        """What is asked of the sweeps."""
-        n_restarts = self._n_restarts(read)
-        why_one = self._why_one_restart(read) if n_restarts > 1 else ""
+    def _fit_settings(self, reading: Reading) -> FitSettings:
+        """Number of sweeps and restarts, tolerance and threads, as the parameters say."""
+        n_restarts = self._n_restarts(reading)
+        why_one = self._why_one_restart(reading) if n_restarts > 1 else ""
         sweeps = self.max_iter, self.tol, n_restarts, why_one, self.warm_start
         return FitSettings(*sweeps, self.n_jobs, self.random_state, self.verbose)
 
-    def _to_go_on_from(self, read: Reading) -> Fit | None:
-        """The fit before, with `warm_start` and the same sequences."""
+    def _to_go_on_from(self, reading: Reading) -> Fit | None:
+        """The best restart of the fit before, with `warm_start` and the same sequences."""
         learned: Learned | None = vars(self).get("_learned")
-        if not self.warm_start or learned is None or learned.resume is None:
+        if not self.warm_start or learned is None or learned.warm_start is None:
             return None
-        before, best = learned.resume
-        is_same_kind = type(before.problem) is type(read.problem)
-        is_same = is_same_kind and are_same(before.problem.identity, read.problem.identity)
+        before, best = learned.warm_start
+        is_same_kind = type(before.problem) is type(reading.problem)
+        is_same = is_same_kind and are_same(before.problem.identity, reading.problem.identity)
         return best if is_same else None
 
-    def _callbacks(self, read: Reading, X: Any, y: Any) -> "FitTask | None":
-        """Whom a fit calls back; None for nobody."""
+    def _callbacks(self, reading: Reading, X: Any, y: Any) -> "FitTask | None":
+        """The fit as a task of scikit-learn's callbacks; None where there are none."""
         if not getattr(self, "_skl_callbacks", None):
             return None
         from sklearn_cvb.estimators.callbacks import FitTask
 
         def leaves(result: FitResult) -> dict[str, Any]:
-            left = self._outcome(result)
-            return {**read.attributes, **left.attributes, "_learned": left.learned}
+            outcome = self._outcome_and_record(result)
+            return {**reading.attributes, **outcome.attributes, "_learned": outcome.learned}
 
         return FitTask(self, X, y, leaves)
 
-    def _outcome(self, result: FitResult) -> FitOutcome:
-        """What a fit leaves, and how it went."""
-        left = self._left(result)
-        return left._replace(attributes=record_of(result) | left.attributes)
+    def _outcome_and_record(self, result: FitResult) -> FitOutcome:
+        """The outcome of a fit, with the attributes that say how it went."""
+        outcome = self._outcome(result)
+        return outcome._replace(attributes=attributes_of_fit(result) | outcome.attributes)
 
     def _why_unfinished(self, fit: Fit) -> list[str]:
-        """What is to be said of a fit that has not converged; nothing where a callback ended it."""
+        """The warning of a fit that has not converged; none where a callback ended it."""
         n_sweeps, share, tol = len(fit.history), fit.distance, self.tol
         if fit.converged or (n_sweeps < self.max_iter and not fit.broken_off):
             return []
@@ -175,7 +180,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
             how += f" while {percent:g} % of the {self._still_changed}{self._if_unfinished}"
         return [f"{how}. tol=0 runs all sweeps without this warning."]
 
-    def _n_restarts(self, read: Reading) -> int:
+    def _n_restarts(self, reading: Reading) -> int:
         """Number of restarts that are asked for."""
         return 1 if self.n_init is None else self.n_init
 
@@ -204,35 +209,35 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
 
     def _read(self, X: Any, y: Any) -> Reading:
         """X and y, to be fitted to."""
-        return self._observation(to_fit=True).read(self._taken(X, to_fit=True), y)
+        return self._observation(to_fit=True).read(self._checked_input(X, to_fit=True), y)
 
-    def _taken(self, X: Any, to_fit: bool = False) -> Any:
+    def _checked_input(self, X: Any, to_fit: bool = False) -> Any:
         """X as scikit-learn has checked it, where it is a table."""
-        return taken(self, X, to_fit=to_fit)
+        return checked_input(self, X, to_fit=to_fit)
 
     def _observation(self, to_fit: bool = False) -> FamilyObservation:
-        """What is observed, under options: what a fit asks for, or what it takes to read again."""
+        """The observation under the options of now: those of a fit, or those to read X again."""
         raise NotImplementedError
 
-    def _model(self, read: Reading) -> Model:
-        """What is learned from: what was read, also by an earlier fit, bound to the settings."""
-        return self._observation_of(read).model(read)
+    def _model(self, reading: Reading) -> Model:
+        """The model: a reading, also that of an earlier fit, bound to the settings."""
+        return self._observation_of(reading).model(reading)
 
-    def _observation_of(self, read: Reading) -> FamilyObservation:
-        """What has read it; what an earlier fit has read is seen under the parameters of now."""
-        return read.observation or self._observation(to_fit=True)
+    def _observation_of(self, reading: Reading) -> FamilyObservation:
+        """The observation of a reading; that of an earlier fit has the parameters of now."""
+        return reading.observation or self._observation(to_fit=True)
 
     def _algorithm(self) -> Algorithm[Any]:
-        """How the model is learned."""
+        """The algorithm, with its settings."""
         raise NotImplementedError
 
-    def _left(self, result: FitResult) -> FitOutcome:
-        """What a fit leaves, beside how it went: of the best restart."""
-        return self._observation_of(result.read).left(result)
+    def _outcome(self, result: FitResult) -> FitOutcome:
+        """What the family makes of the best restart: `Learned`, and attributes of its own."""
+        return self._observation_of(result.reading).outcome(result)
 
-    def _why_one_restart(self, read: Reading) -> str:
+    def _why_one_restart(self, reading: Reading) -> str:
         """Why all restarts would be the same; empty where they differ."""
-        return self._observation_of(read).fixed_start(read)
+        return self._observation_of(reading).fixed_start(reading)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Log-likelihood under the mean parameters, and observed tokens, of every sequence."""
@@ -240,16 +245,16 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
 
     # What a fit leaves
 
-    def _leave(self, left: FitOutcome, read: Reading) -> None:
+    def _set_fitted(self, outcome: FitOutcome, reading: Reading) -> None:
         """Set all fitted attributes at once, and no others that an earlier fit has left.
 
         Raises ValueError, with nothing set, if no sequence was learned from.
         """
-        unexplained, why = left.attributes["unexplained_"], ""
+        unexplained, why = outcome.attributes["unexplained_"], ""
         if len(unexplained):
-            why = self._observation_of(read).why_unexplained(read, unexplained)
+            why = self._observation_of(reading).why_unexplained(reading, unexplained)
             # Sequences that are ruled out beforehand are none of `problem.corpus`.
-            corpus = getattr(read.problem, "given", read.problem.corpus)
+            corpus = getattr(reading.problem, "given", reading.problem.corpus)
             if len(unexplained) == corpus.n_sequences:
                 raise ValueError(
                     f"nothing to learn from: all {len(unexplained)} {self._unexplained_words}{why}"
@@ -258,14 +263,14 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
                 f"{len(unexplained)} {self._unexplained_words} and were left "
                 f"out of the counts: {unexplained[:5].tolist()}{why}"
             )
-        attributes = {**read.attributes, **left.attributes}
-        learned = left.learned._replace(names=frozenset(attributes))
+        attributes = {**reading.attributes, **outcome.attributes}
+        learned = outcome.learned._replace(attribute_names=frozenset(attributes))
         before: Learned | None = vars(self).get("_learned")
-        for name in () if before is None else before.names - learned.names:
+        for name in () if before is None else before.attribute_names - learned.attribute_names:
             self.__dict__.pop(name, None)
         self.__dict__.update(attributes, _learned=learned)
-        if why or left.messages:
-            tell((why, *left.messages) if why else left.messages)
+        if why or outcome.messages:
+            warn((why, *outcome.messages) if why else outcome.messages)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_learned" in vars(self)
@@ -295,7 +300,7 @@ class BaseModel(RunFields, CallbackSupportMixin, Nested, VersionedPickle):
         return self._scores(X, per)
 
     def _scores(self, X: Any, per: str) -> np.ndarray:
-        """What `score_samples` gives."""
+        """The values of `score_samples`."""
         log_z, observed = self._log_likelihoods(learned_of(self), X)
         return log_z if per == "sequence" else log_z / np.maximum(observed, 1)
 

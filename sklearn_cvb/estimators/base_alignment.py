@@ -7,19 +7,19 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_cvb.alignment.links import NO_SOURCE
-from sklearn_cvb.alignment.model import best_of, expectation, log_likelihoods
+from sklearn_cvb.alignment.model import expectation, log_likelihoods, viterbi
 from sklearn_cvb.alignment.observation import AlignmentObservation, AlignmentOptions
 from sklearn_cvb.alignment.parameters import (
     TranslationTable,
+    best_positions_of,
     counts_from,
+    link_tables,
     mean_weights,
-    positions_of,
     predicting_weights,
-    tables_of,
 )
 from sklearn_cvb.alignment.reading import is_of_pairs, rows_of_pairs
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import learned_of, taken
+from sklearn_cvb.estimators.door import checked_input, learned_of
 from sklearn_cvb.estimators.parameters import Concentration, Parameters, Supervision
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned
@@ -31,7 +31,7 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     StrOptions,
     check_choice,
-    tell,
+    warn,
 )
 from sklearn_cvb.settings import IBM1
 
@@ -150,13 +150,13 @@ class BaseAlignmentHMM(BaseModel):
             # Of a model what predicts links, once a restart begins.
             init=getattr(self.init, "predict_proba", self.init),
             supervision=self.supervision,
-            instead=self._in_place_of_leaving_out,
+            alternative=self._in_place_of_leaving_out,
         )
 
-    def _taken(self, X: Any, to_fit: bool = False) -> Any:
+    def _checked_input(self, X: Any, to_fit: bool = False) -> Any:
         """X as it is read; pairs in the columns of a table are no table."""
         if rows_of_pairs(X) is None:
-            return taken(self, X, to_fit=to_fit)
+            return checked_input(self, X, to_fit=to_fit)
         if is_of_pairs(X) and not to_fit:
             names = list(getattr(self, "feature_names_in_", ()))
             FittedColumns(names if len(names) == 2 else None).places_in(names_of_columns(X), "X")
@@ -221,13 +221,13 @@ class BaseAlignmentHMM(BaseModel):
         """
         check_choice("decoding", decoding, ("viterbi", "marginal"))
         learned = learned_of(self)
-        corpus, pairs = self._observation().encoded(learned, self._taken(X))
+        corpus, pairs = self._observation().encoded(learned, self._checked_input(X))
         weights = predicting_weights(learned)
         if decoding == "viterbi":
-            positions, logs = best_of(weights, pairs)
+            positions, logs = viterbi(weights, pairs)
         else:
             _, logs, shares = expectation(weights, pairs, learned.layout, True)
-            positions = positions_of(shares.link, pairs)
+            positions = best_positions_of(shares.link, pairs)
             positions[np.repeat(np.isneginf(logs), np.diff(pairs.target_starts))] = NO_SOURCE
         _tell_of_unexplained(logs)
         return arrange(corpus, positions, NO_SOURCE)
@@ -249,15 +249,15 @@ class BaseAlignmentHMM(BaseModel):
             the pair has any weight.
         """
         learned = learned_of(self)
-        corpus, pairs = self._observation().encoded(learned, self._taken(X))
+        corpus, pairs = self._observation().encoded(learned, self._checked_input(X))
         _, logs, shares = expectation(predicting_weights(learned), pairs, learned.layout, True)
         _tell_of_unexplained(logs)
         lost = np.repeat(np.isneginf(logs), np.diff(pairs.first))
-        tables = tables_of(np.where(lost, np.nan, shares.link), pairs)
+        tables = link_tables(np.where(lost, np.nan, shares.link), pairs)
         return object_array(tables) if corpus.width is None else np.stack(tables)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus, pairs = self._observation().encoded(learned, self._taken(X), free=False)
+        corpus, pairs = self._observation().encoded(learned, self._checked_input(X), free=False)
         return log_likelihoods(mean_weights(learned), pairs), corpus.observed_lengths
 
 
@@ -265,7 +265,7 @@ def _tell_of_unexplained(logs: np.ndarray) -> None:
     """Warn of pairs that nothing explains."""
     lost = np.flatnonzero(np.isneginf(logs))
     if len(lost):
-        tell(
+        warn(
             [
                 f"no alignment of pairs {lost[:5].tolist()} ({len(lost)} in all) has any weight: "
                 "they hold what the model has never seen; beta above 0 leaves nothing out"

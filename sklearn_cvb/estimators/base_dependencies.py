@@ -32,8 +32,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.kernels.dependency.arrays import STOP, UNKNOWN_HEAD
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus, object_array
+from sklearn_cvb.reading.corpus import Corpus, arrange, object_array
 from sklearn_cvb.reading.validation import (
     HasMethods,
     Interval,
@@ -172,7 +171,7 @@ class BaseDMV(BaseModel):
             init=self.init if isinstance(self.init, str) else self._learned_of_init(),
             supervision=self.supervision,
             temperature=self.temperature,
-            instead=self._in_place_of_leaving_out,
+            alternative=self._in_place_of_leaving_out,
         )
 
     def _learned_of_init(self) -> Learned:
@@ -240,7 +239,7 @@ class BaseDMV(BaseModel):
         """
         learned = learned_of(self)
         corpus = self._encoded(learned, X)
-        return reading.arrange(corpus, best_heads(learned, corpus), UNKNOWN_HEAD)
+        return arrange(corpus, best_heads(learned, corpus), UNKNOWN_HEAD)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior probability of each head of each token.
@@ -289,7 +288,7 @@ class BaseDMV(BaseModel):
         return object_array([[names[tag] for tag in row] for row in tags]), object_array(heads)
 
     def _encoded(self, learned: Learned, X: Any) -> Corpus:
-        return self._observation().encoded(learned, self._taken(X))
+        return self._observation().encoded(learned, self._checked_input(X))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus = self._encoded(learned, X)

@@ -18,15 +18,10 @@ from sklearn_cvb.estimators.parameters import (
     Supervision,
     UnknownWords,
 )
-from sklearn_cvb.grammar.grammar import Grammar, written_out
+from sklearn_cvb.grammar.grammar import Grammar, with_product_rules
 from sklearn_cvb.grammar.inference import expectation
-from sklearn_cvb.grammar.layout import (
-    GrammarOptions,
-    unseen,
-)
-from sklearn_cvb.grammar.model import (
-    RANDOM_STARTS,
-)
+from sklearn_cvb.grammar.layout import GrammarOptions, new_problem
+from sklearn_cvb.grammar.model import RANDOM_STARTS
 from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.grammar.prediction import (
     best_derivations,
@@ -37,11 +32,7 @@ from sklearn_cvb.grammar.prediction import (
 from sklearn_cvb.grammar.sampling import sample_trees, without_unknown
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    object_array,
-)
+from sklearn_cvb.reading.corpus import Corpus, object_array, unknown_in
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 from sklearn_cvb.reading.validation import (
     HasMethods,
@@ -49,7 +40,7 @@ from sklearn_cvb.reading.validation import (
     Seed,
     StrOptions,
     check_counts,
-    tell,
+    warn,
 )
 
 
@@ -194,11 +185,11 @@ class BasePCFG(BaseModel):
             n_components=self.n_components,
             rules=self.rules,
             alpha=self.alpha,
-            or_zero=self._zero_alpha,
+            allows_zero=self._zero_alpha,
             init=init,
             supervision=self.supervision,
             draws_probabilities=self._draws_probabilities,
-            instead=self._in_place_of_leaving_out,
+            alternative=self._in_place_of_leaving_out,
         )
 
     # Predictions
@@ -214,7 +205,7 @@ class BasePCFG(BaseModel):
         learned = learned_of(self)
         layout, probabilities = learned.layout, mean_weights(learned)
         if layout.is_factored:
-            return written_out(layout.grammar, probabilities, layout.n_shown)
+            return with_product_rules(layout.grammar, probabilities, layout.n_shown)
         return layout.grammar.to_nltk(probabilities)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -313,14 +304,14 @@ class BasePCFG(BaseModel):
         return sample_trees(layout.grammar, theta, n_samples, longest, rng, layout.n_shown)
 
     def _encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
-        return self._observation().encoded(learned, self._taken(X))
+        return self._observation().encoded(learned, self._checked_input(X))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         corpus, words = self._encoded(learned, X)
         if not len(learned.layout.unknown_cells):
             # Of trees it is told which sentences have none.
             index = learned.words.index
-            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
-        problem = unseen(learned.layout, corpus, words)
+            warn(caution_of_unknown(unknown_in(corpus, index), index))
+        problem = new_problem(learned.layout, corpus, words)
         _, log_z = expectation(mean_weights(learned), problem, with_counts=False)
         return log_z, corpus.observed_lengths

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn_cvb.chain.observation import Observation, log_likelihoods
 from sklearn_cvb.chain.options import (
     ChainOptions,
-    Kind,
+    EstimatorKind,
     emits_symbols,
     options_to_fit,
     options_to_read,
@@ -22,7 +22,7 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.estimators.door import learned_of, means_of, rows_taken, start_of, taken
+from sklearn_cvb.estimators.door import checked_input, checked_rows, learned_of, means_of, start_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import (
     Count,
@@ -34,8 +34,7 @@ from sklearn_cvb.estimators.parameters import (
 )
 from sklearn_cvb.kernels.chain import decoding as kernels
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.reading import corpus as reading
-from sklearn_cvb.reading.corpus import Corpus
+from sklearn_cvb.reading.corpus import Corpus, arrange, as_list
 from sklearn_cvb.reading.validation import HasMethods, Seed, StrOptions, check_choice
 from sklearn_cvb.settings import HMMParameters, Symbols, Transitions, Windows
 
@@ -200,7 +199,7 @@ class PointEstimates(States, Emissions, Paths, ConcentrationFields):
     alpha: PseudoCounts = 0.0
     beta: PseudoCounts = 0.0
 
-    _kind_of_chain: ClassVar[Kind] = Kind(
+    _kind_of_chain: ClassVar[EstimatorKind] = EstimatorKind(
         by_em=True, why_no_weights="EM learns no prior that rows share"
     )
 
@@ -294,7 +293,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     """
 
     # What a class says for all its instances, and what it observes where that are symbols.
-    _kind_of_chain: ClassVar[Kind] = Kind()
+    _kind_of_chain: ClassVar[EstimatorKind] = EstimatorKind()
     _of_symbols: ClassVar[type[SymbolObservation]] = SymbolObservation
     # Why an algorithm's counts are no posterior, where they are not.
     _no_posterior = ""
@@ -306,7 +305,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return emits_symbols(self.emission)
 
     def _options(self, to_fit: bool = True) -> ChainOptions:
-        """What is asked for, checked; to read a fitted model takes less."""
+        """The parameters as options, checked; fewer of them where X is read again."""
         who, init = (type(self).__name__, self._kind_of_chain), getattr(self, "init", None)
         if not to_fit:
             return options_to_read(*who, self.emission, self.transitions, init)
@@ -316,39 +315,39 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             usual: Any = self._fields["beta"].default
             options = options._replace(is_beta_given=not np.array_equal(self.beta, usual))
         if (options.fixed or self._emits_symbols) and hasattr(init, "startprob_"):
-            options = options._replace(means=means_of(init))
+            options = options._replace(init_means=means_of(init))
         return options
 
     def _observation(self, to_fit: bool = False) -> Observation:
-        """What is observed, under options; that of numbers is loaded when asked for."""
+        """The observation of symbols or numbers under these options."""
         if self._emits_symbols:
             return self._of_symbols(self._options(to_fit))
         from sklearn_cvb.chain.numbers.observed import NumberObservation
 
         return NumberObservation(self._options(to_fit))
 
-    def _observation_of(self, read: Reading) -> Observation:
-        """What has read it; what an earlier fit has read is seen under the parameters of now."""
-        observation = super()._observation_of(read)
+    def _observation_of(self, reading: Reading) -> Observation:
+        """The observation of a reading; that of an earlier fit has the parameters of now."""
+        observation = super()._observation_of(reading)
         assert isinstance(observation, Observation), "of chains"
         return observation
 
-    def _taken(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
-        """X as it is read: to be fitted to, or under what the last fit, or this one, has left."""
+    def _checked_input(self, X: Any, to_fit: bool = False, learned: Learned | None = None) -> Any:
+        """X, checked as a table of a fit or against the columns of a fitted model."""
         if self._emits_symbols:
-            return taken(self, X, to_fit=to_fit)
+            return checked_input(self, X, to_fit=to_fit)
         if not to_fit:
             # Columns of a table are steps: those of other sequences are no features of its.
             before = learned_of(self) if learned is None else learned
-            to_fit = not before.more.numeric.is_table
-        return rows_taken(self, X, to_fit=to_fit)
+            to_fit = not before.extra.numeric.is_table
+        return checked_rows(self, X, to_fit=to_fit)
 
     # Reading
 
     def _read(self, X: Any, y: Any, streams: bool = False) -> Reading:
         observation = self._observation(to_fit=True)
         observation.check()
-        read = observation.read(self._taken(X, to_fit=True), y, streams=streams)
+        reading = observation.read(self._checked_input(X, to_fit=True), y, streams=streams)
         if self.supervision == "none" == self._fields["supervision"].default and (
             y is not None and _holds_states(y)
         ):
@@ -356,15 +355,15 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             why = (
                 "y is ignored: set supervision='y' to learn from the states in it, or leave it out"
             )
-            read = read._replace(messages=(*read.messages, why))
-        return read
+            reading = reading._replace(messages=(*reading.messages, why))
+        return reading
 
     def _to_fit_again(self, learned: Learned, X: Any) -> Any:
         """The training sequences once more, as `_read` takes them."""
-        return self._observation().to_fit_again(learned, self._taken(X, learned=learned))
+        return self._observation().training_input(learned, self._checked_input(X, learned=learned))
 
-    def _n_restarts(self, read: Reading) -> int:
-        return self._observation_of(read).options.n_restarts
+    def _n_restarts(self, reading: Reading) -> int:
+        return self._observation_of(reading).options.n_restarts
 
     @property
     def _n_features_out(self) -> int:
@@ -375,8 +374,10 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
     def _read_again(
         self, learned: Learned, X: Any, means: bool = False
     ) -> prediction.WeightedSequences:
-        """X under what was learned."""
-        return self._observation().read_again(learned, self._taken(X, learned=learned), means)
+        """X under the weights of a fitted model."""
+        return self._observation().read_to_predict(
+            learned, self._checked_input(X, learned=learned), means
+        )
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
         """Counts and priors of kept samples; None where an algorithm has none."""
@@ -384,7 +385,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
         samples = self._samples(learned)
-        X = self._taken(X, learned=learned)
+        X = self._checked_input(X, learned=learned)
         return log_likelihoods(self._observation(), learned, X, samples)
 
     def aic(self, X: Any) -> float:
@@ -458,7 +459,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Of models with contexts a table for each, shape (n_contexts, n_components, n_components).
         Where ends are events each row sums to 1 minus `endprob_`.
         """
-        return prediction.steps_of(learned_of(self))
+        return prediction.mean_transitions(learned_of(self))
 
     @property
     def endprob_(self) -> np.ndarray:
@@ -467,7 +468,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Shape (n_components,); only where ends are events.
         """
         learned = learned_of(self)
-        if not learned.layout.has_end:
+        if not learned.layout.chain.has_end:
             raise AttributeError(
                 "endprob_ needs a fit with transitions=Transitions(end_state=True)"
             )
@@ -504,13 +505,13 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._states(X, decoding)
 
     def _states(self, X: Any, decoding: str) -> np.ndarray:
-        """What `predict` gives."""
+        """The states of `predict`."""
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X, learned=learned))
-        path, log_p = prediction.paths(read, decoding)
-        prediction.tell_unexplained(log_p)
-        return observation.arranged(learned.words, read.corpus, path)
+        weighted = observation.read_to_predict(learned, self._checked_input(X, learned=learned))
+        path, log_p = prediction.decode(weighted, decoding)
+        prediction.warn_of_unexplained(log_p)
+        return observation.arrange(learned.words, weighted.corpus, path)
 
     @without_lengths
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -531,9 +532,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         return self._probabilities(X)
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        """What `predict_proba` gives."""
-        read = self._read_again(learned_of(self), X)
-        return reading.arrange(read.corpus, prediction.posterior_table(read), np.nan)
+        """The posteriors of `predict_proba`."""
+        weighted = self._read_again(learned_of(self), X)
+        return arrange(weighted.corpus, prediction.posterior_table(weighted), np.nan)
 
     def filter_proba(self, X: Any) -> np.ndarray:
         """p(z_t | x_1..t) of every token: what is known as the sequence unfolds.
@@ -547,9 +548,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         ndarray
             As `predict_proba`.
         """
-        read = self._read_again(learned_of(self), X)
-        table = prediction.posterior_table(read, kernels.filtered)
-        return reading.arrange(read.corpus, table, np.nan)
+        weighted = self._read_again(learned_of(self), X)
+        table = prediction.posterior_table(weighted, kernels.filtered)
+        return arrange(weighted.corpus, table, np.nan)
 
     def start_filter(self) -> "Filter":
         """Follow a sequence whose observations arrive one after the other.
@@ -590,9 +591,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if not self._emits_symbols:
             raise AttributeError("predict_next_proba is for symbols: use predict_next for numbers")
         learned = learned_of(self)
-        read = self._read_again(learned, X, means=True)
-        table = prediction.posterior_table(read, kernels.filtered)[read.corpus.starts[1:] - 1]
-        return table @ prediction.steps_of(learned) @ prediction.emission_table(learned)
+        weighted = self._read_again(learned, X, means=True)
+        table = prediction.posterior_table(weighted, kernels.filtered)[
+            weighted.corpus.starts[1:] - 1
+        ]
+        return table @ prediction.mean_transitions(learned) @ prediction.emission_table(learned)
 
     def predict_next(
         self,
@@ -654,30 +657,32 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         from sklearn_cvb.chain.predictions.forecasting import (
             check_forecast,
             forecast,
-            going_on_after,
             known_steps,
+            state_forecaster,
         )
 
         learned = learned_of(self)
         check_forecast(learned, n_steps, n_draws, level)
-        family = learned.more.numeric.family
+        family = learned.extra.numeric.family
         reads, transitions, points = self._known_at(learned, X, draws)
         going_on, n_samples = [], 0
-        for read, transition in zip(reads, transitions, strict=True):
-            going_on.append(going_on_after(read, transition))
-            n_samples = read.corpus.n_sequences
+        for weighted, transition in zip(reads, transitions, strict=True):
+            going_on.append(state_forecaster(weighted, transition))
+            n_samples = weighted.corpus.n_sequences
         before = np.empty((n_samples, 0, family.n_columns))
         if family.order:
-            before = self._observation().before_forecasts(learned, self._taken(X, learned=learned))
-        known = known_steps(learned.more.numeric, before, n_steps, inputs)
+            before = self._observation().last_steps(
+                learned, self._checked_input(X, learned=learned)
+            )
+        known = known_steps(learned.extra.numeric, before, n_steps, inputs)
         return forecast(family, known, going_on, points, level, n_draws, random_state)
 
     def _known_at(
         self, learned: Learned, X: Any, draws: "PosteriorDraws | None"
     ) -> tuple[Any, Any, Any]:
         """Sequences under the fitted parameters, transitions, and what states emit."""
-        read = self._read_again(learned, X, means=True)
-        return [read], [prediction.steps_of(learned)], [learned.more.numeric.point]
+        weighted = self._read_again(learned, X, means=True)
+        return [weighted], [prediction.mean_transitions(learned)], [learned.extra.numeric.point]
 
     def transform(self, X: Any) -> np.ndarray:
         """Mean state posterior of each sequence.
@@ -690,9 +695,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         -------
         ndarray of shape (n_samples, n_components)
         """
-        read = self._read_again(learned_of(self), X)
-        sums = np.add.reduceat(prediction.posterior_table(read), read.corpus.starts[:-1], axis=0)
-        return sums / np.diff(read.corpus.starts)[:, None]
+        weighted = self._read_again(learned_of(self), X)
+        sums = np.add.reduceat(
+            prediction.posterior_table(weighted), weighted.corpus.starts[:-1], axis=0
+        )
+        return sums / np.diff(weighted.corpus.starts)[:, None]
 
     def sample(
         self,
@@ -725,18 +732,18 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             States (taggers: tags), shape (n_samples, length) or an object array.
         """
         learned, observed = learned_of(self), self._observation()
-        if observed.draws_ahead and np.ndim(n_samples):
-            raise TypeError(f"n_samples must be an integer, got a sequence: {observed.draws_ahead}")
+        if observed.sample_hint and np.ndim(n_samples):
+            raise TypeError(f"n_samples must be an integer, got a sequence: {observed.sample_hint}")
         rng = check_random_state(random_state)
         asked = n_samples, length, contexts
-        states, lengths, known = prediction.drawn_states(learned, *asked, rng)
+        states, lengths, known = prediction.draw_states(learned, *asked, rng)
         starts = np.concatenate([[0], np.cumsum(lengths)])
-        values, nothing = observed.drawn(learned, states, starts, rng, known)
+        values, nothing = observed.draw_emissions(learned, states, starts, rng, known)
         is_even = length is not None and np.ndim(length) == 0 and len(set(lengths.tolist())) == 1
         width = int(lengths[0]) if is_even else None
         drawn = Corpus(np.zeros(len(states), np.int32), starts, width, [])
-        shown = observed.arranged(learned.words, drawn, states)
-        return reading.arrange(drawn, values, nothing), shown
+        shown = observed.arrange(learned.words, drawn, states)
+        return arrange(drawn, values, nothing), shown
 
     def sample_paths(self, X: Any, random_state: Seed = None) -> np.ndarray:
         """Draw a state path from p(z | x) for every sequence.
@@ -753,11 +760,11 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         """
         learned = learned_of(self)
         observation = self._observation()
-        read = observation.read_again(learned, self._taken(X, learned=learned))
+        weighted = observation.read_to_predict(learned, self._checked_input(X, learned=learned))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        path, log_z = read.drawn_path(rng)
-        prediction.tell_unexplained(log_z)
-        return observation.arranged(learned.words, read.corpus, path)
+        path, log_z = weighted.draw_path(rng)
+        prediction.warn_of_unexplained(log_z)
+        return observation.arrange(learned.words, weighted.corpus, path)
 
     def training_posteriors(self) -> np.ndarray:
         """Posterior state probabilities of the training tokens after the last sweep.
@@ -776,18 +783,18 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             If the model was not fitted with ``warm_start=True``, or on a store or in shards.
         """
         learned = vars(self).get("_learned")
-        if learned is None or learned.resume is None:
+        if learned is None or learned.warm_start is None:
             raise AttributeError("training_posteriors needs a fit with warm_start=True")
-        read, best = learned.resume
-        table = self._training_table(read, best.state)
-        return reading.arrange(read.problem.given, table, np.nan)
+        reading, best = learned.warm_start
+        table = self._training_table(reading, best.state)
+        return arrange(reading.problem.original, table, np.nan)
 
-    def _training_table(self, read: Reading, state: Any) -> Any:
+    def _training_table(self, reading: Reading, state: Any) -> Any:
         """The posteriors of all training tokens."""
         averages = self._algorithm().averages
-        return self._observation_of(read).posteriors(state, read, averages)
+        return self._observation_of(reading).posteriors(state, reading, averages)
 
 
 def _holds_states(y: Any) -> bool:
     """Whether `y` has states of steps, and not a label for each sequence."""
-    return any(reading.as_list(states) is not None for states in reading.as_list(y) or ())
+    return any(as_list(states) is not None for states in as_list(y) or ())

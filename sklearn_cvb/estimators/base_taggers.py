@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from sklearn_cvb.chain.options import Kind
+from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags import knowledge as tags
 from sklearn_cvb.chain.tags.observed import TagObservation
@@ -19,7 +19,7 @@ from sklearn_cvb.estimators.base_hmm import (
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.estimators.methods import without_lengths
 from sklearn_cvb.estimators.parameters import OptionalCount, Supervision
-from sklearn_cvb.reading.validation import StrOptions, tell
+from sklearn_cvb.reading.validation import StrOptions, warn
 from sklearn_cvb.reading.word_lists import WORD_LISTS
 from sklearn_cvb.settings import Symbols, TagDictionary
 
@@ -64,7 +64,7 @@ class Tags(States):
     n_components: OptionalCount = None
 
 
-def of_tags(kind: Kind, **more: Any) -> Kind:
+def of_tags(kind: EstimatorKind, **more: Any) -> EstimatorKind:
     """What a class of taggers says, beside what that of its algorithm does."""
     usual: dict[str, Any] = {"usual_starts": ("context", "unambiguous"), **more}
     return replace(kind, usual_unknown="form", why_no_weights="tags are given", **usual)
@@ -88,7 +88,7 @@ class BaseHMMTagger(Tags, BaseHMM):
     emission: Annotated[Any, StrOptions({"categorical"}), Symbols] = "categorical"
 
     _of_symbols = TagObservation
-    _kind_of_chain = of_tags(Kind())
+    _kind_of_chain = of_tags(EstimatorKind())
     _still_changed = "tokens still changed tag"
     _if_unfinished = "; more sweeps rarely make tags better"
     # Numbers, and weights of states that rows share.
@@ -116,11 +116,11 @@ class BaseHMMTagger(Tags, BaseHMM):
     def _accuracy(self, X: Any, y: Any) -> float:
         """The share of labelled tokens whose predicted tag is right."""
         learned = learned_of(self)
-        read, knowledge = self._read_again(learned, X), learned.words
-        given = tags.labels_of(y, read.corpus, knowledge.vocabulary)
-        tell(tags.cautions_of_tags(knowledge, given))
+        weighted, knowledge = self._read_again(learned, X), learned.words
+        given = tags.labels_of(y, weighted.corpus, knowledge.vocabulary)
+        warn(tags.cautions_of_tags(knowledge, given))
         labels = tags.encode_labels(knowledge.legal.states, given)
-        path, _ = read.best_path()
+        path, _ = weighted.best_path()
         known = labels != -1
         if not known.any():
             raise ValueError("y holds no known tag to score against")
@@ -167,9 +167,9 @@ class BaseHMMTagger(Tags, BaseHMM):
         ['dictionary', 'ambiguous', 'form']
         """
         learned = learned_of(self)
-        corpus = self._of_words().encoded(learned, self._taken(X))
+        corpus = self._of_words().encoded(learned, self._checked_input(X))
         return tags.tag_sources(learned.words, corpus)
 
     def _of_words(self) -> SymbolObservation:
-        """What is observed, which is words."""
+        """The observation of words and tags."""
         return self._of_symbols(self._options(to_fit=False))

@@ -15,7 +15,7 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.split_merge import SplitMerge
 from sklearn_cvb.reading.corpus import Corpus, object_array
-from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, tell
+from sklearn_cvb.reading.validation import Interval, Seed, StrOptions, warn
 from sklearn_cvb.settings import SplitAndMerge
 from sklearn_cvb.treebank.binarise import to_charts, to_nltk
 from sklearn_cvb.treebank.observation import TreebankObservation, TreebankOptions
@@ -157,7 +157,7 @@ class BaseLatentPCFG(BaseModel):
             update=self.update,
             rare_threshold=int(self.rare_threshold),
             horizontal=None if horizontal is None else int(horizontal),
-            instead=self._in_place_of_leaving_out,
+            alternative=self._in_place_of_leaving_out,
         )
 
     def _check_parameters(self) -> None:
@@ -183,7 +183,7 @@ class BaseLatentPCFG(BaseModel):
         """
         learned = learned_of(self)
         rules, words = learned.layout.rules, list(learned.words.codes)
-        names = list(map(str, learned.more.symbols))
+        names = list(map(str, learned.extra.symbols))
         rows = zip(rules.parent.tolist(), rules.left.tolist(), rules.right.tolist(), strict=True)
         found: list[tuple[Any, ...]] = []
         for number, (parent, left, right) in enumerate(rows):
@@ -201,7 +201,7 @@ class BaseLatentPCFG(BaseModel):
     def n_subtypes_(self) -> dict[Any, Any]:
         """The number of subtypes of each symbol of ``rules_``."""
         learned = learned_of(self)
-        names = map(str, learned.more.symbols)
+        names = map(str, learned.extra.symbols)
         return dict(zip(names, learned.layout.rules.n_subtypes.tolist(), strict=True))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -223,7 +223,7 @@ class BaseLatentPCFG(BaseModel):
         learned = learned_of(self)
         trees, corpus = self._trees(learned, X)
         return (
-            object_array(trees) if corpus.width is None else to_charts(trees, learned.more, corpus)
+            object_array(trees) if corpus.width is None else to_charts(trees, learned.extra, corpus)
         )
 
     def parse(self, X: Any) -> np.ndarray:
@@ -283,26 +283,26 @@ class BaseLatentPCFG(BaseModel):
         n_words = lexicon.n_words
         names = [name if i < n_words else str(name) for i, name in enumerate(lexicon.codes)]
         sentences = [[names[word] for word in words] for words in numbers]
-        return object_array(sentences), object_array(to_nltk(learned.more, parses, sentences))
+        return object_array(sentences), object_array(to_nltk(learned.extra, parses, sentences))
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        corpus, _ = self._observation().encoded(learned, self._taken(X))
+        corpus, _ = self._observation().encoded(learned, self._checked_input(X))
         rules, weights = with_any_word(learned, mean_weights(learned, self.smoothing))
         logs = log_likelihoods(rules, weights, *corpus[:2], n_jobs=self.n_jobs)
         return logs, np.diff(corpus.starts)
 
     def _trees(self, learned: Learned, X: Any) -> tuple[list[Any], Corpus]:
         """The best trees in a user's labels; a warning tells of sentences without any."""
-        corpus, words = self._observation().encoded(learned, self._taken(X))
+        corpus, words = self._observation().encoded(learned, self._checked_input(X))
         rules, weights = with_any_word(learned, predicting_weights(learned, self.smoothing))
         parses = parse(rules, weights, *corpus[:2], decoding=self.decoding, n_jobs=self.n_jobs)
         without = np.flatnonzero(np.diff(parses.starts) == 0)
         if len(without):
-            tell(
+            warn(
                 [
                     f"no tree derives sentences {without[:5].tolist()} ({len(without)} in all): "
                     "each gets a flat tree"
                 ]
             )
         sentences = [words[a:b] for a, b in pairwise(corpus.starts.tolist())]
-        return to_nltk(learned.more, parses, sentences), corpus
+        return to_nltk(learned.extra, parses, sentences), corpus

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_cvb.alignment.links import Link, links_of
+from sklearn_cvb.alignment.links import Link, links_from
 from sklearn_cvb.alignment.reading import read_pairs
 from sklearn_cvb.estimators.base_alignment import BaseAlignmentHMM
 from sklearn_cvb.reading.corpus import short_repr
@@ -153,8 +153,8 @@ def symmetrize(
             means = agreement(one, other, i)
             links = list(zip(*map(np.ndarray.tolist, np.nonzero(means > threshold)), strict=True))
         else:
-            ours = set(links_of(one, f"forward[{i}]"))
-            theirs = {(a, b) for b, a in links_of(other, f"backward[{i}]")}
+            ours = set(links_from(one, f"forward[{i}]"))
+            theirs = {(a, b) for b, a in links_from(other, f"backward[{i}]")}
             links = list(_joined(ours, theirs, method))
         found.append(sorted(links))
     return found

@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn: a fit begins and ends here, restarts and sweeps are its subtasks."""
+"""scikit-learn's callbacks: a fit is a task, its restarts and their sweeps are subtasks."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -55,7 +55,7 @@ class FitTask:
         )
         self._context.call_on_fit_task_begin(**self._given)
 
-    def of_restart(self, index: int, max_iter: int) -> RestartTask:
+    def begin_restart(self, index: int, max_iter: int) -> RestartTask:
         """A restart of at most so many sweeps; it begins."""
         task = self._context.subcontext("restart", task_id=index, max_subtasks=max_iter)
         task.call_on_fit_task_begin(**self._given)

@@ -15,16 +15,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
-from sklearn_cvb.estimators.door import known_words
-from sklearn_cvb.estimators.door import taken as taken_at_the_door
+from sklearn_cvb.estimators.door import checked_input, known_words
 from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
-from sklearn_cvb.faces.translations import Translations
+from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
-from sklearn_cvb.reading.series import OfOneKind, cautions_of_rows
-from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, tell
+from sklearn_cvb.reading.series import SamplesOfKnownColumns, cautions_of_rows
+from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, warn
 from sklearn_cvb.settings import Symbols
 
 
@@ -37,7 +36,7 @@ class _Classes(NamedTuple):
     width: int | None
 
 
-class HMMClassifier(Summaries, Translations, ClassifierMixin, MetaEstimatorMixin, VersionedPickle):
+class HMMClassifier(Summaries, HmmlearnNames, ClassifierMixin, MetaEstimatorMixin, VersionedPickle):
     """Classifier of sequences: a model for each class, and Bayes' rule.
 
     Not where the decision alone matters and there are many labelled sequences: the model of each
@@ -131,7 +130,7 @@ class HMMClassifier(Summaries, Translations, ClassifierMixin, MetaEstimatorMixin
 
         def fitted(index: int) -> Any:
             try:
-                return clone(model).fit(taken(X, np.flatnonzero(codes == index)))
+                return clone(model).fit(rows_of(X, np.flatnonzero(codes == index)))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{error} (among those of class {names[index]!r})") from error
 
@@ -300,15 +299,15 @@ def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
         name = "vocabulary"
     else:
         if isinstance(model, BaseHMM):
-            tell(cautions_of_rows(X))
-            X = model._observation(to_fit=True).of_one_kind(X)
+            warn(cautions_of_rows(X))
+            X = model._observation(to_fit=True).with_common_columns(X)
         return model, X
     of_states = name.startswith("emission")
     known = model._options(to_fit=False).words if of_states else known_words(model)
     if known.vocabulary is None:
-        given = taken_at_the_door(model, X, to_fit=True)
+        given = checked_input(model, X, to_fit=True)
         sequences, _, messages = reading.sequences_to_fit(known, given, None)
-        tell(messages)
+        warn(messages)
         types = reading.types_of(sequences.tokens, sequences.starts)
         model.set_params(**{name: types})
     return model, X
@@ -341,10 +340,10 @@ def _common_length(X: Any) -> int | None:
     return lengths.pop() if len(lengths) == 1 else None
 
 
-def taken(X: Any, rows: np.ndarray) -> Any:
+def rows_of(X: Any, rows: np.ndarray) -> Any:
     """Some of the sequences."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     if isinstance(X, list | tuple):
-        return X.at(rows) if isinstance(X, OfOneKind) else [X[row] for row in rows]
+        return X.at(rows) if isinstance(X, SamplesOfKnownColumns) else [X[row] for row in rows]
     return X[rows]

@@ -219,6 +219,6 @@ class GibbsDMV(Dependencies, SamplerFields, TaggedSentences, DMV):
 
     _algorithm = chain_of
 
-    def _why_one_restart(self, read: Reading) -> str:
+    def _why_one_restart(self, reading: Reading) -> str:
         """Nothing: chains differ wherever they begin."""
         return ""

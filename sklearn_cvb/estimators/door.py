@@ -1,4 +1,4 @@
-"""Where estimators are called: X as scikit-learn checks it, settings, and what a fit has left."""
+"""From estimator to values: X checked by scikit-learn, settings, and the last fit's `Learned`."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ from sklearn_cvb.settings import HMMParameters
 _OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
 
 
-def taken(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
+def checked_input(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
     """X as it is read: of a table what has passed the checks; all else as it is."""
-    return _checked(estimator, X, to_fit) if is_table(X) else X
+    return _checked_table(estimator, X, to_fit) if is_table(X) else X
 
 
-def rows_taken(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
+def checked_rows(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
     """X of numbers as it is read: of rows of single numbers what has passed the checks."""
-    return _checked(estimator, X, to_fit) if are_rows(X) else X
+    return _checked_table(estimator, X, to_fit) if are_rows(X) else X
 
 
-def _checked(estimator: Any, X: Any, to_fit: bool) -> Table:
+def _checked_table(estimator: Any, X: Any, to_fit: bool) -> Table:
     if to_fit:
         return Table(*check_table_to_fit(estimator, X), True, X)
     is_first = not hasattr(estimator, "n_features_in_")
@@ -80,11 +80,11 @@ def start_of(init: Any) -> Any:
 
 def means_of(model: Any) -> HMMParameters:
     """The posterior means of a fitted model."""
-    found: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
+    chain_tables: dict[str, Any] = {"startprob": model.startprob_, "transmat": model.transmat_}
     if hasattr(model, "vocabulary_"):
         words = {"emissionprob": model.emissionprob_, "vocabulary": model.vocabulary_.tolist()}
-        return HMMParameters(**found, **words)
-    emitted = model._learned.more.numeric
+        return HMMParameters(**chain_tables, **words)
+    emitted = model._learned.extra.numeric
     tables = emitted.family.stated(emitted.point).items()
     own = {name: table for name, table in tables if not name.startswith("precisions")}
     names, categories, context = emitted.columns
@@ -92,7 +92,7 @@ def means_of(model: Any) -> HMMParameters:
         own["feature_names_in"] = [name for i, name in enumerate(names) if i != context]
     if categories:
         own["categories"] = dict(categories)
-    return HMMParameters(**found, emissions=own)
+    return HMMParameters(**chain_tables, emissions=own)
 
 
 def learned_of(estimator: Any) -> Learned:

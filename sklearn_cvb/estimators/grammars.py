@@ -32,7 +32,7 @@ from sklearn_cvb.reading.validation import Interval
 from sklearn_cvb.scale.pcfg import GrammarOnWorkers
 from sklearn_cvb.streams.grammar_stream import GrammarStream
 from sklearn_cvb.streams.grammars import GrammarInBatches, StepwiseUpdate
-from sklearn_cvb.streams.stepwise import Pace, StepwiseEM
+from sklearn_cvb.streams.stepwise import StepwiseEM, StepwisePace
 
 
 class PCFG(Annexes, GrammarOnWorkers, BasePCFG):
@@ -147,21 +147,21 @@ class EMPCFG(
         model = cls(known, init="grammar", handle_unknown=handle_unknown)
         words, layout = lay_out(model._options(), None)
         kept, nothing = np.array(known.probabilities), np.zeros(len(layout.lhs))
-        learned = Learned(words, layout, nothing, kept, kept=kept)
+        learned = Learned(words, layout, nothing, kept, fallback=kept)
         attributes = {
             "counts_": PCFGCounts(kept),
             "alpha_": 0.0,
             "unexplained_": np.empty(0, np.intp),
             **attributes_of(words, layout),
         }
-        model._leave(FitOutcome(learned, attributes), Reading(None, words, {}))
+        model._set_fitted(FitOutcome(learned, attributes), Reading(None, words, {}))
         return model
 
     def _algorithm(self) -> EM:
         if isinstance(self.update, str) and self.update == "batch":
             return EM()
         decay = setting_of(self, "step_sizes").decay
-        pace = Pace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
+        pace = StepwisePace(setting_of(self, "update").size, 0.7 if decay is None else float(decay))
         return StepwiseEM(pace, GrammarStream)
 
     def _algorithm_of_batches(self) -> EM:

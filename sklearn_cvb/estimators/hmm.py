@@ -6,14 +6,10 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.certainty.chain_diagnostics import ChainDiagnostics
-from sklearn_cvb.certainty.chains import Confidence, Residuals, Uncertainty
-from sklearn_cvb.chain.options import Kind
+from sklearn_cvb.certainty.chains import Confidence, PosteriorIntervals, Residuals
+from sklearn_cvb.chain.options import EstimatorKind
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
-from sklearn_cvb.chain.predictions.traces import (
-    ChainSamples,
-    chains_of,
-    refuse_without_posterior,
-)
+from sklearn_cvb.chain.predictions.traces import ChainSamples, chains_of, refuse_without_posterior
 from sklearn_cvb.estimators.annexes import Annexes
 from sklearn_cvb.estimators.base_hmm import (
     BaseHMM,
@@ -31,7 +27,7 @@ from sklearn_cvb.estimators.parameters import (
     Sweeps,
     chain_of,
 )
-from sklearn_cvb.faces.hmm import HMMFaces, KnownParameters
+from sklearn_cvb.faces.hmm import JSONFace, KnownParameters
 from sklearn_cvb.learning.algorithms import CVB, EM, VB
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned
 from sklearn_cvb.scale.hmm import BeyondMemory
@@ -41,7 +37,7 @@ from sklearn_cvb.streams.hmm import HMMInBatches
 _LOW_ACCEPTANCE = 0.01
 
 
-class HMM(Uncertainty, Residuals, HMMFaces, Annexes, BeyondMemory, BaseHMM):
+class HMM(PosteriorIntervals, Residuals, JSONFace, Annexes, BeyondMemory, BaseHMM):
     """What `BaseHMM` does, and what hangs above the line."""
 
 
@@ -186,7 +182,7 @@ class CVBHMM(PosteriorFields, UpdateFields, LeaveOneOutSweeps, StartFields, HMMI
 
     _algorithm = CVB
 
-    _kind_of_chain = Kind(
+    _kind_of_chain = EstimatorKind(
         why_all_steps="update='token' infers tokens as if they were independent, which gives paths "
         "that topology rules out a probability: use update='sequence'"
     )
@@ -257,7 +253,7 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
     # What is drawn at a time
     _algorithm = chain_of
 
-    _kind_of_chain = Kind(
+    _kind_of_chain = EstimatorKind(
         why_all_steps="update='token' moves one token at a time, which cannot reach every path "
         "that topology allows: use update='sequence'",
         usual_samples=SamplerFields._usual_samples,
@@ -267,14 +263,14 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
 
     _interval_methods = ("samples",)
 
-    def _left(self, result: FitResult) -> FitOutcome:
-        left, (best, fits, _, algorithm, model, _) = super()._left(result), result
-        sampled, rate = model.sampled(best.state)
+    def _outcome(self, result: FitResult) -> FitOutcome:
+        outcome, (best, fits, _, algorithm, model, _) = super()._outcome(result), result
+        sampled, rate = model.chain_samples(best.state)
         if algorithm.temperatures is None:
             n_burn_in = algorithm.first_kept(fits[0].state.work.n_planned)
             chains = chains_of(fits, n_burn_in)
             sampled = sampled._replace(chains=chains)
-        learned, attributes = left.learned, {"acceptance_rate_": rate, "chains_": sampled.chains}
+        learned, attributes = outcome.learned, {"acceptance_rate_": rate, "chains_": sampled.chains}
         why = ""
         if rate < _LOW_ACCEPTANCE:
             why = (
@@ -282,22 +278,22 @@ class GibbsHMM(ChainDiagnostics, PosteriorFields, DrawingFields, SamplerFields, 
                 "move with update='sequence'; use 'token' or 'parameter'"
             )
         return FitOutcome(
-            learned._replace(more=learned.more._replace(sampled=sampled)),
-            left.attributes | attributes,
+            learned._replace(extra=learned.extra._replace(samples=sampled)),
+            outcome.attributes | attributes,
             (why,) if why else (),
         )
 
     @property
     def samples_(self) -> np.ndarray | None:
         """Sampled states of all training tokens."""
-        return learned_of(self).more.sampled.paths
+        return learned_of(self).extra.samples.paths
 
     def _samples(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]] | None:
-        sampled: ChainSamples = learned.more.sampled
+        sampled: ChainSamples = learned.extra.samples
         return None if sampled.paths is None else sampled.posteriors()
 
     def _posteriors(self, learned: Learned) -> Iterable[tuple[HMMCounts, ChainPrior]]:
-        sampled: ChainSamples = learned.more.sampled
+        sampled: ChainSamples = learned.extra.samples
         refuse_without_posterior(sampled, self._kept().temperatures, "credible_intervals")
         return sampled.posteriors()
 

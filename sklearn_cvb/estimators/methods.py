@@ -1,4 +1,4 @@
-"""What methods of estimators are wrapped in: checks of parameters, callbacks, lengths refused.
+"""Decorators of public methods: checks of parameters, callbacks, and `lengths` refused.
 
 This file and `reading.validation` alone import scikit-learn's private modules.
 """

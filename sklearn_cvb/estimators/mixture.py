@@ -13,13 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.paths.lattice import topology_of
 from sklearn_cvb.estimators.base_hmm import BaseHMM
-from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, taken
+from sklearn_cvb.estimators.classifier import as_collection, knowing_all, leave, rows_of
 from sklearn_cvb.estimators.door import setting_of
 from sklearn_cvb.estimators.methods import fit_context, without_lengths
 from sklearn_cvb.estimators.parameters import Count
 from sklearn_cvb.estimators.saving import VersionedPickle
 from sklearn_cvb.estimators.summaries import Summaries
-from sklearn_cvb.faces.translations import Translations
+from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, Seed
 from sklearn_cvb.settings import Transitions
 
@@ -28,7 +28,7 @@ from sklearn_cvb.settings import Transitions
 _FIRST_SWEEPS, _ROUNDS = 20, 5
 
 
-class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
+class HMMMixture(Summaries, HmmlearnNames, ClusterMixin, MetaEstimatorMixin, VersionedPickle):
     """Clusters of sequences: each sequence comes from one of several hidden Markov models.
 
     Not for sequences that change from one behaviour to another: that is what the states of a single
@@ -118,7 +118,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         interrupted = False
         try:
             for _ in range(self.n_init):
-                whole = self._begun(model, X, described, rng)
+                whole = self._first_blocks(model, X, described, rng)
                 try:
                     whole.fit(X)
                 finally:
@@ -156,7 +156,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         asked = setting_of(model, "transitions")
         topology = topology_of(asked.topology, model.n_components)
         refused = {
-            "topology": topology is not None and (topology.tied or not topology.start.all()),
+            "topology": topology is not None and (topology.is_tied or not topology.start.all()),
             "start": asked.start != "free",
             "prior": asked.shared is not None,
         }
@@ -176,7 +176,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
             model.set_params(update="parameter")
         return model
 
-    def _begun(
+    def _first_blocks(
         self, model: Any, X: Any, described: np.ndarray | None, rng: np.random.RandomState
     ) -> Any:
         """The model of blocks, to be fitted from one start: clusters by what tells of sequences."""
@@ -195,7 +195,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         begin: list[Any] = [None] * len(X)
         for c, one in enumerate(models):
             rows = np.flatnonzero(clusters == c)
-            for row, posterior in zip(rows, posteriors_of(one, taken(X, rows)), strict=True):
+            for row, posterior in zip(rows, posteriors_of(one, rows_of(X, rows)), strict=True):
                 begin[row] = np.zeros((len(posterior), n * self.n_components))
                 begin[row][:, c * n : (c + 1) * n] = posterior
         seed = int(rng.randint(2**31 - 1))
@@ -207,7 +207,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
             random_state=seed,
         )
 
-    def _fitted(self) -> Any:
+    def _fitted_model(self) -> Any:
         """The whole model."""
         check_is_fitted(self)
         return self._learned
@@ -229,7 +229,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         ndarray of shape (n_samples, n_components)
             Rows sum to 1.
         """
-        return self._shares(self._fitted(), X)
+        return self._shares(self._fitted_model(), X)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable cluster of each sequence.
@@ -255,7 +255,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         -------
         ndarray of shape (n_samples,)
         """
-        return self._fitted().score_samples(X)
+        return self._fitted_model().score_samples(X)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of an observed token (nats), by which numbers of clusters compare.
@@ -269,7 +269,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         -------
         float
         """
-        return float(self._fitted().score(X))
+        return float(self._fitted_model().score(X))
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion: low is good (Schwarz 1978).
@@ -283,7 +283,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
         float
             In nats, -2 log p(X) + d log(number of observed tokens), with the d of `aic`.
         """
-        return float(self._fitted().bic(X))
+        return float(self._fitted_model().bic(X))
 
     def aic(self, X: Any) -> float:
         """Akaike's information criterion: low is good.
@@ -298,7 +298,7 @@ class HMMMixture(Summaries, Translations, ClusterMixin, MetaEstimatorMixin, Vers
             -2 log p(X) + 2 d in nats: d are the free parameters of all clusters, and one less than
             there are clusters.
         """
-        return float(self._fitted().aic(X))
+        return float(self._fitted_model().aic(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -346,7 +346,7 @@ def _parted(
     # Sequences that are all alike are one cluster to k-means.
     clusters = _filled(clusters, np.arange(len(clusters)), n_clusters)
     for _ in range(_ROUNDS):
-        members = [taken(X, np.flatnonzero(clusters == c)) for c in range(n_clusters)]
+        members = [rows_of(X, np.flatnonzero(clusters == c)) for c in range(n_clusters)]
         models = [briefly_fitted(model, own, rng) for own in members]
         if n_clusters == 1:
             break

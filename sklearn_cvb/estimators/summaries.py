@@ -1,4 +1,4 @@
-"""How estimators show themselves: a summary, and what a notebook has below the diagram."""
+"""`summary()` of estimators, and the page that a notebook shows below their diagram."""
 
 from __future__ import annotations
 

@@ -1,12 +1,7 @@
 """Taggers: hidden Markov models whose states are tags, told by a dictionary and by labels."""
 
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger, of_tags
-from sklearn_cvb.estimators.hmm import (
-    CVBHMM,
-    EMHMM,
-    VBHMM,
-    GibbsHMM,
-)
+from sklearn_cvb.estimators.hmm import CVBHMM, EMHMM, VBHMM, GibbsHMM
 from sklearn_cvb.estimators.word_review import WordReview
 from sklearn_cvb.scale.hmm import TaggerBeyondMemory
 from sklearn_cvb.settings import Samples

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn_cvb.estimators.base_taggers import BaseHMMTagger
 from sklearn_cvb.estimators.door import learned_of
-from sklearn_cvb.messages import tell
+from sklearn_cvb.messages import warn
 from sklearn_cvb.reading.corpus import encode, sequences_again, unknown_in
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
 
@@ -38,8 +38,8 @@ class WordReview(BaseHMMTagger):
         from sklearn_cvb.display.word_table import words_to_check
 
         learned, known = learned_of(self), self._options(to_fit=False).words
-        sequences, words = sequences_again(known, self._taken(X)), learned.words
+        sequences, words = sequences_again(known, self._checked_input(X)), learned.words
         unknown = unknown_in(encode(sequences, words.index), words.index, words.listed)
-        tell(caution_of_unknown(unknown, words.index))
+        warn(caution_of_unknown(unknown, words.index))
         sentences = [sequences.tokens[a:b] for a, b in pairwise(sequences.starts)]
         return words_to_check(words, learned.counts.emission, sentences, n)

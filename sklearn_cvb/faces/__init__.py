@@ -1,1 +1,1 @@
-"""Faces to other programs: models as text, and made of parameters; what hmmlearn calls things."""
+"""Faces to other programs: models to and from JSON and parameters; hmmlearn's names."""

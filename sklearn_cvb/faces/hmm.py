@@ -1,18 +1,18 @@
-"""Hidden Markov models as text, and made of parameters that are known; others' attributes."""
+"""Methods of hidden Markov models: to and from JSON, from known parameters; others' names."""
 
 from typing import Any, Self
 
 from sklearn_cvb.estimators.base_hmm import BaseHMM
 from sklearn_cvb.estimators.door import learned_of
-from sklearn_cvb.faces.translations import ATTRIBUTES, OTHERS, Elsewhere
+from sklearn_cvb.faces.translations import ATTRIBUTES, OTHERS, ForeignAttribute
 from sklearn_cvb.settings import HMMParameters
 
 
-class HMMFaces(BaseHMM):
-    """What writes a model as text, and says what others' attributes are here."""
+class JSONFace(BaseHMM):
+    """Writes a model as JSON, and says what others' attributes are here."""
 
-    decode, covars_, lambdas_, monitor_ = map(Elsewhere, ATTRIBUTES)
-    forecast, n_states, lower_bound_ = map(Elsewhere, OTHERS)
+    decode, covars_, lambdas_, monitor_ = map(ForeignAttribute, ATTRIBUTES)
+    forecast, n_states, lower_bound_ = map(ForeignAttribute, OTHERS)
 
     def to_json(self) -> str:
         """What was learned as text: all parameters (posterior means) by name, in every digit.
@@ -52,7 +52,7 @@ class HMMFaces(BaseHMM):
 
 
 class KnownParameters(BaseHMM):
-    """What makes a model of parameters that are known."""
+    """Makes a model of known parameters, or of JSON."""
 
     @classmethod
     def from_parameters(
@@ -116,13 +116,13 @@ class KnownParameters(BaseHMM):
         cls, parameters: Any, emission: Any, transitions: Any, table: Any, **tables: Any
     ) -> Self:
         """`from_parameters`, of a model whose sequences are rows of a table where there is one."""
-        from sklearn_cvb.faces.known_parameters import left_of_parameters, parameters_of
+        from sklearn_cvb.faces.known_parameters import outcome_of_parameters, parameters_of
 
         if "tag_dictionary" in cls._fields:
             raise TypeError(f"{cls.__name__} knows legal tags from a dictionary: use fit")
         given, n_components = parameters_of(parameters, tables, emission)
         model = cls(n_components, emission=emission, transitions=transitions, init=given)
-        model._leave(*left_of_parameters(model, table))
+        model._set_fitted(*outcome_of_parameters(model, table))
         return model
 
     @classmethod
@@ -149,5 +149,5 @@ class KnownParameters(BaseHMM):
 
         *arguments, told = arguments_of(text)
         model = cls._made(*arguments)
-        model._learned = model._learned._replace(n_free=told)
+        model._learned = model._learned._replace(n_free_parameters=told)
         return model

@@ -1,4 +1,4 @@
-"""What a hidden Markov model has learned as JSON: parameters by name."""
+"""A hidden Markov model as JSON text, parameters by name: written, and read back."""
 
 import json
 from typing import Any
@@ -42,8 +42,8 @@ def text_of(hmm: Any) -> str:
 
 
 def _columns_of(hmm: Any) -> dict[str, Any]:
-    """What is known of the columns of X: their number, names and labels."""
-    numeric = hmm._learned.more.numeric
+    """The columns of X: their number, names and labels."""
+    numeric = hmm._learned.extra.numeric
     is_table = hasattr(hmm, "n_features_in_") if numeric is None else numeric.is_table
     names = getattr(hmm, "feature_names_in_", None)
     if numeric is not None and not is_table:
@@ -76,21 +76,18 @@ def arguments_of(
     names, n_columns = _with_hashes(content.get("columns")), content.get("n_columns") or 0
     columns = range(n_columns) if names is None else names
     labels = content.get("categories", {})
-    told: dict[str, Any] = {} if names is None else {"feature_names_in": list(names)}
+    more_fields: dict[str, Any] = {} if names is None else {"feature_names_in": list(names)}
     categories = {name: labels[str(name)] for name in columns if str(name) in labels}
     if categories:
-        told["categories"] = categories
+        more_fields["categories"] = categories
     parameters = content["parameters"]
     table = TableShape(n_columns, names) if content.get("rows_are_sequences") else None
     if table is None and parameters["emissions"]:
-        parameters["emissions"] |= told
+        parameters["emissions"] |= more_fields
     parameters["vocabulary"] = _with_hashes(parameters["vocabulary"])
-    emission, transitions = (
-        _object(content["emission"]),
-        Transitions(**{name: _object(own) for name, own in content["transitions"].items()}),
-    )
-    n_told = content.get("n_free_parameters")
-    return HMMParameters(**parameters), emission, transitions, table, n_told
+    emission, n_free = _object(content["emission"]), content.get("n_free_parameters")
+    given = {name: _object(value) for name, value in content["transitions"].items()}
+    return HMMParameters(**parameters), emission, Transitions(**given), table, n_free
 
 
 def _emission_of(hmm: Any) -> Any:
@@ -110,12 +107,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, dict):
-        return {name: _plain(own) for name, own in value.items()}
+        return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(own) for own in value]
+        return [_plain(part) for part in value]
     if hasattr(value, "get_params"):
         settings = value.get_params(deep=False)
-        return {"kind": type(value).__name__} | {k: _plain(own) for k, own in settings.items()}
+        return {"kind": type(value).__name__} | {k: _plain(part) for k, part in settings.items()}
     raise TypeError(
         "to_json writes names, labels and symbols that are text or numbers, not "
         f"{short_repr(value)}"
@@ -134,12 +131,12 @@ def _hashable(value: Any) -> Any:
 def _object(value: Any) -> Any:
     """The emission, or durations, that `_plain` has written; lists and numbers stay as they are."""
     if isinstance(value, list):
-        return [_object(own) for own in value]
+        return [_object(part) for part in value]
     if not isinstance(value, dict):
         return value
     from sklearn_cvb import emissions
 
-    settings = {name: _object(own) for name, own in value.items() if name != "kind"}
+    settings = {name: _object(part) for name, part in value.items() if name != "kind"}
     if value["kind"] == Durations.__name__:
         return Durations(**settings)
     if value["kind"] not in emissions.__all__:

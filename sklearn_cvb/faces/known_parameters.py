@@ -1,4 +1,4 @@
-"""Models that are made of parameters: what a fit would leave that ended in these."""
+"""Models made of known parameters: the outcome of a fit that would have ended in these."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, kept_to_top
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.paths.transitions import cells_under, refuse_contexts
-from sklearn_cvb.chain.predictions.prediction import BesideCounts
+from sklearn_cvb.chain.predictions.prediction import ChainExtras
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitOutcome, Learned, Reading
 from sklearn_cvb.reading.corpus import short_repr, vocabulary_of
@@ -25,37 +25,37 @@ def parameters_of(given: HMMParameters | None, tables: dict[str, Any], emission:
             "takes tables by name, also those of a dict"
         )
     before = {} if given is None else given.get_params(deep=False)
-    found = HMMParameters.by_name({**before, **(before.pop("emissions", None) or {}), **tables})
-    if not found.is_whole:
+    known = HMMParameters.by_name({**before, **(before.pop("emissions", None) or {}), **tables})
+    if not known.is_whole:
         raise InvalidParameterError(
             "a model is made of startprob, transmat and emissionprob, or means and the like"
         )
-    table = np.asarray(found.emissionprob)
-    if found.symbols is None and table.ndim == 2 and not getattr(emission, "vocabulary", None):
-        found.vocabulary = list(range(table.shape[1]))
-    return found, len(np.atleast_1d(np.asarray(found.startprob)))
+    table = np.asarray(known.emissionprob)
+    if known.symbols is None and table.ndim == 2 and not getattr(emission, "vocabulary", None):
+        known.vocabulary = list(range(table.shape[1]))
+    return known, len(np.atleast_1d(np.asarray(known.startprob)))
 
 
 class TableShape(NamedTuple):
-    """What a model takes whose sequences are rows of a table."""
+    """Columns of the table whose rows are a model's sequences."""
 
     n_columns: int
     names: list[Any] | None
 
 
-def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOutcome, Reading]:
-    """What a fit would leave that ended in `hmm.init`, of a table or not, and what it had read."""
+def outcome_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOutcome, Reading]:
+    """The outcome of a fit that ended in `hmm.init`, of a table or not, and what it had read."""
     observation: Any = hmm._observation(to_fit=True)
-    asked, words, types = observation.options, None, None
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), asked.n_components, 0)
+    options, words, types = observation.options, None, None
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), options.n_components, 0)
     if observation.has_vocabulary:
-        known = asked.words.vocabulary
+        known = options.words.vocabulary
         words = vocabulary_of([] if known is None else list(known))
-        types, cells = words.types, observation.words_read(words, None, None, False).cells
-    transitions = asked.transitions
+        types, cells = words.types, observation.read_words(words, None, None, False).cells
+    transitions = options.transitions
     refuse_contexts(transitions.contexts is not None, "from_parameters")
     cells = cells_under(cells, transitions)
-    start, transition, emission = chain_tables(asked.init, cells, types)
+    start, transition, emission = chain_tables(options.init, cells, types)
     n, n_states = cells.n_emitting, cells.n_states
     if emission is None:
         emission = np.empty(0)
@@ -69,7 +69,7 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOu
     if types is None:
         from sklearn_cvb.chain.numbers.observed import emitting
 
-        numeric = emitting(asked, cells)._replace(is_table=table is not None)
+        numeric = emitting(options, cells)._replace(is_table=table is not None)
         family = numeric.family
         statistics = np.zeros((n, family.n_statistics))
         counts = HMMCounts(start[:n], transition[:n, :n], statistics)
@@ -80,8 +80,8 @@ def left_of_parameters(hmm: Any, table: TableShape | None = None) -> tuple[FitOu
         attributes |= observation.attributes_of(words)
     if table is not None:
         attributes |= attributes_of_columns(table.n_columns, FittedColumns(table.names))
-    end = transition[:n, n] if cells.has_end else None
+    end = transition[:n, n] if cells.chain.has_end else None
     attributes |= {"counts_": counts, "end_counts_": end}
-    more = BesideCounts(end, numeric)
-    learned = Learned(words, cells, prior, counts, kept=weights, more=more)
+    extra = ChainExtras(end, numeric)
+    learned = Learned(words, cells, prior, counts, fallback=weights, extra=extra)
     return FitOutcome(learned, attributes), Reading(None, words, {})

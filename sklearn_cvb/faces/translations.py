@@ -1,4 +1,4 @@
-"""What hmmlearn, and others, call things: who uses their names is told those of here."""
+"""Names that hmmlearn, and others, have, and what stands for them here, for messages."""
 
 import functools
 from collections.abc import Callable
@@ -31,8 +31,8 @@ OTHERS = {
 }
 
 
-class Translations(Parameters):
-    """What says what hmmlearn's parameters are here."""
+class HmmlearnNames(Parameters):
+    """Names what stands for hmmlearn's parameters, where these are given."""
 
     @classmethod
     def _constructor(cls, made: Callable[..., None]) -> Callable[..., None]:
@@ -48,7 +48,7 @@ class Translations(Parameters):
         return checked
 
 
-class Elsewhere:
+class ForeignAttribute:
     """An attribute that others' models have: there is none, and the error names what there is."""
 
     def __init__(self, name: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sklearn_cvb.reading.corpus import as_list, samples_of, short_repr, tokens_of
-from sklearn_cvb.reading.saved_values import Plain
+from sklearn_cvb.reading.saved_values import SavesAttributes
 
 # NLTK needs a second for so many rules, and half a gigabyte.
 MOST_RULES = 2**18
@@ -30,7 +30,7 @@ class Rule(NamedTuple):
     right: tuple[Any, ...]
 
 
-class Grammar(Plain):
+class Grammar(SavesAttributes):
     """A context-free grammar, with probabilities or without.
 
     Right-hand sides may have any length and mix symbols with words; several words alone are one
@@ -150,7 +150,7 @@ class Grammar(Plain):
         probabilities = None
         if productions and hasattr(grammar.productions()[0], "prob"):
             probabilities = [production.prob() for production in grammar.productions()]
-        return cls(*number(productions, start), probabilities)
+        return cls(*number_symbols(productions, start), probabilities)
 
     @classmethod
     def from_trees(cls, trees: Iterable[Any], start: Any = None) -> Self:
@@ -187,12 +187,12 @@ class Grammar(Plain):
         roots = dict.fromkeys(tree.label() for tree in trees)
         if start is None:
             start = next(iter(roots)) if len(roots) == 1 else "TOP"
-        counts = counted_rules(trees, start)
+        counts = rule_counts(trees, start)
         totals: dict[Any, int] = {}
         for (left, _), count in counts.items():
             totals[left] = totals.get(left, 0) + count
         probabilities = [count / totals[left] for (left, _), count in counts.items()]
-        return cls(*number(list(counts), start), probabilities)
+        return cls(*number_symbols(list(counts), start), probabilities)
 
     @classmethod
     def full(cls, n_components: int, vocabulary: Iterable[Any]) -> Self:
@@ -280,7 +280,7 @@ class Grammar(Plain):
         >>> Grammar.from_text("Word -> Word Word | 'a'").with_substrings(["Word"], ["ab", "bc"])
         Grammar(start='Word', 1 symbols, 6 rules)
         """
-        pieces = pieces_of(X, longest)
+        pieces = substrings_of(X, longest)
         numbers = {label: number for number, label in enumerate(self.symbols)}
         missing = [label for label in symbols if label not in numbers]
         if missing:
@@ -365,13 +365,15 @@ class Grammar(Plain):
         having = {rule.parent for rule in rules}
         if self.start not in having:
             raise ValueError(f"the start symbol {labels[self.start]!r} has no rules")
-        refuse({rule.parent for rule in rules if not rule.right}, labels, "have an empty rule")
+        refuse_symbols(
+            {rule.parent for rule in rules if not rule.right}, labels, "have an empty rule"
+        )
         used = {item for rule in rules for item in rule.right if not isinstance(item, TerminalRun)}
-        refuse(used - having, labels, "are used but have no rules; words stand in quotes")
-        unreached = set(range(len(labels))) - reachable(self.start, rules)
-        refuse(unreached, labels, "cannot be reached from the start symbol")
-        endless = having - productive(rules)
-        refuse(endless, labels, "derive no words: their rules go on for ever")
+        refuse_symbols(used - having, labels, "are used but have no rules; words stand in quotes")
+        unreached = set(range(len(labels))) - reachable_symbols(self.start, rules)
+        refuse_symbols(unreached, labels, "cannot be reached from the start symbol")
+        endless = having - productive_symbols(rules)
+        refuse_symbols(endless, labels, "derive no words: their rules go on for ever")
         return self
 
     def to_nltk(self, probabilities: ArrayLike | None = None) -> Any:
@@ -390,15 +392,15 @@ class Grammar(Plain):
 
         if probabilities is None:
             probabilities = self.probabilities
-        left = [nltk.Nonterminal(label) for label in self.symbols]
-        sides = [(left[rule.parent], items_of(rule.right, left)) for rule in self.rules]
+        names = [nltk.Nonterminal(label) for label in self.symbols]
+        sides = [(names[rule.parent], right_hand_side(rule.right, names)) for rule in self.rules]
         if probabilities is None:
-            return nltk.CFG(left[self.start], [nltk.Production(*side) for side in sides])
+            return nltk.CFG(names[self.start], [nltk.Production(*side) for side in sides])
         productions = [
             nltk.ProbabilisticProduction(*side, prob=float(probability))
             for side, probability in zip(sides, np.asarray(probabilities), strict=True)
         ]
-        return nltk.PCFG(left[self.start], productions)
+        return nltk.PCFG(names[self.start], productions)
 
 
 def grammar_from(given: Any) -> Grammar:
@@ -423,7 +425,7 @@ def grammar_from(given: Any) -> Grammar:
 # Words, rules and trees
 
 
-def words_of(grammar: Grammar) -> set[Any]:
+def terminal_words(grammar: Grammar) -> set[Any]:
     """All words of a grammar's terminals."""
     return {
         word
@@ -448,7 +450,7 @@ def as_tree(tree: Any, i: int = 0) -> Any:
     return tree
 
 
-def counted_rules(trees: Iterable[Any], start: Any) -> dict[tuple[Any, ...], int]:
+def rule_counts(trees: Iterable[Any], start: Any) -> dict[tuple[Any, ...], int]:
     """How often trees use each rule (label, ((is_symbol, item), ...)); roots hang below `start`."""
     counts: dict[tuple[Any, ...], int] = {}
     for tree in trees:
@@ -464,7 +466,7 @@ def counted_rules(trees: Iterable[Any], start: Any) -> dict[tuple[Any, ...], int
     return counts
 
 
-def pieces_of(X: Iterable[Any], longest: int | None) -> dict[TerminalRun, None]:
+def substrings_of(X: Iterable[Any], longest: int | None) -> dict[TerminalRun, None]:
     """All distinct runs of at most `longest` words (None: any number), in order of appearance."""
     pieces: dict[TerminalRun, None] = {}
     for i, sample in enumerate(samples_of(X)):
@@ -477,7 +479,7 @@ def pieces_of(X: Iterable[Any], longest: int | None) -> dict[TerminalRun, None]:
     return pieces
 
 
-def items_of(right: tuple[Any, ...], symbols: Sequence[Any]) -> tuple[Any, ...]:
+def right_hand_side(right: tuple[Any, ...], symbols: Sequence[Any]) -> tuple[Any, ...]:
     """A right-hand side with its symbols looked up and its words one by one."""
     items: list[Any] = []
     for item in right:
@@ -488,7 +490,7 @@ def items_of(right: tuple[Any, ...], symbols: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(items)
 
 
-def number(productions: list[Any], start: Any) -> tuple[list[Any], int, list[Rule]]:
+def number_symbols(productions: list[Any], start: Any) -> tuple[list[Any], int, list[Rule]]:
     """Symbols, start and rules of (label, [(is_symbol, item), ...]) pairs; start comes first."""
     numbers = {start: 0}
     for left, _ in productions:
@@ -511,43 +513,43 @@ def number(productions: list[Any], start: Any) -> tuple[list[Any], int, list[Rul
     return list(numbers), 0, rules
 
 
-def refuse(symbols: set[int], labels: Sequence[Any], words: str) -> None:
+def refuse_symbols(symbols: set[int], labels: Sequence[Any], words: str) -> None:
     """Raise if there are such symbols."""
     if symbols:
         names = [labels[symbol] for symbol in sorted(symbols)]
         raise ValueError(f"symbols {names[:5]} ({len(names)} in all) {words}")
 
 
-def reachable(start: int, rules: Iterable[Rule]) -> set[int]:
+def reachable_symbols(start: int, rules: Iterable[Rule]) -> set[int]:
     """The symbols that occur in derivations from `start`."""
     below: dict[int, set[int]] = {}
     for rule in rules:
         symbols = [item for item in rule.right if not isinstance(item, TerminalRun)]
         if symbols:
             below.setdefault(rule.parent, set()).update(symbols)
-    found, agenda = {start}, [start]
+    reached, agenda = {start}, [start]
     while agenda:
-        new = below.get(agenda.pop(), set()) - found
-        found |= new
+        new = below.get(agenda.pop(), set()) - reached
+        reached |= new
         agenda.extend(new)
-    return found
+    return reached
 
 
-def productive(rules: Iterable[Rule]) -> set[int]:
+def productive_symbols(rules: Iterable[Rule]) -> set[int]:
     """The symbols that derive at least one sequence of words."""
     needs: dict[int, set[frozenset[int]]] = {}
     for rule in rules:
         symbols = frozenset(item for item in rule.right if not isinstance(item, TerminalRun))
         needs.setdefault(rule.parent, set()).add(symbols)
-    found: set[int] = set()
+    ready: set[int] = set()
     before = -1
-    while before < len(found):
-        before = len(found)
-        found |= {parent for parent, sides in needs.items() if any(side <= found for side in sides)}
-    return found
+    while before < len(ready):
+        before = len(ready)
+        ready |= {parent for parent, sides in needs.items() if any(side <= ready for side in sides)}
+    return ready
 
 
-def written_out(grammar: Grammar, probabilities: np.ndarray, n_symbols: int) -> Any:
+def with_product_rules(grammar: Grammar, probabilities: np.ndarray, n_symbols: int) -> Any:
     """The same language over the symbols that trees show: all products as rules A -> B C."""
     import nltk
 
@@ -564,7 +566,7 @@ def written_out(grammar: Grammar, probabilities: np.ndarray, n_symbols: int) -> 
         if rule.parent >= n:
             break
         a = rule.parent
-        sides = {items_of(rule.right, names): probability}
+        sides = {right_hand_side(rule.right, names): probability}
         if len(rule.right) == 2:
             pairs = probability * np.outer(left[a], right[a])
             sides = {(names[b], names[c]): float(pairs[b, c]) for b in range(n) for c in range(n)}

@@ -1,4 +1,4 @@
-"""Grammar and sentences laid out for the kernels, and by which engine sentences are inferred.
+"""A grammar and sentences laid out for the kernels, known brackets, and the choice of engine.
 
 A grammar has two symbols at most on the right, and its terminals by word. There are four engines
 with the same results:
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.grammar.grammar import UNKNOWN, Grammar, TerminalRun, grammar_from, words_of
+from sklearn_cvb.grammar.grammar import UNKNOWN, Grammar, TerminalRun, grammar_from, terminal_words
 from sklearn_cvb.kernels.tree.arrays import (
     Brackets,
     TerminalIndex,
@@ -73,8 +73,8 @@ class GrammarLayout(NamedTuple):
     first: np.ndarray  # where the terminals of each text begin: words, then several words
     symbol: np.ndarray  # of the terminals, in the order of `first`
     cell: np.ndarray  # of the same; -1 at helpers
-    several: dict[Any, Any]  # number of each text of several words, by its tuple of codes
-    longest: int  # words of the longest terminal
+    multiword: dict[Any, Any]  # number of each text of several words, by its tuple of codes
+    longest_terminal: int  # words of the longest terminal
 
     def totals(self, cells: np.ndarray) -> np.ndarray:
         """Sums over the rules of each left-hand side."""
@@ -114,42 +114,43 @@ class GrammarOptions(NamedTuple):
     n_components: int = 2
     rules: str = "full"
     alpha: Any = 0.1
-    or_zero: bool = False  # whether a concentration may be 0
+    allows_zero: bool = False  # whether a concentration may be 0
     init: Any = None  # a word, weights of rules, or a grammar with probabilities
     supervision: str = "y"
     draws_probabilities: bool = False  # before each sample of trees
     temperatures: tuple[float, float] | None = None  # of samplers that anneal
-    instead: str = ""  # what to use where leaving out one giant sentence leaves little
+    alternative: str = ""  # what to use where leaving out one giant sentence leaves little
 
 
-def lay_out(asked: GrammarOptions, sequences: Sequences | None) -> tuple[Vocabulary, GrammarLayout]:
-    """The words and the grammar of a model; where it is given, of no other words."""
-    given = asked.grammar
-    if given is None:
+def lay_out(
+    options: GrammarOptions, sequences: Sequences | None
+) -> tuple[Vocabulary, GrammarLayout]:
+    """The vocabulary and the layout of a model; a given grammar has no other words."""
+    if options.grammar is None:
         assert sequences is not None, "they have the words"
-        return laid_out_over(asked, types_to_learn(asked.words, sequences))
-    if asked.rules == "independent":
+        return full_layout(options, types_to_learn(options.words, sequences))
+    if options.rules == "independent":
         raise ValueError(
             "rules='independent' is for a model without grammar: a grammar has its rules"
         )
-    if asked.words.vocabulary is not None:
+    if options.words.vocabulary is not None:
         raise ValueError("vocabulary is for a model without grammar: a grammar has its words")
-    grammar = grammar_from(given).check()
-    types = words_of(grammar)
-    if asked.words.handle_unknown != "error":
+    grammar = grammar_from(options.grammar).check()
+    types = terminal_words(grammar)
+    if options.words.handle_unknown != "error":
         types -= {UNKNOWN}
     words = vocabulary_of(sorted_types(types))
     return words, layout_of(grammar, words.index)
 
 
-def laid_out_over(asked: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, GrammarLayout]:
-    """These words, and all rules of so many symbols over them."""
-    terminals = types if asked.words.handle_unknown == "error" else [*types, UNKNOWN]
-    is_independent = asked.rules == "independent"
+def full_layout(options: GrammarOptions, types: list[Any]) -> tuple[Vocabulary, GrammarLayout]:
+    """A vocabulary of these words, and all rules of so many symbols over them."""
+    terminals = types if options.words.handle_unknown == "error" else [*types, UNKNOWN]
+    is_independent = options.rules == "independent"
     build = Grammar.independent if is_independent else Grammar.full
-    grammar = build(asked.n_components, dict.fromkeys(terminals))
+    grammar = build(options.n_components, dict.fromkeys(terminals))
     words = vocabulary_of(types)
-    n_shown = asked.n_components if is_independent else None
+    n_shown = options.n_components if is_independent else None
     return words, layout_of(grammar, words.index, n_shown, is_given=False)
 
 
@@ -192,11 +193,11 @@ def layout_of(
     """A grammar laid out over words with these codes, of which trees show so many symbols."""
     parts, n_words = _BinaryRules(grammar), len(index)
     codes = index if UNKNOWN in index else {**index, UNKNOWN: n_words}
-    several: dict[tuple[Any, ...], int] = {}
+    multiword: dict[tuple[Any, ...], int] = {}
     terminals = []
     for symbol, words, cell in parts.lexical:
         key = tuple(map(codes.__getitem__, words))
-        text = key[0] if len(key) == 1 else several.setdefault(key, n_words + 1 + len(several))
+        text = key[0] if len(key) == 1 else multiword.setdefault(key, n_words + 1 + len(multiword))
         terminals.append((text, symbol, cell))
     table = np.array(terminals, np.int64).reshape(-1, 3)
     text, symbol, cell = table[np.lexsort(table.T[::-1])].T
@@ -209,11 +210,11 @@ def layout_of(
         len(grammar.symbols) if n_shown is None else n_shown,
         is_given,
         n_words,
-        np.searchsorted(text, np.arange(n_words + 2 + len(several))),
+        np.searchsorted(text, np.arange(n_words + 2 + len(multiword))),
         symbol,
         cell,
-        several,
-        max(map(len, several), default=1),
+        multiword,
+        max(map(len, multiword), default=1),
     )
 
 
@@ -221,7 +222,7 @@ def layout_of(
 
 
 class GrammarProblem(NamedTuple):
-    """Sentences under a grammar, as the kernels see them."""
+    """Sentences under a grammar, laid out for inference."""
 
     corpus: Corpus
     words: list[Any]  # all tokens
@@ -230,7 +231,7 @@ class GrammarProblem(NamedTuple):
     brackets: Brackets
     dense: DenseRules | None  # the rules in tables, where there are enough of them
     forest: Forest | None  # all derivations, where that is possible
-    factored: bool  # whether factors are used; with none of the three lists of rules are
+    is_factored: bool  # whether factors are used; with none of the three lists of rules are
 
     @property
     def sentences(self) -> np.ndarray:
@@ -239,7 +240,7 @@ class GrammarProblem(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: sentences, brackets and rules."""
+        """What must be the same for a fit to go on: sentences, brackets and rules."""
         rules = self.layout.grammar.rules
         return self.words, self.corpus.starts, rules, tuple(self.brackets)
 
@@ -258,35 +259,35 @@ class GrammarProblem(NamedTuple):
 def problem_of(
     words: Vocabulary, layout: GrammarLayout, corpus: Corpus, sequences: Sequences, y: Any
 ) -> GrammarProblem:
-    """Sentences under a grammar, with what `y` tells of their trees."""
+    """Training sentences under a grammar, with the brackets that `y` tells."""
     is_numeric = words.types.dtype.kind in "iuf"
     if y is None:
         brackets = brackets_of(len(corpus.starts) - 1)
     else:
         labels = layout.grammar if layout.is_given else None
         brackets = brackets_from(y, corpus, sequences.tokens, labels, is_numeric)
-    lexicon = lexicon_for(layout, corpus)
+    lexicon = terminal_index_for(layout, corpus)
     engines = engines_of(layout, lexicon, brackets)
     return GrammarProblem(corpus, sequences.tokens, layout, lexicon, brackets, *engines)
 
 
-def as_lists(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarProblem:
+def problem_by_lists(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarProblem:
     """Sentences to be inferred by lists of rules."""
-    lexicon, brackets = lexicon_for(layout, corpus), brackets_of(len(corpus.starts) - 1)
+    lexicon, brackets = terminal_index_for(layout, corpus), brackets_of(len(corpus.starts) - 1)
     return GrammarProblem(corpus, words, layout, lexicon, brackets, None, None, False)
 
 
-def unseen(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarProblem:
-    """Sentences to be inferred once, by the engine that suits them."""
-    problem = as_lists(layout, corpus, words)
-    dense, forest, factored = engines_of(layout, problem.lexicon, problem.brackets, once=True)
-    return problem._replace(dense=dense, forest=forest, factored=factored)
+def new_problem(layout: GrammarLayout, corpus: Corpus, words: list[Any]) -> GrammarProblem:
+    """New sentences, to be inferred once, by the engine that suits them."""
+    problem = problem_by_lists(layout, corpus, words)
+    engines = engines_of(layout, problem.lexicon, problem.brackets, once=True)
+    return GrammarProblem(*problem[:5], *engines)
 
 
 def engines_of(
     layout: GrammarLayout, lexicon: TerminalIndex, brackets: Brackets, once: bool = False
 ) -> tuple[DenseRules | None, Forest | None, bool]:
-    """What the sentences are inferred with: `dense`, `forest` and `factored` of `GrammarProblem`.
+    """The engine of some sentences: `dense`, `forest` and `is_factored` of `GrammarProblem`.
 
     Sentences that are inferred `once`, as in `predict`, are listed in a forest while they are few:
     the kernels of lists, ten times as fast for that, take a few seconds to be compiled.
@@ -305,14 +306,14 @@ def engines_of(
     return None, forest_of(rules, lexicon, brackets, len(layout.lhs), most), False
 
 
-def lexicon_for(layout: GrammarLayout, corpus: Corpus) -> TerminalIndex:
+def terminal_index_for(layout: GrammarLayout, corpus: Corpus) -> TerminalIndex:
     """Occurrences of the grammar's terminals in a corpus without missing tokens."""
     starts = corpus.starts
     text = np.minimum(corpus.tokens, layout.n_words)
     first = np.arange(len(text))
     stop = first + 1
-    if layout.several:
-        found = np.array(_several(layout, text.tolist(), starts.tolist()), np.int64)
+    if layout.multiword:
+        found = np.array(_multiword_terminals(layout, text.tolist(), starts.tolist()), np.int64)
         first, stop, text = np.concatenate([[first, stop, text], found.reshape(-1, 3).T], axis=1)
         order = np.lexsort((-first, stop))
         first, stop, text = first[order], stop[order], text[order]
@@ -337,21 +338,21 @@ def _check_longest(rules: TreeRules, lengths: np.ndarray) -> None:
     i = int(lengths.argmax())
     n = int(lengths[i])
     n_spans = n * (n + 1) / 2
-    # An item has its symbol, and three weights or places (`kernels.tree.charts.Chart`).
+    # An item has its symbol, and three weights or places (`kernels.tree.charts.SpanChart`).
     n_bytes, n_splits = n_spans * (28 * rules.n_symbols + 24), n_spans * n / 3
     check_sample(f"sentence {i}", f"{n:,} words", n_bytes, n_splits * max(1, len(rules.binary)))
 
 
-def _several(
+def _multiword_terminals(
     layout: GrammarLayout, codes: list[int], starts: list[int]
 ) -> list[tuple[int, int, int]]:
     """Texts of several words: first token, last token plus 1, number."""
-    longest, number = layout.longest, layout.several.get
+    longest_terminal, number = layout.longest_terminal, layout.multiword.get
     return [
         (begin, end, text)
         for first, stop in pairwise(starts)
         for begin in range(first, stop)
-        for end in range(begin + 2, min(stop, begin + longest) + 1)
+        for end in range(begin + 2, min(stop, begin + longest_terminal) + 1)
         if (text := number(tuple(codes[begin:end]))) is not None
     ]
 
@@ -368,19 +369,19 @@ _FORM = (
 def brackets_from(
     y: Any, corpus: Corpus, words: list[Any], grammar: Grammar | None, is_numeric: bool
 ) -> Brackets:
-    """What `y` tells of each sentence, in labels of a grammar (None: labels mean nothing).
+    """The brackets that `y` gives of each sentence; without a grammar labels mean nothing.
 
     Lists of equally many numbers are a 2-D X, too.
     """
     lengths = np.diff(corpus.starts)
-    given = known_of(y, lengths, corpus.width, _FORM)
+    of_sentences = known_of(y, lengths, corpus.width, _FORM)
     is_table = corpus.width is not None or (is_numeric and len(set(lengths.tolist())) == 1)
     rows: list[tuple[Any, ...]] = []
-    for i, known in enumerate(given):
+    for i, known in enumerate(of_sentences):
         if is_missing(known) or (is_table and _is_label(known)):
             continue
         here = words[corpus.starts[i] : corpus.starts[i + 1]]
-        spans = _spans(known, i, here)
+        spans = _known_spans(known, i, here)
         if any(span[:2] == (0, len(here)) for span in spans):
             # A root below the start symbol leaves it its place.
             start = None if grammar is None else grammar.symbols[grammar.start]
@@ -390,7 +391,7 @@ def brackets_from(
         return brackets_of(corpus.n_sequences)
     sentence, begin, end, labels = zip(*rows, strict=True)
     return brackets_of(
-        corpus.n_sequences, sentence, begin, end, _numbers(labels, sentence, grammar)
+        corpus.n_sequences, sentence, begin, end, _symbols_of_labels(labels, sentence, grammar)
     )
 
 
@@ -404,7 +405,7 @@ def _is_label(value: Any) -> bool:
     return values is not None and all(map(np.isscalar, values))
 
 
-def _spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ...]]:
+def _known_spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Spans (begin, end, label or None) of a tree, brackets in a string, or a list of spans."""
     from nltk import Tree
 
@@ -427,10 +428,10 @@ def _spans(known: Any, i: int, words: Sequence[Any]) -> list[tuple[Any, ...]]:
     spans = as_list(known)
     if spans is None:
         raise TypeError(f"y[{i}] is {short_repr(known)}: {_FORM}")
-    return [_span(span, i, len(words)) for span in spans]
+    return [_checked_span(span, i, len(words)) for span in spans]
 
 
-def _span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
+def _checked_span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
     """One span of sentence `i` as (begin, end, label or None)."""
     parts = as_list(span)
     if (
@@ -445,7 +446,7 @@ def _span(span: Any, i: int, n_words: int) -> tuple[Any, ...]:
     return begin, end, parts[2] if len(parts) == 3 else None
 
 
-def _numbers(
+def _symbols_of_labels(
     labels: Sequence[Any], sentences: Iterable[Any], grammar: Grammar | None
 ) -> np.ndarray:
     """Symbols of labels, -1 for any."""

@@ -1,4 +1,4 @@
-"""A grammar as a model: its parameters, and what all algorithms ask of it."""
+"""A probabilistic grammar, as algorithms learn it: concentrations, starts, steps, samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ import numpy as np
 
 from sklearn_cvb.grammar.grammar import Grammar
 from sklearn_cvb.grammar.inference import (
-    counts_of,
     draw_sweep,
     expectation,
     frozen_tally,
     heaviest_trees,
+    leave_one_out_trees,
     leave_out_sweep,
-    left_out_trees,
-    presence_one_by_one,
+    presence_by_sentence,
+    rule_uses,
+    sum_shares,
     tally_of,
-    trees_of,
-    used_rules,
+    trees_of_fields,
 )
 from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.dirichlet import FIRST_VALUE, FIXED_MASS, WARM_UP_SWEEPS
-from sklearn_cvb.learning.gibbs import most_frequent, sampled_labels, with_sample
-from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample, inferred
+from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures, sampled_labels
+from sklearn_cvb.learning.model import InferenceResult, RowModel, State, StructureSample
 from sklearn_cvb.reading.validation import as_numbers
 from sklearn_cvb.settings import VAGUE, gamma_prior_of
 
@@ -50,11 +50,11 @@ class PCFGCounts(NamedTuple):
     rule: np.ndarray
 
 
-class Alpha(NamedTuple):
-    """Concentrations of a sweep."""
+class GrammarConcentrations(NamedTuple):
+    """Dirichlet concentrations of a sweep, one value of which may be learned."""
 
     cells: np.ndarray  # (n_rules,)
-    learned: bool  # whether all are one value that is learned
+    is_learned: bool  # whether all are one value that is learned
     gamma: tuple[Any, ...]  # its prior: shape, rate
 
     def public(self) -> float | np.ndarray:
@@ -64,10 +64,10 @@ class Alpha(NamedTuple):
 
     def log_density(self) -> float:
         """Log density of the learned concentration under its prior (nats)."""
-        return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.learned else 0.0
+        return dirichlet.log_gamma_prior(self.cells[0], *self.gamma) if self.is_learned else 0.0
 
 
-def first_alpha(alpha: Any, layout: GrammarLayout) -> Alpha:
+def first_concentrations(alpha: Any, layout: GrammarLayout) -> GrammarConcentrations:
     """The concentrations of the first sweep; "auto" and a prior mark one to learn."""
     gamma_prior = gamma_prior_of(alpha)
     if isinstance(alpha, dict):
@@ -76,14 +76,14 @@ def first_alpha(alpha: Any, layout: GrammarLayout) -> Alpha:
     else:
         cells = np.empty(len(layout.lhs))
         cells[:] = alpha if gamma_prior is None else FIRST_VALUE
-    return Alpha(cells, gamma_prior is not None, gamma_prior or VAGUE)
+    return GrammarConcentrations(cells, gamma_prior is not None, gamma_prior or VAGUE)
 
 
 # Where a fit begins: weights under which sentences are first inferred
 
 
-def where_to_start(init: Any, layout: GrammarLayout) -> Any:
-    """`init`, or what stands for None."""
+def init_or_default(init: Any, layout: GrammarLayout) -> Any:
+    """`init`, or the start that suits the grammar where it is None."""
     if init is not None:
         return init
     if not layout.is_given:
@@ -93,7 +93,7 @@ def where_to_start(init: Any, layout: GrammarLayout) -> Any:
     # Weights that sum to 1 give a terminal of ten words the chance of one of a single word, and
     # so pieces as long as can be: nothing to learn from.
     has_cycles = len(layout.rules.member) > 0
-    return "trees" if layout.longest > 1 and not has_cycles else "uniform"
+    return "trees" if layout.longest_terminal > 1 and not has_cycles else "uniform"
 
 
 def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) -> np.ndarray:
@@ -104,7 +104,7 @@ def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) ->
                 raise ValueError("init has other rules: start from a model of the same grammar")
             assert init.probabilities is not None, "it is of a fitted model"
             return init.probabilities
-        draws = _of_array(init, layout)
+        draws = _weights_from_array(init, layout)
     elif init == "grammar":
         if layout.grammar.probabilities is None:
             raise ValueError("init='grammar' needs a grammar with probabilities")
@@ -123,7 +123,7 @@ def first_weights(init: Any, layout: GrammarLayout, rng: np.random.Generator) ->
     return layout.rows(draws).mean()
 
 
-def _of_array(init: Any, layout: GrammarLayout) -> np.ndarray:
+def _weights_from_array(init: Any, layout: GrammarLayout) -> np.ndarray:
     """Weights that were given, one for each rule."""
     weights = as_numbers("init", init)
     if weights.shape != (len(layout.lhs),) or not (
@@ -143,7 +143,7 @@ def predicting_weights(
     layout: GrammarLayout,
     counts: np.ndarray,
     prior: np.ndarray,
-    kept: np.ndarray | None,
+    fallback: np.ndarray | None,
     averages: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weights of rules for prediction, and their logs: posterior means, or exp E[log theta]."""
@@ -151,7 +151,7 @@ def predicting_weights(
     if averages:
         logs = rows.expected_log()
         return np.exp(logs), logs
-    weights = rows.mean(kept)
+    weights = rows.mean(fallback)
     return weights, log_weights(weights)
 
 
@@ -174,32 +174,32 @@ def rare_counts(counts: np.ndarray, layout: GrammarLayout, seen: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class GrammarModel(RowModel):
-    """Sentences under a grammar, the concentrations asked for, and where a restart begins."""
+    """Sentences under a grammar, with concentrations and a start: what algorithms learn."""
 
     problem: GrammarProblem
-    alpha: Alpha
+    alpha: GrammarConcentrations
     init: Any
     handle_unknown: str
 
     # Concentrations and prior
 
-    def hyper(self) -> Alpha:
-        """The concentrations asked for."""
+    def hyper(self) -> GrammarConcentrations:
+        """The concentrations of the first sweep."""
         return self.alpha
 
-    def learn(
+    def learn_hyper(
         self,
-        hyper: Alpha,
+        hyper: GrammarConcentrations,
         state: State,
         step: Callable[..., Any],
         absence: Callable[..., Any] | None,
-    ) -> Alpha:
+    ) -> GrammarConcentrations:
         """One step for a concentration that is learned; none in the warm-up.
 
         ``absence()`` is P(C > 0) of every rule and left-hand side, or None where it is not known
         and nothing is learned; without it the plain form of eq. 29 of Wang and Blunsom (2013, HMM).
         """
-        if not hyper.learned or state.n_sweeps < WARM_UP_SWEEPS:
+        if not hyper.is_learned or state.n_sweeps < WARM_UP_SWEEPS:
             return hyper
         counts, layout = state.counts, self.problem.layout
         totals = layout.totals(counts)
@@ -221,7 +221,7 @@ class GrammarModel(RowModel):
         """P(C > 0) of every rule and left-hand side, which `learn` asks for."""
         problem, layout = self.problem, self.problem.layout
         if shares.tables is not None:
-            return presence_one_by_one(shares, problem)
+            return presence_by_sentence(shares, problem)
         sentence = np.repeat(problem.sentences, np.diff(shares.starts))
         absent = [
             dirichlet.log_absence(places, sentence, shares.count, n_places)
@@ -232,7 +232,7 @@ class GrammarModel(RowModel):
         ]
         return tuple(-np.expm1(logs) for logs in absent)
 
-    def prior(self, hyper: Alpha) -> np.ndarray:
+    def prior(self, hyper: GrammarConcentrations) -> np.ndarray:
         """One concentration for each rule; those that are fixed have a mass of their own."""
         layout = self.problem.layout
         if layout.grammar.probabilities is None or not layout.grammar.fixed:
@@ -254,18 +254,18 @@ class GrammarModel(RowModel):
         if keep:
             tally = frozen_tally(self.problem.layout, seed)
             shares, log_z = leave_out_sweep(self.problem, tally, None, True)
-            return inferred(counts_of(shares, self.problem), log_z, shares), seed
-        found = self.infer(seed)
+            return InferenceResult.from_log_z(sum_shares(shares, self.problem), log_z, shares), seed
+        result = self.infer(seed)
         if isinstance(self.init, str) and self.init == "trees":
             # First weights do not sum to 1, and symbols without count and prior keep what follows.
             seed = self.problem.layout.rows(seed).mean(seed)
-        return found, seed
+        return result, seed
 
     # EM and VB
 
     def infer(self, weights: np.ndarray, work: Any = None) -> InferenceResult:
         """Expected counts of all sentences."""
-        return inferred(*expectation(weights, self.problem))
+        return InferenceResult.from_log_z(*expectation(weights, self.problem))
 
     # CVB
 
@@ -276,8 +276,8 @@ class GrammarModel(RowModel):
         tally = tally_of(self.problem.layout, counts, prior)
         new, log_z = leave_out_sweep(self.problem, tally, shares, frozen)
         if frozen:
-            return inferred(counts, log_z, shares)
-        return inferred(counts_of(new, self.problem), log_z, new)
+            return InferenceResult.from_log_z(counts, log_z, shares)
+        return InferenceResult.from_log_z(sum_shares(new, self.problem), log_z, new)
 
     # Sampling
 
@@ -289,7 +289,7 @@ class GrammarModel(RowModel):
         """A tree of each sentence under these weights."""
         layout = self.problem.layout
         trees, log_z, _ = draw_sweep(self.problem, frozen_tally(layout, weights), rng)
-        return StructureSample(used_rules(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
+        return StructureSample(rule_uses(trees, layout), trees, np.flatnonzero(np.isneginf(log_z)))
 
     def resample(
         self,
@@ -303,7 +303,7 @@ class GrammarModel(RowModel):
         layout = self.problem.layout
         tally = tally_of(layout, counts, prior)
         trees, _, proposals = draw_sweep(self.problem, tally, rng, sample, temperature)
-        return StructureSample(used_rules(trees, layout), trees, proposals=proposals)
+        return StructureSample(rule_uses(trees, layout), trees, proposals=proposals)
 
     def means(self, counts: np.ndarray, prior: np.ndarray, sample: Derivations) -> np.ndarray:
         """Posterior means, those of unknown words included."""
@@ -313,25 +313,25 @@ class GrammarModel(RowModel):
             np.add.at(counts, layout.unknown_cells, rare)
         return layout.rows(counts, prior).mean()
 
-    def remembered(self, memory: Any, sample: Derivations) -> Any:
+    def count_labels(self, label_counts: Any, sample: Derivations) -> Any:
         """How often each tree of each sentence was sampled; rules in pre-order tell trees apart."""
         nodes = [
             (sample.rule[a:b].tobytes(), tuple(field[a:b].copy() for field in sample[1:]))
             for a, b in pairwise(sample.starts.tolist())
         ]
-        return with_sample(memory, nodes)
+        return count_structures(label_counts, nodes)
 
     # Going on
 
     def rebase(self, state: State) -> State | None:
-        """Concentrations as asked for now, but what is learned goes on from its value."""
+        """The state under the concentrations of now; a learned one goes on from its value."""
         alpha = self.alpha
-        if alpha.learned:
+        if alpha.is_learned:
             alpha = alpha._replace(cells=state.hyper.cells)
         counts = state.counts
         if isinstance(state.shares, TreeShares):
             # Counts are summed again: a sweep broken off half-way has changed shares in tables.
-            counts = counts_of(state.shares, self.problem)
+            counts = sum_shares(state.shares, self.problem)
         return state._replace(counts=counts, hyper=alpha, prior=self.prior(alpha))
 
     # What a fit leaves
@@ -348,9 +348,9 @@ class GrammarModel(RowModel):
         layout = self.problem.layout
         if isinstance(state.shares, TreeShares):
             tally = tally_of(layout, state.counts, state.prior)
-            return left_out_trees(state.shares, tally, self.problem)
+            return leave_one_out_trees(state.shares, tally, self.problem)
         if isinstance(state.shares, Derivations):
-            return trees_of(most_frequent(sampled_labels(state, self)))
+            return trees_of_fields(most_frequent_structures(sampled_labels(state, self)))
         arguments = (layout, state.counts, state.prior, state.weights)
         return heaviest_trees(predicting_weights(*arguments, averages)[1], self.problem)
 
@@ -371,7 +371,7 @@ class DrawnGrammar(GrammarModel):
         layout = self.problem.layout
         tally = frozen_tally(layout, dirichlet_draw(counts + prior, layout, rng))
         trees = draw_sweep(self.problem, tally, rng)[0]
-        return StructureSample(used_rules(trees, layout), trees)
+        return StructureSample(rule_uses(trees, layout), trees)
 
 
 def dirichlet_draw(

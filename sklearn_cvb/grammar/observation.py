@@ -1,4 +1,4 @@
-"""A grammar below its estimators: what is read, the model, and what a fit leaves."""
+"""A grammar below its estimators: options, reading of X and y, outcome of a fit."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,10 +11,10 @@ from sklearn_cvb.grammar.model import (
     DrawnGrammar,
     GrammarModel,
     PCFGCounts,
-    first_alpha,
-    where_to_start,
+    first_concentrations,
+    init_or_default,
 )
-from sklearn_cvb.grammar.prediction import arranged_trees, words_without_rule
+from sklearn_cvb.grammar.prediction import trees_to_show, words_without_rule
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.learning.gibbs import mean_means
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
@@ -25,7 +25,7 @@ from sklearn_cvb.reading.validation import (
     InvalidParameterError,
     as_numbers,
     check_concentrations,
-    tell,
+    warn,
 )
 from sklearn_cvb.settings import GammaPrior
 
@@ -40,11 +40,11 @@ class GrammarObservation(FamilyObservation):
 
     def read(self, X: Any, y: Any = None) -> Reading:
         """X and y, to be fitted to."""
-        asked = self.options
-        sequences, attributes, messages = reading.sequences_to_fit(asked.words, X, y)
-        if asked.instead:
-            messages += reading.caution_of_giant(sequences, asked.instead)
-        read = self.under(*lay_out(asked, sequences), sequences, y)
+        options = self.options
+        sequences, attributes, messages = reading.sequences_to_fit(options.words, X, y)
+        if options.alternative:
+            messages += reading.caution_of_giant(sequences, options.alternative)
+        read = self.under(*lay_out(options, sequences), sequences, y)
         return read._replace(attributes=read.attributes | attributes, messages=messages)
 
     def under(
@@ -97,29 +97,30 @@ class GrammarObservation(FamilyObservation):
                 f"alpha as an array has one value for each of the {len(layout.lhs)} rules, got "
                 f"shape {values.shape}"
             )
-        check_concentrations("alpha", values, self.options.or_zero)
+        check_concentrations("alpha", values, self.options.allows_zero)
 
-    def model(self, read: Reading) -> GrammarModel:
-        """What is learned from what was read."""
-        asked, layout = self.options, read.problem.layout
-        init, alpha = where_to_start(asked.init, layout), first_alpha(asked.alpha, layout)
-        kind = DrawnGrammar if asked.draws_probabilities else self.model_type
-        return kind(read.problem, alpha, init, asked.words.handle_unknown)
+    def model(self, reading: Reading) -> GrammarModel:
+        """The model of what was read, for algorithms to learn."""
+        options, layout = self.options, reading.problem.layout
+        kind = DrawnGrammar if options.draws_probabilities else self.model_type
+        alpha, init = first_concentrations(options.alpha, layout), options.init
+        init = init_or_default(init, layout)
+        return kind(reading.problem, alpha, init, options.words.handle_unknown)
 
-    def fixed_start(self, read: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
-        init = where_to_start(self.options.init, read.problem.layout)
+    def fixed_start(self, reading: Reading) -> str:
+        """Why all restarts begin alike; empty where their starts are random."""
+        init = init_or_default(self.options.init, reading.problem.layout)
         if not isinstance(init, str):
             return "init says where to start"
         return "" if init in RANDOM_STARTS else "the probabilities of the grammar are a start"
 
-    def left(self, result: FitResult) -> FitOutcome:
-        """What the best restart leaves."""
-        best, _, read, algorithm, model, counts = result
+    def outcome(self, result: FitResult) -> FitOutcome:
+        """What is learned, and the fitted attributes, from the best restart."""
+        best, _, reading, algorithm, model, counts = result
         state = best.state
         learned = Learned(
-            read.words,
-            read.problem.layout,
+            reading.words,
+            reading.problem.layout,
             state.prior,
             counts,
             state.weights,
@@ -132,14 +133,14 @@ class GrammarObservation(FamilyObservation):
 
     def left_trees(self, result: FitResult) -> dict[str, Any]:
         """Trees of the training sentences."""
-        problem, averages = result.read.problem, result.algorithm.averages
+        problem, averages = result.reading.problem, result.algorithm.averages
         trees = result.model.trees(result.best.state, averages=averages)
-        arranged = arranged_trees(problem.layout, problem.corpus, problem.words, trees)
+        arranged = trees_to_show(problem.layout, problem.corpus, problem.words, trees)
         return {"labels_": arranged}
 
-    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+    def why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
         """The words that no rule has."""
-        return words_without_rule(read.problem.layout, read.problem.corpus, unexplained)
+        return words_without_rule(reading.problem.layout, reading.problem.corpus, unexplained)
 
     def encoded(self, learned: Learned, X: Any) -> tuple[Corpus, list[Any]]:
         """X in numbers of the words that a fit has seen, and as it is."""
@@ -149,7 +150,7 @@ class GrammarObservation(FamilyObservation):
         reading.refuse_missing(corpus, "a grammar")
         corpus = reading.checked(words, corpus, sequences, len(index))
         if len(learned.layout.unknown_cells):
-            tell(caution_of_unknown(reading.unknown_in(corpus, index), index))
+            warn(caution_of_unknown(reading.unknown_in(corpus, index), index))
         return corpus, sequences.tokens
 
 

@@ -1,4 +1,4 @@
-"""Reading a fitted grammar: functions of what a fit has left, whichever algorithm it was by."""
+"""A fitted grammar at work: weights, best trees, posteriors of spans, warnings."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -6,43 +6,47 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.grammar.grammar import words_of
+from sklearn_cvb.grammar.grammar import terminal_words
 from sklearn_cvb.grammar.inference import (
     engine_for,
     heaviest_trees,
-    listed_for,
+    rule_lists_for,
     set_log_weights,
     set_weights,
 )
-from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem, as_lists, unseen
+from sklearn_cvb.grammar.layout import GrammarLayout, GrammarProblem, new_problem, problem_by_lists
 from sklearn_cvb.grammar.model import log_weights, predicting_weights
 from sklearn_cvb.kernels.tree.arrays import Derivations
 from sklearn_cvb.kernels.tree.decoding import k_best_trees
 from sklearn_cvb.kernels.tree.engines import Engine, count_in_logs
-from sklearn_cvb.kernels.tree.lists import SpanPosteriors, expected_listed_counts, spans_of
+from sklearn_cvb.kernels.tree.lists import (
+    SpanPosteriors,
+    expected_counts_by_lists,
+    span_posteriors_of,
+)
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import Corpus, object_array
 from sklearn_cvb.reading.unknown_tokens import nearest_cause, other_readings
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 
 # What is less loses digits, or all, in float64.
 _LEAST = 1e-300
 
 
-def complete_counts(learned: Learned) -> np.ndarray:
+def counts_with_rare(learned: Learned) -> np.ndarray:
     """Counts; unknown words get the mean count of words seen once ("rare")."""
     counts: np.ndarray = learned.counts
-    if learned.rare is not None:
+    if learned.unknown_word_counts is not None:
         counts = counts.copy()
-        np.add.at(counts, learned.layout.unknown_cells, learned.rare)
+        np.add.at(counts, learned.layout.unknown_cells, learned.unknown_word_counts)
     return counts
 
 
 def mean_weights(learned: Learned) -> np.ndarray:
     """Posterior means of rules; of samplers their averages over the kept samples."""
-    if learned.more is not None:
-        return learned.more
-    return learned.layout.rows(complete_counts(learned), learned.prior).mean(learned.kept)
+    if learned.extra is not None:
+        return learned.extra
+    return learned.layout.rows(counts_with_rare(learned), learned.prior).mean(learned.fallback)
 
 
 def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
@@ -53,10 +57,10 @@ def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
     them, which all trees of a sentence have as often, and those of other rules the least there is.
     """
     layout = learned.layout
-    if learned.more is not None:
-        weights, logs = learned.more, log_weights(learned.more)
+    if learned.extra is not None:
+        weights, logs = learned.extra, log_weights(learned.extra)
     else:
-        arguments = (layout, complete_counts(learned), learned.prior, learned.kept)
+        arguments = (layout, counts_with_rare(learned), learned.prior, learned.fallback)
         weights, logs = predicting_weights(*arguments, learned.averages)
     cells = layout.unknown_cells
     if not layout.is_given and np.isneginf(logs[cells]).all():
@@ -72,13 +76,13 @@ def weights_to_predict(learned: Learned) -> tuple[np.ndarray, np.ndarray]:
 def best_trees(learned: Learned, corpus: Corpus, words: list[Any]) -> np.ndarray:
     """The heaviest derivations, in the form that `predict` gives."""
     layout = learned.layout
-    trees = heaviest_trees(weights_to_predict(learned)[1], unseen(layout, corpus, words))
+    trees = heaviest_trees(weights_to_predict(learned)[1], new_problem(layout, corpus, words))
     unexplained = np.flatnonzero(np.diff(trees.starts) == 0)
-    tell_unexplained(layout, corpus, unexplained, "each gets the flat tree below the start symbol")
-    return arranged_trees(layout, corpus, words, trees)
+    warn_unexplained(layout, corpus, unexplained, "each gets the flat tree below the start symbol")
+    return trees_to_show(layout, corpus, words, trees)
 
 
-def arranged_trees(
+def trees_to_show(
     layout: GrammarLayout, corpus: Corpus, words: list[Any], trees: Derivations
 ) -> np.ndarray:
     """Derivations as nltk.Tree, or as charts of a 2-D X."""
@@ -151,11 +155,11 @@ def best_derivations(
     learned: Learned, corpus: Corpus, words: list[Any], k: int
 ) -> list[list[tuple[Any, ...]]]:
     """The k heaviest trees of each sentence with log weights, heaviest first; fewer if no more."""
-    problem, best = as_lists(learned.layout, corpus, words), []
-    listed = listed_for(problem)
-    set_log_weights(listed, weights_to_predict(learned)[1])
+    problem, best = problem_by_lists(learned.layout, corpus, words), []
+    lists = rule_lists_for(problem)
+    set_log_weights(lists, weights_to_predict(learned)[1])
     for i, sentence in enumerate(sentences_of(corpus, words)):
-        trees, log_p = k_best_trees(listed, i, k)
+        trees, log_p = k_best_trees(lists, i, k)
         parsed = to_nltk(problem.layout, trees, [sentence] * len(log_p))
         best.append(list(zip(parsed, log_p.tolist(), strict=True)))
     return best
@@ -164,10 +168,10 @@ def best_derivations(
 def labelled_spans(learned: Learned, corpus: Corpus, words: list[Any]) -> np.ndarray:
     """Expected number of constituents of each label over each span, as `predict_proba` gives it."""
     layout = learned.layout
-    problem = as_lists(layout, corpus, words)
+    problem = problem_by_lists(layout, corpus, words)
     tables = span_tables(problem, weights_to_predict(learned)[0])
     unexplained = [i for i, table in enumerate(tables) if np.isnan(table).any()]
-    tell_unexplained(layout, corpus, unexplained, "their posteriors are NaN")
+    warn_unexplained(layout, corpus, unexplained, "their posteriors are NaN")
     if corpus.width is None:
         return object_array(tables)
     width = corpus.width
@@ -178,10 +182,10 @@ def labelled_spans(learned: Learned, corpus: Corpus, words: list[Any]) -> np.nda
 
 
 def span_tables(problem: GrammarProblem, theta: np.ndarray) -> list[np.ndarray]:
-    """The same by sentence, (length, length + 1, n_symbols); NaN where one has no tree."""
+    """`labelled_spans` by sentence, (length, length + 1, n_symbols); NaN where one has no tree."""
     engine, n_symbols, tables = engine_for(problem), problem.layout.n_shown, []
-    assert engine.listed is not None, "asked for by lists only"
-    set_weights(engine.listed, theta)
+    assert engine.lists is not None, "asked for by lists only"
+    set_weights(engine.lists, theta)
     for i, n in enumerate(problem.lexicon.length.tolist()):
         spans, _ = span_posteriors(engine, i)
         table = np.zeros((n, n + 1, n_symbols))
@@ -200,20 +204,20 @@ def span_posteriors(engine: Engine, i: int) -> tuple[SpanPosteriors | None, floa
 
     None where it has no tree.
     """
-    assert engine.listed is not None, "asked for by lists only"
+    assert engine.lists is not None, "asked for by lists only"
     assert engine.chart is not None, "lists have a chart"
     log_z = np.empty(1)
-    expected_listed_counts(engine.listed, engine.chart, np.array([i]), log_z, True)
+    expected_counts_by_lists(engine.lists, engine.chart, np.array([i]), log_z, True)
     value = float(log_z[0])
     if np.isnan(value):
         value = count_in_logs(engine, i)
     if value == -np.inf:
         return None, value
-    return spans_of(engine.chart, int(engine.listed.terminals.length[i])), value
+    return span_posteriors_of(engine.chart, int(engine.lists.terminals.length[i])), value
 
 
 def words_without_rule(layout: GrammarLayout, corpus: Corpus, sentences: Iterable[Any]) -> str:
-    """What a message says of words in these sentences that no rule derives; empty without any."""
+    """A note on words in these sentences that no rule derives; empty without any."""
     if len(layout.unknown_cells) or not corpus.unknown:
         return ""
     codes = [corpus.tokens[corpus.starts[i] : corpus.starts[i + 1]] for i in sentences]
@@ -222,19 +226,19 @@ def words_without_rule(layout: GrammarLayout, corpus: Corpus, sentences: Iterabl
     words = [corpus.unknown[code - n] for code in used if code >= n]
     if not words:
         return ""
-    known = other_readings(words_of(layout.grammar))
+    known = other_readings(terminal_words(layout.grammar))
     share, advice = nearest_cause(words, np.ones(len(words), int), known)
     return (
         f"; no rule has the words {words[:5]} ({len(words)} in all){f'; {advice}' * (share > 0.5)}"
     )
 
 
-def tell_unexplained(
+def warn_unexplained(
     layout: GrammarLayout, corpus: Corpus, unexplained: Sequence[Any] | np.ndarray, instead: str
 ) -> None:
     """Warn of sentences that no tree derives, and of what stands for it."""
     if len(unexplained):
-        tell(
+        warn(
             [
                 f"no tree derives sentences {list(map(int, unexplained[:5]))} ({len(unexplained)} "
                 f"in all){words_without_rule(layout, corpus, unexplained)}: {instead}"

@@ -29,7 +29,7 @@ def sample_trees(
     levels = [np.cumsum(probabilities[rules]) for rules in choices]
     table = choices, levels, len(grammar.symbols) if n_shown is None else n_shown
     trees = drawn_within(
-        lambda: _drawn(grammar, table, longest, rng),
+        lambda: _draw_tree(grammar, table, longest, rng),
         n_samples,
         longest,
         f"derivations in a row are longer than {longest} words",
@@ -59,17 +59,17 @@ def _derives_words(grammar: Grammar, probabilities: np.ndarray) -> np.ndarray:
     rules = [grammar.rules[r] for r in np.flatnonzero(probabilities > 0.0).tolist()]
     n_rules = len(rules) + 1
     while len(rules) < n_rules:
-        n_rules, left = len(rules), []
+        n_rules, rest = len(rules), []
         for rule in rules:
             if all(isinstance(item, TerminalRun) or derives[item] for item in rule.right):
                 derives[rule.parent] = True
             else:
-                left.append(rule)
-        rules = left
+                rest.append(rule)
+        rules = rest
     return derives
 
 
-def _drawn(
+def _draw_tree(
     grammar: Grammar,
     table: tuple[list[np.ndarray], list[np.ndarray], int],
     longest: int,

@@ -1,4 +1,4 @@
-"""What all classes share: parameters, X with `lengths`, the monitor of a fit, predictions."""
+"""Base of hmmlearn's classes: parameters, X with `lengths`, the monitor of a fit, predictions."""
 
 import logging
 import sys
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_cvb.chain.predictions.prediction import WeightedSequences
 from sklearn_cvb.compilation.announcement import announced_fit
-from sklearn_cvb.emissions.emission import StandardUnits, shaped
+from sklearn_cvb.emissions.emission import StandardUnits, finite_array
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import NormalPrior
 from sklearn_cvb.estimators.door import learned_of
@@ -249,7 +249,7 @@ class Face(BaseEstimator):
         """`score`, and the probabilities of the states of each step, (n_samples, n_components)."""
         read = self._read(X, lengths)
         entries, log_z = read.entries()
-        return float((log_z + read.lacking()).sum()), read.table(entries)
+        return float((log_z + read.log_offset()).sum()), read.table(entries)
 
     def decode(
         self, X: Any, lengths: Any = None, algorithm: str | None = None
@@ -277,7 +277,7 @@ class Face(BaseEstimator):
             return float(posterior.max(axis=1).sum()), posterior.argmax(axis=1)
         read = self._read(X, lengths)
         path, log_p = read.best_path()
-        return float((log_p + read.lacking()).sum()), path.astype(np.int64)
+        return float((log_p + read.log_offset()).sum()), path.astype(np.int64)
 
     def predict(self, X: Any, lengths: Any = None) -> np.ndarray:
         """The states of `decode`."""
@@ -312,7 +312,7 @@ class Face(BaseEstimator):
         return np.linalg.lstsq(steps, np.append(np.zeros(n), 1.0), rcond=None)[0]
 
 
-def rows(table: np.ndarray) -> np.ndarray:
+def normalise(table: np.ndarray) -> np.ndarray:
     """Rows divided by their sums."""
     return table / table.sum(axis=-1, keepdims=True)
 
@@ -320,8 +320,8 @@ def rows(table: np.ndarray) -> np.ndarray:
 # What states emit
 
 
-class OfSymbols(Face):
-    """Of symbols."""
+class SymbolFace(Face):
+    """A face whose states emit symbols."""
 
     _dtype = np.int64
 
@@ -346,8 +346,8 @@ class OfSymbols(Face):
         return Symbols(vocabulary=range(self._n_symbols()), handle_unknown="error")
 
 
-class OfNormals(Face):
-    """Of numbers that are normally distributed."""
+class NormalFace(Face):
+    """A face whose states emit normally distributed numbers."""
 
     @property
     def covars_(self) -> np.ndarray:
@@ -356,11 +356,11 @@ class OfNormals(Face):
         Set in the shape of `covariance_type`: (n_components,), (n_components, n_features),
         (n_components, n_features, n_features), or (n_features, n_features) if "tied".
         """
-        kind, found = self._kind(), self._covars_
+        kind, covariances = self._kind(), self._covars_
         if kind in ("full", "tied"):
-            return np.broadcast_to(found, (self.n_components, *found.shape[-2:])).copy()
-        found = found[:, None] if kind == "spherical" else found
-        return found[..., None] * np.eye(np.shape(self.means_)[1])
+            return np.broadcast_to(covariances, (self.n_components, *covariances.shape[-2:])).copy()
+        covariances = covariances[:, None] if kind == "spherical" else covariances
+        return covariances[..., None] * np.eye(np.shape(self.means_)[1])
 
     @covars_.setter
     def covars_(self, covars: Any) -> None:
@@ -383,24 +383,24 @@ class OfNormals(Face):
         with warnings.catch_warnings():
             # Of fewer different steps than states: some clusters are the same.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            found = KMeans(n, random_state=self._rng(), n_init=10).fit(whole)
+            clusters = KMeans(n, random_state=self._rng(), n_init=10).fit(whole)
         more = getattr(self, "min_covar", 1e-3)
         widths = np.atleast_2d(np.cov(whole.T)) + more * np.eye(X.shape[1])
         if kind in ("spherical", "diag"):
             # hmmlearn's mean is that of the whole matrix, covariances included.
             widths = np.diag(widths) if kind == "diag" else widths.mean()
-        return found, widths if kind == "tied" else np.array([widths] * n)
+        return clusters, widths if kind == "tied" else np.array([widths] * n)
 
     def _with_prior(self, weight: float, degrees: float, scale: Any, mean: Any) -> Gaussian:
         """The emission with a prior in the units of the data."""
         n = np.shape(self.means_)[1]
-        mean = shaped("means_prior", mean, (n,))
+        mean = finite_array("means_prior", mean, (n,))
         prior = NormalPrior(mean, weight, degrees, np.asarray(scale, dtype=float), True, _FLOOR)
-        return _Given(self._kind(), prior=prior)
+        return _GaussianWithPrior(self._kind(), prior=prior)
 
 
 @dataclass(eq=False, repr=False)
-class _Given(Gaussian):
+class _GaussianWithPrior(Gaussian):
     """Normal emissions whose prior is given in the units of the data."""
 
     prior: Any = None
@@ -408,5 +408,5 @@ class _Given(Gaussian):
     def _prior(self, units: StandardUnits, n_states: int, has_matrices: bool) -> NormalPrior:
         prior, scale = self.prior, units.scale
         widths = np.outer(scale, scale) if has_matrices else scale**2
-        scale = shaped("covars_prior", prior.scale, widths.shape) / widths
-        return prior._replace(mean=units.standard(prior.mean), scale=scale)
+        scale = finite_array("covars_prior", prior.scale, widths.shape) / widths
+        return prior._replace(mean=units.to_standard(prior.mean), scale=scale)

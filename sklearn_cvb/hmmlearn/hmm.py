@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_cvb.chain.numbers.e_step import NumberWeights
 from sklearn_cvb.chain.parameters.rows import HMMCounts
 from sklearn_cvb.emissions.gaussian import Gaussian
-from sklearn_cvb.hmmlearn.base import HERE, Face, OfNormals, OfSymbols, rows
+from sklearn_cvb.hmmlearn.base import HERE, Face, NormalFace, SymbolFace, normalise
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 
@@ -35,21 +35,21 @@ class StepwiseFace(Face):
 
     def _learn(self: Any, model: Any) -> None:
         prior = model.prior(model.hyper())
-        found, weights = model.start(prior, np.random.default_rng(0), keep=False)
+        result, weights = model.start(prior, np.random.default_rng(0), keep=False)
         is_new = True
 
         def step() -> tuple[float, np.ndarray]:
-            nonlocal found, weights, is_new
+            nonlocal result, weights, is_new
             if not is_new:
-                found = model.infer(weights, found.work)
-            is_new, counts, chain = False, found.counts, getattr(weights, "chain", weights)
+                result = model.infer(weights, result.work)
+            is_new, counts, chain = False, result.counts, getattr(weights, "chain", weights)
             counts = HMMCounts(
-                _added(counts.start, self.startprob_prior, chain.start),
-                _added(counts.transition, self.transmat_prior, chain.transition),
+                _mode_counts(counts.start, self.startprob_prior, chain.start),
+                _mode_counts(counts.transition, self.transmat_prior, chain.transition),
                 self._counted(counts.emission, model, weights),
             )
             weights = self._learned_of(model.maximise(counts, prior, weights)[0], weights, model)
-            return found.total, found.unexplained
+            return result.log_normaliser, result.unexplained
 
         try:
             self._until_converged(step)
@@ -60,40 +60,40 @@ class StepwiseFace(Face):
         """Weights after a step, but for what `params` leaves out."""
         if all(letter in self.params for letter in self._letters):
             return after
-        own, old = (getattr(weights, "chain", weights) for weights in (after, before))
-        start = (own if "s" in self.params else old).start
-        transition = (own if "t" in self.params else old).transition
+        new_chain, old_chain = (getattr(weights, "chain", weights) for weights in (after, before))
+        start = (new_chain if "s" in self.params else old_chain).start
+        transition = (new_chain if "t" in self.params else old_chain).transition
         learns = [letter in self.params for letter in self._emits]
         if not any(learns):
             after = before
         elif not all(learns):
             each = zip(learns, after.point, before.point, strict=True)
             point = type(after.point)(*(new if is_new else kept for is_new, new, kept in each))
-            after = after._replace(point=point, scores=model.problem.family.at(point))
+            after = after._replace(point=point, scores=model.problem.family.log_densities(point))
         if not isinstance(after, NumberWeights):
             return after._replace(start=start, transition=transition)
-        return after._replace(chain=own._replace(start=start, transition=transition))
+        return after._replace(chain=new_chain._replace(start=start, transition=transition))
 
     def _show(self, model: Any, weights: Any) -> None:
         """Set what was learned."""
         if isinstance(weights, NumberWeights):
-            found = model.problem.family.attributes(weights.point)
-            found = {own: found[f"{name}_"] for own, name in HERE.items() if f"{name}_" in found}
+            ours = model.problem.family.attributes(weights.point)
+            shown = {own: ours[f"{name}_"] for own, name in HERE.items() if f"{name}_" in ours}
             weights = weights.chain
         else:
-            found = {"emissionprob_": weights.emission.reshape(-1, self.n_components).T.copy()}
-        self.__dict__.update(startprob_=weights.start, transmat_=weights.transition, **found)
+            shown = {"emissionprob_": weights.emission.reshape(-1, self.n_components).T.copy()}
+        self.__dict__.update(startprob_=weights.start, transmat_=weights.transition, **shown)
 
 
-def _added(counts: np.ndarray, prior: Any, before: np.ndarray) -> np.ndarray:
-    """What a Dirichlet posterior's mode is made of; what was ruled out stays so."""
+def _mode_counts(counts: np.ndarray, prior: Any, before: np.ndarray) -> np.ndarray:
+    """Counts and prior of a Dirichlet posterior's mode; what was ruled out stays so."""
     if np.ndim(prior) == 0 and prior == 1:
         return counts
     return np.where(before == 0, 0.0, np.maximum(counts + np.asarray(prior) - 1.0, 0.0))
 
 
 @dataclass(eq=False, repr=False)
-class CategoricalHMM(OfSymbols, StepwiseFace):
+class CategoricalHMM(SymbolFace, StepwiseFace):
     """Hidden states of symbols 0, 1, ..., by expectation-maximisation, as hmmlearn has it.
 
     Parameters
@@ -134,7 +134,7 @@ class CategoricalHMM(OfSymbols, StepwiseFace):
 
     def _draw_emissions(self: Any, letters: list[str], X: np.ndarray) -> None:
         if "e" in letters:
-            self.emissionprob_ = rows(self._rng().rand(self.n_components, self.n_features))
+            self.emissionprob_ = normalise(self._rng().rand(self.n_components, self.n_features))
 
     def _counted(self, emission: np.ndarray, model: Any, before: Any) -> np.ndarray:
         if np.ndim(self.emissionprob_prior) == 0 and self.emissionprob_prior == 1:
@@ -207,7 +207,7 @@ class PoissonHMM(StepwiseFace):
 
 
 @dataclass(eq=False, repr=False)
-class GaussianHMM(OfNormals, StepwiseFace):
+class GaussianHMM(NormalFace, StepwiseFace):
     """Hidden states of normal numbers, by expectation-maximisation, as hmmlearn has it.
 
     Parameters
@@ -287,4 +287,4 @@ class GaussianHMM(OfNormals, StepwiseFace):
             return emission
         if self.means_weight:
             raise InvalidParameterError("means_weight needs params with 'm'")
-        return model.problem.family.around(emission, before.point.means)
+        return model.problem.family.recentred(emission, before.point.means)

@@ -15,19 +15,19 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.emissions.gaussian import Gaussian
 from sklearn_cvb.emissions.gaussian_columns import NormalGamma
-from sklearn_cvb.hmmlearn.base import Face, OfNormals, OfSymbols, rows
+from sklearn_cvb.hmmlearn.base import Face, NormalFace, SymbolFace, normalise
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 __all__ = ["VariationalCategoricalHMM", "VariationalGaussianHMM"]
 
 
-def _or(value: Any, usual: Any, shape: Any = None) -> np.ndarray:
+def _usual(value: Any, usual: Any, shape: Any = None) -> np.ndarray:
     """A value, or the usual one for None; a number fills a shape."""
     found = np.asarray(usual if value is None else value, dtype=float)
     return np.full(shape, found) if shape is not None else found
 
 
-def _pairs(*names: str) -> tuple[str, ...]:
+def _drawn_pairs(*names: str) -> tuple[str, ...]:
     return tuple(f"{name}_{which}_" for name in names for which in ("prior", "posterior"))
 
 
@@ -38,21 +38,21 @@ class _Variational(Face):
         return None
 
     def _shapes(self) -> dict[str, Any]:
-        """Of the tables of prior and posterior, by name."""
+        """Shapes of the tables of prior and posterior, by name."""
         n = self.n_components
         return {"startprob": (n,), "transmat": (n, n)}
 
     def _draw(self, letters: list[str], X: np.ndarray, n_sequences: int) -> None:
         n, rng = self.n_components, self._rng()
         if "s" in letters:
-            self.startprob_prior_ = _or(self.startprob_prior, 1.0 / n, n)
+            self.startprob_prior_ = _usual(self.startprob_prior, 1.0 / n, n)
             self.startprob_posterior_ = rng.dirichlet(np.full(n, 1.0 / n)) * n_sequences
         if "t" in letters:
-            self.transmat_prior_ = _or(self.transmat_prior, 1.0 / n, (n, n))
+            self.transmat_prior_ = _usual(self.transmat_prior, 1.0 / n, (n, n))
             self.transmat_posterior_ = rng.dirichlet(np.full(n, 1.0 / n), size=n) * (len(X) / n)
         self._draw_emissions(letters, X)
         for name, shape in self._shapes().items():
-            for whole in _pairs(name):
+            for whole in _drawn_pairs(name):
                 table = np.asarray(getattr(self, whole), dtype=float)
                 if table.shape != shape:
                     raise ValueError(f"{whole} has shape {table.shape}, must have {shape}")
@@ -77,20 +77,20 @@ class _Variational(Face):
             seen = (getattr(posterior, name) - getattr(prior, name) for name in HMMCounts._fields)
             cost = divergence(HMMCounts(*seen), prior, model.cells)
             weights, of_emissions = self._averaged(posterior, model)
-            found = model.infer(weights, work)
-            work, counts = found.work, found.counts
+            result = model.infer(weights, work)
+            work, counts = result.work, result.counts
             if "s" in self.params:
                 self.startprob_posterior_ = prior.start + counts.start
             if "t" in self.params:
                 self.transmat_posterior_ = prior.transition + counts.transition
             self._update_emissions(counts.emission, model)
-            return found.total - cost - of_emissions, found.unexplained
+            return result.log_normaliser - cost - of_emissions, result.unexplained
 
         try:
             self._until_converged(step)
         finally:
-            self.startprob_ = rows(self.startprob_posterior_)
-            self.transmat_ = rows(self.transmat_posterior_)
+            self.startprob_ = normalise(self.startprob_posterior_)
+            self.transmat_ = normalise(self.transmat_posterior_)
 
     # Weights of all, and the divergence of what numbers are emitted by; the next posteriors
     _averaged: ClassVar[Any]
@@ -98,7 +98,7 @@ class _Variational(Face):
 
 
 @dataclass(eq=False, repr=False)
-class VariationalCategoricalHMM(OfSymbols, _Variational):
+class VariationalCategoricalHMM(SymbolFace, _Variational):
     """Hidden states of symbols 0, 1, ..., by variational Bayes, as hmmlearn has it.
 
     Parameters
@@ -141,9 +141,9 @@ class VariationalCategoricalHMM(OfSymbols, _Variational):
     init_params: str = field(default="ste", kw_only=True)
 
     _letters: ClassVar = {
-        "s": _pairs("startprob"),
-        "t": _pairs("transmat"),
-        "e": _pairs("emissionprob"),
+        "s": _drawn_pairs("startprob"),
+        "t": _drawn_pairs("transmat"),
+        "e": _drawn_pairs("emissionprob"),
     }
 
     def _shapes(self) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class VariationalCategoricalHMM(OfSymbols, _Variational):
     def _draw_emissions(self, letters: list[str], X: np.ndarray) -> None:
         if "e" in letters:
             n, width = shape = self._shapes()["emissionprob"]
-            self.emissionprob_prior_ = _or(self.emissionprob_prior, 1.0 / width, shape)
+            self.emissionprob_prior_ = _usual(self.emissionprob_prior, 1.0 / width, shape)
             drawn = self._rng().dirichlet(self.emissionprob_prior_[0], size=n)
             self.emissionprob_posterior_ = drawn * (len(X) / n)
 
@@ -164,11 +164,11 @@ class VariationalCategoricalHMM(OfSymbols, _Variational):
         if "e" in self.params:
             table = counts.reshape(-1, self.n_components).T
             self.emissionprob_posterior_ = self.emissionprob_prior_ + table
-        self.emissionprob_ = rows(self.emissionprob_posterior_)
+        self.emissionprob_ = normalise(self.emissionprob_posterior_)
 
 
 @dataclass(eq=False, repr=False)
-class VariationalGaussianHMM(OfNormals, _Variational):
+class VariationalGaussianHMM(NormalFace, _Variational):
     """Hidden states of normal numbers, by variational Bayes, as hmmlearn has it.
 
     Lower bounds have all constants; hmmlearn's leave out log(2 pi) / 2 for each number. For several
@@ -226,10 +226,10 @@ class VariationalGaussianHMM(OfNormals, _Variational):
     init_params: str = field(default="stmc", kw_only=True)
 
     _letters: ClassVar = {
-        "s": _pairs("startprob"),
-        "t": _pairs("transmat"),
-        "m": _pairs("means", "beta"),
-        "c": _pairs("dof", "scale"),
+        "s": _drawn_pairs("startprob"),
+        "t": _drawn_pairs("transmat"),
+        "m": _drawn_pairs("means", "beta"),
+        "c": _drawn_pairs("dof", "scale"),
     }
 
     @property
@@ -255,18 +255,20 @@ class VariationalGaussianHMM(OfNormals, _Variational):
         found, widths = self._clusters(X)
         held = np.bincount(found.labels_, minlength=self.n_components).astype(float)
         if "m" in letters:
-            self.means_prior_ = _or(self.means_prior, np.tile(X.mean(axis=0), (len(held), 1)))
+            self.means_prior_ = _usual(self.means_prior, np.tile(X.mean(axis=0), (len(held), 1)))
             self.means_posterior_ = found.cluster_centers_
-            self.beta_prior_ = _or(self.beta_prior, np.ones(len(held)))
+            self.beta_prior_ = _usual(self.beta_prior, np.ones(len(held)))
             # Of fewer different steps than states some clusters hold none.
             self.beta_posterior_ = np.maximum(held, 1.0)
         if "c" in letters:
             eye = np.eye(X.shape[1]) if kind in ("full", "tied") else np.ones(())
-            self.dof_prior_ = _or(self.dof_prior, np.full(shapes["dof"], float(X.shape[1])))
-            self.scale_prior_ = _or(self.scale_prior, np.broadcast_to(1e-3 * eye, shapes["scale"]))
+            self.dof_prior_ = _usual(self.dof_prior, np.full(shapes["dof"], float(X.shape[1])))
+            self.scale_prior_ = _usual(
+                self.scale_prior, np.broadcast_to(1e-3 * eye, shapes["scale"])
+            )
             held = held.sum() if kind == "tied" else held
             self.dof_posterior_ = np.maximum(held, float(X.shape[1]))
-            self.scale_posterior_ = widths * _along(self.dof_posterior_, widths)
+            self.scale_posterior_ = widths * _align(self.dof_posterior_, widths)
 
     def _to_fit(self) -> Gaussian:
         if ("m" in self.params) != ("c" in self.params):
@@ -299,24 +301,26 @@ class VariationalGaussianHMM(OfNormals, _Variational):
             told.append(np.broadcast_to(scale, (*shape, shape[1])))
         else:
             tables = means, beta, many * dof, many * scale
-            told = [np.broadcast_to(_along(table, means), shape) for table in tables]
-        found = family.taken(NormalGamma(*told))
+            told = [np.broadcast_to(_align(table, means), shape) for table in tables]
+        found = family.posterior_to_standard(NormalGamma(*told))
         weights = exp_expected_log(empty_counts(cells), posterior, cells)
-        return NumberWeights(weights, family.expected_under(found)), family.divergence_of(found)
+        return NumberWeights(weights, family.log_densities_under(found)), family.divergence_under(
+            found
+        )
 
     def _update_emissions(self, counts: np.ndarray, model: Any) -> None:
         if "m" in self.params:
             family, kind, n_together = model.problem.family, self._kind(), self._n_together
-            means, beta, dof, scale = family.shown(family.posterior(counts))
+            means, beta, dof, scale = family.posterior_to_data(family.posterior(counts))
             if not family.has_matrices:
                 beta, dof, scale = beta[:, 0], dof[:, 0] / n_together, scale / n_together
             scale = scale[:, 0] if kind == "spherical" else scale
             dof, scale = (dof[0], scale[0]) if kind == "tied" else (dof, scale)
             self.means_posterior_, self.beta_posterior_ = means, beta
             self.dof_posterior_, self.scale_posterior_ = np.asarray(dof), scale
-        self._covars_ = self.scale_posterior_ / _along(self.dof_posterior_, self.scale_posterior_)
+        self._covars_ = self.scale_posterior_ / _align(self.dof_posterior_, self.scale_posterior_)
 
 
-def _along(table: Any, other: np.ndarray) -> np.ndarray:
+def _align(table: Any, other: np.ndarray) -> np.ndarray:
     """A table with axes of length 1 for the last ones of another."""
     return np.reshape(table, np.shape(table) + (1,) * (np.ndim(other) - np.ndim(table)))

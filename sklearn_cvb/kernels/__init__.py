@@ -1,1 +1,1 @@
-"""Shared dynamic programs: numba only, arrays in, arrays out."""
+"""Dynamic programs, compiled by numba: arrays in, arrays out."""

@@ -59,7 +59,7 @@ class AlignmentTally(NamedTuple):
     sums: AlignmentSums
     prior: np.ndarray
     prior_totals: np.ndarray
-    rest: np.ndarray  # by row, the prior of a cell of the lexicon that is not listed
+    unlisted: np.ndarray  # by row, the prior of a cell of the lexicon that is not listed
     p_null: float  # for the weight of cell 1 in the row of NULL; negative where it is learned
 
 
@@ -92,7 +92,7 @@ class AlignmentWorkspace(NamedTuple):
     scale: np.ndarray  # (J,), p(word | words before)
 
 
-def work_for(pairs: AlignmentPairs) -> AlignmentWorkspace:
+def workspace_for(pairs: AlignmentPairs) -> AlignmentWorkspace:
     """A trellis with room for the longest sentences."""
     n = int(np.diff(pairs.source_starts).max())
     m = int(np.diff(pairs.target_starts).max())
@@ -112,10 +112,10 @@ def work_for(pairs: AlignmentPairs) -> AlignmentWorkspace:
     )
 
 
-def shares_for(pairs: AlignmentPairs, kept: bool) -> AlignmentShares:
+def shares_for(pairs: AlignmentPairs, keeps_all: bool) -> AlignmentShares:
     """Room for what each pair adds, or for one pair at a time."""
     n_pairs, width = len(pairs.first) - 1, 2 * pairs.longest_jump + 1
-    if kept:
+    if keeps_all:
         jump_first = width * np.arange(n_pairs)
         return AlignmentShares(
             pairs.first[:-1], jump_first, np.zeros(pairs.first[-1]), np.zeros(n_pairs * width)
@@ -137,7 +137,7 @@ def _lengths(pairs, i):
 
 
 @jit_inline
-def _mean(tally, cell, row):
+def _cell_weight(tally, cell, row):
     """The weight of a cell: counts plus prior over those of its row."""
     return (max(tally.sums.cells[cell], 0.0) + tally.prior[cell]) / (
         tally.sums.totals[row] + tally.prior_totals[row]
@@ -156,10 +156,10 @@ def _weigh(pairs, tally, work, i, uniform):
     farthest, switch = pairs.longest_jump, pairs.n_lexical + 2 * pairs.longest_jump + 1
     linked, none, left_over = 1.0 - tally.p_null, tally.p_null, 1.0
     if none < 0.0:
-        linked = _mean(tally, switch + LINKED, pairs.null_row + 2)
-        none = _mean(tally, switch + NONE, pairs.null_row + 2)
+        linked = _cell_weight(tally, switch + LINKED, pairs.null_row + 2)
+        none = _cell_weight(tally, switch + NONE, pairs.null_row + 2)
     for b in range(2 * farthest + 1):
-        work.jump[b] = _mean(tally, pairs.n_lexical + b, pairs.null_row + 1)
+        work.jump[b] = _cell_weight(tally, pairs.n_lexical + b, pairs.null_row + 1)
         left_over -= work.jump[b]
     # Weights of VB sum to less than 1; rounding errors are no weight.
     left_over = left_over if left_over > 1e-12 else 0.0
@@ -191,7 +191,7 @@ def _weigh(pairs, tally, work, i, uniform):
                 # Leaving out may leave less than nothing by a rounding error.
                 weight = (max(tally.sums.cells[cell], 0.0) + tally.prior[cell]) * over
             elif cell == UNLISTED:
-                weight = tally.rest[row] * over
+                weight = tally.unlisted[row] * over
             elif cell == FREE:
                 weight = 1.0
             work.emit[j, k] = weight * factor
@@ -282,11 +282,11 @@ def _count_jumps(pairs, work, n, shares, i):
             count[at + farthest + min(max(k + 1 - c, -farthest), farthest)] += expected
             moves += expected
         low, high = max(-farthest, 1 - c), min(farthest, n - c)
-        lost = moves * work.again[c]
+        lost_jumps = moves * work.again[c]
         for b in range(low + farthest):
-            count[at + b] += lost * work.jump[b]
+            count[at + b] += lost_jumps * work.jump[b]
         for b in range(high + farthest + 1, 2 * farthest + 1):
-            count[at + b] += lost * work.jump[b]
+            count[at + b] += lost_jumps * work.jump[b]
 
 
 # Expected counts: under given weights, or each pair from the counts of all others (Wang and Blunsom
@@ -329,7 +329,7 @@ def _add_share(pairs, sums, shares, i, sign):
 
 
 @jit_called
-def _clear(pairs, shares, i):
+def _clear_share(pairs, shares, i):
     """The share of a pair that has no alignment."""
     size = pairs.first[i + 1] - pairs.first[i]
     for x in range(shares.link_first[i], shares.link_first[i] + size):
@@ -361,7 +361,7 @@ def infer(pairs, tally, sums, shares, work, update, uniform, log_z):
                 _backward(work, n, m, shares, i)
                 _count_jumps(pairs, work, n, shares, i)
             else:
-                _clear(pairs, shares, i)
+                _clear_share(pairs, shares, i)
         if update != WEIGH:
             _add_share(pairs, sums, shares, i, 1.0)
 
@@ -431,19 +431,23 @@ def best_alignments(pairs, tally, work, came_from, positions, logs):
 class AlignmentSweep(NamedTuple):
     """The alignments of a sweep; lost jumps are those that left the sentence."""
 
-    position: np.ndarray  # (n_target_tokens,), int64, of the source of each word, -1 or `UNALIGNED`
-    lost: np.ndarray  # (n_pairs, 2 K + 1), int64, how often each jump was lost
-    proposed_position: np.ndarray  # (longest_target,), int64
+    positions: (
+        np.ndarray
+    )  # (n_target_tokens,), int64, of the source of each word, -1 or `UNALIGNED`
+    lost_jumps: np.ndarray  # (n_pairs, 2 K + 1), int64, how often each jump was lost
+    proposed_positions: np.ndarray  # (longest_target,), int64
     proposed_lost: np.ndarray  # (2 K + 1,), int64
-    n_accepted: np.ndarray  # (2,), int64, alignments proposed and accepted
+    proposals: np.ndarray  # (2,), int64, alignments proposed and accepted
 
 
-def draws_for(position: np.ndarray, lost: np.ndarray, pairs: AlignmentPairs) -> AlignmentSweep:
+def sweep_for(
+    positions: np.ndarray, lost_jumps: np.ndarray, pairs: AlignmentPairs
+) -> AlignmentSweep:
     """A sweep that has not begun."""
     longest = int(np.diff(pairs.target_starts).max())
     return AlignmentSweep(
-        position,
-        lost,
+        positions,
+        lost_jumps,
         np.zeros(longest, np.int64),
         np.zeros(2 * pairs.longest_jump + 1, np.int64),
         np.zeros(2, np.int64),
@@ -451,23 +455,23 @@ def draws_for(position: np.ndarray, lost: np.ndarray, pairs: AlignmentPairs) -> 
 
 
 @jit_called
-def _use(tally, cell, row, sign):
+def _count_use(tally, cell, row, sign):
     """Add a use of a cell to the counts, or take it out; returns its weight before."""
-    weight = _mean(tally, cell, row)
+    weight = _cell_weight(tally, cell, row)
     tally.sums.cells[cell] += sign
     tally.sums.totals[row] += sign
     return math.log(weight) if weight > 0.0 else -math.inf
 
 
 @jit_called
-def _use_many(tally, cell, row, sign, n):
-    """`_use` n times, many as the urn's quotients of gamma functions."""
+def _count_uses(tally, cell, row, sign, n):
+    """`_count_use` n times, many as the urn's quotients of gamma functions."""
     total = 0.0
     if n < 16:
         for _ in range(n):
-            total += _use(tally, cell, row, sign)
+            total += _count_use(tally, cell, row, sign)
         return total
-    weight = _mean(tally, cell, row)
+    weight = _cell_weight(tally, cell, row)
     if sign > 0.0:
         of_cell = tally.sums.cells[cell] + tally.prior[cell]
         of_row = tally.sums.totals[row] + tally.prior_totals[row]
@@ -481,7 +485,7 @@ def _use_many(tally, cell, row, sign, n):
 
 
 @jit_called
-def _use_all(pairs, tally, i, position, lost, sign):
+def _count_alignment(pairs, tally, i, positions, lost_jumps, sign):
     """Add all that an alignment uses to the counts, or take it out; returns its log weight.
 
     Added, the weight is that of an urn: cell after cell, each given those before (Wang and Blunsom
@@ -491,35 +495,35 @@ def _use_all(pairs, tally, i, position, lost, sign):
     farthest, c, total = pairs.longest_jump, 0, 0.0
     switch = pairs.n_lexical + 2 * farthest + 1
     for j in range(m):
-        k = position[j]
+        k = positions[j]
         cell = pairs.cell[pairs.first[i] + (k if k >= 0 else n) * m + j]
         row = pairs.source[first + k] if k >= 0 else pairs.null_row
-        total += _use(tally, cell, row, sign)
+        total += _count_use(tally, cell, row, sign)
         choice = switch + (LINKED if k >= 0 else NONE)
-        chance = _use(tally, choice, pairs.null_row + 2, sign)
+        chance = _count_use(tally, choice, pairs.null_row + 2, sign)
         total += chance if tally.p_null < 0.0 else 0.0
         if k >= 0:
             jump = min(max(k + 1 - c, -farthest), farthest) + farthest
-            total += _use(tally, pairs.n_lexical + jump, pairs.null_row + 1, sign)
+            total += _count_use(tally, pairs.n_lexical + jump, pairs.null_row + 1, sign)
             c = k + 1
     for b in range(2 * farthest + 1):
-        total += _use_many(tally, pairs.n_lexical + b, pairs.null_row + 1, sign, lost[b])
+        total += _count_uses(tally, pairs.n_lexical + b, pairs.null_row + 1, sign, lost_jumps[b])
     return total
 
 
 @jit_called
-def _draw_path(work, n, rng, position):
+def _draw_path(work, n, rng, positions):
     """Draw an alignment from a filled trellis, from the last word to the first."""
-    m, c, level = position.size, 0, rng.random()
+    m, c, level = positions.size, 0, rng.random()
     while c < n and level >= work.before[m, c]:
         level -= work.before[m, c]
         c += 1
     for j in range(m - 1, -1, -1):
         none = work.before[j, c] * work.emit[j, n]
         linked = work.ahead[j, c - 1] * work.emit[j, c - 1] if c > 0 else 0.0
-        position[j] = -1
+        positions[j] = -1
         if rng.random() * (none + linked) >= none:
-            position[j], level, k, c = c - 1, rng.random() * work.ahead[j, c - 1], c - 1, 0
+            positions[j], level, k, c = c - 1, rng.random() * work.ahead[j, c - 1], c - 1, 0
             while c < n and level >= work.before[j, c] * work.move[c, k]:
                 level -= work.before[j, c] * work.move[c, k]
                 c += 1
@@ -551,7 +555,7 @@ def _draw_poisson(rng, rate):
 
 
 @jit_called
-def _draw_lost(work, farthest, n, rng, position, lost):
+def _draw_lost(work, farthest, n, rng, positions, lost_jumps):
     """Draw the jumps that left the sentence before each jump of an alignment; whether few enough.
 
     How many are lost before one stays is geometric: a Poisson number whose rate is exponential. So
@@ -561,44 +565,44 @@ def _draw_lost(work, farthest, n, rng, position, lost):
     c, total, n_lost = 0, 0.0, 0
     for b in range(2 * farthest + 1):
         work.rate[b] = 0.0
-        lost[b] = 0
-    for j in range(position.size):
-        if position[j] >= 0:
+        lost_jumps[b] = 0
+    for j in range(positions.size):
+        if positions[j] >= 0:
             low, high = max(-farthest, 1 - c) + farthest, min(farthest, n - c) + farthest
             over = -math.log(1.0 - rng.random()) * work.again[c]
             for b in range(2 * farthest + 1):
                 if b < low or b > high:
                     work.rate[b] += work.jump[b] * over
                     total += work.jump[b] * over
-            c = position[j] + 1
+            c = positions[j] + 1
     if total < 2 * MOST_LOST:
         for b in range(2 * farthest + 1):
-            lost[b] = _draw_poisson(rng, work.rate[b])
-            n_lost += lost[b]
+            lost_jumps[b] = _draw_poisson(rng, work.rate[b])
+            n_lost += lost_jumps[b]
     return total < 2 * MOST_LOST and n_lost <= MOST_LOST
 
 
 @jit_called
-def _takes(pairs, tally, i, draws, rng):
+def _hastings_step(pairs, tally, i, sweep, rng):
     """Whether a Hastings step takes what is proposed; adds what it takes to the counts."""
     begin, end = pairs.target_starts[i], pairs.target_starts[i + 1]
-    old, lost = draws.position[begin:end], draws.lost[i]
-    new, new_lost = draws.proposed_position, draws.proposed_lost
-    ratio = _use_all(pairs, tally, i, old, lost, 0.0)
-    ratio -= _use_all(pairs, tally, i, new, new_lost, 0.0)
-    ratio -= _use_all(pairs, tally, i, old, lost, 1.0)
-    _use_all(pairs, tally, i, old, lost, -1.0)
-    ratio += _use_all(pairs, tally, i, new, new_lost, 1.0)
+    old, lost_jumps = sweep.positions[begin:end], sweep.lost_jumps[i]
+    new, new_lost = sweep.proposed_positions, sweep.proposed_lost
+    ratio = _count_alignment(pairs, tally, i, old, lost_jumps, 0.0)
+    ratio -= _count_alignment(pairs, tally, i, new, new_lost, 0.0)
+    ratio -= _count_alignment(pairs, tally, i, old, lost_jumps, 1.0)
+    _count_alignment(pairs, tally, i, old, lost_jumps, -1.0)
+    ratio += _count_alignment(pairs, tally, i, new, new_lost, 1.0)
     accepted = math.log(1.0 - rng.random()) < ratio
     if not accepted:
-        _use_all(pairs, tally, i, new, new_lost, -1.0)
-        _use_all(pairs, tally, i, old, lost, 1.0)
+        _count_alignment(pairs, tally, i, new, new_lost, -1.0)
+        _count_alignment(pairs, tally, i, old, lost_jumps, 1.0)
     return accepted
 
 
 @jit
-def draw_alignments(pairs, tally, work, draws, has_old, rng, log_z):
-    """Draw the alignment of every pair, into `draws`.
+def draw_alignments(pairs, tally, work, sweep, has_old, rng, log_z):
+    """Draw the alignment of every pair, into `sweep`.
 
     With `has_old` they hold alignments: each pair takes a Hastings step given all others, and the
     tally changes in place. If not, alignments are drawn from their posterior given the tally as it
@@ -607,18 +611,18 @@ def draw_alignments(pairs, tally, work, draws, has_old, rng, log_z):
     """
     for i in range(log_z.size):
         first, (n, m) = pairs.target_starts[i], _lengths(pairs, i)
-        old, lost = draws.position[first : first + m], draws.lost[i]
-        new, new_lost = draws.proposed_position[:m], draws.proposed_lost
+        old, lost_jumps = sweep.positions[first : first + m], sweep.lost_jumps[i]
+        new, new_lost = sweep.proposed_positions[:m], sweep.proposed_lost
         log_z[i] = -math.inf
         if has_old and old[0] == UNALIGNED:
             continue
         if has_old:
-            _use_all(pairs, tally, i, old, lost, -1.0)
+            _count_alignment(pairs, tally, i, old, lost_jumps, -1.0)
         _weigh(pairs, tally, work, i, False)
         log_z[i] = _forward(work, n, m)
         if log_z[i] == -math.inf:
             if has_old:
-                _use_all(pairs, tally, i, old, lost, 1.0)
+                _count_alignment(pairs, tally, i, old, lost_jumps, 1.0)
             else:
                 old[:] = UNALIGNED
             continue
@@ -626,13 +630,13 @@ def draw_alignments(pairs, tally, work, draws, has_old, rng, log_z):
         few = _draw_lost(work, pairs.longest_jump, n, rng, new, new_lost)
         accepted = not has_old
         if has_old and few:
-            accepted = _takes(pairs, tally, i, draws, rng)
+            accepted = _hastings_step(pairs, tally, i, sweep, rng)
         elif has_old:
-            _use_all(pairs, tally, i, old, lost, 1.0)
-        draws.n_accepted[0] += has_old
-        draws.n_accepted[1] += has_old and accepted
+            _count_alignment(pairs, tally, i, old, lost_jumps, 1.0)
+        sweep.proposals[0] += has_old
+        sweep.proposals[1] += has_old and accepted
         if accepted:
             for j in range(new.size):
                 old[j] = new[j]
             for b in range(new_lost.size):
-                lost[b] = new_lost[b]
+                lost_jumps[b] = new_lost[b]

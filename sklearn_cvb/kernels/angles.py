@@ -1,9 +1,9 @@
-"""What kernels of von Mises emissions compute: densities of what is to come.
+"""Kernels of von Mises emissions: predictive log densities of angles.
 
 Concentrations g have values on a grid, whose weights are those of a posterior. Of n angles whose
 unit vectors have a sum of length r the likelihood, with all directions equally probable, is
-I0(g r) / (2 pi I0(g))^n: what is to come is the sum of it over g with one angle more, divided by
-that of what is known.
+I0(g r) / (2 pi I0(g))^n: the predictive density is the sum of it over g with one angle more,
+divided by that without.
 """
 
 import math
@@ -115,10 +115,14 @@ def angle_scores(vectors, observed, units, sums, grid, faintest, room, scores):
     lengths, totals, n_columns = room[0][0], room[0][2], counts.shape[1]
     first = np.int64(0)
     for u in range(units.size - 1):
-        own = u if counts.shape[0] > 1 else 0
+        table_row = u if counts.shape[0] > 1 else 0
         for d in range(n_columns):
             for k in range(counts.shape[2]):
-                n, along, across = counts[own, d, k], cosines[own, d, k], sines[own, d, k]
+                n, along, across = (
+                    counts[table_row, d, k],
+                    cosines[table_row, d, k],
+                    sines[table_row, d, k],
+                )
                 length = math.sqrt(along * along + across * across)
                 # With an angle opposite to the mean, and at it; what is known is between.
                 first = _last_used(

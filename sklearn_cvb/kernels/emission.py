@@ -1,4 +1,4 @@
-"""What kernels of emissions compute: sums by state of features and moments, and log densities.
+"""Kernels of emissions: sums of features and moments by state, and log densities.
 
 States are the last axis of every table, so that the innermost loops are vectors. Observations ``x``
 are (n_steps, D), ``observed`` says where nothing is missing, or is None; posteriors and scores are
@@ -85,8 +85,8 @@ def parabolas_by_column(x, observed, units, tables, scores):
     """
     constants, means, factors = tables
     for u in range(units.size - 1):
-        own = u if means.shape[0] > 1 else 0
-        constant, mean, factor = constants[own], means[own], factors[own]
+        table_row = u if means.shape[0] > 1 else 0
+        constant, mean, factor = constants[table_row], means[table_row], factors[table_row]
         for k in range(0, scores.shape[1], LANES):
             start = spread(0.0)
             if observed is None:
@@ -112,8 +112,8 @@ def parabolas(x, units, tables, slope, scores):
     """
     constants, means, factors = tables
     for u in range(units.size - 1):
-        own = u if means.shape[0] > 1 else 0
-        constant, mean, factor = constants[own], means[own], factors[own]
+        table_row = u if means.shape[0] > 1 else 0
+        constant, mean, factor = constants[table_row], means[table_row], factors[table_row]
         for t in range(units[u], units[u + 1]):
             row = scores[t]
             for k in range(0, row.size, LANES):
@@ -171,8 +171,8 @@ def second_moments(x, posterior, units, sums):
     """
     n_columns = x.shape[1]
     for u in range(units.size - 1):
-        own = u if sums.shape[0] > 1 else 0
-        table, span = sums[own], (units[u], units[u + 1])
+        table_row = u if sums.shape[0] > 1 else 0
+        table, span = sums[table_row], (units[u], units[u + 1])
         for k in range(0, posterior.shape[1], LANES):
             count = part(table[0], k)
             for t in range(units[u], units[u + 1]):
@@ -206,8 +206,8 @@ def multiply_ratios(x, columns, units, means, inverses, products):
     """
     first, last = columns
     for u in range(units.size - 1):
-        own = u if means.shape[0] > 1 else 0
-        mean, inverse = means[own], inverses[own]
+        table_row = u if means.shape[0] > 1 else 0
+        mean, inverse = means[table_row], inverses[table_row]
         for k in range(0, products.shape[1], LANES):
             for t in range(units[u], units[u + 1]):
                 product = _ratio(x[t], first, mean, inverse, k)
@@ -220,9 +220,9 @@ def multiply_ratios(x, columns, units, means, inverses, products):
 def add_logs(logs, units, constants, exponents, scores):
     """scores += constants + exponents logs; of units (n_units or 1, K), the others (n_steps, K)."""
     for u in range(units.size - 1):
-        own = u if exponents.shape[0] > 1 else 0
+        table_row = u if exponents.shape[0] > 1 else 0
         for k in range(0, scores.shape[1], LANES):
-            constant, exponent = part(constants[own], k), part(exponents[own], k)
+            constant, exponent = part(constants[table_row], k), part(exponents[table_row], k)
             for t in range(units[u], units[u + 1]):
                 put(scores[t], k, part(scores[t], k) + constant + exponent * part(logs[t], k))
 
@@ -255,16 +255,16 @@ def student_by_column(x, observed, units, tables, room, scores):
     """
     means, inverses, exponents, polynomials = tables
     for u in range(units.size - 1):
-        own = u if means.shape[0] > 1 else 0
+        table_row = u if means.shape[0] > 1 else 0
         for t in range(units[u], units[u + 1]):
-            _log_ratios(x[t], means[own], inverses[own], room)
+            _log_ratios(x[t], means[table_row], inverses[table_row], room)
             for k in range(0, scores.shape[1], LANES):
                 sums = spread(0.0)
                 for d in range(x.shape[1]):
                     if observed[t, d]:
-                        z = spread(1.0) / _ratio(x[t], d, means[own], inverses[own], k)
-                        sums += _polynomial(polynomials[own, d], z, k)
-                        sums += part(exponents[own, d], k) * part(room[0][d], k)
+                        z = spread(1.0) / _ratio(x[t], d, means[table_row], inverses[table_row], k)
+                        sums += _polynomial(polynomials[table_row, d], z, k)
+                        sums += part(exponents[table_row, d], k) * part(room[0][d], k)
                 put(scores[t], k, sums)
 
 
@@ -283,17 +283,17 @@ def student_moments(x, observed, posterior, units, tables, room, sums):
     """
     means, inverses, factors, logs = tables
     for u in range(units.size - 1):
-        own = u if means.shape[0] > 1 else 0
+        table_row = u if means.shape[0] > 1 else 0
         for t in range(units[u], units[u + 1]):
-            _log_ratios(x[t], means[own], inverses[own], room)
+            _log_ratios(x[t], means[table_row], inverses[table_row], room)
             for d in range(x.shape[1]):
                 if observed[t, d]:
                     value = spread(x[t, d])
                     for k in range(0, posterior.shape[1], LANES):
                         shares = part(posterior[t], k)
-                        z = spread(1.0) / _ratio(x[t], d, means[own], inverses[own], k)
-                        log = _polynomial(logs[own, d], z, k) - part(room[0][d], k)
-                        weighted = shares * _polynomial(factors[own, d], z, k) * z
+                        z = spread(1.0) / _ratio(x[t], d, means[table_row], inverses[table_row], k)
+                        log = _polynomial(logs[table_row, d], z, k) - part(room[0][d], k)
+                        weighted = shares * _polynomial(factors[table_row, d], z, k) * z
                         _add(sums[u, 0, d], k, weighted)
                         _add(sums[u, 1, d], k, weighted * value)
                         _add(sums[u, 2, d], k, weighted * value * value)

@@ -21,9 +21,9 @@ class Algorithm(Generic[ModelT]):
     An instance holds settings and no results: what a restart learns is in its `State`.
     """
 
-    # The protocol of models that it learns, and functions of it that a model may be without.
+    # The protocol of models that it learns, and functions of it that a model may lack.
     requires: type = Resumable
-    never_asks: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     # Whether the history sums over tokens.
     is_total = True
     # Whether a restart ends before its last sweep at all.
@@ -61,33 +61,32 @@ class Algorithm(Generic[ModelT]):
         """Fitted attributes that this algorithm alone leaves."""
         return {self.name_of_objective: fit.objective} if self.name_of_objective else {}
 
-    def bound(self, model: ModelT, state: State) -> ModelT:
-        """The model that a state is of; another one where layouts change between sweeps."""
+    def model_of(self, model: ModelT, state: State) -> ModelT:
+        """The model of a state: another one where the layout changes between sweeps."""
         return model
 
-    def n_resting(self, hyper: Any) -> int:
-        """Sweeps in which something still waits to be learned: none of them counts."""
-        return WARM_UP_SWEEPS if np.any(getattr(hyper, "learned", False)) else 0
+    def n_warm_up(self, hyper: Any) -> int:
+        """Sweeps before all is learned that is to be learned: convergence does not count them."""
+        return WARM_UP_SWEEPS if np.any(hyper.is_learned) else 0
 
 
-def begun(model: Learnable, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
+def first_state(model: Learnable, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
     """The state with the first counts of a restart, and with shares, to `keep`."""
     hyper = model.hyper()
     prior = model.prior(hyper)
     if seed is None:
         seed = model.seed(prior, rng)
-    found, weights = model.start(prior, seed, keep)
-    shares, unexplained, work = found.shares, found.unexplained, found.work
-    return State(found.counts, prior, hyper, weights, shares, unexplained, 0, work)
+    (counts, _, unexplained, shares, work), weights = model.start(prior, seed, keep)
+    return State(counts, prior, hyper, weights, shares, unexplained, 0, work)
 
 
-def learned(
+def next_hyper(
     model: Learnable, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
 ) -> Any:
     """Concentrations of the next sweep: the same object where none is learned."""
-    if not np.any(getattr(state.hyper, "learned", False)):
+    if not np.any(state.hyper.is_learned):
         return state.hyper
-    return model.learn(state.hyper, state, step, absence)
+    return model.learn_hyper(state.hyper, state, step, absence)
 
 
 class BatchAlgorithm(Algorithm[Learnable]):
@@ -105,26 +104,25 @@ class BatchAlgorithm(Algorithm[Learnable]):
 
     def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts: of one E-step under first weights, or whatever the start gives."""
-        return begun(model, rng, seed, keep=False)._replace(shares=None)
+        return first_state(model, rng, seed, keep=False)._replace(shares=None)
 
     def sweep(
         self, state: State, model: Learnable, rng: np.random.Generator
     ) -> tuple[State, float]:
         """The value is the objective of the weights just used."""
-        hyper = learned(model, state, dirichlet.ascend, None)
+        hyper = next_hyper(model, state, dirichlet.ascend, None)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
         weights, cost = self.parameters(model, state.counts, prior, state.weights)
-        found = model.infer(weights, state.work)
-        value = found.total - cost + hyper.log_density()
-        n_sweeps, unexplained = state.n_sweeps + 1, found.unexplained
-        after = State(found.counts, prior, hyper, weights, None, unexplained, n_sweeps, found.work)
-        return after, float(value)
+        counts, log_normaliser, unexplained, _, work = model.infer(weights, state.work)
+        value = log_normaliser - cost + hyper.log_density()
+        n_sweeps = state.n_sweeps + 1
+        return State(counts, prior, hyper, weights, None, unexplained, n_sweeps, work), float(value)
 
 
 class EM(BatchAlgorithm):
     """Expectation-maximisation: the mode of the parameters."""
 
-    never_asks = ("average", "leave_out", "absence")
+    optional = ("average", "leave_out", "absence")
 
     def parameters(
         self, model: Learnable, counts: Any, prior: Any, before: Any
@@ -136,7 +134,7 @@ class EM(BatchAlgorithm):
 class VB(BatchAlgorithm):
     """Variational Bayes: exp E[log parameters], and a bound that never falls."""
 
-    never_asks = ("maximise", "leave_out", "absence")
+    optional = ("maximise", "leave_out", "absence")
     averages = True
     name_of_objective = "lower_bound_"
 
@@ -151,27 +149,27 @@ class CVB(Algorithm[Learnable]):
     """What is left out at a time (a sequence, a window, a token) is the model's."""
 
     requires = Learnable
-    never_asks = ("maximise", "average", "infer")
+    optional = ("maximise", "average", "infer")
     is_total = False
     name_of_objective = "loo_score_"
 
     def start(self, model: Learnable, rng: np.random.Generator, seed: Any = None) -> State:
         """First counts, and what each unit adds to them."""
-        return begun(model, rng, seed, keep=True)._replace(weights=None)
+        return first_state(model, rng, seed, keep=True)._replace(weights=None)
 
     def sweep(
         self, state: State, model: Learnable, rng: np.random.Generator
     ) -> tuple[State, float]:
         """The value is the mean log normaliser per token: a monitor."""
-        hyper = learned(model, state, dirichlet.fixed_point, lambda: model.absence(state.shares))
+        hyper = next_hyper(model, state, dirichlet.fixed_point, lambda: model.absence(state.shares))
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
-        n_observed = model.n_observed
-        found = model.leave_out(state.counts, prior, state.shares, frozen=False)
-        n_sweeps, unexplained = state.n_sweeps + 1, found.unexplained
-        after = State(found.counts, prior, hyper, None, found.shares, unexplained, n_sweeps)
-        return after, float(found.total / n_observed)
+        n_observed, n_sweeps = model.n_observed, state.n_sweeps + 1
+        result = model.leave_out(state.counts, prior, state.shares, frozen=False)
+        counts, log_normaliser, unexplained, shares, _ = result
+        after = State(counts, prior, hyper, None, shares, unexplained, n_sweeps)
+        return after, float(log_normaliser / n_observed)
 
     def objective(self, state: State, model: Learnable, history: list[float]) -> float:
         """The leave-one-out score per token, in a pass of its own with all counts frozen."""
-        found = model.leave_out(state.counts, state.prior, state.shares, frozen=True)
-        return float(found.total / model.n_observed)
+        result = model.leave_out(state.counts, state.prior, state.shares, frozen=True)
+        return float(result.log_normaliser / model.n_observed)

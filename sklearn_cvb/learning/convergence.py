@@ -1,4 +1,4 @@
-"""When a fit is done: half of its sweeps moved no counts, and no copy that is disturbed leaves it.
+"""Convergence: half of the sweeps moved no expected counts, and no disturbed copy comes higher.
 
 An objective that stands still says little: where it is flat, labels go on changing. What is
 compared are expected counts, after so many sweeps and after half as many. Each is a sum over
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.learning.model import Fit, Resumable, State, mapped
+from sklearn_cvb.learning.model import Fit, Resumable, State, map_arrays
 
 # The first look from which a fit may end; each later one comes after 1.41 times as many sweeps.
 _FIRST = 10
@@ -34,7 +34,7 @@ Copy = Iterator[tuple[State, float]]
 
 
 class StoppingRule(NamedTuple):
-    """When a restart has converged.
+    """Tolerance and model by which a restart has converged.
 
     Attributes
     ----------
@@ -42,10 +42,10 @@ class StoppingRule(NamedTuple):
         The largest share of the tokens that may move (0: never converged).
     model : Resumable
         Says how many tokens there are.
-    n_resting : int
+    n_warm_up : int
         Sweeps in which something still waits to be learned: none of them is looked at.
-    disturbed : callable
-        ``disturbed(state)``: a disturbed copy of a state; None where there can be none.
+    disturbed_copy : callable
+        ``disturbed_copy(state)``: a disturbed copy of a state; None where there can be none.
     never_falls : bool
         Whether no sweep lowers its value: the higher of two states is the better one.
     max_iter : float
@@ -54,31 +54,33 @@ class StoppingRule(NamedTuple):
 
     tol: float
     model: Resumable
-    n_resting: int = 0
-    disturbed: Callable[[State], Copy | None] = lambda state: None
+    n_warm_up: int = 0
+    disturbed_copy: Callable[[State], Copy | None] = lambda state: None
     never_falls: bool = False
     max_iter: float = np.inf
 
 
-def looked_at(fit: Fit, rule: StoppingRule, stops: Callable[[], bool] = lambda: False) -> Fit:
+def check_convergence(
+    fit: Fit, rule: StoppingRule, stops: Callable[[], bool] = lambda: False
+) -> Fit:
     """The fit after one more sweep, with whether it has converged, if it is time to look.
 
     `stops` tells whether the user has asked to stop.
     """
-    if not (rule.tol and _is_time(len(fit.history) - rule.n_resting)):
+    if not (rule.tol and _is_time(len(fit.history) - rule.n_warm_up)):
         return fit
     now = deepcopy(fit.state.counts)
     looks = (*fit.looks, now)
     if len(looks) < 3:
         return fit._replace(looks=looks)
-    distance = moved(looks[0], now, rule.model.n_observed)
-    tol = rule.tol if len(fit.history) - rule.n_resting >= _FIRST else _NOTHING
+    distance = share_moved(looks[0], now, rule.model.n_observed)
+    tol = rule.tol if len(fit.history) - rule.n_warm_up >= _FIRST else _NOTHING
     if not distance < tol:
         return fit._replace(looks=looks[-2:], distance=distance)
-    copy = rule.disturbed(fit.state)
+    copy = rule.disturbed_copy(fit.state)
     if copy is None:
         return fit._replace(looks=looks[-2:], distance=distance, converged=True)
-    return _tried(fit, looks, distance, copy, rule, stops)
+    return _after_disturbance(fit, looks, distance, copy, rule, stops)
 
 
 def _is_time(n_sweeps: int) -> bool:
@@ -89,10 +91,10 @@ def _is_time(n_sweeps: int) -> bool:
     return n_sweeps == round(_FIRST * 2.0 ** (nearest / 2.0))
 
 
-def moved(before: Any, now: Any, n_observed: float) -> float:
+def share_moved(before: Any, now: Any, n_observed: float) -> float:
     """The largest share of the tokens that any row of counts says has moved."""
     rows = [0.0]
-    mapped(
+    map_arrays(
         lambda one, other: rows.append(np.abs(one - other).sum(axis=-1).max(initial=0.0)),
         before,
         now,
@@ -100,7 +102,7 @@ def moved(before: Any, now: Any, n_observed: float) -> float:
     return 0.5 * float(max(rows)) / n_observed
 
 
-def _tried(
+def _after_disturbance(
     fit: Fit,
     looks: tuple[Any, ...],
     distance: float,
@@ -113,7 +115,7 @@ def _tried(
     for n_sweeps, (state, value) in enumerate(islice(copy, _SWEEPS_OF_COPY), 1):
         if stops():
             return fit._replace(broken_off=True)
-        away = moved(looks[-1], state.counts, n_observed)
+        away = share_moved(looks[-1], state.counts, n_observed)
         if n_sweeps == _SETTLED:
             settled = away
         if n_sweeps >= _SETTLED and away < max(rule.tol, 0.5 * settled):

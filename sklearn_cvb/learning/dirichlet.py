@@ -1,4 +1,4 @@
-"""Rows of probabilities under Dirichlet priors: one formula each, for all families.
+"""Dirichlet rows: posterior means, exp E[log], divergence and evidence; learned concentrations.
 
 A row is one Dirichlet: a state's transitions, its emissions, the rules of a symbol. Rows come as
 their listed cells and their totals; cells left out are at their prior value and cancel in every
@@ -218,12 +218,12 @@ class SymmetricRows(NamedTuple):
     width: int
 
 
-def first_value(concentration: Any) -> float:
+def first_concentration(concentration: Any) -> float:
     """The concentration of the first sweep; "auto" and a prior mark one to learn."""
     return float(concentration) if isinstance(concentration, Real) else FIRST_VALUE
 
 
-def rests(is_learned: bool, n_sweeps: int) -> bool:
+def stays_fixed(is_learned: bool, n_sweeps: int) -> bool:
     """Whether a concentration stays as it is after `n_sweeps`."""
     return not is_learned or n_sweeps < WARM_UP_SWEEPS
 
@@ -233,7 +233,7 @@ def log_density(value: float, is_learned: bool, gamma: tuple[float, float]) -> f
     return log_gamma_prior(value, *gamma) if is_learned else 0.0
 
 
-def present(missing: np.ndarray, expected: np.ndarray) -> np.ndarray:
+def positive_probability(missing: np.ndarray, expected: np.ndarray) -> np.ndarray:
     """P(C > 0) of counts with mean `expected` that are 0 with probability `missing`."""
     return np.where(expected < _SMALL_COUNT, np.minimum(expected, 1.0), 1.0 - missing)
 

@@ -1,4 +1,4 @@
-"""Whether two things are the same: compared in memory, or by digests where one is on disk."""
+"""Equality of parameters and data: values in memory, or by digests where one is on disk."""
 
 import hashlib
 from collections.abc import Mapping, Set

@@ -1,4 +1,4 @@
-"""Random generators of restarts and chains: spawned from a seed, or where a fit left them."""
+"""Random generators of restarts and chains: spawned from a seed, or set to a saved state."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
-"""Sampling: hidden structure given counts (collapsed) or given drawn parameters.
+"""Gibbs sampling: burn-in, thinning, annealing, and the memory of a chain.
 
-Annealing, burn-in, thinning, and what a chain remembers are the same for all families.
+The three functions of a sampler are the same for all families; what is sampled is the model's.
 """
 
 from collections.abc import Sequence
@@ -12,22 +12,22 @@ import numpy as np
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.fingerprints import are_same
-from sklearn_cvb.learning.model import Fit, Samplable, State, mapped, plus
+from sklearn_cvb.learning.model import Fit, Samplable, State, add_arrays, map_arrays
 
 # Values in a block of what grows by one with every sweep.
 _BLOCK = 128
 
 
 class TraceNote(NamedTuple):
-    """What is noted of a sweep: log p(x, sample | prior), whether the sample is kept, and more."""
+    """The trace of one sweep: log p(x, sample | prior), whether it is kept, the model's values."""
 
     value: float
     is_kept: bool
-    notes: Any
+    values: Any
 
 
-class Memory(NamedTuple):
-    """What a chain remembers of its samples.
+class ChainMemory(NamedTuple):
+    """The memory of a chain: sums and counts over the samples so far, and the trace of its sweeps.
 
     Attributes
     ----------
@@ -38,11 +38,11 @@ class Memory(NamedTuple):
         Counts, and what predictions average, summed over the kept samples.
     n_kept : int
         Number of kept samples.
-    labels : object or None
+    label_counts : object or None
         How often each label was sampled in the last tenth of the sweeps.
-    kept : tuple of tuple
-        What the model keeps of each kept sample, in blocks.
-    trace : tuple of tuple of Traced
+    kept_samples : tuple of tuple
+        `sample_to_keep` of each kept sample, in blocks.
+    trace : tuple of tuple of TraceNote
         One for each sweep, in blocks.
     proposals : ndarray
         Proposals made and accepted, in the order of the family.
@@ -51,8 +51,8 @@ class Memory(NamedTuple):
     n_planned: int
     sums: Any = None
     n_kept: int = 0
-    labels: Any = None
-    kept: tuple[tuple[Any, ...], ...] = ()
+    label_counts: Any = None
+    kept_samples: tuple[tuple[Any, ...], ...] = ()
     trace: tuple[tuple[TraceNote, ...], ...] = ()
     proposals: Any = 0.0
 
@@ -92,7 +92,9 @@ class Gibbs(Algorithm[Samplable]):
         hyper = model.hyper()
         prior = model.prior(hyper)
         counts, sample, unexplained, _ = model.first_sample(prior, rng)
-        return State(counts, prior, hyper, None, sample, unexplained, 0, Memory(self.n_planned))
+        return State(
+            counts, prior, hyper, None, sample, unexplained, 0, ChainMemory(self.n_planned)
+        )
 
     def sweep(
         self, state: State, model: Samplable, rng: np.random.Generator
@@ -105,29 +107,31 @@ class Gibbs(Algorithm[Samplable]):
         rests = n_sweeps < self.first_kept(n_planned) * 3 // 4
         hyper = model.draw_hyper(state, dirichlet.fixed_point, None if rests else rng)
         prior = state.prior if hyper is state.hyper else model.prior(hyper)
-        drawn = model.resample(state.counts, prior, state.shares, rng, temperature)
-        value = float(model.log_evidence(drawn.counts, prior, drawn.sample))
-        after = State(
-            drawn.counts, prior, hyper, None, drawn.sample, state.unexplained, n_sweeps + 1
+        counts, structure, _, proposals = model.resample(
+            state.counts, prior, state.shares, rng, temperature
         )
-        memory = self._remembered(state.work, after, model, value)
-        memory = memory._replace(proposals=memory.proposals + drawn.proposals)
+        value = float(model.log_evidence(counts, prior, structure))
+        after = State(counts, prior, hyper, None, structure, state.unexplained, n_sweeps + 1)
+        memory = self._remember(state.work, after, model, value)
+        memory = memory._replace(proposals=memory.proposals + proposals)
         return after._replace(work=memory), value
 
-    def _remembered(self, memory: Memory, state: State, model: Samplable, value: float) -> Memory:
+    def _remember(
+        self, memory: ChainMemory, state: State, model: Samplable, value: float
+    ) -> ChainMemory:
         """The memory with the sample of a state."""
         done, counts, prior, sample = state.n_sweeps - 1, state.counts, state.prior, state.shares
-        if done >= late(memory.n_planned):
-            memory = memory._replace(labels=model.remembered(memory.labels, sample))
+        if done >= n_before_last_tenth(memory.n_planned):
+            memory = memory._replace(label_counts=model.count_labels(memory.label_counts, sample))
         since = done - self.first_kept(memory.n_planned)
         is_kept = since >= 0 and since % self.thin == 0
         if is_kept:
-            sums = plus(memory.sums, (counts, model.means(counts, prior, sample)))
+            sums = add_arrays(memory.sums, (counts, model.means(counts, prior, sample)))
             memory = memory._replace(sums=sums, n_kept=memory.n_kept + 1)
-            kept = model.kept(counts, prior, sample)
-            if kept is not None:
-                memory = memory._replace(kept=appended(memory.kept, kept))
-        traced = TraceNote(value, is_kept, model.noted(state.hyper, counts))
+            kept_sample = model.sample_to_keep(counts, prior, sample)
+            if kept_sample is not None:
+                memory = memory._replace(kept_samples=appended(memory.kept_samples, kept_sample))
+        traced = TraceNote(value, is_kept, model.trace_note(state.hyper, counts))
         return memory._replace(trace=appended(memory.trace, traced))
 
     def temperature(self, n_sweeps: int, n_planned: int) -> float:
@@ -143,7 +147,7 @@ class Gibbs(Algorithm[Samplable]):
         """Sweeps before samples are kept."""
         if self.n_burn_in is not None:
             return self.n_burn_in
-        return n_planned // 2 if self.temperatures is None else late(n_planned)
+        return n_planned // 2 if self.temperatures is None else n_before_last_tenth(n_planned)
 
     def objective(self, state: State, model: Samplable, history: list[float]) -> float:
         """Mean log joint probability over the last tenth of the sweeps."""
@@ -176,14 +180,14 @@ def appended(blocks: tuple[tuple[Any, ...], ...], one: Any) -> tuple[tuple[Any, 
     return (*blocks, (one,))
 
 
-def _mean(memory: Memory, place: int) -> Any:
+def _mean(memory: ChainMemory, place: int) -> Any:
     """The mean over the kept samples of what stands at this place of the sums."""
-    return mapped(
+    return map_arrays(
         lambda total: None if total is None else total / memory.n_kept, memory.sums[place]
     )
 
 
-def late(n_planned: int) -> int:
+def n_before_last_tenth(n_planned: int) -> int:
     """Sweeps before the last tenth."""
     return n_planned * 9 // 10
 
@@ -197,24 +201,24 @@ def mean_means(state: State, model: Samplable) -> Any:
 
 def sampled_labels(state: State, model: Samplable) -> Any:
     """How often labels were sampled late in the chain; those of the last sample before that."""
-    labels = state.work.labels
-    return model.remembered(None, state.shares) if labels is None else labels
+    labels = state.work.label_counts
+    return model.count_labels(None, state.shares) if labels is None else labels
 
 
-def with_sample(
-    memory: Any, sample: Sequence[tuple[bytes, Any]]
+def count_structures(
+    structure_counts: Any, sample: Sequence[tuple[bytes, Any]]
 ) -> list[dict[bytes, tuple[Any, ...]]]:
     """How often each structure of each unit was sampled, and it, with one more sample by key.
 
     States share what they remember: a dict that is there already is left as it is.
     """
     found = []
-    for times, (key, value) in zip(memory or ({},) * len(sample), sample, strict=True):
+    for times, (key, value) in zip(structure_counts or ({},) * len(sample), sample, strict=True):
         n_before, first = times.get(key, (0, value))
         found.append({**times, key: (n_before + 1, first)})
     return found
 
 
-def most_frequent(memory: list[dict[bytes, tuple[Any, ...]]]) -> list[Any]:
+def most_frequent_structures(structure_counts: list[dict[bytes, tuple[Any, ...]]]) -> list[Any]:
     """The structure of each unit that was sampled most often, the first among equals."""
-    return [max(times.values(), key=itemgetter(0))[1] for times in memory]
+    return [max(times.values(), key=itemgetter(0))[1] for times in structure_counts]

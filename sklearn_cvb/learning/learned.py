@@ -1,4 +1,4 @@
-"""The values that a fit hands on: what it has read, and what it leaves."""
+"""The values of a fit: `Reading` of X and y, `FitJob`, `FitResult`, `Learned` and `FitOutcome`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -15,20 +15,21 @@ MadeT = TypeVar("MadeT")
 
 
 class Reading(NamedTuple):
-    """What X and y say under the settings: a value, of which nothing is on the estimator yet.
+    """X and y as they were read under the settings: nothing of it is on the estimator yet.
 
     Attributes
     ----------
     problem : object
-        What a model is bound to: sequences and the layout of parameters.
+        The data of a model: sequences and the layout of parameters.
     words : object
-        By what later sequences are read: words and their numbers, legal tags.
+        Known words and their numbers, and legal tags; later sequences are read by them.
     attributes : dict
-        Fitted attributes that reading alone tells, such as ``vocabulary_``.
+        Fitted attributes that are known before anything is learned, such as ``vocabulary_``.
     messages : tuple of str
-        What the user is warned of; whoever asked for the reading says it, once.
+        Warnings of the reading; `fit` gives them once.
     observation : FamilyObservation or None
-        What has read it: it knows what was asked for. None where an earlier fit has read it.
+        The observation that has read X and y; it holds the options of the family. None where an
+        earlier fit has read them.
     """
 
     problem: Any
@@ -39,31 +40,31 @@ class Reading(NamedTuple):
 
 
 class FamilyObservation(ABC):
-    """What a family observes, under options: what fits ask of it, whatever the family."""
+    """A kind of observations under options: what fits ask of it, whatever the family."""
 
     @abstractmethod
     def read(self, X: Any, y: Any) -> Reading:
         """X and y, to be fitted to."""
 
     @abstractmethod
-    def model(self, read: Reading) -> Model:
-        """What is learned from what was read."""
+    def model(self, reading: Reading) -> Model:
+        """The model of a reading."""
 
     @abstractmethod
-    def fixed_start(self, read: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+    def fixed_start(self, reading: Reading) -> str:
+        """Which setting fixes the start of all restarts; empty where it is random."""
 
     @abstractmethod
-    def left(self, result: "FitResult") -> "FitOutcome":
-        """What the best restart leaves."""
+    def outcome(self, result: "FitResult") -> "FitOutcome":
+        """`Learned` of the best restart, and fitted attributes."""
 
-    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
-        """What a message can add about sequences that were left out."""
+    def why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
+        """Why nothing explains some sequences, for a warning, where that is known."""
         return ""
 
 
 class FitSettings(NamedTuple):
-    """What is asked of the sweeps of a fit.
+    """How a fit sweeps: how many sweeps and restarts, until when, on how many threads.
 
     Attributes
     ----------
@@ -72,8 +73,8 @@ class FitSettings(NamedTuple):
     tol : float
         The largest share of the tokens that may move (0: all sweeps are made).
     n_restarts : int
-        How many are asked for.
-    why_one : str
+        Number of restarts.
+    why_single_restart : str
         Why all restarts would be the same; empty where they differ.
     goes_on : bool
         Whether a later fit may go on from this one, and this one from what was saved.
@@ -85,31 +86,31 @@ class FitSettings(NamedTuple):
     max_iter: int
     tol: float
     n_restarts: int = 1
-    why_one: str = ""
+    why_single_restart: str = ""
     goes_on: bool = False
     n_jobs: int | None = None
     random_state: Any = None
     verbose: int = 0
 
 
-class Job(NamedTuple, Generic[ModelT]):
-    """What is fitted: an algorithm, a model and what it was read from, and how it is to sweep.
+class FitJob(NamedTuple, Generic[ModelT]):
+    """A fit to be made: an algorithm, a model, the reading behind it, and how to sweep.
 
     Attributes
     ----------
     algorithm : Algorithm
     model : Model
-    read : Reading
-    asked : FitSettings
-    before : Fit or None
-        The fit to go on from, of the same sequences.
+    reading : Reading
+    settings : FitSettings
+    previous_fit : Fit or None
+        The fit of the same sequences to go on from (``warm_start``).
     """
 
     algorithm: Algorithm[ModelT]
     model: ModelT
-    read: Reading
-    asked: FitSettings
-    before: Fit | None = None
+    reading: Reading
+    settings: FitSettings
+    previous_fit: Fit | None = None
 
 
 class LearnedFields(NamedTuple):
@@ -119,19 +120,19 @@ class LearnedFields(NamedTuple):
     layout: Any
     prior: Any
     counts: Any
-    kept: Any = None
-    rare: Any = None
+    fallback: Any = None
+    unknown_word_counts: Any = None
     averages: bool = False
-    more: Any = None
-    names: frozenset[str] = frozenset()
-    seen: Any = None
-    resume: tuple[Reading, Any] | None = None
-    still: Any = None
-    n_free: int | None = None
+    extra: Any = None
+    attribute_names: frozenset[str] = frozenset()
+    seen_so_far: Any = None
+    warm_start: tuple[Reading, Any] | None = None
+    zero_cells: Any = None
+    n_free_parameters: int | None = None
 
 
 class Learned(LearnedFields):
-    """What a fit leaves: the only private attribute, which all predictions read.
+    """A learned model: the only private fitted attribute, which all predictions read.
 
     Whoever reads it once has one fit, also while another thread fits the estimator anew.
 
@@ -145,24 +146,24 @@ class Learned(LearnedFields):
         Dirichlet parameters of the last sweep, without counts.
     counts : object
         Expected counts as weights are made from them, laid out like the prior.
-    kept : object or None
-        Weights that rows without count and prior keep (EM).
-    rare : ndarray or None
-        What unknown words get beside: mean counts of words seen once.
+    fallback : object or None
+        Weights of rows that have neither counts nor prior (EM).
+    unknown_word_counts : ndarray or None
+        Mean counts of the words seen once, which unknown words get beside theirs.
     averages : bool
         Whether predictions are made under exp E[log parameters] (VB), not under their means.
-    more : object or None
-        What only one family or algorithm leaves: densities of numbers, samples, names of trees.
-    names : frozenset of str
-        The fitted attributes that are set with it, and go with it.
-    seen : object or None
-        How much it has seen: what `partial_fit` goes on from.
-    resume : tuple of (Reading, Fit) or None
-        What a fit with ``warm_start=True`` goes on from.
-    still : object or None
-        Which cells a fit without prior leaves at 0, as `init` gives them.
-    n_free : int or None
-        Number of free parameters, where whoever made the model told it.
+    extra : object or None
+        Values of one family or algorithm: densities of numbers, samples, names of trees.
+    attribute_names : frozenset of str
+        Names of the fitted attributes that are set, and removed, with it.
+    seen_so_far : object or None
+        How much data it has seen (`SeenSoFar`): `partial_fit` goes on from there.
+    warm_start : tuple of (Reading, Fit) or None
+        Reading and best restart, from which a fit with ``warm_start=True`` goes on.
+    zero_cells : object or None
+        Which cells are 0 in `init` and stay so, as there is no prior.
+    n_free_parameters : int or None
+        Number of free parameters, where the model was made from parameters and it was given.
     """
 
     def __getstate__(self) -> None:
@@ -185,26 +186,26 @@ def made_once(make: Callable[[Learned], MadeT]) -> Callable[[Learned], MadeT]:
 
 
 class FitResult(NamedTuple):
-    """A fit whose sweeps are over: what a family makes `FitOutcome` of."""
+    """All restarts of a fit whose sweeps are over: a family makes its `FitOutcome` of them."""
 
     best: Fit  # the restart that is kept
     fits: list[Fit]  # all restarts
-    read: Reading
+    reading: Reading
     algorithm: Any
     model: Any  # under the layout of the best restart
     counts: Any  # those that the fit leaves
 
 
 class FitOutcome(NamedTuple):
-    """What a fit leaves, before it is set: all at once, so that nobody sees a half of it.
+    """All that a fit sets on the estimator, at once, so that no thread sees a half of it.
 
     Attributes
     ----------
     learned : Learned
     attributes : dict
-        All fitted attributes but those of the reading.
+        All public fitted attributes but those of the reading.
     messages : tuple of str
-        What the user is warned of after the fit.
+        Warnings, given after the fit.
     """
 
     learned: Learned
@@ -213,7 +214,7 @@ class FitOutcome(NamedTuple):
 
 
 def result_of(
-    fits: Sequence[Fit], read: Reading, algorithm: Algorithm[ModelT], model: ModelT
+    fits: Sequence[Fit], reading: Reading, algorithm: Algorithm[ModelT], model: ModelT
 ) -> FitResult:
     """The result of fits, the best of which is kept."""
     fits = [
@@ -221,11 +222,11 @@ def result_of(
         for fit in fits
     ]
     best = best_fit(fits)
-    bound, counts = algorithm.bound(model, best.state), algorithm.final_counts(best.state)
-    return FitResult(best, fits, read, algorithm, bound, counts)
+    bound, counts = algorithm.model_of(model, best.state), algorithm.final_counts(best.state)
+    return FitResult(best, fits, reading, algorithm, bound, counts)
 
 
-def record_of(result: FitResult) -> dict[str, Any]:
+def attributes_of_fit(result: FitResult) -> dict[str, Any]:
     """Fitted attributes that say how a fit went."""
     best, fits = result.best, result.fits
     return {

@@ -1,8 +1,7 @@
-"""What an algorithm asks of a model: functions that write nothing on it, in three protocols.
+"""The interface between algorithms and models: three protocols, and the values that cross it.
 
 A model is a family bound to data, layout and settings. It never changes, so that restarts share it.
-What it tells of its data comes back as values: counts, shares and samples are whatever the family
-makes of them, and algorithms only hand them on.
+Expected counts, shares and samples are of the family's own types; algorithms only hand them on.
 """
 
 from collections.abc import Callable
@@ -15,37 +14,44 @@ NOBODY = np.empty(0, np.intp)
 
 
 class InferenceResult(NamedTuple):
-    """What inference of all units found.
+    """The E-step's result: expected counts of all units, and the sum of their log normalisers.
 
     Attributes
     ----------
     counts : ndarray or tuple of ndarray
-        Expected counts of the model's own units: the common currency.
-    total : float
-        Sum of the log normalisers (nats) of the units that have a path, tree or alignment.
+        Expected counts, summed over the model's own units.
+    log_normaliser : float
+        Sum of the log normalisers (nats) of all units that have a path, tree or alignment.
     unexplained : ndarray
-        Indices of those that have none.
+        Indices of the units that have none.
     shares : object or None
-        What each unit added to the counts, where that was asked for.
+        The expected counts of each unit, where they were asked for.
     work : object or None
         Buffers, which the next call may use again.
     """
 
     counts: Any
-    total: float
+    log_normaliser: float
     unexplained: np.ndarray = NOBODY
     shares: Any = None
     work: Any = None
 
+    @classmethod
+    def from_log_z(cls, counts: Any, log_z: np.ndarray, shares: Any = None) -> Self:
+        """The result of a family that has a log normaliser of each unit, -inf if unexplained."""
+        total = float(log_z[np.isfinite(log_z)].sum())
+        return cls(counts, total, np.flatnonzero(np.isneginf(log_z)), shares)
+
 
 class StructureSample(NamedTuple):
-    """A sample of the hidden structure of all units.
+    """A sample of the hidden structure (paths, trees, alignments) of all units, and its counts.
 
     Attributes
     ----------
     counts : ndarray or tuple of ndarray
         How often the sample uses each cell.
-    sample : object
+    structure : object
+        The paths, trees or alignments themselves.
     unexplained : ndarray
         Indices of units without any structure.
     proposals : ndarray or float
@@ -53,31 +59,31 @@ class StructureSample(NamedTuple):
     """
 
     counts: Any
-    sample: Any
+    structure: Any
     unexplained: np.ndarray = NOBODY
     proposals: Any = 0.0
 
 
 class State(NamedTuple):
-    """What a restart carries from sweep to sweep, whatever the model and the algorithm.
+    """The state of a restart after a sweep: counts, prior, concentrations, weights or shares.
 
     Attributes
     ----------
     counts : ndarray or tuple of ndarray
-        Of all units.
+        Expected counts of all units, or the counts of the sample.
     prior : object
         Dirichlet prior of all cells under `hyper`.
     hyper : object
-        Concentrations, with `log_density()`.
+        Concentrations, with `log_density()` and `is_learned`.
     weights : object or None
-        Those that the counts were expected under.
+        Those under which the counts were inferred (EM, VB).
     shares : object or None
-        What each unit adds to the counts (CVB), or the sample.
+        The expected counts of each unit (CVB), or the sampled structure (Gibbs).
     unexplained : ndarray
         Indices of units without path, tree or alignment.
     n_sweeps : int
     work : object or None
-        What only the algorithm or only inference knows: buffers, what a chain remembers.
+        Buffers of inference, or the `ChainMemory` of a sampler.
     layout : object or None
         Of a model whose layout changes between sweeps.
     """
@@ -94,12 +100,12 @@ class State(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """One restart so far.
+    """A restart so far: its state, the history of its objective, and how near it is to its end.
 
     Attributes
     ----------
     state : object
-        What the algorithm carries from sweep to sweep.
+        The state after the last sweep.
     history : list of float
         What each sweep reported (nats, higher is better).
     converged : bool
@@ -134,52 +140,57 @@ Record = Callable[[Fit], bool]
 class FixedConcentrations(NamedTuple):
     """Concentrations of which none is learned."""
 
+    @property
+    def is_learned(self) -> bool:
+        """None of them."""
+        return False
+
     def log_density(self) -> float:
         """Nothing: they have no prior."""
         return 0.0
 
 
-# What algorithms ask of a model, in three protocols: of any, to learn it, and to sample it. Whoever
-# asks for more has a protocol of its own beside it.
+# What algorithms require of a model, in three protocols: all, those that infer, and samplers.
+# Whoever requires more has a protocol of its own beside it.
 
 
 class Resumable(Protocol):
-    """What every algorithm and the loop of sweeps ask: data, prior, and states to go on from."""
+    """Required by every algorithm and by the loop of sweeps: prior, and states to go on from."""
 
     @property
     def n_observed(self) -> int:
         """Observed tokens, which changes, histories and scores are divided by."""
 
     def hyper(self) -> Any:
-        """Concentrations of the first sweep, with `log_density()`."""
+        """Concentrations of the first sweep, with `log_density()` and `is_learned`."""
 
     def prior(self, hyper: Any) -> Any:
         """Dirichlet prior of all cells under these concentrations."""
 
-    def of_restart(self, index: int) -> Self:
-        """The same, or with another start: for restarts after the first, so that they differ."""
+    def for_restart(self, index: int) -> Self:
+        """The model of a restart after the first: with another start, where the first is fixed."""
 
     def rebase(self, state: State) -> State | None:
         """A state to go on from under the settings of now; None where it is of no use."""
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """The last state of a restart, without what sweeps need where none `goes_on` from it."""
 
-    def lighter(self, state: State) -> State:
-        """A state without what `completed` makes anew from the data; a checkpoint has this."""
+    def compact(self, state: State) -> State:
+        """The state as a checkpoint saves it: without what `restore` makes anew from the data."""
 
-    def completed(self, state: State) -> State:
-        """What `lighter` left, made whole."""
+    def restore(self, state: State) -> State:
+        """The whole state again, of one that `compact` has made smaller."""
 
-    def copied(self, state: State) -> State | None:
-        """A state of its own, which sweeps may change; None where parts of it are elsewhere."""
+    def copy_state(self, state: State) -> State | None:
+        """A copy that sweeps may change in place; None where parts of it are elsewhere."""
 
-    def disturbed(self, counts: Any, rng: np.random.Generator) -> Any:
+    def disturb(self, counts: Any, rng: np.random.Generator) -> Any:
         """Counts that are larger, each by a random factor: no unit's own exceed them."""
 
 
 class Learnable(Resumable, Protocol):
-    """What EM, VB and CVB ask."""
+    """Required by EM, VB and CVB."""
 
     def seed(self, prior: Any, rng: np.random.Generator) -> Any:
         """What is drawn before a restart, for all parts of the data alike."""
@@ -202,7 +213,7 @@ class Learnable(Resumable, Protocol):
         `counts` are those of all parts; what is returned are the model's own.
         """
 
-    def learn(
+    def learn_hyper(
         self, hyper: Any, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
     ) -> Any:
         """Concentrations of the next sweep: the same object where none is learned.
@@ -216,10 +227,10 @@ class Learnable(Resumable, Protocol):
 
 
 class Samplable(Resumable, Protocol):
-    """What samplers ask (Wang and Blunsom 2013, figure 1; eqs. 28-29)."""
+    """Required by samplers (Wang and Blunsom 2013, figure 1; eqs. 28-29)."""
 
     def first_sample(self, prior: Any, rng: np.random.Generator) -> StructureSample:
-        """Where a chain begins."""
+        """The first sample of a chain."""
 
     def resample(
         self, counts: Any, prior: Any, sample: Any, rng: np.random.Generator, temperature: float
@@ -230,19 +241,19 @@ class Samplable(Resumable, Protocol):
         """log p(x, sample | prior), nats."""
 
     def means(self, counts: Any, prior: Any, sample: Any) -> Any:
-        """What predictions average over the kept samples: posterior means given one."""
+        """Posterior means of the parameters given a sample: predictions average them."""
 
     def draw_hyper(self, state: State, step: Any, rng: Any) -> Any:
         """Concentrations of the next sweep: learned, or drawn but while `rng` is None."""
 
-    def remembered(self, memory: Any, sample: Any) -> Any:
-        """How often each label was sampled, with one more sample; `memory` None: the first."""
+    def count_labels(self, label_counts: Any, sample: Any) -> Any:
+        """How often each label was sampled, with one more sample; None: this is the first."""
 
-    def noted(self, hyper: Any, counts: Any) -> Any:
-        """What the trace of a chain says of each sweep, beside its log evidence."""
+    def trace_note(self, hyper: Any, counts: Any) -> Any:
+        """Values that the trace of a chain holds for each sweep, beside its log evidence."""
 
-    def kept(self, counts: Any, prior: Any, sample: Any) -> Any:
-        """What is kept of each kept sample itself; None for nothing."""
+    def sample_to_keep(self, counts: Any, prior: Any, sample: Any) -> Any:
+        """The part of a sample that is kept for credible intervals and draws; None for nothing."""
 
 
 # A model of some kind, as an algorithm asks for it.
@@ -262,7 +273,7 @@ class Model(Resumable):
         """None of them is learned."""
         return FixedConcentrations()
 
-    def learn(
+    def learn_hyper(
         self, hyper: Any, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
     ) -> Any:
         """The same."""
@@ -272,7 +283,7 @@ class Model(Resumable):
         """Not known."""
         return None
 
-    def of_restart(self, index: int) -> Self:
+    def for_restart(self, index: int) -> Self:
         """The same: what is drawn differs."""
         return self
 
@@ -280,30 +291,29 @@ class Model(Resumable):
 
     def draw_hyper(self, state: State, step: Any, rng: Any) -> Any:
         """Concentrations are learned like any other algorithm's."""
-        return self.learn(state.hyper, state, step, None)
+        return self.learn_hyper(state.hyper, state, step, None)
 
-    def remembered(self, memory: Any, sample: Any) -> Any:
+    def count_labels(self, label_counts: Any, sample: Any) -> Any:
         """Nothing."""
         return None
 
-    def noted(self, hyper: Any, counts: Any) -> Any:
+    def trace_note(self, hyper: Any, counts: Any) -> Any:
         """Nothing."""
         return None
 
-    def kept(self, counts: Any, prior: Any, sample: Any) -> Any:
+    def sample_to_keep(self, counts: Any, prior: Any, sample: Any) -> Any:
         """Nothing."""
         return None
 
     # Convergence: a copy of a state, which is disturbed
 
-    def disturbed(self, counts: Any, rng: np.random.Generator) -> Any:
+    def disturb(self, counts: Any, rng: np.random.Generator) -> Any:
         """Each count is larger by a random factor."""
-        return mapped(lambda one: one * np.exp(np.abs(rng.normal(0.0, 0.5, one.shape))), counts)
+        return map_arrays(lambda one: one * np.exp(np.abs(rng.normal(0.0, 0.5, one.shape))), counts)
 
-    def copied(self, state: State) -> State | None:
+    def copy_state(self, state: State) -> State | None:
         """All of it."""
-        own = mapped(deepcopy, self.lighter(state))
-        return self.completed(own)
+        return self.restore(map_arrays(deepcopy, self.compact(state)))
 
     # Going on from an earlier fit, or from a batch before
 
@@ -312,15 +322,15 @@ class Model(Resumable):
         hyper = self.hyper()
         return state._replace(hyper=hyper, prior=self.prior(hyper))
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """All of it."""
         return state
 
-    def completed(self, state: State) -> State:
+    def restore(self, state: State) -> State:
         """It is whole."""
         return state
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """All of it."""
         return state
 
@@ -354,30 +364,22 @@ class RowModel(Model):
         return self.problem.layout.rows(counts, prior).log_evidence()
 
 
-def inferred(
-    counts: Any, log_z: np.ndarray, shares: Any = None, work: Any = None
-) -> InferenceResult:
-    """What families return that have a log normaliser for each unit, -inf for unexplained ones."""
-    total = float(log_z[np.isfinite(log_z)].sum())
-    return InferenceResult(counts, total, np.flatnonzero(np.isneginf(log_z)), shares, work)
-
-
-def mapped(function: Callable[..., Any], *trees: Any) -> Any:
+def map_arrays(function: Callable[..., Any], *trees: Any) -> Any:
     """The tree of what a function makes of the values at each place of trees of tuples."""
     if isinstance(trees[-1], tuple):
-        parts = [mapped(function, *values) for values in zip(*trees, strict=True)]
+        parts = [map_arrays(function, *values) for values in zip(*trees, strict=True)]
         kind = type(trees[-1])
         return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
     return function(*trees)
 
 
-def plus(sums: Any, more: Any) -> Any:
+def add_arrays(sums: Any, more: Any) -> Any:
     """Sums of trees of arrays, and one more of their kind; None for no sums before."""
     if sums is None:
-        return mapped(lambda one: None if one is None else np.array(one), more)
-    return mapped(lambda one, other: None if other is None else one + other, sums, more)
+        return map_arrays(lambda one: None if one is None else np.array(one), more)
+    return map_arrays(lambda one, other: None if other is None else one + other, sums, more)
 
 
-def mixed(one: Any, share: float, other: Any, other_share: float) -> Any:
+def mix_arrays(one: Any, share: float, other: Any, other_share: float) -> Any:
     """Two trees of arrays, added with these factors."""
-    return mapped(lambda a, b: share * a + other_share * b, one, other)
+    return map_arrays(lambda a, b: share * a + other_share * b, one, other)

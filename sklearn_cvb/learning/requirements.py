@@ -1,4 +1,4 @@
-"""What an algorithm requires, and who lacks some of it: told before a fit begins."""
+"""Functions that an algorithm requires of a model and its parts: checked before a fit begins."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -16,7 +16,7 @@ class Requirement(NamedTuple):
 
 
 @runtime_checkable
-class Compound(Protocol):
+class CompoundModel(Protocol):
     """A model some of whose functions call those of its parts."""
 
     def required_of_parts(self, functions: Sequence[str]) -> Iterable[Requirement]:
@@ -31,9 +31,9 @@ def functions_of(protocol: type) -> list[str]:
 
 def check_requirements(algorithm: Algorithm[ModelT], model: ModelT) -> None:
     """Raise NotImplementedError where a model, or a part of it, lacks what is required."""
-    asked = [name for name in functions_of(algorithm.requires) if name not in algorithm.never_asks]
+    asked = [name for name in functions_of(algorithm.requires) if name not in algorithm.optional]
     required = [Requirement("a model", model, asked)]
-    if isinstance(model, Compound):
+    if isinstance(model, CompoundModel):
         required += model.required_of_parts(asked)
     refuse_lacking(type(algorithm).__name__, required)
 

@@ -1,4 +1,4 @@
-"""What restarts begin with: their start, what the fit before left, or what was saved of it."""
+"""Where restarts begin: at their start, where the fit before ended, or at a saved state."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from sklearn_cvb.learning.generators import generator_at, spawn_generators
-from sklearn_cvb.learning.learned import Job
+from sklearn_cvb.learning.learned import FitJob
 from sklearn_cvb.learning.model import Fit, ModelT, Record, Sweep
-from sklearn_cvb.messages import tell
+from sklearn_cvb.messages import warn
 
 
 class SavedRestarts(NamedTuple):
-    """What was saved of a fit, to go on from.
+    """The restarts of a fit as they were saved.
 
     Attributes
     ----------
@@ -28,13 +28,13 @@ class SavedRestarts(NamedTuple):
 
 
 class FitSaver:
-    """Saves a fit while it runs, and finds what an earlier one saved: this one nothing."""
+    """Base of savers of a fit while it runs; this one saves nothing."""
 
     # Where it saves, as messages call it.
     name = ""
 
     def restarts(self, *, goes_on: bool, has_fit: bool) -> SavedRestarts | None:
-        """What an earlier fit saved, to go on from.
+        """The restarts that an earlier fit saved; None where there are none.
 
         Parameters
         ----------
@@ -63,16 +63,16 @@ class FitSaver:
 
 
 def beginnings(
-    job: Job[ModelT], saver: FitSaver
+    job: FitJob[ModelT], saver: FitSaver
 ) -> tuple[list[np.random.Generator], list[Fit | None]]:
     """A random generator for each restart, and what it goes on from (None: its start)."""
-    resumed = _resumable(job)
-    saved = saver.restarts(goes_on=job.asked.goes_on, has_fit=resumed is not None)
+    resumed = _fit_before(job)
+    saved = saver.restarts(goes_on=job.settings.goes_on, has_fit=resumed is not None)
     if saved is None:
         rngs = _generators(job, resumed)
         saver.begin([rng.bit_generator.state for rng in rngs])
         return rngs, [resumed] * len(rngs)
-    if job.asked.verbose:
+    if job.settings.verbose:
         n_sweeps = [0 if fit is None else len(fit.history) for fit in saved.fits]
         print(f"going on from {saver.name}: restarts have {n_sweeps} sweeps")
     before = [None if fit is None else _restored(job, fit, saver.name) for fit in saved.fits]
@@ -83,38 +83,38 @@ def beginnings(
     return list(map(generator_at, randomness)), before
 
 
-def _restored(job: Job[ModelT], fit: Fit, where: str) -> Fit:
+def _restored(job: FitJob[ModelT], fit: Fit, where: str) -> Fit:
     """A restart as it was when it was saved."""
-    model = job.algorithm.bound(job.model, fit.state)
-    state = job.algorithm.rebase(model.completed(fit.state), model)
+    model = job.algorithm.model_of(job.model, fit.state)
+    state = job.algorithm.rebase(model.restore(fit.state), model)
     if state is None:
         raise ValueError(
             f"the checkpoint in {where} is of other parameters: delete the "
             "folder to fit from the beginning"
         )
     # As far as it had come: it may be asked for more now.
-    converged = fit.converged and fit.distance is not None and fit.distance < job.asked.tol
+    converged = fit.converged and fit.distance is not None and fit.distance < job.settings.tol
     return fit._replace(state=state, converged=converged)
 
 
-def _generators(job: Job[ModelT], resumed: Fit | None) -> list[np.random.Generator]:
+def _generators(job: FitJob[ModelT], resumed: Fit | None) -> list[np.random.Generator]:
     """A random generator for each restart; a fit that goes on has a single one, its own."""
-    n_init, why = job.asked.n_restarts, job.asked.why_one
+    n_init, why = job.settings.n_restarts, job.settings.why_single_restart
     if resumed is not None:
         assert resumed.randomness is not None, "sweeps leave it"
-        if job.asked.verbose and n_init > 1:
+        if job.settings.verbose and n_init > 1:
             print(f"n_init={n_init} is ignored: the fit before goes on")
         return [generator_at(resumed.randomness)]
     if why:
-        tell([f"n_init={n_init} is ignored: {why}, so that only one restart is run"])
-    return spawn_generators(check_random_state(job.asked.random_state), 1 if why else n_init)
+        warn([f"n_init={n_init} is ignored: {why}, so that only one restart is run"])
+    return spawn_generators(check_random_state(job.settings.random_state), 1 if why else n_init)
 
 
-def _resumable(job: Job[ModelT]) -> Fit | None:
+def _fit_before(job: FitJob[ModelT]) -> Fit | None:
     """The fit to go on from, under the settings of now; None where it is of no use."""
-    if job.before is None:
+    if job.previous_fit is None:
         return None
-    before = job.before
-    state = job.algorithm.rebase(before.state, job.algorithm.bound(job.model, before.state))
+    before = job.previous_fit
+    state = job.algorithm.rebase(before.state, job.algorithm.model_of(job.model, before.state))
     # Sweeps are counted anew.
     return None if state is None else Fit(state, [], False, randomness=before.randomness)

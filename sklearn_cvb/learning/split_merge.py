@@ -8,19 +8,19 @@ from sklearn_cvb.learning.algorithms import Algorithm
 from sklearn_cvb.learning.model import Learnable, State
 
 
-class Plan(NamedTuple):
-    """Before which sweeps of a restart the layout changes.
+class SplitMergePlan(NamedTuple):
+    """The sweeps of a restart before which subtypes are split or merged.
 
     Attributes
     ----------
     splits, merges : tuple of int
-    n_resting : int
-        Sweeps until what was split last has parted: none of them counts.
+    n_warm_up : int
+        Sweeps until the last split has taken effect: convergence does not count them.
     """
 
     splits: tuple[int, ...] = ()
     merges: tuple[int, ...] = ()
-    n_resting: int = 0
+    n_warm_up: int = 0
 
 
 class Splittable(Learnable, Protocol):
@@ -49,10 +49,10 @@ class SplitMerge(Algorithm[Splittable]):
 
     requires = Splittable
 
-    def __init__(self, inner: Algorithm[Learnable], plan: Plan) -> None:
+    def __init__(self, inner: Algorithm[Learnable], plan: SplitMergePlan) -> None:
         self.inner: Algorithm[Learnable] = inner
-        self.plan: Plan = plan
-        self.never_asks = inner.never_asks
+        self.plan: SplitMergePlan = plan
+        self.optional = inner.optional
         self.is_total, self.stops = inner.is_total, inner.stops
         self.never_falls = inner.never_falls
         self.averages, self.keeps_work = inner.averages, inner.keeps_work
@@ -83,7 +83,7 @@ class SplitMerge(Algorithm[Splittable]):
         """Those of the inner algorithm."""
         return self.inner.final_counts(state)
 
-    def bound(self, model: Splittable, state: State) -> Splittable:
+    def model_of(self, model: Splittable, state: State) -> Splittable:
         """The model under the layout of this state."""
         return model.laid_out(state.layout)
 
@@ -91,6 +91,6 @@ class SplitMerge(Algorithm[Splittable]):
         """The state under the settings of now; None where they do not go with its layout."""
         return self.inner.rebase(state, model)
 
-    def n_resting(self, hyper: Any) -> int:
-        """Sweeps in which the plan or the inner algorithm waits."""
-        return max(self.plan.n_resting, self.inner.n_resting(hyper))
+    def n_warm_up(self, hyper: Any) -> int:
+        """The longer warm-up of the plan and of the inner algorithm."""
+        return max(self.plan.n_warm_up, self.inner.n_warm_up(hyper))

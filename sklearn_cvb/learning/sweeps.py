@@ -12,8 +12,8 @@ from joblib import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 from sklearn_cvb.learning.algorithms import Algorithm
-from sklearn_cvb.learning.convergence import Copy, StoppingRule, looked_at
-from sklearn_cvb.learning.learned import FitSettings, Job, Reading
+from sklearn_cvb.learning.convergence import Copy, StoppingRule, check_convergence
+from sklearn_cvb.learning.learned import FitJob, FitSettings, Reading
 from sklearn_cvb.learning.model import Fit, ModelT, Record, State, Sweep
 from sklearn_cvb.learning.requirements import check_requirements
 from sklearn_cvb.learning.resuming import FitSaver, beginnings
@@ -22,7 +22,7 @@ from sklearn_cvb.learning.watching import Callbacks, Interrupted, Watcher, ctrl_
 
 @dataclass(frozen=True)
 class Recorder:
-    """What a restart calls after each sweep: it keeps the fit, and tells whether to stop.
+    """Called after each sweep of a restart: it keeps the fit, and returns whether to stop.
 
     Attributes
     ----------
@@ -48,35 +48,35 @@ Restart = Callable[[int, np.random.Generator, Recorder], Fit]
 
 
 class Restarts(NamedTuple, Generic[ModelT]):
-    """The restarts of a fit: what each begins with, and who hears of its sweeps.
+    """The restarts of a fit, with where each begins, the saver and the callbacks.
 
     Attributes
     ----------
-    job : Job
+    job : FitJob
     before : list of (Fit or None)
-        What each goes on from; None: its start.
+        The saved or earlier fit that each goes on from; None: its start.
     saver : FitSaver
     callbacks : Callbacks or None
     """
 
-    job: Job[ModelT]
+    job: FitJob[ModelT]
     before: list[Fit | None]
     saver: FitSaver
     callbacks: Callbacks | None
 
     def run(self, index: int, rng: np.random.Generator, recorder: Recorder) -> Fit:
-        """One of them, with what it is ranked by."""
-        algorithm, model, begun = self.job.algorithm, self.job.model, self.before[index]
-        sweep: Sweep = partial(_swept_once, algorithm, model, rng)
+        """One restart, with its objective."""
+        algorithm, model, earlier = self.job.algorithm, self.job.model, self.before[index]
+        sweep: Sweep = partial(_sweep_once, algorithm, model, rng)
         sweep, record = self.saver.around(index, sweep, recorder)
         watcher = Watcher(self.job, index, record, self.callbacks)
-        first = model.of_restart(index) if index else model
+        first = model.for_restart(index) if index else model
         # No name here for the first state: its memory is free after the first sweep.
         fit = sweep_until(
-            Fit(algorithm.start(first, rng), [], False) if begun is None else begun,
+            Fit(algorithm.start(first, rng), [], False) if earlier is None else earlier,
             sweep,
-            self.job.asked.max_iter,
-            _rule(self.job, begun),
+            self.job.settings.max_iter,
+            _stopping_rule(self.job, earlier),
             watcher,
             rng,
             recorder.stop.is_set,
@@ -95,13 +95,15 @@ def run(
 ) -> Fit:
     """One restart from its start, without an estimator: `max_iter` and `tol` as of these."""
     check_requirements(algorithm, model)
-    job = Job(algorithm, model, Reading(None, None, {}), FitSettings(max_iter, tol))
+    job = FitJob(algorithm, model, Reading(None, None, {}), FitSettings(max_iter, tol))
     recorder = Recorder(0, [None], threading.Event())
     return Restarts(job, [None], FitSaver(), None).run(0, rng, recorder)
 
 
 def run_all(
-    job: Job[ModelT], saving: AbstractContextManager[FitSaver], callbacks: Callbacks | None = None
+    job: FitJob[ModelT],
+    saving: AbstractContextManager[FitSaver],
+    callbacks: Callbacks | None = None,
 ) -> tuple[list[Fit], bool]:
     """The fits of all restarts, and whether Ctrl-C ended them."""
     check_requirements(job.algorithm, job.model)
@@ -111,9 +113,9 @@ def run_all(
             callbacks.begin(len(rngs))
         restarts = Restarts(job, before, saver, callbacks)
         # Parts elsewhere hold one restart at a time.
-        is_elsewhere = getattr(job.read.problem, "is_in_parts", False)
+        is_elsewhere = getattr(job.reading.problem, "is_in_parts", False)
         try:
-            fits = run_restarts(restarts.run, rngs, 1 if is_elsewhere else job.asked.n_jobs)
+            fits = run_restarts(restarts.run, rngs, 1 if is_elsewhere else job.settings.n_jobs)
             saver.finish()
             return fits, False
         except Interrupted as interrupted:
@@ -123,50 +125,50 @@ def run_all(
             return [_ranked(job, fit) for fit in interrupted.fits], True
 
 
-def _rule(job: Job[ModelT], begun: Fit | None) -> StoppingRule:
+def _stopping_rule(job: FitJob[ModelT], earlier: Fit | None) -> StoppingRule:
     """When to stop; of a restart that goes on, sweeps of earlier fits are not counted."""
     algorithm, model = job.algorithm, job.model
     if not algorithm.stops:
         return StoppingRule(0.0, model)
-    n_before = 0 if begun is None else begun.state.n_sweeps - len(begun.history)
-    n_resting = max(0, algorithm.n_resting(model.hyper()) - n_before)
-    disturbed = partial(_disturbed, algorithm, model)
-    return StoppingRule(job.asked.tol, model, n_resting, disturbed, algorithm.never_falls)
+    n_before = 0 if earlier is None else earlier.state.n_sweeps - len(earlier.history)
+    n_warm_up = max(0, algorithm.n_warm_up(model.hyper()) - n_before)
+    disturbed_copy = partial(_disturbed_copy, algorithm, model)
+    return StoppingRule(job.settings.tol, model, n_warm_up, disturbed_copy, algorithm.never_falls)
 
 
-def _disturbed(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
+def _disturbed_copy(algorithm: Algorithm[ModelT], model: ModelT, state: Any) -> Copy | None:
     """A disturbed copy of a state, as it is after each of its sweeps; None where there is none."""
-    bound = algorithm.bound(model, state)
-    copy = bound.copied(state)
+    bound = algorithm.model_of(model, state)
+    copy = bound.copy_state(state)
     if copy is None:
         return None
     # The same disturbance whatever the fit draws.
     rng = np.random.Generator(np.random.PCG64(state.n_sweeps))
-    copy = copy._replace(counts=bound.disturbed(copy.counts, rng))
-    return _swept(copy, partial(_swept_once, algorithm, model, rng))
+    copy = copy._replace(counts=bound.disturb(copy.counts, rng))
+    return _endless_sweeps(copy, partial(_sweep_once, algorithm, model, rng))
 
 
-def _swept_once(
+def _sweep_once(
     algorithm: Algorithm[ModelT], model: ModelT, rng: np.random.Generator, state: State
 ) -> tuple[State, float]:
     """The next state, and the value of the sweep."""
     return algorithm.sweep(state, model, rng)
 
 
-def _swept(state: Any, sweep: Sweep) -> Copy:
+def _endless_sweeps(state: Any, sweep: Sweep) -> Copy:
     while True:
         state, value = sweep(state)
         yield state, value
 
 
-def _ranked(job: Job[ModelT], fit: Fit) -> Fit:
-    """The fit with what restarts are ranked by."""
-    asked, algorithm = job.asked, job.algorithm
-    model = algorithm.bound(job.model, fit.state)
+def _ranked(job: FitJob[ModelT], fit: Fit) -> Fit:
+    """The fit with its objective, and without what no further sweep needs."""
+    settings, algorithm = job.settings, job.algorithm
+    model = algorithm.model_of(job.model, fit.state)
     objective = algorithm.objective(fit.state, model, fit.history)
-    if asked.verbose:
+    if settings.verbose:
         print(f"{len(fit.history)} sweeps, objective {objective:.6f}")
-    state = model.finished(fit.state, goes_on=asked.goes_on)
+    state = model.finish(fit.state, goes_on=settings.goes_on)
     if not algorithm.keeps_work:
         state = state._replace(work=None)
     return fit._replace(objective=objective, state=state)
@@ -193,7 +195,7 @@ def sweep_until(
     sweep : callable
         ``sweep(state) -> (state, value)``.
     max_iter : int
-    rule : Rule
+    rule : StoppingRule
     record : callable
         ``record(fit) -> bool`` is called after every sweep; True ends the restart.
     rng : numpy.random.Generator or None, default=None
@@ -205,7 +207,7 @@ def sweep_until(
     -------
     Fit
     """
-    fit, stop = fit._replace(history=list(fit.history), randomness=_state_of(rng)), False
+    fit, stop = fit._replace(history=list(fit.history), randomness=_generator_state(rng)), False
     rule = rule._replace(max_iter=max_iter)
     with ctrl_c_waits() as is_interrupted:
 
@@ -218,13 +220,13 @@ def sweep_until(
             if not fit.broken_off:
                 state, value = sweep(fit.state)
                 fit.history.append(value)
-                fit = fit._replace(state=state, randomness=_state_of(rng))
-            fit = looked_at(fit._replace(broken_off=False), rule, is_over)
+                fit = fit._replace(state=state, randomness=_generator_state(rng))
+            fit = check_convergence(fit._replace(broken_off=False), rule, is_over)
             stop = record(fit) or fit.broken_off
     return fit
 
 
-def _state_of(rng: np.random.Generator | None) -> Any:
+def _generator_state(rng: np.random.Generator | None) -> Any:
     return None if rng is None else rng.bit_generator.state
 
 

@@ -1,4 +1,4 @@
-"""Work on threads: kernels release the interpreter's lock."""
+"""Calls on threads, over pieces of the data: kernels release the interpreter's lock."""
 
 from collections import deque
 from collections.abc import Callable
@@ -53,13 +53,13 @@ def on_threads(
     n_threads = min(effective_n_jobs(n_jobs), len(pieces))
     if n_threads <= 1:
         return [work(*piece) for piece in pieces]
-    left = deque(enumerate(pieces))
+    waiting = deque(enumerate(pieces))
     results: list[Any] = [None] * len(pieces)
 
     def run() -> None:
-        while left:
+        while waiting:
             try:
-                place, piece = left.popleft()
+                place, piece = waiting.popleft()
             except IndexError:
                 # Another thread has taken the last one.
                 return
@@ -74,5 +74,5 @@ def on_threads(
             for other in others:
                 other.result()
         finally:
-            left.clear()
+            waiting.clear()
     return results

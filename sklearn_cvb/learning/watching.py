@@ -1,4 +1,4 @@
-"""Who watches a fit: progress on the terminal, whom it calls back, and Ctrl-C."""
+"""Progress of a fit on the terminal, its callbacks, and Ctrl-C."""
 
 import signal
 import threading
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol
 
-from sklearn_cvb.learning.learned import FitResult, Job, result_of
+from sklearn_cvb.learning.learned import FitJob, FitResult, result_of
 from sklearn_cvb.learning.model import Fit, ModelT, Record
 
 
 class RestartCallbacks(Protocol):
-    """Whom a restart calls back."""
+    """Callbacks of a restart."""
 
     def swept(self, result: Callable[[], FitResult]) -> bool:
         """Tell of a sweep, and on demand what the fit would be if it ended here; True ends it."""
@@ -22,21 +22,21 @@ class RestartCallbacks(Protocol):
 
 
 class Callbacks(Protocol):
-    """Whom a fit calls back: opened by whoever asks for the fit."""
+    """Callbacks of a fit, opened by its caller."""
 
     def begin(self, n_restarts: int) -> None:
         """A fit of so many restarts begins."""
 
-    def of_restart(self, index: int, max_iter: int) -> RestartCallbacks:
-        """Whom a restart of at most so many sweeps calls back; it begins."""
+    def begin_restart(self, index: int, max_iter: int) -> RestartCallbacks:
+        """A restart of at most so many sweeps begins: its callbacks."""
 
 
 class Watcher:
-    """What is called after every sweep of a restart: progress, callbacks, stop or go on.
+    """Called after every sweep of a restart: it shows progress, and calls back.
 
     Parameters
     ----------
-    job : Job
+    job : FitJob
     index : int
         Number of the restart.
     record : callable
@@ -45,32 +45,32 @@ class Watcher:
     """
 
     def __init__(
-        self, job: Job[ModelT], index: int, record: Record, callbacks: Callbacks | None
+        self, job: FitJob[ModelT], index: int, record: Record, callbacks: Callbacks | None
     ) -> None:
         self._job, self._index, self._record = job, index, record
         self._called = None
         if callbacks is not None:
-            self._called = callbacks.of_restart(index, job.asked.max_iter)
+            self._called = callbacks.begin_restart(index, job.settings.max_iter)
 
     def __call__(self, fit: Fit) -> bool:
         """Tell of a sweep; True where the restart is to end."""
         stop = self._record(fit)
-        done, asked = len(fit.history), self._job.asked
-        if asked.verbose > 1:
+        done, settings = len(fit.history), self._job.settings
+        if settings.verbose > 1:
             print(f"restart {self._index}, sweep {done}: {fit.history[-1]:.6f}")
         if self._called is not None:
             stop |= self._called.swept(partial(self._result, fit))
-            if stop or fit.converged or fit.broken_off or done == asked.max_iter:
+            if stop or fit.converged or fit.broken_off or done == settings.max_iter:
                 self._called.end()
         return stop
 
     def _result(self, fit: Fit) -> FitResult:
         """What the fit would be if it ended here."""
-        algorithm, model, read = self._job[:3]
-        state = algorithm.bound(model, fit.state).finished(fit.state, goes_on=True)
+        algorithm, model, reading = self._job[:3]
+        state = algorithm.model_of(model, fit.state).finish(fit.state, goes_on=True)
         if not algorithm.keeps_work:
             state = state._replace(work=None)
-        return result_of([fit._replace(state=state)], read, algorithm, model)
+        return result_of([fit._replace(state=state)], reading, algorithm, model)
 
 
 class Interrupted(Exception):

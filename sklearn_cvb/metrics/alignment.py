@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn_cvb.alignment.links import links_of
+from sklearn_cvb.alignment.links import links_from
 
 
 def alignment_scores(
@@ -118,7 +118,7 @@ def _tallies(
     tallies = [0, 0, 0, 0]
     for i, (gold, found, maybe) in enumerate(zip(y_true, y_pred, others, strict=True)):
         sure, predicted, extra = (
-            set(links_of(links, f"{name}[{i}]"))
+            set(links_from(links, f"{name}[{i}]"))
             for name, links in (("y_true", gold), ("y_pred", found), ("possible", maybe))
         )
         allowed = sure | extra

@@ -63,7 +63,7 @@ def undirected_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
     >>> undirected_accuracy([[2, 0, 2], [0]], [[2, 3, 0], [0]])
     0.75
     """
-    return _share(y_true, y_pred, _joined)
+    return _share(y_true, y_pred, _is_linked)
 
 
 def neutral_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
@@ -100,12 +100,12 @@ def neutral_accuracy(y_true: Sequence[Any], y_pred: Sequence[Any]) -> float:
 
     def near(t: int, gold: Sequence[Any], found: Sequence[Any]) -> bool:
         grandparent = gold[gold[t] - 1] if gold[t] > 0 else None
-        return _joined(t, gold, found) or (grandparent is not None and found[t] == grandparent)
+        return _is_linked(t, gold, found) or (grandparent is not None and found[t] == grandparent)
 
     return _share(y_true, y_pred, near)
 
 
-def _joined(t: int, gold: Sequence[Any], found: Sequence[Any]) -> bool:
+def _is_linked(t: int, gold: Sequence[Any], found: Sequence[Any]) -> bool:
     """Whether the predicted head of a token is its head or its child."""
     head = found[t]
     return bool(head == gold[t] or (head > 0 and gold[head - 1] == t + 1))

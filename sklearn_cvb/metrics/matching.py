@@ -9,7 +9,7 @@ import numpy as np
 from sklearn_cvb.chain.parameters.rows import ChainPrior
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts
-from sklearn_cvb.chain.tags.knowledge import Legal, TagKnowledge, attributes_of
+from sklearn_cvb.chain.tags.knowledge import LegalStates, TagKnowledge, attributes_of
 from sklearn_cvb.estimators.door import learned_of
 from sklearn_cvb.metrics.tagging import matched_pairs, tag_confusion
 from sklearn_cvb.reading.corpus import as_array
@@ -106,22 +106,26 @@ def relabel(model: Any, names: Mapping[Any, Any] | Sequence[Any]) -> Any:
     learned = learned_of(model)
     if isinstance(learned.words, TagKnowledge):
         tags = model.classes_.tolist()
-        new = dict(zip(tags, _complete(names, tags, fill=False), strict=True))
-        return _knowing(_copied(model, new), _with_names(learned.words, new), learned.names)
+        new = dict(zip(tags, _all_names(names, tags, fill=False), strict=True))
+        return _with_knowledge(
+            _copy_with_labels(model, new),
+            _knowledge_with_names(learned.words, new),
+            learned.attribute_names,
+        )
     states = list(range(learned.layout.n_emitting))
     given = names.values() if isinstance(names, dict) else names
     if set(given) <= set(states):
-        return _renumbered(model, _complete(names, states, fill=True))
+        return _with_order(model, _all_names(names, states, fill=True))
     if not model._emits_symbols:
         raise TypeError(
             f"{type(model).__name__} has learned from numbers, and there are no taggers of these: "
             f"its states can be renumbered, as by {states[::-1]}, but not named; give names to "
             "what it predicts, such as np.array(names)[states]"
         )
-    return _named(model, _complete(names, states, fill=False))
+    return _with_tag_names(model, _all_names(names, states, fill=False))
 
 
-def _complete(names: Mapping[Any, Any] | Sequence[Any], old: list[Any], fill: bool) -> list[Any]:
+def _all_names(names: Mapping[Any, Any] | Sequence[Any], old: list[Any], fill: bool) -> list[Any]:
     """The new name of every old state, in the order of the states."""
     if not isinstance(names, dict):
         if len(names) != len(old):
@@ -137,7 +141,7 @@ def _complete(names: Mapping[Any, Any] | Sequence[Any], old: list[Any], fill: bo
     return new
 
 
-class _Order(NamedTuple):
+class _StateOrder(NamedTuple):
     """Tables whose state k is state ``order[k]`` of those given."""
 
     order: np.ndarray
@@ -163,16 +167,18 @@ class _Order(NamedTuple):
 
     def layout(self, cells: Cells) -> Cells:
         """A layout, of which only the topology tells states apart."""
-        if cells.topology is None:
+        topology = cells.chain.topology
+        if topology is None:
             return cells
-        start, transition = self.chain(cells.topology.start, cells.topology.transition)
-        return cells._replace(topology=cells.topology._replace(start=start, transition=transition))
+        start, transition = self.chain(topology.start, topology.transition)
+        topology = topology._replace(start=start, transition=transition)
+        return cells._replace(chain=cells.chain._replace(topology=topology))
 
     def prior(self, prior: ChainPrior) -> ChainPrior:
         """Priors and their totals."""
         known = prior.concentrations
-        if known is not None and known.given is not None:
-            known = known._replace(given=self.prior(known.given))
+        if known is not None and known.user_prior is not None:
+            known = known._replace(user_prior=self.prior(known.user_prior))
         rows = self.rows(prior.start)
         start, transition = self.chain(prior.start, prior.transition)
         return prior._replace(
@@ -185,25 +191,25 @@ class _Order(NamedTuple):
         )
 
 
-def _renumbered(model: Any, new: list[Any]) -> Any:
+def _with_order(model: Any, new: list[Any]) -> Any:
     """A copy whose state new[k] is state k of before."""
-    by, learned = _Order(np.argsort(new)), model._learned
-    changed = _copied(model, dict(enumerate(new)))
-    tables, attributes = model._observation().reordered(learned, by)
-    layout, more = by.layout(learned.layout), tables.pop("more", learned.more)
-    more = more._replace(
-        end=None if more.end is None else more.end[by.order],
-        sampled=None if more.sampled is None else _sampled(more.sampled, by, new),
+    by, learned = _StateOrder(np.argsort(new)), model._learned
+    changed = _copy_with_labels(model, dict(enumerate(new)))
+    tables, attributes = model._observation().reorder_states(learned, by)
+    layout, extra = by.layout(learned.layout), tables.pop("extra", learned.extra)
+    extra = extra._replace(
+        end=None if extra.end is None else extra.end[by.order],
+        samples=None if extra.samples is None else _renumbered_chains(extra.samples, by, new),
     )
     changed._learned = changed._learned._replace(
         **tables,
         layout=layout,
         prior=by.prior(learned.prior),
-        kept=None if learned.kept is None else by.tables(learned.kept),
-        more=more,
-        still=None if learned.still is None else by.tables(learned.still),
+        fallback=None if learned.fallback is None else by.tables(learned.fallback),
+        extra=extra,
+        zero_cells=None if learned.zero_cells is None else by.tables(learned.zero_cells),
     )
-    vars(changed).update(attributes, counts_=changed._learned.counts, end_counts_=more.end)
+    vars(changed).update(attributes, counts_=changed._learned.counts, end_counts_=extra.end)
     if hasattr(model, "state_weights_"):
         changed.state_weights_ = model.state_weights_[by.rows(model.state_weights_)]
     if hasattr(model, "pooled_transmat_"):
@@ -211,27 +217,27 @@ def _renumbered(model: Any, new: list[Any]) -> Any:
     return changed
 
 
-def _sampled(sampled: ChainSamples, by: _Order, new: list[Any]) -> ChainSamples:
-    """What a sampler's chain tells, under the new numbers."""
-    paths, kept = sampled.paths, sampled.kept
-    if isinstance(kept, PathCounts):
-        cells = by.layout(kept.problem.cells)
-        kept = kept._replace(
-            problem=kept.problem._replace(cells=cells),
-            last=by.prior(kept.last),
-            shared=tuple(one and tuple(np.array(one)[by.order].tolist()) for one in kept.shared),
+def _renumbered_chains(sampled: ChainSamples, by: _StateOrder, new: list[Any]) -> ChainSamples:
+    """A sampler's kept samples, under the new numbers of states."""
+    paths, each = sampled.paths, sampled.per_sample
+    if isinstance(each, PathCounts):
+        cells, weights = by.layout(each.problem.cells), each.state_weights
+        each = each._replace(
+            problem=each.problem._replace(cells=cells),
+            last=by.prior(each.last),
+            state_weights=tuple(one and tuple(np.array(one)[by.order].tolist()) for one in weights),
         )
-    elif kept:
+    elif each:
         # Statistics of a chain of numbers have states on their last axis, as cells have.
-        kept = tuple((by.tables(counts), by.prior(prior)) for counts, prior in kept)
+        each = tuple((by.tables(counts), by.prior(prior)) for counts, prior in each)
     return sampled._replace(
         paths=None if paths is None else np.asarray(new, dtype=paths.dtype)[paths],
         means=by.tables(sampled.means),
-        kept=kept,
+        per_sample=each,
     )
 
 
-def _named(model: Any, names: list[Any]) -> Any:
+def _with_tag_names(model: Any, names: list[Any]) -> Any:
     """A tagger with what the model has learned."""
     import sklearn_cvb
 
@@ -240,30 +246,30 @@ def _named(model: Any, names: list[Any]) -> Any:
     settings = model.get_params(deep=False)
     # A tagger has not all parameters of a model without tags.
     tagger = kind(**{name: settings[name] for name in settings if name in kind._get_param_names()})
-    copied = _copied(model, dict(enumerate(names)))
+    copied = _copy_with_labels(model, dict(enumerate(names)))
     # There is no dictionary that could cover anything.
     n, vocabulary = len(names), copied._learned.words
-    legal = Legal({}, dict(zip(names, range(n), strict=True)), np.arange(n, dtype=np.int32))
+    legal = LegalStates({}, dict(zip(names, range(n), strict=True)), np.arange(n, dtype=np.int32))
     nothing, labelled = Coverage(0.0, 0.0), np.empty(0, dtype=np.int32)
     classes = as_array(names)
     knowledge = TagKnowledge(
-        vocabulary, classes, legal, None, {}, nothing, labelled, is_clean=False, is_told=False
+        vocabulary, classes, legal, None, {}, nothing, labelled, is_clean=False, has_labels=False
     )
-    names_set = copied._learned.names | (attributes_of(knowledge).keys() - {"coverage_"})
+    names_set = copied._learned.attribute_names | (attributes_of(knowledge).keys() - {"coverage_"})
     vars(tagger).update(vars(copied))
-    return _knowing(tagger, knowledge, names_set)
+    return _with_knowledge(tagger, knowledge, names_set)
 
 
-def _knowing(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any:
+def _with_knowledge(tagger: Any, knowledge: TagKnowledge, names: frozenset[str]) -> Any:
     """A tagger that is given what it knows, and those of the attributes that tell of it."""
-    learned = tagger._learned._replace(words=knowledge, names=names)
+    learned = tagger._learned._replace(words=knowledge, attribute_names=names)
     told = attributes_of(knowledge)
     vars(tagger).update({name: told[name] for name in told if name in names}, _learned=learned)
     return tagger
 
 
-def _with_names(knowledge: TagKnowledge, new: Mapping[Any, Any]) -> TagKnowledge:
-    """The same of other tags."""
+def _knowledge_with_names(knowledge: TagKnowledge, new: Mapping[Any, Any]) -> TagKnowledge:
+    """A tagger's knowledge with other names of tags."""
     legal = knowledge.legal
     entries = {
         word: {new[tag]: seen for tag, seen in entry.items()}
@@ -279,10 +285,10 @@ def _with_names(knowledge: TagKnowledge, new: Mapping[Any, Any]) -> TagKnowledge
     )
 
 
-def _copied(model: Any, new: dict[Any, Any]) -> Any:
+def _copy_with_labels(model: Any, new: dict[Any, Any]) -> Any:
     """A copy with other `labels_` that no fit goes on from."""
     changed = copy.copy(model)
-    changed._learned = model._learned._replace(resume=None)
+    changed._learned = model._learned._replace(warm_start=None)
     # Padding stays.
     padding = -1 if as_array(list(new.values())).dtype.kind in "iu" else None
     lookup = {-1: padding, None: None} | new

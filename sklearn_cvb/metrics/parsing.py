@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from sklearn_cvb.reading.corpus import as_list, short_repr
-from sklearn_cvb.treebank.reading import cleaned
+from sklearn_cvb.treebank.reading import clean_tree
 
 # What EVALB's standard parameters delete: roots above the sentence, and punctuation.
 _ROOTS = ("TOP", "ROOT", "S1", "")
@@ -90,10 +90,10 @@ def bracket_scores(
     """
     same = {label: pair[0] for pair in equal_labels for label in pair}
     pairs = []
-    for i, true, predicted in _paired(y_true, y_pred):
+    for i, true, predicted in _known_pairs(y_true, y_pred):
         gold, guess = _tree(true), _tree(predicted)
         if clean:
-            gold, guess = cleaned(gold, f"y_true[{i}]"), cleaned(guess, f"y_pred[{i}]")
+            gold, guess = clean_tree(gold, f"y_true[{i}]"), clean_tree(guess, f"y_pred[{i}]")
         words, gold_nodes = _nodes(gold)
         guessed_words, guessed_nodes = _nodes(guess)
         if len(words) != len(guessed_words):
@@ -278,7 +278,7 @@ def _tree(tree: Any) -> Any:
     return tree
 
 
-def _paired(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[Any, ...]]:
+def _known_pairs(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Index, gold and prediction, where there is a gold one."""
     gold, predictions = as_list(y_true), as_list(y_pred)
     if gold is None or predictions is None:
@@ -324,7 +324,7 @@ def _nodes(tree: Any) -> tuple[list[Any], list[Any]]:
 def _segment_ends(y_true: Sequence[Any], y_pred: Sequence[Any]) -> list[list[list[int]]]:
     """Positions where segments end, from 0 on, of each gold and predicted segmentation."""
     result = []
-    for i, true, predicted in _paired(y_true, y_pred):
+    for i, true, predicted in _known_pairs(y_true, y_pred):
         both = [[0, *accumulate(_piece_lengths(segments))] for segments in (true, predicted)]
         if both[0][-1] != both[1][-1]:
             raise ValueError(

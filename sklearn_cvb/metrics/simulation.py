@@ -1,4 +1,4 @@
-"""Whether data that a model draws look like the data."""
+"""Posterior predictive checks: whether data that a model draws look like the data."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -98,24 +98,25 @@ def simulated_check(
     model._to_fit_again(learned_of(model), X)
     # Contexts may stand elsewhere.
     names = list(getattr(model, "feature_names_in_", ()))
-    given = [_as_array(own[names] if hasattr(own, "columns") and names else own) for own in X]
-    asked: dict[str, Any] = {"length": [len(sequence) for sequence in given]}
+    sequences = [_as_array(own[names] if hasattr(own, "columns") and names else own) for own in X]
+    contexts: dict[str, Any] = {"length": [len(sequence) for sequence in sequences]}
     if Transitions.of(model.transitions).contexts is not None:
-        asked = {"contexts": _contexts_of(model, given)}
-    observed = np.asarray(statistic(given), dtype=float)
-    found = np.empty((n_simulations, *observed.shape))
+        contexts = {"contexts": _contexts_of(model, sequences)}
+    observed = np.asarray(statistic(sequences), dtype=float)
+    simulated = np.empty((n_simulations, *observed.shape))
     for number in range(n_simulations):
-        drawn, _ = model.sample(len(given), **asked, random_state=rng)
-        like = [_like(new, old) for new, old in zip(drawn, given, strict=True)]
+        drawn, _ = model.sample(len(sequences), **contexts, random_state=rng)
+        like = [_in_form_of(new, old) for new, old in zip(drawn, sequences, strict=True)]
         value = np.asarray(statistic(like), dtype=float)
         if value.shape != observed.shape:
             raise ValueError(
                 f"statistic has shape {observed.shape} of X and {value.shape} of a simulation"
             )
-        found[number] = value
-    above, below = ((1 + side.sum(axis=0)) for side in (found >= observed, found <= observed))
+        simulated[number] = value
+    sides = simulated >= observed, simulated <= observed
+    above, below = ((1 + side.sum(axis=0)) for side in sides)
     p_value = np.minimum(1.0, 2 * np.minimum(above, below) / (n_simulations + 1))
-    return SimulatedCheck(observed, found, p_value)
+    return SimulatedCheck(observed, simulated, p_value)
 
 
 def _as_array(sequence: Any) -> np.ndarray:
@@ -130,7 +131,7 @@ def _as_array(sequence: Any) -> np.ndarray:
     return symbols
 
 
-def _contexts_of(model: Any, given: list[np.ndarray]) -> list[np.ndarray]:
+def _contexts_of(model: Any, sequences: list[np.ndarray]) -> list[np.ndarray]:
     """The contexts of all steps; a first step needs none."""
     column: Any = Transitions.of(model.transitions).contexts
     names = list(getattr(model, "feature_names_in_", ()))
@@ -138,16 +139,16 @@ def _contexts_of(model: Any, given: list[np.ndarray]) -> list[np.ndarray]:
         column = names.index(column)
     name = names[column] if names else column
     labels = model.categories_.get(name) if hasattr(model, "categories_") else None
-    found = []
-    for sequence in given:
-        own = sequence[:, column].copy()
-        if is_missing(own[0]):
-            own[0] = 0 if labels is None else labels[0]
-        found.append(own if labels is None else np.searchsorted(labels, own))
-    return found
+    contexts = []
+    for sequence in sequences:
+        values = sequence[:, column].copy()
+        if is_missing(values[0]):
+            values[0] = 0 if labels is None else labels[0]
+        contexts.append(values if labels is None else np.searchsorted(labels, values))
+    return contexts
 
 
-def _like(drawn: Any, given: np.ndarray) -> np.ndarray:
+def _in_form_of(drawn: Any, given: np.ndarray) -> np.ndarray:
     """Drawn values, of the shape and type of what was given, missing where that is."""
     values = np.reshape(drawn, given.shape).astype(given.dtype)
     values[_IS_MISSING(given).astype(bool)] = None if given.dtype == object else np.nan

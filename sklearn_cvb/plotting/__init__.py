@@ -1,4 +1,4 @@
-"""Pictures of what a fit did. Needs matplotlib, which is imported when a function is called."""
+"""Plots of fits, states, residuals and scores. Matplotlib is imported when one is called."""
 
 from sklearn_cvb.plotting.curves import plot_accuracy, plot_components, plot_history, plot_restarts
 from sklearn_cvb.plotting.matrices import (

@@ -1,4 +1,4 @@
-"""What pictures share: axes to draw in, their width, colours of states, tables of numbers."""
+"""Axes to draw in, legends, colours and names of states, tables of numbers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def state_colour(state: int) -> Any:
 
 
 def state_name(state: int, labels: Sequence[Any] | Mapping[int, Any] | None) -> str:
-    """What a legend calls a state."""
+    """The name of a state in a legend."""
     return f"state {state}" if labels is None else str(labels[state])
 
 

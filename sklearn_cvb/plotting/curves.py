@@ -139,18 +139,18 @@ def plot_restarts(estimator: Any, ax: Axes | None = None) -> Axes:
     check_is_fitted(estimator, "restart_histories_")
     ax = axes_or_new(ax)
     objectives = np.asarray(estimator.restart_objectives_, dtype=float)
-    kept = 0 if np.isnan(objectives).all() else int(np.nanargmax(objectives))
-    others = [index for index in range(len(objectives)) if index != kept]
+    best = 0 if np.isnan(objectives).all() else int(np.nanargmax(objectives))
+    others = [index for index in range(len(objectives)) if index != best]
     # The first of the others stands for all of them in the legend.
     labels = dict.fromkeys(others, "_nolegend_") | dict.fromkeys(others[:1], "other restarts")
-    labels[kept] = f"kept: restart {kept}"
-    for index in [*others, kept]:
+    labels[best] = f"kept: restart {best}"
+    for index in [*others, best]:
         history = np.asarray(estimator.restart_histories_[index], dtype=float)
         ax.plot(
             np.arange(1, len(history) + 1),
             history,
-            color="C0" if index == kept else "0.6",
-            linewidth=1.8 if index == kept else 0.9,
+            color="C0" if index == best else "0.6",
+            linewidth=1.8 if index == best else 0.9,
             marker="o",
             markersize=4,
             markevery=[len(history) - 1],

@@ -205,18 +205,18 @@ def plot_tag_accuracies(
     from sklearn_cvb.metrics.tagging import tag_confusion
 
     rows: list[str] = []
-    found = []
+    accuracies = []
     for predicted in predictions.values():
         counts, tags, guessed = tag_confusion(y_true, predicted)
         totals = counts.sum(axis=1)
         shown = np.argsort(-totals, kind="stable")[:max_tags]
         rows = [f"{tags[i]} ({totals[i]:,})" for i in shown]
         right = (counts * [[tag == other for other in guessed] for tag in tags]).sum(axis=1)
-        found.append(100 * right[shown] / totals[shown])
+        accuracies.append(100 * right[shown] / totals[shown])
     ax = axes_or_new(ax, figsize=(WIDTH, 1.2 + 0.26 * len(rows)))
     places = np.arange(len(rows))
-    ax.hlines(places, np.min(found, axis=0), np.max(found, axis=0), color="0.7", zorder=1)
-    for name, values in zip(predictions, found, strict=True):
+    ax.hlines(places, np.min(accuracies, axis=0), np.max(accuracies, axis=0), color="0.7", zorder=1)
+    for name, values in zip(predictions, accuracies, strict=True):
         ax.plot(values, places, "o", label=name)
     name_cells(ax.yaxis, len(rows), rows, "tags")
     ax.invert_yaxis()

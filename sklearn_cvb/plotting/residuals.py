@@ -96,7 +96,7 @@ def _quantiles(ax: Axes, values: np.ndarray) -> None:
 
 
 def _autocorrelation(ax: Axes, column: np.ndarray, n_lags: int) -> None:
-    """Of the pairs of steps that are both there."""
+    """Plot the autocorrelation, of pairs of steps that are both there."""
     centred = np.where(np.isfinite(column), column - np.nanmean(column), 0.0)
     there = np.isfinite(column).astype(np.float64)
     lags = np.arange(1, min(n_lags, len(column) - 1) + 1)

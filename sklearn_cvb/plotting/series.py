@@ -61,10 +61,10 @@ def plot_states(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['state 0', 'state 1']
     """
-    table, own = _columns_of(series), np.asarray(states)
-    if own.shape != (len(table),):
+    table, path = _columns_of(series), np.asarray(states)
+    if path.shape != (len(table),):
         raise ValueError(
-            f"states has shape {own.shape}, but the series has {len(table)} steps: one state each"
+            f"states has shape {path.shape}, but the series has {len(table)} steps: one state each"
         )
     names, steps = _names_of(series, table.shape[1]), _steps_of(series, len(table))
     if ax is None and len(names) > 1:
@@ -73,10 +73,10 @@ def plot_states(
         size = (WIDTH, 0.8 + 1.6 * len(names))
         axes = plt.subplots(len(names), sharex=True, figsize=size, layout="constrained")[1]
     else:
-        height = max(2.8, 0.4 + 0.22 * len(np.unique(own)))
+        height = max(2.8, 0.4 + 0.22 * len(np.unique(path)))
         axes = [axes_or_new(ax, figsize=(WIDTH, height))]
     for one in axes:
-        _draw_bands(one, own, steps, labels)
+        _draw_bands(one, path, steps, labels)
     for d, values in enumerate(table.T):
         one, style = axes[d % len(axes)], "-" if len(axes) > 1 else _STYLES[d % len(_STYLES)]
         label = names[d] if len(names) > len(axes) else None
@@ -93,17 +93,17 @@ def plot_states(
     return axes[0]
 
 
-def _draw_bands(ax: Axes, own: np.ndarray, steps: np.ndarray, labels: Any) -> None:
+def _draw_bands(ax: Axes, path: np.ndarray, steps: np.ndarray, labels: Any) -> None:
     """Draw the runs of states, each from half a step before it to half a step after."""
     middles = steps[:-1] + (steps[1:] - steps[:-1]) / 2
     half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else (0.5 if steps.dtype.kind == "i" else 0)
     edges = np.concatenate([[steps[0] - half], middles, [steps[-1] + half]])
-    ends = np.append(np.flatnonzero(own[1:] != own[:-1]) + 1, len(own))
+    ends = np.append(np.flatnonzero(path[1:] != path[:-1]) + 1, len(path))
     begins = np.append(0, ends[:-1])
-    for state in np.unique(own):
+    for state in np.unique(path):
         label: str | None = state_name(int(state), labels)
         for begin, end in zip(begins, ends, strict=True):
-            if own[begin] == state:
+            if path[begin] == state:
                 colour = state_colour(int(state))
                 ax.axvspan(edges[begin], edges[end], color=colour, alpha=0.35, lw=0, label=label)
                 label = None
@@ -185,21 +185,21 @@ def plot_state_sequences(
         [-1 if is_missing(state) else int(numbers.get(state, state)) for state in row]
         for row in states
     ]
-    found = sorted({state for row in rows for state in row if state >= 0})
-    if not found:
+    used = sorted({state for row in rows for state in row if state >= 0})
+    if not used:
         raise ValueError("states has none: give a sequence of integers for each sequence")
     cells = np.ones((len(rows), max(map(len, rows)), 4))
     for i, row in enumerate(rows):
         for t, state in enumerate(row):
             if state >= 0:
                 cells[i, t] = state_colour(state)
-    height = np.clip(1.0 + 0.15 * len(rows), 0.8 + 0.22 * len(found), 6.0)
+    height = np.clip(1.0 + 0.15 * len(rows), 0.8 + 0.22 * len(used), 6.0)
     ax = axes_or_new(ax, figsize=(WIDTH, float(height)))
     ax.imshow(cells, aspect="auto", interpolation="nearest")
     for axis in (ax.xaxis, ax.yaxis):
         axis.get_major_locator().set_params(integer=True)
     ax.set(xlabel="step", ylabel="sequence", title="States of sequences")
-    keys = [Patch(color=state_colour(state), label=state_name(state, labels)) for state in found]
+    keys = [Patch(color=state_colour(state), label=state_name(state, labels)) for state in used]
     legend_beside(ax, handles=keys)
     return ax
 

@@ -1,1 +1,1 @@
-"""What X and y hold, as values."""
+"""X and y of users become arrays: tokens, series, trees, dictionaries."""

@@ -17,12 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sklearn_cvb.reading.unknown_tokens import (
-    NEARLY_NONE,
-    Unknown,
-    caution_of_unknown,
-)
-from sklearn_cvb.reading.validation import LENGTHS, tell
+from sklearn_cvb.reading.unknown_tokens import NEARLY_NONE, UnknownTokens, caution_of_unknown
+from sklearn_cvb.reading.validation import LENGTHS, warn
 
 _TOKENISE = (
     "a sample must be a sequence of tokens, not a string: split it into words with str.split "
@@ -176,7 +172,7 @@ def types_of(tokens: list[Any], starts: np.ndarray) -> list[Any]:
     try:
         types = set(filterfalse(is_missing, set(tokens)))
     except TypeError:
-        raise unhashable(tokens, starts) from None
+        raise unhashable_error(tokens, starts) from None
     for token in types:
         if _is_infinite(token):
             raise ValueError(f"infinity is not a symbol: got the token {token!r}")
@@ -191,14 +187,14 @@ def sorted_types(types: Iterable[Any]) -> list[Any]:
         return sorted(types, key=lambda value: (type(value).__name__, repr(value)))
 
 
-def unhashable(values: list[Any], starts: np.ndarray, kind: str = "token") -> TypeError:
+def unhashable_error(values: list[Any], starts: np.ndarray, kind: str = "token") -> TypeError:
     """The error that names the first of the flat values that has no hash."""
     for position, value in enumerate(values):
         if not is_hashable(value):
             is_deeper = kind == "token" and isinstance(value, list)
             deeper = " (X is a list of sequences, not of batches)" if is_deeper else ""
             return TypeError(
-                f"{kind} {short_repr(value)} ({place(position, starts)}) is not hashable: the "
+                f"{kind} {short_repr(value)} ({place_text(position, starts)}) is not hashable: the "
                 "argument must be a hashable value such as a string or a number" + deeper
             )
     return TypeError(f"every {kind} must be hashable")
@@ -213,7 +209,7 @@ def is_hashable(value: object) -> bool:
     return True
 
 
-def place(position: int, starts: np.ndarray) -> str:
+def place_text(position: int, starts: np.ndarray) -> str:
     """Words for where the flat `position` lies: its sequence and position there."""
     sequence = int(np.searchsorted(starts, position, side="right")) - 1
     return f"sequence {sequence}, position {position - int(starts[sequence])}"
@@ -223,10 +219,8 @@ def refuse_missing(corpus: Corpus, whose: str) -> None:
     """Raise ValueError if an observation is missing: trees are over tokens that are known."""
     missing = np.flatnonzero(corpus.tokens == -1)
     if len(missing):
-        raise ValueError(
-            f"X contains NaN or None ({place(int(missing[0]), corpus.starts)}): {whose} needs "
-            "every token"
-        )
+        where = place_text(int(missing[0]), corpus.starts)
+        raise ValueError(f"X contains NaN or None ({where}): {whose} needs every token")
 
 
 def caution_of_giant(corpus: "Corpus | Sequences", remedy: str) -> tuple[str, ...]:
@@ -304,7 +298,7 @@ def encode(sequences: Sequences, index: Mapping[Any, Any]) -> Corpus:
     try:
         codes = np.fromiter(map(index.get, tokens, repeat(-2)), np.int32, len(tokens))
     except TypeError:
-        raise unhashable(tokens, starts) from None
+        raise unhashable_error(tokens, starts) from None
     unknown: dict[Hashable, int] = {}
     for position in (codes == -2).nonzero()[0].tolist():
         token = tokens[position]
@@ -314,9 +308,8 @@ def encode(sequences: Sequences, index: Mapping[Any, Any]) -> Corpus:
                 codes[position] = -1
                 continue
             if _is_infinite(token):
-                raise ValueError(
-                    f"infinity is not a symbol: got the token {token!r} ({place(position, starts)})"
-                )
+                where = place_text(position, starts)
+                raise ValueError(f"infinity is not a symbol: got the token {token!r} ({where})")
         codes[position] = len(index) + unknown.setdefault(token, len(unknown))
     return Corpus(codes, starts, width, list(unknown), times)
 
@@ -356,7 +349,7 @@ def types_to_learn(known: KnownWords, sequences: Sequences) -> list[Any]:
     """The words of a model: those that are known, or those of the sequences."""
     vocabulary = known.vocabulary
     if vocabulary is None:
-        return some_types(known, types_of(sequences.tokens, sequences.starts))
+        return refuse_no_types(known, types_of(sequences.tokens, sequences.starts))
     given = list(vocabulary) if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
     if given is None:
         raise TypeError(f"vocabulary is {short_repr(vocabulary)}: pass a list of symbols")
@@ -368,7 +361,7 @@ def types_to_learn(known: KnownWords, sequences: Sequences) -> list[Any]:
     return list(dict.fromkeys(given))
 
 
-def some_types(known: KnownWords, types: list[Any]) -> list[Any]:
+def refuse_no_types(known: KnownWords, types: list[Any]) -> list[Any]:
     """The same types; raises where there are none, and none are added."""
     if not types and known.handle_unknown == "error":
         raise ValueError("X holds no observed token: give a vocabulary")
@@ -428,7 +421,7 @@ def sequences_again(known: KnownWords, X: Any) -> Sequences:
     if not isinstance(X, Table):
         return read_ragged(X)
     if X.is_first:
-        tell(_cautions_of_column(known, X))
+        warn(_cautions_of_column(known, X))
     return read_table(X.values)
 
 
@@ -456,21 +449,21 @@ def encoded_again(
     unknown = unknown_in(corpus, index, listed)
     checked(known, corpus, sequences, len(index))
     if unknown.tokens:
-        tell(caution_of_unknown(unknown, index))
+        warn(caution_of_unknown(unknown, index))
     return corpus
 
 
 def unknown_in(
     corpus: Corpus, index: Mapping[Any, Any], listed: Mapping[Any, Any] = MappingProxyType({})
-) -> Unknown:
+) -> UnknownTokens:
     """What is neither in a vocabulary nor listed elsewhere, if that is nearly all of a corpus."""
     n_tokens = corpus.n_observed
     if corpus.unknown:
         uses = corpus.uses(len(index))[len(index) :]
         new = [word not in listed for word in corpus.unknown]
         if n_tokens - uses[new].sum() < NEARLY_NONE * n_tokens:
-            return Unknown(list(compress(corpus.unknown, new)), uses[new], n_tokens)
-    return Unknown([], np.empty(0, np.int64), n_tokens)
+            return UnknownTokens(list(compress(corpus.unknown, new)), uses[new], n_tokens)
+    return UnknownTokens([], np.empty(0, np.int64), n_tokens)
 
 
 def checked(known: KnownWords, corpus: Corpus, sequences: Sequences, n_known: int) -> Corpus:
@@ -481,7 +474,7 @@ def checked(known: KnownWords, corpus: Corpus, sequences: Sequences, n_known: in
         within = " in emission=Symbols(...)" if known.in_emission else ""
         raise ValueError(
             f"unknown word {sequences.tokens[position]!r} "
-            f"({place(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
+            f"({place_text(position, corpus.starts)}; {len(corpus.unknown)} unknown types): "
             f"give vocabulary, or handle_unknown='smooth' or 'rare'{within}"
         )
     return corpus

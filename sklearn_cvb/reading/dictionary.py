@@ -19,19 +19,24 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.messages import nearest
+from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.corpus import (
     Corpus,
     as_list,
     is_hashable,
     is_missing,
-    place,
+    place_text,
     samples_of,
     short_repr,
     sorted_types,
     tokens_of,
 )
-from sklearn_cvb.reading.unknown_tokens import UNLIKE, beside, nearest_cause, other_readings
+from sklearn_cvb.reading.unknown_tokens import (
+    UNLIKE,
+    nearest_cause,
+    other_readings,
+    unknown_beside_known,
+)
 
 if TYPE_CHECKING:
     from sklearn_cvb.display.word_table import WordTable
@@ -235,10 +240,9 @@ class Lookup(NamedTuple):
         missing = [
             word for word, is_there in zip(self.words, self.found, strict=True) if not is_there
         ]
-        return (
-            f"tag_dictionary covers {100 * covered:.1f} % of the tokens of X "
-            f"{beside(missing, self.uses[~self.found], self.tag_dictionary)}: {advice or UNLIKE}"
-        )
+        words = unknown_beside_known(missing, self.uses[~self.found], self.tag_dictionary)
+        share = f"{100 * covered:.1f} % of the tokens of X"
+        return f"tag_dictionary covers {share} {words}: {advice or UNLIKE}"
 
 
 def look_up(tag_dictionary: Mapping[Any, Any], words: Sequence[Any], uses: np.ndarray) -> Lookup:
@@ -289,11 +293,11 @@ class OverruledLabels(NamedTuple):
         others = Counter(label for label in labels if label not in self.known)
         if not others:
             return ""
-        some = [f"{tag!r}{nearest(tag, self.known)}" for tag, _ in others.most_common(5)]
+        some = [f"{tag!r}{did_you_mean(tag, self.known)}" for tag, _ in others.most_common(5)]
         return f"; {others.total()} of them are tags that no entry has: {', '.join(some)}"
 
     def _some(self, tokens: Iterable[int]) -> str:
-        places = (place(t, self.corpus.starts) for t in tokens)
+        places = (place_text(t, self.corpus.starts) for t in tokens)
         rows = zip(tokens, places, strict=True)
         return ", ".join(f"({self.words[t]!r}, {self.labels[t]!r}, {where})" for t, where in rows)
 

@@ -1,4 +1,4 @@
-"""What a prior needs to know of training observations: a few moments of each column.
+"""Moments of the columns of training data, from which priors of emissions are made.
 
 They are those of blocks of steps, merged one after the other (Chan, Golub and LeVeque 1983), so
 that a table in memory and the same one on disk have the same to the last bit.

@@ -1,11 +1,11 @@
-"""Sizes of samples: what inference asks of memory and time for one, and draws up to a size."""
+"""Sizes of samples to be drawn: memory and time that they take, and draws up to a length."""
 
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from sklearn_cvb.reading.validation import check_counts, tell
+from sklearn_cvb.reading.validation import check_counts, warn
 
 # Steps of a nanosecond or so: beyond these one pass over a sample takes minutes.
 MANY_STEPS = 3e11
@@ -38,7 +38,7 @@ def check_sample(sample: str, words: str, n_bytes: float, n_steps: float) -> Non
             f"of the {free / 1e9:,.1f} GB that are free: {remedy}"
         )
     if n_steps > MANY_STEPS:
-        tell(
+        warn(
             [
                 f"{sample} has {words}: to infer it once takes minutes ({n_steps:.0e} steps, "
                 f"{gigabytes} of memory): {remedy}"

@@ -1,4 +1,4 @@
-"""Values as they are saved: what JSON has no form of is told as a call that makes it again.
+"""Values for JSON and skops: what these have no form of is saved as a call that makes it again.
 
 Pickle needs none of it. skops writes dicts as JSON, whose keys are text, and makes lists and tuples
 of what is only nearly one.
@@ -14,7 +14,7 @@ import numpy as np
 _HOLDERS = (dict, list, tuple, np.ndarray)
 
 
-class Call(NamedTuple):
+class SavedCall(NamedTuple):
     """A type, and what it makes a value of."""
 
     kind: type
@@ -22,14 +22,14 @@ class Call(NamedTuple):
     named: dict[str, Any]
 
 
-class Dots:
+class EllipsisMaker:
     """Makes the Ellipsis, whose own type has no place where it could be found."""
 
     def __new__(cls) -> Any:
         return ...
 
 
-class Plain:
+class SavesAttributes:
     """Base of what saves its attributes in this form."""
 
     def __getstate__(self) -> Any:
@@ -45,22 +45,22 @@ def saved(value: Any) -> Any:
     if call is None:
         return _with_items(value, saved) if isinstance(value, _HOLDERS) else value
     kind, arguments, named = call
-    return Call(kind, tuple(map(saved, arguments)), named)
+    return SavedCall(kind, tuple(map(saved, arguments)), named)
 
 
 def loaded(value: Any) -> Any:
     """What `saved` was given."""
-    if isinstance(value, Call):
+    if isinstance(value, SavedCall):
         return value.kind(*map(loaded, value.arguments), **value.named)
     return _with_items(value, loaded) if isinstance(value, _HOLDERS) else value
 
 
-def _call(value: Any) -> Call | None:
+def _call(value: Any) -> SavedCall | None:
     """What makes a value again that cannot be written as it is."""
     kind, named = type(value), {}
     arguments: tuple[Any, ...] = ()
     if value is ...:
-        kind = Dots
+        kind = EllipsisMaker
     elif isinstance(value, dict):
         key_types = set(map(type, value))
         if len(key_types) < 2 and key_types <= {str, int}:
@@ -84,7 +84,7 @@ def _call(value: Any) -> Call | None:
             arguments = (value.symbol(),)
     else:
         return None
-    return Call(kind, arguments, named)
+    return SavedCall(kind, arguments, named)
 
 
 def _with_items(value: Any, change: Callable[[Any], Any]) -> Any:

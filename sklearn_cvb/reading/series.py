@@ -1,4 +1,4 @@
-"""Sequences of numbers as users give them: arrays, frames and tables.
+"""`Series`: sequences of numbers, read from arrays, frames and tables, with names of columns.
 
 A sample is a sequence: an array of shape (length, n_columns), or (length,) for a single column; a
 3-D array holds sequences of equal length, a 2-D array one sequence of single numbers in each row.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.messages import nearest
+from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.corpus import (
     Corpus,
     Table,
@@ -21,7 +21,7 @@ from sklearn_cvb.reading.corpus import (
     is_missing,
     is_table,
     names_of_columns,
-    place,
+    place_text,
     samples_of,
     short_repr,
     without_padding,
@@ -64,7 +64,7 @@ class FittedColumns(NamedTuple):
             places = [*others[: self.context], place_in, *others[self.context :]]
             if [names[i] for i in places] == self.names:
                 return places
-        raise other_columns(names, self.names, what)
+        raise other_columns_error(names, self.names, what)
 
     def in_order(self, series: "Series") -> "Series":
         """What was read before, in the order and the codes of the fit."""
@@ -98,7 +98,7 @@ class FittedColumns(NamedTuple):
         if len(by_name) == len(names) and set(names) >= set(known) and not is_more:
             return [by_name[name] for name in known]
         if is_row or names != list(range(len(known))):
-            raise other_columns(names, known, "the step")
+            raise other_columns_error(names, known, "the step")
         # A Series that was given no names.
         return values
 
@@ -171,9 +171,9 @@ def read_series(
         raise ValueError("Found array with 0 sample(s): X holds no sequence")
     for i, sample in enumerate(samples):
         _refuse_single(sample, f"X[{i}]")
-    samples = of_asked(samples, asked)
+    samples = with_asked_columns(samples, asked)
     if not isinstance(columns, FittedColumns):
-        is_told = isinstance(samples, OfOneKind)
+        is_told = isinstance(samples, SamplesOfKnownColumns)
         columns = samples.columns if is_told else columns_to_fit(samples, columns)
     arrays = [_steps_of(sample, f"X[{i}]", columns) for i, sample in enumerate(samples)]
     lengths = np.array([len(array) for array in arrays])
@@ -256,16 +256,16 @@ def cautions_of_rows(X: Any) -> list[str]:
     ]
 
 
-class OfOneKind(list[Any]):
+class SamplesOfKnownColumns(list[Any]):
     """Samples to be fitted to whose columns are known, such as some of many."""
 
     def __init__(self, samples: Iterable[Any], columns: FittedColumns) -> None:
         super().__init__(samples)
         self.columns = columns
 
-    def at(self, rows: Iterable[int]) -> "OfOneKind":
+    def at(self, rows: Iterable[int]) -> "SamplesOfKnownColumns":
         """Some of them."""
-        return OfOneKind([self[row] for row in rows], self.columns)
+        return SamplesOfKnownColumns([self[row] for row in rows], self.columns)
 
 
 def columns_to_fit(samples: list[Any], categories: Any) -> FittedColumns:
@@ -342,7 +342,7 @@ def _series(table: np.ndarray, lengths: np.ndarray, width: int | None = None) ->
     tokens = np.zeros(len(table), np.int32)
     if not np.isfinite(table).all():
         _refuse_infinite(
-            np.isinf(table), lambda step, column: f"{place(step, starts)}, column {column}"
+            np.isinf(table), lambda step, column: f"{place_text(step, starts)}, column {column}"
         )
         tokens[np.isnan(table).all(axis=1)] = -1
     return Series(table, Corpus(tokens, starts, width, []), None, False, {})
@@ -358,16 +358,18 @@ def _refuse_infinite(infinite: np.ndarray, place_of: Callable[[int, int], str]) 
         )
 
 
-def of_asked(samples: list[Any], asked: Callable[[], list[Any] | None] | None) -> list[Any]:
+def with_asked_columns(
+    samples: list[Any], asked: Callable[[], list[Any] | None] | None
+) -> list[Any]:
     """Samples without columns that settings do not ask for, where these name all that are read."""
     are_frames = any(hasattr(sample, "columns") for sample in samples)
-    if asked is None or not are_frames or isinstance(samples, OfOneKind):
+    if asked is None or not are_frames or isinstance(samples, SamplesOfKnownColumns):
         return samples
     names = asked()
-    return samples if names is None else [_of_asked(sample, names) for sample in samples]
+    return samples if names is None else [_asked_columns(sample, names) for sample in samples]
 
 
-def _of_asked(sample: Any, asked: list[Any]) -> Any:
+def _asked_columns(sample: Any, asked: list[Any]) -> Any:
     """The columns of a frame that are asked for; all where it lacks one, which is told later."""
     names = names_of_columns(sample) if hasattr(sample, "columns") else []
     own = [name for name in names if name in asked]
@@ -442,14 +444,14 @@ def _code(value: Any, codes: dict[Any, int], labels: list[Any], name: str, colum
     may_be_new = isinstance(labels, OpenLabels) and isinstance(value, str)
     if value not in codes and not may_be_new:
         raise ValueError(
-            f"{name} holds {short_repr(value)} in column {column!r}{nearest(value, labels)}, which "
-            "was in no sequence of fit: before it, declare labels that are to come as categories "
-            "of pandas, or an Enum of polars"
+            f"{name} holds {short_repr(value)} in column {column!r}{did_you_mean(value, labels)}, "
+            "which was in no sequence of fit: before it, declare labels that are to come as "
+            "categories of pandas, or an Enum of polars"
         )
     return codes.get(value, len(labels))
 
 
-def other_columns(names: list[Any], known: list[Any], what: str = "X") -> ValueError:
+def other_columns_error(names: list[Any], known: list[Any], what: str = "X") -> ValueError:
     """The error that says which columns were fitted, and which there are."""
     lacking = [name for name in known if name not in names]
     more = [name for name in names if name not in known]

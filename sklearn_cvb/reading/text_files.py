@@ -28,7 +28,7 @@ def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
     ...     list(text_lines(path))
     [(1, 'we ran')]
     """
-    with opened(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
+    with open_text(path, encoding="utf-8-sig", errors="surrogateescape") as stream:
         for number, line in enumerate(stream, start=1):
             if _NO_TEXT.search(line):
                 raise ValueError(
@@ -40,7 +40,7 @@ def text_lines(path: Folder) -> Iterator[tuple[int, str]]:
 
 
 @contextmanager
-def opened(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
+def open_text(path: Folder, mode: str = "rt", **options: Any) -> Iterator[Any]:
     """A file of text, compressed if its name says so."""
     try:
         with _OPEN.get(Path(path).suffix, open)(path, mode, **options) as stream:

@@ -96,14 +96,14 @@ def nearest_cause(
     return most, advice
 
 
-def beside(tokens: list[Any], uses: np.ndarray, known: Iterable[Any]) -> str:
+def unknown_beside_known(tokens: list[Any], uses: np.ndarray, known: Iterable[Any]) -> str:
     """The most frequent of unknown tokens, and some that are known, as a message shows them."""
     frequent = [tokens[i] for i in np.argsort(-uses, kind="stable")[:3].tolist()]
     missing, some = (", ".join(map(reprlib.repr, own)) for own in (frequent, islice(known, 3)))
     return f"(missing are {missing}; it has {some})"
 
 
-class Unknown(NamedTuple):
+class UnknownTokens(NamedTuple):
     """The different tokens of a text that are unknown, how often each is used, and all tokens."""
 
     tokens: list[Any]
@@ -112,7 +112,10 @@ class Unknown(NamedTuple):
 
 
 def caution_of_unknown(
-    unknown: Unknown, known: Collection[Any], what: str = "tokens of X", fewest: float = FEWEST
+    unknown: UnknownTokens,
+    known: Collection[Any],
+    what: str = "tokens of X",
+    fewest: float = FEWEST,
 ) -> list[str]:
     """What is to be said where none or nearly none of the tokens is `known`; usually nothing.
 
@@ -131,7 +134,7 @@ def caution_of_unknown(
         return []
     return [
         f"{what} that the model knows: {n_known or 'none'} of {n_tokens} "
-        f"{beside(tokens, uses, known)}: {advice or UNLIKE}"
+        f"{unknown_beside_known(tokens, uses, known)}: {advice or UNLIKE}"
     ]
 
 

@@ -1,4 +1,4 @@
-"""Checks of parameters and types of what users give.
+"""Checks of arguments, and constraints and types of parameters.
 
 This file and `estimators.methods` alone import scikit-learn's private modules.
 """
@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import (
 )
 
 from sklearn_cvb.learning.dirichlet import LARGEST, SMALLEST
-from sklearn_cvb.messages import tell
+from sklearn_cvb.messages import warn
 
 # Where a seed is asked for, and a path.
 Seed = int | np.random.RandomState | np.random.Generator | None
@@ -118,7 +118,7 @@ __all__ = [
     "check_concentrations",
     "check_counts",
     "check_sizes",
-    "tell",
+    "warn",
 ]
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from sklearn_cvb.messages import tell
+from sklearn_cvb.messages import warn
 from sklearn_cvb.reading.corpus import (
     as_list,
     is_missing,
@@ -188,7 +188,7 @@ def _rows_of_file(path: Any, columns: Sequence[Any] | None) -> list[_Row]:
     counts = Counter(row.tags for row in rows)
     once = [tag for tag, n in counts.items() if n == 1]
     if not is_header and len(rows) >= _MANY and once == [rows[0].tags]:
-        tell(
+        warn(
             [
                 f"{path}: no other line has the tag {rows[0].tags!r} of the first: if this is a "
                 f"header, name it, columns={tuple(first[place] for place in places)!r}"

@@ -1,4 +1,4 @@
-"""Arrays and facts on disk that survive whatever dies: one file, written aside and renamed.
+"""Checkpoint files: arrays and metadata in one file, written aside and renamed, so never torn.
 
 The file is a zip of ``.npy`` members and one ``facts.json``; `numpy.load` reads it, too. Nothing in
 it is pickled. Each member has its CRC-32, which is compared before anything else reads it.
@@ -31,19 +31,19 @@ _MEANINGLESS = (
 
 
 class SavedFile(NamedTuple):
-    """What was saved: arrays by name, and facts that JSON can hold."""
+    """The contents of a checkpoint file: arrays by name, and metadata from JSON."""
 
     arrays: dict[str, np.ndarray]
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
 
 
 def save(
     folder: str | os.PathLike[str],
     arrays: Mapping[str, np.ndarray],
-    facts: Mapping[str, Any],
+    metadata: Mapping[str, Any],
     name: str = "checkpoint",
 ) -> None:
-    """Save arrays and facts in place of what was saved there before.
+    """Save arrays and metadata in place of what was saved there before.
 
     Whatever happens on the way, ``kill -9`` and power cuts included, `load` finds either what was
     saved before or what is saved now.
@@ -54,7 +54,7 @@ def save(
         Made if it is missing.
     arrays : dict of ndarray
         No arrays of objects.
-    facts : dict
+    metadata : dict
         What `json` can write; floats come back to the last bit.
     name : str, default="checkpoint"
         File in the folder, without its ending.
@@ -65,12 +65,12 @@ def save(
         If the disk is full or the folder cannot be written; what was saved before is whole.
     """
     path = path_of(folder, name)
-    with errors_named(path):
+    with errors_with_path(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         aside = path.with_name(path.name + ".part")
         try:
             with open(aside, "wb") as file:
-                _write(file, arrays, facts)
+                _write(file, arrays, metadata)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(aside, path)
@@ -107,12 +107,12 @@ def load(folder: str | os.PathLike[str], name: str = "checkpoint") -> SavedFile:
                 raise ValueError("it is compressed, which none of these files is")
             if (broken := archive.testzip()) is not None:
                 raise ValueError(f"the checksum of {broken} is not that of what was written")
-            about = json.loads(archive.read(_FACTS))
-            _check_version(path, about)
-            names = about["arrays"]
+            header = json.loads(archive.read(_FACTS))
+            _check_version(path, header)
+            names = header["arrays"]
             if sorted([_FACTS, *(each + _ARRAY for each in names)]) != sorted(archive.namelist()):
                 raise ValueError("it lacks some arrays")
-            return SavedFile({each: _read(archive, each) for each in names}, about["facts"])
+            return SavedFile({each: _read(archive, each) for each in names}, header["facts"])
     except _OtherVersion as error:
         raise ValueError(str(error)) from None
     except (*_MEANINGLESS, OSError) as error:
@@ -134,25 +134,25 @@ class _OtherVersion(Exception):
     """A file that another version wrote."""
 
 
-def _check_version(path: Path, about: Any) -> None:
+def _check_version(path: Path, header: Any) -> None:
     ours = {"format": FORMAT, "library": version.__version__}
     for what, expected in ours.items():
-        if about[what] != expected:
+        if header[what] != expected:
             raise _OtherVersion(
-                f"checkpoint {path} was written by another version: {what} {about[what]}, this is "
+                f"checkpoint {path} was written by another version: {what} {header[what]}, this is "
                 f"{expected}; go on with that version, or delete the file to fit from the beginning"
             )
 
 
-def _write(file: Any, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-    about = {
+def _write(file: Any, arrays: Mapping[str, np.ndarray], metadata: Mapping[str, Any]) -> None:
+    header = {
         "format": FORMAT,
         "library": version.__version__,
-        "facts": dict(facts),
+        "facts": dict(metadata),
         "arrays": list(arrays),
     }
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(_FACTS, json.dumps(about))
+        archive.writestr(_FACTS, json.dumps(header))
         for name, array in arrays.items():
             # The size is not known beforehand, and may be above 2 GB.
             with archive.open(name + _ARRAY, "w", force_zip64=True) as member:
@@ -161,16 +161,16 @@ def _write(file: Any, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]
 
 def _read(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     with archive.open(name + _ARRAY) as member:
-        header = np.lib.format
-        is_first = header.read_magic(member) == (1, 0)
-        read = header.read_array_header_1_0 if is_first else header.read_array_header_2_0
+        npy = np.lib.format
+        is_first = npy.read_magic(member) == (1, 0)
+        read = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
         shape, _, dtype = read(member)
         # Before so much memory is asked for.
         size = member.tell() + math.prod(shape) * dtype.itemsize
         if size != archive.getinfo(name + _ARRAY).file_size:
             raise ValueError(f"array {name!r} has not the size that its shape says")
         member.seek(0)
-        return header.read_array(member, allow_pickle=False)
+        return npy.read_array(member, allow_pickle=False)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -185,7 +185,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def errors_named(path: Path) -> Iterator[None]:
+def errors_with_path(path: Path) -> Iterator[None]:
     """Errors of the disk that name the file and say what stays."""
     try:
         yield

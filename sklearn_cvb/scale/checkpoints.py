@@ -1,4 +1,4 @@
-"""The checkpoint of a running fit: what all restarts share, and each restart after its last sweep.
+"""Checkpoints of a running fit: an index of the fit, and the last saved sweep of each restart.
 
 A folder belongs to one fit. ``checkpoint.npz`` says which fit, of which estimator, parameters and
 sequences; it is written once a restart is saved, and again when the fit is done. Beside it each
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sklearn_cvb.learning.fingerprints import digest_of, shown
-from sklearn_cvb.learning.learned import Job, Reading
+from sklearn_cvb.learning.learned import FitJob, Reading
 from sklearn_cvb.learning.model import Fit, Record, State, Sweep
 from sklearn_cvb.learning.resuming import FitSaver, SavedRestarts
-from sklearn_cvb.reading.validation import InvalidParameterError, tell
+from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.scale import checkpoint_files as checkpoint
 from sklearn_cvb.scale.state_files import PackedTree, pack, unpack
 from sklearn_cvb.settings import Checkpoint
@@ -43,7 +43,7 @@ class SavingInterval(NamedTuple):
     seconds: float | None
 
 
-def every_of(value: int | str) -> SavingInterval:
+def saving_interval(value: int | str) -> SavingInterval:
     """How often to save, as `Checkpoint` says."""
     if isinstance(value, Integral):
         return SavingInterval(int(value), None)
@@ -61,16 +61,18 @@ class FitCheckpoint(FitSaver):
 
     Parameters
     ----------
-    job : Job
+    job : FitJob
         What is fitted.
     where : Checkpoint
     name : str
         `checkpoint`, as messages call it.
-    own : dict
-        What a fit that goes on must have in common with this one (`about`).
+    identity : dict
+        `identity_of_fit`, which a fit that goes on must share.
     """
 
-    def __init__(self, job: Job[Any], where: Checkpoint, name: str, own: dict[str, Any]) -> None:
+    def __init__(
+        self, job: FitJob[Any], where: Checkpoint, name: str, identity: dict[str, Any]
+    ) -> None:
         if not os.fspath(where.folder):
             raise InvalidParameterError(
                 "checkpoint='' names no folder: give one, or None to save nothing"
@@ -81,13 +83,13 @@ class FitCheckpoint(FitSaver):
                 f"checkpoint {self.folder} is a file: name a folder, which is made if it is missing"
             )
         self.name = name
-        self._every = every_of(where.every)
+        self._interval = saving_interval(where.every)
         self._job = job
         self._fit_name = secrets.token_hex(4)
-        self._about = own
+        self._identity = identity
         self._generators: list[Mapping[str, Any]] = []
-        self._is_listed = False
-        self._listing = threading.Lock()
+        self._has_index = False
+        self._index_lock = threading.Lock()
         # By restart: the last sweep and its number; the last one that was saved, and when it is
         # time for the next.
         self._latest: dict[int, tuple[Fit, int]] = {}
@@ -100,7 +102,7 @@ class FitCheckpoint(FitSaver):
         """A fit begins, with random generators in these states."""
         self._generators = generators
         self._saved = dict.fromkeys(range(len(generators)), 0)
-        first = time.monotonic() + (self._every.seconds or 0.0)
+        first = time.monotonic() + (self._interval.seconds or 0.0)
         self._next = dict.fromkeys(self._saved, first)
 
     def restarts(self, *, goes_on: bool, has_fit: bool) -> SavedRestarts | None:
@@ -113,29 +115,31 @@ class FitCheckpoint(FitSaver):
             cannot be read.
         """
         try:
-            facts = checkpoint.load(self.folder).facts
+            metadata = checkpoint.load(self.folder).metadata
         except FileNotFoundError:
             return None
         path = checkpoint.path_of(self.folder)
-        _check_facts(path, facts)
+        _check_metadata(path, metadata)
         if not goes_on:
-            if facts["finished"]:
+            if metadata["finished"]:
                 return None
             raise ValueError(
                 f"checkpoint {path} is of a fit that was broken off: go on from it with "
                 "warm_start=True, or delete the folder to fit from the beginning"
             )
-        _refuse_other(path, facts["about"], self._about)
-        if facts["finished"] and has_fit:
+        _refuse_other(path, metadata["about"], self._identity)
+        if metadata["finished"] and has_fit:
             return None
-        if not re.fullmatch(_FIT_NAME, str(facts["fit"])):
+        if not re.fullmatch(_FIT_NAME, str(metadata["fit"])):
             # Other names could lead to files outside of the folder.
-            raise _unreadable(path, f"a fit has no name {facts['fit']!r}")
-        fits = [self._restart(facts["fit"], index) for index in range(len(facts["generators"]))]
-        self._fit_name, self._is_listed = facts["fit"], True
-        self.begin(facts["generators"])
+            raise _unreadable(path, f"a fit has no name {metadata['fit']!r}")
+        fits = [
+            self._restart(metadata["fit"], index) for index in range(len(metadata["generators"]))
+        ]
+        self._fit_name, self._has_index = metadata["fit"], True
+        self.begin(metadata["generators"])
         self._saved |= {index: len(fit.history) for index, fit in enumerate(fits) if fit}
-        return SavedRestarts(facts["generators"], fits)
+        return SavedRestarts(metadata["generators"], fits)
 
     def around(self, index: int, sweep: Sweep, record: Record) -> tuple[Sweep, Record]:
         """Sweep and record of a restart that do as these, and save it where it is time to."""
@@ -149,8 +153,8 @@ class FitCheckpoint(FitSaver):
             stop, n_sweeps = record(fit), len(fit.history)
             self._latest[index] = fit, n_sweeps
             self._busy.discard(index)
-            if self._every.sweeps is not None:
-                is_time = n_sweeps - self._saved[index] >= self._every.sweeps
+            if self._interval.sweeps is not None:
+                is_time = n_sweeps - self._saved[index] >= self._interval.sweeps
             else:
                 is_time = time.monotonic() >= self._next[index]
             if is_time:
@@ -170,9 +174,9 @@ class FitCheckpoint(FitSaver):
             self._save(index)
 
     def finish(self) -> None:
-        """All restarts are over."""
-        if self._is_listed:
-            self._tried(lambda: self._list(finished=True))
+        """Mark the fit as finished: all restarts are over."""
+        if self._has_index:
+            self._try_to_write(lambda: self._write_index(finished=True))
 
     def _save(self, index: int) -> None:
         if index not in self._latest:
@@ -180,70 +184,70 @@ class FitCheckpoint(FitSaver):
         fit, n_sweeps = self._latest[index]
         if self._saved[index] != n_sweeps:
             begin = time.monotonic()
-            model = self._job.algorithm.bound(self._job.model, fit.state)
-            fit = fit._replace(history=fit.history[:n_sweeps], state=model.lighter(fit.state))
-            self._tried(lambda: self._write(index, fit))
+            model = self._job.algorithm.model_of(self._job.model, fit.state)
+            fit = fit._replace(history=fit.history[:n_sweeps], state=model.compact(fit.state))
+            self._try_to_write(lambda: self._write(index, fit))
             end = time.monotonic()
             # After an error, too, so that a full disk is not tried at every sweep.
             self._saved[index] = n_sweeps
-            self._next[index] = end + max(self._every.seconds or 0.0, _REST * (end - begin))
+            self._next[index] = end + max(self._interval.seconds or 0.0, _REST * (end - begin))
 
     def _write(self, index: int, fit: Fit) -> None:
         arrays, tree = pack(fit)
-        facts = {"fit": tree, "owner": self._owner(self._fit_name, index)}
-        checkpoint.save(self.folder, arrays, facts, _name(self._fit_name, index))
-        with self._listing:
-            if not self._is_listed:
-                self._list(finished=False)
-                self._is_listed = True
+        metadata = {"fit": tree, "owner": self._owner(self._fit_name, index)}
+        checkpoint.save(self.folder, arrays, metadata, _name(self._fit_name, index))
+        with self._index_lock:
+            if not self._has_index:
+                self._write_index(finished=False)
+                self._has_index = True
 
-    def _list(self, *, finished: bool) -> None:
-        """Say whose restarts count; those of other fits go."""
-        facts = {
+    def _write_index(self, *, finished: bool) -> None:
+        """Write the file that names the fit; restarts of other fits are deleted."""
+        metadata = {
             "fit": self._fit_name,
-            "about": self._about,
+            "about": self._identity,
             "generators": self._generators,
             "finished": finished,
         }
-        checkpoint.save(self.folder, {}, facts)
+        checkpoint.save(self.folder, {}, metadata)
         for path in self.folder.glob(f"{_FIT_NAME}-restart-*.npz*"):
             if not path.name.startswith(f"{self._fit_name}-"):
                 with suppress(OSError):
                     path.unlink()
 
-    def _tried(self, write: Callable[[], None]) -> None:
-        """Write; what cannot be written is told, and the fit goes on."""
+    def _try_to_write(self, write: Callable[[], None]) -> None:
+        """Write; warn of what cannot be written, and go on with the fit."""
         try:
             write()
         except OSError as error:
             why = f"{error.strerror or error}; the fit goes on, and the next save tries again"
-            tell([why])
+            warn([why])
         except TypeError as error:
             # An emission from elsewhere may carry what this package cannot make again.
             why = f"no checkpoint in {self.folder}: {error}; the fit goes on without"
-            tell([why])
+            warn([why])
 
     def _owner(self, fit_name: str, index: int) -> dict[str, Any]:
-        """Whose the file of a restart is."""
+        """The fit and the restart that a file belongs to."""
         return {
-            "estimator": self._about["estimator"],
-            "sequences": self._about["sequences"],
+            "estimator": self._identity["estimator"],
+            "sequences": self._identity["sequences"],
             "fit": fit_name,
             "restart": index,
         }
 
     def _restart(self, fit_name: str, index: int) -> Fit | None:
-        """A restart as it was saved; None where it was not."""
+        """A restart as it was saved; None where none was."""
         name = _name(fit_name, index)
         path = checkpoint.path_of(self.folder, name)
         try:
-            arrays, facts = checkpoint.load(self.folder, name)
+            arrays, metadata = checkpoint.load(self.folder, name)
         except FileNotFoundError:
             return None
         try:
-            owner, found = facts["owner"], unpack(PackedTree(arrays, facts["fit"]))
-            own = self._owner(fit_name, index)
-            other = [what for what in own if owner[what] != own[what]]
+            owner, found = metadata["owner"], unpack(PackedTree(arrays, metadata["fit"]))
+            identity = self._owner(fit_name, index)
+            other = [what for what in identity if owner[what] != identity[what]]
         except KeyError as error:
             raise _unreadable(path, f"it does not say {error}") from None
         except (ValueError, TypeError) as error:
@@ -259,27 +263,25 @@ class FitCheckpoint(FitSaver):
 
 
 @contextmanager
-def opened(
-    job: Job[Any], where: Checkpoint, name: str, own: dict[str, Any]
+def open_checkpoint(
+    job: FitJob[Any], where: Checkpoint, name: str, identity: dict[str, Any]
 ) -> Iterator[FitCheckpoint]:
-    """The checkpoint of a fit while it runs; no other fit may use its folder meanwhile."""
-    saved = FitCheckpoint(job, where, name, own)
-    with _alone_in(saved.folder):
+    """A checkpoint that is open while a fit runs; no other fit may use its folder meanwhile."""
+    saved = FitCheckpoint(job, where, name, identity)
+    with _exclusive(saved.folder):
         yield saved
 
 
-def about(kind: str, read: Reading, whole: Any, parameters: dict[str, Any]) -> dict[str, Any]:
-    """What a fit that goes on must have in common with the one before.
+def identity_of_fit(
+    kind: str, reading: Reading, whole: Any, parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """What identifies a fit that may go on: its kind of estimator, parameters and sequences.
 
-    That is its kind of estimator, parameters, and what identifies the `whole` of the sequences.
+    `whole` identifies all sequences together.
     """
-    words = read.attributes.get("vocabulary_")
+    words = reading.attributes.get("vocabulary_")
     shown_ones = {name: shown(one) for name, one in parameters.items() if name not in _FREE}
-    return {
-        "estimator": kind,
-        "sequences": digest_of((whole, words)),
-        "parameters": shown_ones,
-    }
+    return {"estimator": kind, "sequences": digest_of((whole, words)), "parameters": shown_ones}
 
 
 def _refuse_other(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
@@ -300,11 +302,11 @@ def _refuse_other(path: Path, before: dict[str, Any], now: dict[str, Any]) -> No
         raise ValueError(f"checkpoint {path} is of other sequences than these: {advice}")
 
 
-def _check_facts(path: Path, facts: Any) -> None:
+def _check_metadata(path: Path, metadata: Any) -> None:
     """Raise ValueError where a checkpoint does not say what every one says."""
     kinds = {"fit": object, "about": dict, "generators": list, "finished": bool}
     of_fit = {"estimator": str, "sequences": str, "parameters": dict}
-    for said, expected in ((facts, kinds), (facts.get("about"), of_fit)):
+    for said, expected in ((metadata, kinds), (metadata.get("about"), of_fit)):
         for name, kind in expected.items():
             if name not in said:
                 raise _unreadable(path, f"it does not say {name!r}")
@@ -324,9 +326,9 @@ def _name(fit_name: str, index: int) -> str:
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
+def _exclusive(folder: Path) -> Iterator[None]:
     """Hold a folder against other fits; the lock goes with the process, however it ends."""
-    with checkpoint.errors_named(folder):
+    with checkpoint.errors_with_path(folder):
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:

@@ -1,4 +1,4 @@
-"""Hidden Markov models of sequences on the disk and on workers: all that scale adds to them."""
+"""Hidden Markov models of stores and partitions of Dask: what estimators of them inherit."""
 
 from importlib import import_module
 from typing import Any
@@ -13,24 +13,24 @@ from sklearn_cvb.scale.places import is_store, place_of
 
 
 class BeyondMemory(OnWorkers, BaseHMM):
-    """A hidden Markov model whose sequences may be on the disk, or on workers."""
+    """A hidden Markov model whose sequences may be in a store, or in partitions of Dask."""
 
     @property
-    def _module_of_parts(self) -> str:
+    def _parts_module(self) -> str:
         return f"sklearn_cvb.scale.{self._kind}.parts"
 
     @property
     def _kind(self) -> str:
-        """What is observed."""
+        """What is observed: "symbols" or "numbers"."""
         return "symbols" if self._emits_symbols else "numbers"
 
-    def _asked_in_parts(self) -> Any:
+    def _part_settings(self) -> Any:
         observation = self._observation(to_fit=True)
         import_module(self._module_of_parts).refuse_in_shards(observation)
         return observation
 
     def _on_disk(self, X: Any) -> Any:
-        """What learns from X, a store, and reads it: a module that is loaded when asked for."""
+        """The module that fits and predicts stores of this kind, loaded when asked for."""
         if is_store(X) and X.holds != self._kind:
             raise InvalidParameterError(
                 f"X is a store of {X.holds}, and {type(self).__name__} learns {self._kind}: set "
@@ -42,15 +42,15 @@ class BeyondMemory(OnWorkers, BaseHMM):
         if place_of(X) in ("disk", "store"):
             on_disk = self._on_disk(X)
             if not streams:
-                return on_disk.read_in_bulk(self._observation(to_fit=True), X, y)
+                return on_disk.read_store(self._observation(to_fit=True), X, y)
         return super()._read(X, y, streams)
 
-    def _training_table(self, read: Reading, state: Any) -> Any:
-        if _is_elsewhere(read):
+    def _training_table(self, reading: Reading, state: Any) -> Any:
+        if _is_elsewhere(reading):
             raise AttributeError(
                 "a fit on a store or in shards keeps no posteriors in memory: use predict_proba"
             )
-        return super()._training_table(read, state)
+        return super()._training_table(reading, state)
 
     def _log_likelihoods(self, learned: Learned, X: Any) -> Any:
         if is_store(X) and self._samples(learned) is None:
@@ -75,13 +75,13 @@ class BeyondMemory(OnWorkers, BaseHMM):
         return super()._probabilities(X)
 
 
-def _is_elsewhere(read: Reading) -> bool:
-    """Whether who has the sequences says what is left of their paths."""
-    return hasattr(read.problem, "left_paths")
+def _is_elsewhere(reading: Reading) -> bool:
+    """Whether sequences are in a store or in shards, so that their paths are not in memory."""
+    return hasattr(reading.problem, "path_attributes")
 
 
 class TaggerBeyondMemory(BaseHMMTagger):
-    """A tagger that is compared with the tags of a store, too."""
+    """A tagger whose accuracy may be measured on the tags of a store."""
 
     def _accuracy(self, X: Any, y: Any) -> float:
         if not is_store(X):

@@ -1,4 +1,4 @@
-"""Fits and predictions on partitions of Dask: what estimators get for them."""
+"""Estimators whose data are partitions of Dask: a base class for fits and predictions of them."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from sklearn_cvb.scale.places import is_dask
 
 
 class OnWorkers(BaseModel):
-    """A model that learns where its partitions are, and answers for each of them."""
+    """A model that is fitted where the partitions of Dask are, and predicts each of them there."""
 
     @property
-    def _module_of_parts(self) -> str:
-        """The module that lays out models of a family, and learns them, in parts."""
+    def _parts_module(self) -> str:
+        """The module of a family with `lay_out`, `shard_of` and the rest of a fit in shards."""
         raise NotImplementedError
 
-    def _asked_in_parts(self) -> Any:
+    def _part_settings(self) -> Any:
         """What parts are laid out by, sent to where they are; raises on what they do not have."""
         raise NotImplementedError
 
@@ -28,7 +28,7 @@ class OnWorkers(BaseModel):
         from sklearn_cvb.scale.dask.fitting import Progress, read_on_workers
 
         progress = Progress(self.verbose, self.max_iter)
-        family, asked = self._module_of_parts, self._asked_in_parts()
+        family, asked = self._parts_module, self._part_settings()
         with read_on_workers(family, asked, X, y, progress) as read:
             self._fit_reading(read, X, y)
 
@@ -38,7 +38,7 @@ class OnWorkers(BaseModel):
         return super()._scores(X, per)
 
     def _over_partitions(self, method: str, X: Any, **settings: Any) -> Any:
-        """What a method gives for each partition, when it is asked for."""
+        """The values of a method for each partition, computed when asked for."""
         learned_of(self)
         from sklearn_cvb.scale.dask.fitting import over_partitions
 

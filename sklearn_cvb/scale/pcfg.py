@@ -1,4 +1,4 @@
-"""Grammars of sentences on workers: all that scale adds to them."""
+"""Grammars learned from sentences in partitions of Dask: what estimators of grammars inherit."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from sklearn_cvb.scale.places import is_dask
 
 
 class GrammarOnWorkers(OnWorkers, BasePCFG):
-    """A grammar whose sentences may be on workers."""
+    """A grammar whose sentences may be in partitions of Dask."""
 
     @property
-    def _module_of_parts(self) -> str:
+    def _parts_module(self) -> str:
         return "sklearn_cvb.scale.grammars.parts"
 
-    def _asked_in_parts(self) -> GrammarObservation:
+    def _part_settings(self) -> GrammarObservation:
         name = type(self).__name__
         if not hasattr(type(self), "partial_fit"):
             raise InvalidParameterError(f"{name} does not learn in shards: use EM, VB or CVB")

@@ -1,4 +1,4 @@
-"""Where X is: in memory, on the disk, or on the workers of Dask."""
+"""Where data are: in memory, on the disk, or on the workers of Dask."""
 
 import os
 from typing import Any

@@ -1,11 +1,11 @@
-"""Fits that are saved while they run: a parameter, and what a fit does by it."""
+"""Checkpoints of running fits: the parameter of estimators, and the saver that it opens."""
 
 import os
 from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
 from sklearn_cvb.estimators.base import BaseModel
-from sklearn_cvb.learning.learned import Job
+from sklearn_cvb.learning.learned import FitJob
 from sklearn_cvb.learning.resuming import FitSaver
 from sklearn_cvb.reading.validation import Folder
 from sklearn_cvb.settings import Checkpoint
@@ -26,12 +26,14 @@ class Checkpoints(BaseModel):
         Folder | Checkpoint | None, str, os.PathLike, Checkpoint, None
     ] = None
 
-    def _saving(self, job: Job[Any]) -> AbstractContextManager[FitSaver]:
+    def _saving(self, job: FitJob[Any]) -> AbstractContextManager[FitSaver]:
         if self.checkpoint is None:
             return super()._saving(job)
         # Most fits need none of it.
-        from sklearn_cvb.scale.checkpoints import about, opened
+        from sklearn_cvb.scale.checkpoints import identity_of_fit, open_checkpoint
 
-        where, whole = Checkpoint.of(self.checkpoint), job.read.problem.identity
-        own = about(type(self).__name__, job.read, whole, self.get_params(deep=False))
-        return opened(job, where, str(self.checkpoint), own)
+        settings, whole = Checkpoint.of(self.checkpoint), job.reading.problem.identity
+        identity = identity_of_fit(
+            type(self).__name__, job.reading, whole, self.get_params(deep=False)
+        )
+        return open_checkpoint(job, settings, str(self.checkpoint), identity)

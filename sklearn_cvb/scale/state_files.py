@@ -1,4 +1,4 @@
-"""Trees of named tuples as arrays and JSON, and back: what a fit carries, on its way to the disk.
+"""Serialisation of the state of a fit: trees of named tuples as arrays and JSON, and back.
 
 Nothing is pickled, and only named tuples of this package are made again. An array that stands in
 several places does so again afterwards.
@@ -18,7 +18,7 @@ _SMALL = 4096
 
 
 class PackedTree(NamedTuple):
-    """A tree as arrays by name, and as what JSON can hold."""
+    """A tree as arrays by name, and its structure as a value for JSON."""
 
     arrays: dict[str, np.ndarray]
     tree: Any
@@ -32,9 +32,9 @@ def pack(value: Any) -> PackedTree:
     TypeError
         If it holds anything else.
     """
-    found = _Arrays()
-    node = _node_of(value, found)
-    arrays, specs = found.stored()
+    arrays_of_tree = _Arrays()
+    node = _node_of(value, arrays_of_tree)
+    arrays, specs = arrays_of_tree.members()
     return PackedTree(arrays, {"arrays": specs, "value": node})
 
 
@@ -47,7 +47,7 @@ def unpack(packed: PackedTree) -> Any:
         If the parts make no tree.
     """
     try:
-        arrays = _restored(packed.arrays, packed.tree["arrays"])
+        arrays = _read_arrays(packed.arrays, packed.tree["arrays"])
         return _value_of(packed.tree["value"], arrays)
     except (KeyError, TypeError, IndexError, AttributeError, ImportError) as error:
         raise ValueError(f"no state of a fit ({type(error).__name__}: {error})") from None
@@ -56,26 +56,29 @@ def unpack(packed: PackedTree) -> Any:
 # Nodes: null, true, numbers, strings and lists stand for themselves, all else is {kind: content}.
 
 
-def _node_of(value: Any, found: "_Arrays") -> Any:
+def _node_of(value: Any, arrays_of_tree: "_Arrays") -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray):
-        return {"array": found.index_of(value)}
+        return {"array": arrays_of_tree.index_of(value)}
     if isinstance(value, np.generic):
         return {"scalar": [value.dtype.str, value.item()]}
     if type(value) is list:
-        return [_node_of(part, found) for part in value]
+        return [_node_of(part, arrays_of_tree) for part in value]
     if type(value) is dict:
-        return {"dict": [[_node_of(part, found) for part in pair] for pair in value.items()]}
+        return {
+            "dict": [[_node_of(part, arrays_of_tree) for part in pair] for pair in value.items()]
+        }
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode("ascii")}
     if type(value) is tuple:
-        return {"tuple": [_node_of(part, found) for part in value]}
+        return {"tuple": [_node_of(part, arrays_of_tree) for part in value]}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         kind = type(value)
         if kind.__module__.split(".")[0] == _PACKAGE:
             fields = {
-                name: _node_of(part, found) for name, part in zip(value._fields, value, strict=True)
+                name: _node_of(part, arrays_of_tree)
+                for name, part in zip(value._fields, value, strict=True)
             }
             return {"named": [kind.__module__, kind.__name__, fields]}
     raise TypeError(f"{type(value).__name__} cannot be saved")
@@ -131,9 +134,9 @@ class _Arrays:
             self._arrays.append(array)
         return self._indices[id(array)]
 
-    def stored(self) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+    def members(self) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
         """Members of a file by name, and where each array is in them."""
-        members: dict[str, np.ndarray] = {}
+        arrays_by_name: dict[str, np.ndarray] = {}
         small: dict[str, list[np.ndarray]] = defaultdict(list)
         specs = []
         for number, array in enumerate(self._arrays):
@@ -146,14 +149,16 @@ class _Arrays:
                 spec |= {"from": begin, "order": "F" if is_by_column else "C"}
             else:
                 name = f"large-{number}"
-                members[name] = array
+                arrays_by_name[name] = array
             specs.append(spec | {"in": name})
         for dtype, parts in small.items():
-            members[f"small-{dtype}"] = np.concatenate(parts)
-        return members, specs
+            arrays_by_name[f"small-{dtype}"] = np.concatenate(parts)
+        return arrays_by_name, specs
 
 
-def _restored(members: Mapping[str, np.ndarray], specs: list[dict[str, Any]]) -> list[np.ndarray]:
+def _read_arrays(
+    members: Mapping[str, np.ndarray], specs: list[dict[str, Any]]
+) -> list[np.ndarray]:
     arrays = []
     for spec in specs:
         array, shape = members[spec["in"]], tuple(spec["shape"])

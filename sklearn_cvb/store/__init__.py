@@ -1,4 +1,4 @@
-"""Corpora on disk: encoded once a batch at a time, memory-mapped, and fitted in pieces.
+"""Stores: corpora on disk, encoded once a batch at a time, memory-mapped, and fitted in pieces.
 
 `CorpusStore`, `NumberStore`, `open_store`, `write_numbers` and `write_store` are documented where
 users find them, in `sklearn_cvb`.

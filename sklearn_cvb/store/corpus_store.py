@@ -1,4 +1,4 @@
-"""A corpus on disk: memory-mapped codes, their tags and their states, read in pieces."""
+"""Stores of symbols: memory-mapped codes of tokens, tags and predicted states, read in pieces."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -186,7 +186,7 @@ class StoredTags:
 def _in_lists(
     store: CorpusStore, types: list[Any], codes_of: Callable[[int, int], np.ndarray]
 ) -> Iterator[list[Any]]:
-    """What the codes of a store stand for, a list a sequence, read a piece at a time."""
+    """The decoded sequences of a store, a list each, read a piece at a time."""
     for begin, end in store.pieces():
         values = [types[code] for code in codes_of(begin, end).tolist()]
         starts = np.array(store.starts[begin : end + 1]) - store.starts[begin]
@@ -217,11 +217,11 @@ class StoredStates:
         kind = np.uint16 if len(classes) <= np.iinfo(np.uint16).max else np.int32
         scratch = Scratch(store.scratch)
         self._pieces = store.pieces()
-        self._kept: list[ScratchValue] | None = []
+        self._values: list[ScratchValue] | None = []
         for begin, end in self._pieces:
             starts = np.array(store.starts[begin : end + 1]) - store.starts[begin]
-            kept = starts, path_of(begin, end).astype(kind)
-            self._kept.append(scratch.keep(kept))
+            states = path_of(begin, end).astype(kind)
+            self._values.append(scratch.write_value((starts, states)))
 
     def __len__(self) -> int:
         return self._pieces[-1][1]
@@ -247,16 +247,16 @@ class StoredStates:
         return states[starts[place] : starts[place + 1]]
 
     def _piece(self, index: int) -> tuple[np.ndarray, np.ndarray]:
-        if self._kept is None:
+        if self._values is None:
             raise RuntimeError(
                 "the states of a store lie in a temporary file, which is not pickled with a model: "
                 "predict(store) finds them again"
             )
-        starts, codes = self._kept[index].load()
+        starts, codes = self._values[index].load()
         return starts, self.classes[codes]
 
     def __repr__(self) -> str:
         return f"StoredStates of {len(self):,} sequences"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_kept": None}
+        return {**vars(self), "_values": None}

@@ -1,4 +1,4 @@
-"""The files of a store: what lies in its folder, and whether it is whole.
+"""The files of a store: their names, header and checksums.
 
 A folder holds ``tokens.int32`` and ``starts.int64``, ``vocabulary.json`` and, where tokens have
 tags, ``tags.int32`` and ``classes.json``. Of numbers it holds ``numbers.float64`` (or
@@ -38,7 +38,7 @@ class StoreError(ValueError):
 
 
 class Header(NamedTuple):
-    """What ``store.json`` tells."""
+    """The contents of ``store.json``: sizes, and bytes and checksum of each file."""
 
     n_sequences: int
     n_tokens: int
@@ -86,8 +86,8 @@ def write_json(path: Path, value: Any) -> dict[str, int]:
 
 def write_header(folder: Path, header: Header) -> None:
     """Write ``store.json``: from now on the folder is a store."""
-    told = {"format": FORMAT, "version": VERSION, **header._asdict()}
-    write_json(folder / HEADER, {**told, "crc32": _sum_of(told)})
+    content = {"format": FORMAT, "version": VERSION, **header._asdict()}
+    write_json(folder / HEADER, {**content, "crc32": _sum_of(content)})
 
 
 def read_header(folder: Path) -> Header:
@@ -98,15 +98,15 @@ def read_header(folder: Path) -> Header:
     """
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no store {str(folder)!r}: {_instead_of(folder)}")
-    told = _told(folder)
-    if told.get("version") != VERSION:
+    content = _read_content(folder)
+    if content.get("version") != VERSION:
         raise StoreError(
-            f"the store {str(folder)!r} has version {told.get('version')!r}, and this sklearn_cvb "
-            f"reads version {VERSION}: write the store again with write_store"
+            f"the store {str(folder)!r} has version {content.get('version')!r}, and this "
+            f"sklearn_cvb reads version {VERSION}: write the store again with write_store"
         )
-    if told.pop("crc32", None) != _sum_of(told):
+    if content.pop("crc32", None) != _sum_of(content):
         raise damaged(folder / HEADER, "it was changed after it had been written")
-    header = Header(**{name: told[name] for name in Header._fields})
+    header = Header(**{name: content[name] for name in Header._fields})
     for name, facts in header.files.items():
         path, expected = folder / name, facts["bytes"]
         if not path.exists():
@@ -117,7 +117,7 @@ def read_header(folder: Path) -> Header:
 
 
 def _instead_of(folder: Path) -> str:
-    """Where a write that was to replace a store, and was killed at its end, has left both."""
+    """Advice where a store is missing, such as after a write that was killed as it replaced one."""
     name = glob.escape(folder.name)
     before = sorted(folder.parent.glob(f"{name}{REPLACED}*/{name}"))
     after = folder.with_name(folder.name + UNFINISHED)
@@ -130,29 +130,29 @@ def _instead_of(folder: Path) -> str:
     )
 
 
-def own_files(folder: Path) -> frozenset[str]:
+def files_of_store(folder: Path) -> frozenset[str]:
     """Names of the files of the store in a folder, also of a damaged one or another version."""
-    return FILES & {HEADER, LOCK, *_told(folder)["files"]}
+    return FILES & {HEADER, LOCK, *_read_content(folder)["files"]}
 
 
-def _told(folder: Path) -> dict[str, Any]:
-    """What ``store.json`` says, of whatever version."""
+def _read_content(folder: Path) -> dict[str, Any]:
+    """The contents of ``store.json``, of whatever version."""
     try:
-        told = json.loads((folder / HEADER).read_bytes())
+        content = json.loads((folder / HEADER).read_bytes())
     except FileNotFoundError:
         raise StoreError(
             f"{str(folder)!r} is no store: it has no {HEADER}, which write_store writes last"
         ) from None
     except ValueError:
         raise damaged(folder / HEADER, "it is no JSON") from None
-    is_ours = isinstance(told, dict) and told.get("format") == FORMAT
-    if not is_ours or not isinstance(told.get("files"), dict):
+    is_ours = isinstance(content, dict) and content.get("format") == FORMAT
+    if not is_ours or not isinstance(content.get("files"), dict):
         raise StoreError(f"{str(folder / HEADER)!r} is not of a store: write it with write_store")
-    return told
+    return content
 
 
-def _sum_of(told: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(told, sort_keys=True).encode("ascii"))
+def _sum_of(content: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(content, sort_keys=True).encode("ascii"))
 
 
 def damaged(path: Path, why: str) -> StoreError:
@@ -178,8 +178,8 @@ def check_sum(folder: Path, name: str, header: Header) -> None:
         raise damaged(folder / name, "its checksum is not that of what was written")
 
 
-def with_advice(error: OSError, folder: Path, when: str, advice: str) -> OSError:
-    """An error of writing that says when it came, what room there is, and what to do."""
+def error_with_advice(error: OSError, folder: Path, when: str, advice: str) -> OSError:
+    """An error of writing with the free space, and what to do about it."""
     free = shutil.disk_usage(folder).free
     message = f"{error.strerror} {when} ({free:,} bytes are free): {advice}"
     return OSError(error.errno, message, str(folder))

@@ -1,4 +1,4 @@
-"""Series of numbers on disk: a table of steps, read in parts."""
+"""Stores of numbers: series on disk as a table of steps, read in parts, and moments of it."""
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -43,19 +43,19 @@ class NumberStore(StoredSequences):
     holds = "numbers"
 
     def _read_contents(self, header: Header) -> None:
-        told = read_json(self.folder, COLUMNS, header)
-        self.n_columns: int = told["n_columns"]
-        self.names: list[Any] | None = told["names"]
+        content = read_json(self.folder, COLUMNS, header)
+        self.n_columns: int = content["n_columns"]
+        self.names: list[Any] | None = content["names"]
         (self._file,) = NUMBERS.values() & header.files.keys()
         self.dtype: np.dtype = dtype_of(self._file)
         is_whole = self._span == (0, header.n_sequences)
-        self._survey: StoreSurvey | None = survey_from(told["survey"]) if is_whole else None
+        self._survey: StoreSurvey | None = survey_from_json(content["survey"]) if is_whole else None
 
     @property
     def survey(self) -> "StoreSurvey":
         """Moments of the columns, and steps with a value: as written, or of those of a part."""
         if self._survey is None:
-            self._survey = surveyed(self.table, self.n_tokens)
+            self._survey = survey_rows(self.table, self.n_tokens)
         return self._survey
 
     @property
@@ -125,7 +125,7 @@ def read_rows(path: Path, kind: np.dtype, n_columns: int, rows: tuple[int, int])
     return found.reshape(end - begin, n_columns).astype(np.float64, copy=False)
 
 
-# What is known of all steps beforehand
+# Moments of all steps
 
 
 class StoreSurvey(NamedTuple):
@@ -135,8 +135,8 @@ class StoreSurvey(NamedTuple):
     n_observed: int
 
 
-def surveyed(rows: Callable[[int, int], np.ndarray], n_steps: int) -> StoreSurvey:
-    """One pass over all steps."""
+def survey_rows(rows: Callable[[int, int], np.ndarray], n_steps: int) -> StoreSurvey:
+    """The survey of all steps, in one pass."""
     n_observed = 0
 
     def counted(begin: int, end: int) -> np.ndarray:
@@ -149,12 +149,12 @@ def surveyed(rows: Callable[[int, int], np.ndarray], n_steps: int) -> StoreSurve
     return StoreSurvey(moments, n_observed)
 
 
-def survey_to(survey: StoreSurvey) -> list[Any]:
+def survey_to_json(survey: StoreSurvey) -> list[Any]:
     """A survey for JSON, which keeps all digits."""
     return [[table.tolist() for table in survey.moments], survey.n_observed]
 
 
-def survey_from(told: list[Any]) -> StoreSurvey:
-    """What `survey_to` has put in JSON."""
-    tables, n_observed = told
+def survey_from_json(content: list[Any]) -> StoreSurvey:
+    """The survey from what `survey_to_json` has made."""
+    tables, n_observed = content
     return StoreSurvey(Moments(*map(np.array, tables)), n_observed)

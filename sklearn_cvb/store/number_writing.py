@@ -1,4 +1,4 @@
-"""Writing a store of numbers: sequences are read a batch at a time, and lie on the disk at once."""
+"""Writing stores of numbers: series are read and written a batch at a time."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,13 @@ from sklearn_cvb.store.files import (
     write_header,
     write_json,
 )
-from sklearn_cvb.store.number_store import NumberStore, dtype_of, read_rows, survey_to, surveyed
+from sklearn_cvb.store.number_store import (
+    NumberStore,
+    dtype_of,
+    read_rows,
+    survey_rows,
+    survey_to_json,
+)
 from sklearn_cvb.store.writing import write_files
 
 # Sequences of a stream that are read at a time.
@@ -166,10 +172,10 @@ class _NumberWriter:
         if self._columns is None:
             self._columns = columns
         if columns != self._columns:
-            told = [n if names is None else names for n, names in (columns, self._columns)]
+            both = [n if names is None else names for n, names in (columns, self._columns)]
             raise ValueError(
-                f"sequence {self._n_sequences} has columns {told[0]!r}, but those before it have "
-                f"{told[1]!r}"
+                f"sequence {self._n_sequences} has columns {both[0]!r}, but those before it have "
+                f"{both[1]!r}"
             )
         with np.errstate(over="ignore"):
             table = batch.table.astype(self._kind)
@@ -184,7 +190,7 @@ class _NumberWriter:
         self._n_steps += len(table)
 
     def finish(self) -> None:
-        """Survey what was written, and write what tells of the files."""
+        """Survey all values, and write the header."""
         if self._columns is None:
             raise ValueError("there is nothing to write: the batches hold no sequence")
         files = {name: file.close() for name, file in self._files.items()}
@@ -195,9 +201,9 @@ class _NumberWriter:
         def rows(begin: int, end: int) -> np.ndarray:
             return read_rows(self._folder / self._name, self._kind, n_columns, (begin, end))
 
-        survey = survey_to(surveyed(rows, self._n_steps))
-        told = {"n_columns": n_columns, "names": names, "survey": survey}
-        files[COLUMNS] = write_json(self._folder / COLUMNS, told)
+        survey = survey_to_json(survey_rows(rows, self._n_steps))
+        content = {"n_columns": n_columns, "names": names, "survey": survey}
+        files[COLUMNS] = write_json(self._folder / COLUMNS, content)
         write_header(self._folder, Header(self._n_sequences, self._n_steps, 0, files))
 
     def close(self) -> None:

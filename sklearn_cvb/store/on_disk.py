@@ -1,4 +1,4 @@
-"""Sequences on disk: what stores of symbols and of numbers have in common."""
+"""The base class of stores: sequences on disk, of symbols or of numbers."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -37,7 +37,7 @@ class StoredSequences:
         self._read_contents(header)
 
     def _read_contents(self, header: Header) -> None:
-        """What a kind of store holds beside its sequences."""
+        """Read what a kind of store holds beside its sequences."""
         raise NotImplementedError
 
     def _read_starts(self) -> None:
@@ -67,10 +67,10 @@ class StoredSequences:
             if begin >= end:
                 raise ValueError(f"store[{key.start}:{key.stop}] holds no sequence")
             span = self._span[0] + begin, self._span[0] + end
-            return self._some(span)
+            return self._part(span)
         return self._one(range(len(self))[key])
 
-    def _some(self, span: tuple[int, int]) -> Self:
+    def _part(self, span: tuple[int, int]) -> Self:
         """A store of some sequences in the same files."""
         return type(self)(self.folder, self._header, self.batch_size, self.scratch, span)
 
@@ -88,7 +88,7 @@ class StoredSequences:
 
     @property
     def identity(self) -> tuple[int, ...]:
-        """What two stores with the same sequences have in common: checksums of all files."""
+        """Checksums of all files, and the span of sequences: equal for the same data."""
         files = self._header.files
         return (*self._span, *(files[name]["crc32"] for name in sorted(files)))
 

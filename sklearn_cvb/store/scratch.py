@@ -1,4 +1,4 @@
-"""What a fit keeps on the disk while it runs: arrays of named tuples in one file that nobody sees.
+"""Temporary files of running fits: arrays of named tuples, written once and memory-mapped.
 
 The file has no name once it is open, where the system allows that, so that it is gone with the
 process, however that ends.
@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.store.files import with_advice
+from sklearn_cvb.store.files import error_with_advice
 
 # Where arrays begin: on lines of the cache.
 _LINE = 64
@@ -41,7 +41,7 @@ def temporary_folder() -> Path:
     _FOLDERS[folder] = os.getpid()
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminated)
+        signal.signal(signal.SIGTERM, _on_sigterm)
     return folder
 
 
@@ -51,8 +51,8 @@ def remove_temporary(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _terminated(number: int, _frame: Any) -> None:
-    """Remove what this process has made, and end as if nobody had listened."""
+def _on_sigterm(number: int, _frame: Any) -> None:
+    """Remove the temporary folders of this process, and let SIGTERM end it."""
     for folder in list(_FOLDERS):
         remove_temporary(folder)
     signal.signal(number, signal.SIG_DFL)
@@ -60,7 +60,7 @@ def _terminated(number: int, _frame: Any) -> None:
 
 
 class _Slot(NamedTuple):
-    """Stands for an array that lies in the file, from the byte `offset` of its part on."""
+    """The placeholder of an array in the file, which begins at the byte `offset` of its part."""
 
     kind: np.dtype
     shape: tuple[int, ...]
@@ -84,7 +84,7 @@ class ScratchValue:
         begin, length = self._span
         lead = begin % mmap.ALLOCATIONGRANULARITY
         data = mmap.mmap(self._scratch.handle.fileno(), lead + length, offset=begin - lead)
-        return _filled(self._template, data, lead)
+        return _with_arrays(self._template, data, lead)
 
     def __reduce__(self) -> Any:
         raise TypeError(_NOT_PICKLED)
@@ -112,7 +112,7 @@ class Rows:
 
 
 def check_scratch(folder: Path) -> None:
-    """Raise FileNotFoundError where there is no folder for what a fit keeps."""
+    """Raise FileNotFoundError where there is no folder for temporary files."""
     if not folder.is_dir():
         raise FileNotFoundError(
             f"scratch={str(folder)!r} is no folder: make it, or name another with "
@@ -129,23 +129,23 @@ class Scratch:
         try:
             file = tempfile.TemporaryFile(dir=folder, prefix="fit-", buffering=0)  # noqa: SIM115
         except OSError as error:
-            raise self._named(error) from error
+            raise self._with_advice(error) from error
         self.handle: IO[bytes] = file
         weakref.finalize(self, self.handle.close)
         self._end = 0
         self._lock = threading.Lock()
 
-    def keep(self, value: Any, whole: tuple[type, ...] = ()) -> ScratchValue:
+    def write_value(self, value: Any, whole: tuple[type, ...] = ()) -> ScratchValue:
         """Write the arrays of a value: of tuples, and of lists of these, also in one another.
 
         Values of the types in `whole` stay in memory, and so does all else. Raises OSError if the
         disk is full.
         """
         arrays: dict[int, tuple[_Slot, np.ndarray]] = {}
-        template = _emptied(value, whole, arrays)
+        template = _with_slots(value, whole, arrays)
         # One line more, in which the last byte is written: the file is then as long as it says.
         length = _end_of(arrays) + _LINE
-        begin = self._taken(length)
+        begin = self._allocate(length)
         for slot, array in arrays.values():
             self.write(array, begin + slot.offset)
         self.write(np.zeros(1, np.uint8), begin + length - 1)
@@ -153,9 +153,9 @@ class Scratch:
 
     def rows(self, shape: tuple[int, ...]) -> Rows:
         """A table of float64 whose rows are read and written; OSError if the disk is full."""
-        return Rows(self, self._taken(8 * int(np.prod(shape, dtype=np.int64))), shape)
+        return Rows(self, self._allocate(8 * int(np.prod(shape, dtype=np.int64))), shape)
 
-    def _taken(self, length: int) -> int:
+    def _allocate(self, length: int) -> int:
         """So many bytes at the end; returns where they begin."""
         with self._lock:
             begin, self._end = self._end, self._end + length
@@ -164,7 +164,7 @@ class Scratch:
             if hasattr(os, "posix_fallocate") and length:
                 os.posix_fallocate(self.handle.fileno(), begin, length)
         except OSError as error:
-            raise self._named(error) from error
+            raise self._with_advice(error) from error
         return begin
 
     def write(self, array: np.ndarray, place: int) -> None:
@@ -172,7 +172,7 @@ class Scratch:
         try:
             self._write(array, place)
         except OSError as error:
-            raise self._named(error) from error
+            raise self._with_advice(error) from error
 
     def _write(self, array: np.ndarray, place: int) -> None:
         view = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
@@ -193,15 +193,17 @@ class Scratch:
                     raise OSError("a temporary file ends before what was written there")
                 view = view[n_read:]
 
-    def _named(self, error: OSError) -> OSError:
+    def _with_advice(self, error: OSError) -> OSError:
         if error.errno is None or not self._folder.is_dir():
             return error
         what = "make room" if error.errno == errno.ENOSPC else "make the folder writable"
         advice = f"{what}, or name a folder on another disk with open_store(..., scratch=...)"
-        return with_advice(error, self._folder, "for what a fit keeps beside its store", advice)
+        return error_with_advice(
+            error, self._folder, "for what a fit keeps beside its store", advice
+        )
 
 
-def _emptied(
+def _with_slots(
     value: Any, whole: tuple[type, ...], arrays: dict[int, tuple[_Slot, np.ndarray]]
 ) -> Any:
     """A value with slots in the place of arrays, each of which is added once."""
@@ -213,7 +215,7 @@ def _emptied(
         return arrays[id(value)][0]
     is_list = isinstance(value, list) and value and isinstance(value[0], tuple | np.ndarray)
     if isinstance(value, tuple) or is_list:
-        return _like(value, [_emptied(part, whole, arrays) for part in value])
+        return _like(value, [_with_slots(part, whole, arrays) for part in value])
     return value
 
 
@@ -225,7 +227,7 @@ def _end_of(arrays: dict[int, tuple[_Slot, np.ndarray]]) -> int:
     return slot.offset + -(-max(1, array.nbytes) // _LINE) * _LINE
 
 
-def _filled(template: Any, data: mmap.mmap, lead: int) -> Any:
+def _with_arrays(template: Any, data: mmap.mmap, lead: int) -> Any:
     """A template with arrays in the place of its slots."""
     if isinstance(template, _Slot):
         size = int(np.prod(template.shape, dtype=np.int64))
@@ -235,7 +237,7 @@ def _filled(template: Any, data: mmap.mmap, lead: int) -> Any:
         return flat.reshape(template.shape)
     is_list = isinstance(template, list) and template and isinstance(template[0], tuple)
     if isinstance(template, tuple) or is_list:
-        return _like(template, [_filled(part, data, lead) for part in template])
+        return _like(template, [_with_arrays(part, data, lead) for part in template])
     return template
 
 

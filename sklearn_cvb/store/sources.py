@@ -1,6 +1,6 @@
-"""What a store is written from: batches of sequences, text files, parquet files, Arrow tables.
+"""Sources of stores: lists, text files, parquet files and Arrow tables, as a stream of batches.
 
-All of it becomes a stream of `RawBatch`. Nothing of pyarrow is imported unless something of it,
+All become a stream of `RawBatch`. Nothing of pyarrow is imported unless something of it,
 or a parquet file, is given.
 """
 
@@ -31,7 +31,7 @@ class RawBatch(NamedTuple):
 
 
 class SourceFormat(NamedTuple):
-    """How sources are read (see `sklearn_cvb.store.write_store`)."""
+    """Columns and reader of a source, and whether it has tags: parameters of `write_store`."""
 
     column: str | None = None
     tag_column: str | None = None
@@ -40,7 +40,7 @@ class SourceFormat(NamedTuple):
 
 
 def batches_of(source: Any, reading: SourceFormat) -> Iterator[RawBatch]:
-    """All batches of a source; errors of what is no sequence begin with its batch."""
+    """All batches of a source; errors begin with the number of the batch."""
     if callable(source):
         source = source()
     if isinstance(source, str | os.PathLike):

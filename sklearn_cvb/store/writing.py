@@ -1,4 +1,4 @@
-"""Writing a store: tokens become codes a batch at a time, and lie on the disk at once."""
+"""Writing stores of symbols: tokens are encoded a batch at a time, into files of codes."""
 
 import os
 import tempfile
@@ -11,7 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import as_list, is_missing, short_repr, sorted_types, unhashable
+from sklearn_cvb.reading.corpus import (
+    as_list,
+    is_missing,
+    short_repr,
+    sorted_types,
+    unhashable_error,
+)
 from sklearn_cvb.store.corpus_store import CorpusStore, open_store
 from sklearn_cvb.store.files import (
     CLASSES,
@@ -29,8 +35,8 @@ from sklearn_cvb.store.files import (
     ChecksummedFile,
     Header,
     StoreError,
-    own_files,
-    with_advice,
+    error_with_advice,
+    files_of_store,
     write_header,
     write_json,
 )
@@ -40,7 +46,7 @@ from sklearn_cvb.store.sources import RawBatch, SourceFormat, batches_of
 # Codes put in order at a time.
 _BLOCK = 1 << 22
 
-# All that a write makes: what was broken off leaves some of these, and nothing else.
+# All files of a write, some of which a broken-off one leaves.
 _UNSORTED = ".unsorted"
 _MADE = FILES | {Path(name).with_suffix(_UNSORTED).name for name in (TOKENS, TAGS)}
 
@@ -128,8 +134,8 @@ def write_store(
     (3, 5, ['a', 'duck', 'the'])
     >>> folder.cleanup()
     """
-    given = None if vocabulary is None else _given(vocabulary)
-    begin = partial(_Writer, vocabulary=given, with_tags=tagged or tag_column is not None)
+    symbols = None if vocabulary is None else _symbols_of(vocabulary)
+    begin = partial(_Writer, vocabulary=symbols, with_tags=tagged or tag_column is not None)
     read = batches_of(batches, SourceFormat(column, tag_column, reader, tagged))
     return write_files(Path(folder), overwrite, begin, read)
 
@@ -139,14 +145,14 @@ def write_files(
 ) -> Any:
     """Write all batches beside a place, by the writer that begins there, and open what is there."""
     _check_place(place, overwrite)
-    with _aside(place, overwrite) as aside:
+    with _folder_beside(place, overwrite) as aside:
         try:
             with closing(begin(aside)) as writer:
                 for batch in batches:
                     writer.append(batch)
                 writer.finish()
         except OSError as error:
-            raise _named(error, aside) from error
+            raise _error_with_advice(error, aside) from error
     return open_store(place)
 
 
@@ -162,16 +168,16 @@ def temporary_store(write: Callable[[Path], Any]) -> Any:
     return store
 
 
-def _given(vocabulary: Collection[Any]) -> list[Any]:
+def _symbols_of(vocabulary: Collection[Any]) -> list[Any]:
     """The symbols of a vocabulary, each once; sorted where it has no order."""
     values = None if isinstance(vocabulary, Set | Mapping) else as_list(vocabulary)
     if values is None and not isinstance(vocabulary, Set | Mapping):
         raise TypeError(f"vocabulary is {short_repr(vocabulary)}: pass a list of symbols")
-    given = sorted_types(vocabulary) if values is None else list(dict.fromkeys(values))
-    for word in given:
+    symbols = sorted_types(vocabulary) if values is None else list(dict.fromkeys(values))
+    for word in symbols:
         if not isinstance(word, str | int) or isinstance(word, bool):
             raise TypeError(f"vocabulary holds {word!r}: a store holds strings or integers")
-    return given
+    return symbols
 
 
 class Writer(Protocol):
@@ -181,7 +187,7 @@ class Writer(Protocol):
         """Write some sequences."""
 
     def finish(self) -> None:
-        """Write what tells of the files."""
+        """Write the header, once all batches are written."""
 
     def close(self) -> None:
         """Close all files, also those of a broken-off write."""
@@ -202,16 +208,16 @@ class _Writer:
 
     def append(self, batch: RawBatch) -> None:
         """Encode a batch and write it."""
-        codes = self._encoded(batch.tokens, batch.lengths, self._types, "token")
+        codes = self._encode(batch.tokens, batch.lengths, self._types, "token")
         if TAGS in self._files:
-            tags = self._encoded(batch.tags, batch.lengths, self._classes, "tag")
+            tags = self._encode(batch.tags, batch.lengths, self._classes, "tag")
             self._files[TAGS].write(tags)
         self._files[TOKENS].write(codes)
         self._files[STARTS].write(self._n_tokens + np.cumsum(batch.lengths).astype(OFFSET))
         self._n_sequences += len(batch.lengths)
         self._n_tokens += len(codes)
 
-    def _encoded(self, values: Any, lengths: np.ndarray, types: _Codes, kind: str) -> np.ndarray:
+    def _encode(self, values: Any, lengths: np.ndarray, types: _Codes, kind: str) -> np.ndarray:
         """Codes of tokens or tags; what is wrong is named by its place in the whole corpus."""
         is_list = isinstance(values, list)
         try:
@@ -232,25 +238,25 @@ class _Writer:
                 "strings or integers; turn others into strings, as with str"
             ) from None
         except TypeError:
-            raise unhashable(values, np.append(0, np.cumsum(lengths)), kind) from None
+            raise unhashable_error(values, np.append(0, np.cumsum(lengths)), kind) from None
 
     def finish(self) -> None:
-        """Put codes in the order of the vocabulary, and write what tells of the files."""
+        """Put codes in the order of the vocabulary, and write the header."""
         if not self._n_sequences:
             raise ValueError("there is nothing to write: the batches hold no sequence")
         files = {name: file.close() for name, file in self._files.items()}
         words, n_words = list(self._types), self._n_given
         if n_words is None:
             n_words = len(words)
-            words = self._sorted(TOKENS, words, files)
+            words = self._sort_types(TOKENS, words, files)
         files[WORDS] = write_json(self._folder / WORDS, words)
         if TAGS in self._files:
-            classes = self._sorted(TAGS, list(self._classes), files)
+            classes = self._sort_types(TAGS, list(self._classes), files)
             files[CLASSES] = write_json(self._folder / CLASSES, classes)
         header = Header(self._n_sequences, self._n_tokens, n_words, files)
         write_header(self._folder, header)
 
-    def _sorted(self, name: str, types: list[Any], files: dict[Any, Any]) -> list[Any]:
+    def _sort_types(self, name: str, types: list[Any], files: dict[Any, Any]) -> list[Any]:
         """Sort types, and give the codes in a file their new order."""
         ordered = sorted_types(types)
         if ordered == types:
@@ -299,7 +305,7 @@ def _check_place(place: Path, overwrite: bool) -> None:
     if place.is_dir() and not place.is_symlink():
         why = f"has no {HEADER} that can be read"
         with suppress(StoreError, OSError):
-            own_files(place)
+            files_of_store(place)
             return
     raise FileExistsError(
         f"overwrite=True replaces stores only, and {str(place)!r} {why}: choose another folder, or "
@@ -308,7 +314,7 @@ def _check_place(place: Path, overwrite: bool) -> None:
 
 
 @contextmanager
-def _aside(place: Path, overwrite: bool) -> Iterator[Path]:
+def _folder_beside(place: Path, overwrite: bool) -> Iterator[Path]:
     """A new folder beside the place of a store, which takes that place at the end."""
     aside = place.with_name(place.name + UNFINISHED)
     aside.mkdir(parents=True, exist_ok=True)
@@ -319,7 +325,7 @@ def _aside(place: Path, overwrite: bool) -> Iterator[Path]:
             f"({short_repr(sorted(left - _MADE or left))}): move it elsewhere, or choose another "
             "folder"
         )
-    lock = _locked(aside)
+    lock = _lock(aside)
     try:
         _delete(aside, _MADE - {LOCK})
         yield aside
@@ -341,7 +347,7 @@ def _aside(place: Path, overwrite: bool) -> Iterator[Path]:
 
 def _replace(place: Path, aside: Path) -> None:
     """Put a new store in the place of another; what else is in that one's folder moves over."""
-    own = own_files(place)
+    own = files_of_store(place)
     others = [path.name for path in place.iterdir() if path.name not in own or path.is_dir()]
     if both := [name for name in others if (aside / name).exists()]:
         raise FileExistsError(
@@ -373,7 +379,7 @@ def _delete(folder: Path, names: Set[str]) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _locked(folder: Path) -> int | None:
+def _lock(folder: Path) -> int | None:
     """Hold a lock on a folder until the process ends; None where the system has none."""
     (folder / LOCK).touch()
     try:
@@ -391,7 +397,7 @@ def _locked(folder: Path) -> int | None:
     return handle
 
 
-def _named(error: OSError, folder: Path) -> OSError:
+def _error_with_advice(error: OSError, folder: Path) -> OSError:
     """The error of a broken-off write with what to do about it."""
     if error.filename is not None or error.errno is None:
         return error
@@ -399,4 +405,4 @@ def _named(error: OSError, folder: Path) -> OSError:
         "a store takes 4 bytes a token (twice that for a moment) or 8 a number, and 8 a sequence; "
         "make room, or choose a folder on another disk"
     )
-    return with_advice(error, folder, "while a store was written", advice)
+    return error_with_advice(error, folder, "while a store was written", advice)

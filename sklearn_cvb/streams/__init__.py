@@ -1,1 +1,1 @@
-"""Batch after batch, and a few units at a time: `partial_fit` and stepwise EM. Above the line."""
+"""`partial_fit`, batch after batch, and stepwise EM, a few units at a time. Above the line."""

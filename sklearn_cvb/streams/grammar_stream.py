@@ -1,4 +1,4 @@
-"""Grammars, batch by batch and a few sentences at a time."""
+"""The stream of a grammar: running counts of rules, batch by batch or a few sentences at a time."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.grammar.grammar import Grammar
-from sklearn_cvb.grammar.inference import engine_for, enlarged, most_rules, tally_of
-from sklearn_cvb.grammar.layout import GrammarProblem, laid_out_over
+from sklearn_cvb.grammar.inference import engine_for, enlarged_shares, most_rules, tally_of
+from sklearn_cvb.grammar.layout import GrammarProblem, full_layout
 from sklearn_cvb.grammar.model import GrammarModel, rare_counts
 from sklearn_cvb.grammar.observation import GrammarObservation
 from sklearn_cvb.kernels.tree.engines import count_in_logs
-from sklearn_cvb.kernels.tree.leave_out import steps_for, sweep_steps
+from sklearn_cvb.kernels.tree.leave_out import sweep_order_for, sweep_steps
 from sklearn_cvb.kernels.tree.tallies import TreeTally, empty_shares
 from sklearn_cvb.learning.learned import Learned, Reading
-from sklearn_cvb.learning.model import InferenceResult, State, inferred
+from sklearn_cvb.learning.model import InferenceResult, State
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
@@ -46,12 +46,14 @@ class GrammarStream(Stream):
         little[cell] *= np.maximum(layout.totals(counts), 1.0)[layout.lhs[cell]]
         return np.where(none, little, counts)
 
-    def given(self, prior: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def prior_with_counts(
+        self, prior: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The sum, and its means as first weights."""
         prior = prior + counts
         return prior, self.model.problem.layout.rows(prior).mean()
 
-    def rare(self, counts: np.ndarray, uses: np.ndarray) -> np.ndarray | None:
+    def unknown_word_counts(self, counts: np.ndarray, uses: np.ndarray) -> np.ndarray | None:
         """Mean count of the words used once, by rule of unknown words, if these have none."""
         layout = self.model.problem.layout
         if self.model.handle_unknown != "rare" or counts[layout.unknown_cells].any():
@@ -70,7 +72,7 @@ class GrammarStream(Stream):
         """Counts that move after every few sentences."""
         tally = tally_of(self.model.problem.layout, state.counts, state.prior, state.weights)
         log_z, n_steps = stepwise_sweep(self.model.problem, tally, order, (*pace, n_steps))
-        return inferred(tally.cells * tally.unit[0], log_z, work=n_steps)
+        return InferenceResult.from_log_z(tally.cells * tally.unit[0], log_z)._replace(work=n_steps)
 
 
 def stepwise_sweep(
@@ -82,8 +84,8 @@ def stepwise_sweep(
     place.
     """
     engine, log_z = engine_for(problem), np.full(problem.corpus.n_sequences, -np.inf)
-    steps, inferred = steps_for(order, *batches), False
-    room = 4096 if engine.listed is None else most_rules(engine)
+    steps, inferred = sweep_order_for(order, *batches), False
+    room = 4096 if engine.lists is None else most_rules(engine)
     shares = empty_shares(0, room)
     while True:
         at = sweep_steps(engine, tally, steps, shares, inferred, log_z)
@@ -93,7 +95,7 @@ def stepwise_sweep(
         if inferred:
             log_z[order[at]] = count_in_logs(engine, int(order[at]))
         else:
-            shares = enlarged(shares, engine)
+            shares = enlarged_shares(shares, engine)
 
 
 def sentences_again(
@@ -103,12 +105,12 @@ def sentences_again(
     known = observation.options.words
     sequences = reading.sequences_again(known, X)
     refuse_lengths(y, len(sequences.starts) - 1, len(sequences.tokens))
-    words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.kept
+    words, layout, counts, kept = learned.words, learned.layout, learned.counts, learned.fallback
     types = reading.types_of(sequences.tokens, sequences.starts)
     new = [word for word in types if word not in words.index]
     if new and not layout.is_given and known.vocabulary is None:
         before, types = layout.grammar, [*words.types.tolist(), *new]
-        words, layout = laid_out_over(observation.options, types)
+        words, layout = full_layout(observation.options, types)
         places, n_rules = _places_in(layout.grammar, before), len(layout.grammar.rules)
         counts = _carried(counts, places, n_rules, 0.0)
         kept = None if kept is None else _carried(kept, places, n_rules, 1.0 / len(types))

@@ -36,8 +36,8 @@ class GrammarInBatches(InBatches, BasePCFG):
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
         observation = self._observation(to_fit=True)
-        read, running = sentences_again(observation, learned, self._taken(X), y)
-        return read._replace(attributes=read.attributes | columns_of(self)), running
+        reading, running = sentences_again(observation, learned, self._checked_input(X), y)
+        return reading._replace(attributes=reading.attributes | columns_of(self)), running
 
     def _stream(self, model: Any) -> GrammarStream:
         return GrammarStream(model)

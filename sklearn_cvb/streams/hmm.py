@@ -16,17 +16,17 @@ class HMMInBatches(InBatches, BaseHMM):
     """A hidden Markov model that learns from one batch of sequences after another."""
 
     def _read_first(self, X: Any, y: Any) -> Reading:
-        read = self._read(X, y, streams=True)
-        if not isinstance(read.observation, SymbolObservation):
-            return read
-        said = read.observation.caution_of_giant(read.problem)
+        reading = self._read(X, y, streams=True)
+        if not isinstance(reading.observation, SymbolObservation):
+            return reading
+        said = reading.observation.caution_of_giant(reading.problem)
         # What is gone through in steps leaves nothing out.
-        if said and self._stream(self._model(read)).pieces().sizes is None:
-            read = read._replace(messages=(*read.messages, *said))
-        return read
+        if said and self._stream(self._model(reading)).pieces().sizes is None:
+            reading = reading._replace(messages=(*reading.messages, *said))
+        return reading
 
     def _read_batch(self, X: Any, y: Any, learned: Learned) -> tuple[Reading, RunningCounts]:
-        of_symbols = learned.more.numeric is None
+        of_symbols = learned.extra.numeric is None
         if of_symbols != self._emits_symbols:
             before = "symbols" if of_symbols else "numbers"
             raise ValueError(
@@ -39,26 +39,26 @@ class HMMInBatches(InBatches, BaseHMM):
             from sklearn_cvb.streams.word_batches import words_again
 
             total = StepSizes.of(self.step_sizes).total_samples
-            read, running = words_again(observation, learned, self._taken(X), y, total)
+            reading, running = words_again(observation, learned, self._checked_input(X), y, total)
         else:
             from sklearn_cvb.chain.numbers.observed import NumberObservation
             from sklearn_cvb.streams.number_stream import numbers_again
 
             assert isinstance(observation, NumberObservation), "else there are words"
-            X = self._taken(X, learned=learned)
-            read, running = numbers_again(observation, learned, X, y)
-        return read._replace(attributes=columns_of(self) | read.attributes), running
+            X = self._checked_input(X, learned=learned)
+            reading, running = numbers_again(observation, learned, X, y)
+        return reading._replace(attributes=columns_of(self) | reading.attributes), running
 
     def _stream(self, model: Any) -> Stream:
         if not isinstance(model, SymbolChain):
             from sklearn_cvb.streams.number_stream import NumberStream
 
             return NumberStream(model)
-        from sklearn_cvb.streams.symbol_stream import InSteps, SymbolStream, decays_of
+        from sklearn_cvb.streams.symbol_stream import SymbolStream, decays_of
 
         length = getattr(getattr(self, "update", None), "length", Windows.length)
         decays = decays_of(self._algorithm_of_batches())
-        return SymbolStream(model, InSteps(length, decays, self.supervision == "y"))
+        return SymbolStream(model, length, decays, self.supervision == "y")
 
     def _learned_priors(self) -> list[str]:
         shared = Transitions.of(self.transitions).shared is not None

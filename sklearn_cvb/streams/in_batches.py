@@ -16,10 +16,10 @@ from sklearn_cvb.learning.generators import spawn_generators
 from sklearn_cvb.learning.learned import FitOutcome, FitResult, Learned, Reading, result_of
 from sklearn_cvb.learning.model import Fit
 from sklearn_cvb.learning.requirements import check_requirements
-from sklearn_cvb.reading.validation import InvalidParameterError, tell
+from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.settings import StepSizes, gamma_prior_of
-from sklearn_cvb.streams.one_batch import Course, RunningCounts, Stream, learned_from
-from sklearn_cvb.streams.seen import SeenSoFar, seen_after, size_of
+from sklearn_cvb.streams.one_batch import BatchCourse, RunningCounts, Stream, learn_batch
+from sklearn_cvb.streams.seen import SeenSoFar, batch_size_of, seen_after
 
 # What may not change between batches: the layout of all counts depends on it.
 _LAYOUT = {
@@ -99,19 +99,19 @@ class InBatches(Batches, BaseModel):
         """Read a batch, and learn from it."""
         check_sizes_of(self)
         learned: Learned | None = vars(self).get("_learned")
-        if learned is not None and "history_" not in learned.names:
+        if learned is not None and "history_" not in learned.attribute_names:
             # Made of parameters: a first batch starts from these.
             learned = None
         self._check_streaming(learned)
         running: RunningCounts | None = None
         with announced_fit(self, self.verbose):
             if learned is None:
-                read = self._read_first(X, y)
+                reading = self._read_first(X, y)
             else:
-                read, running = self._read_batch(X, y, learned)
-            tell(read.messages)
-            left = self._after_batch(read, running)
-        self._leave(left, read)
+                reading, running = self._read_batch(X, y, learned)
+            warn(reading.messages)
+            outcome = self._after_batch(reading, running)
+        self._set_fitted(outcome, reading)
 
     # What a family says
 
@@ -124,49 +124,49 @@ class InBatches(Batches, BaseModel):
         raise NotImplementedError
 
     def _stream(self, model: Any) -> Stream:
-        """What holds the model of a batch."""
+        """The stream that holds the model of a batch."""
         raise NotImplementedError
 
     def _algorithm_of_batches(self) -> Algorithm[Any]:
-        """How batches are inferred."""
+        """The algorithm of batches: that of `fit`, unless a family says otherwise."""
         return self._algorithm()
 
     # What a fit, and a batch, leaves
 
-    def _left(self, result: FitResult) -> FitOutcome:
-        size = size_of(result.read.problem, result.best.state.unexplained)
+    def _outcome(self, result: FitResult) -> FitOutcome:
+        size = batch_size_of(result.reading.problem, result.best.state.unexplained)
         seen = seen_after(None, size, None, n_batches=0)
-        return self._left_after(super()._left(result), seen)
+        return self._left_after(super()._outcome(result), seen)
 
-    def _left_after(self, left: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
-        """What is left once so much was seen, from which `partial_fit` may go on."""
+    def _left_after(self, outcome: FitOutcome, seen: SeenSoFar, **others: Any) -> FitOutcome:
+        """The outcome with how much was seen: `partial_fit` may go on from it."""
         seen = seen._replace(parameters=self._layout_parameters())
-        return left._replace(
-            learned=left.learned._replace(seen=seen, **others),
-            attributes={**left.attributes, "n_batches_seen_": seen.n_batches},
+        return outcome._replace(
+            learned=outcome.learned._replace(seen_so_far=seen, **others),
+            attributes={**outcome.attributes, "n_batches_seen_": seen.n_batches},
         )
 
-    def _after_batch(self, read: Reading, running: RunningCounts | None) -> FitOutcome:
-        """What is left after one more batch."""
-        algorithm, model = self._algorithm_of_batches(), self._model(read)
+    def _after_batch(self, reading: Reading, running: RunningCounts | None) -> FitOutcome:
+        """The outcome after one more batch."""
+        algorithm, model = self._algorithm_of_batches(), self._model(reading)
         check_requirements(algorithm, model)
         rng = spawn_generators(check_random_state(self.random_state), 1)[0]
-        seen = None if running is None else self._learned.seen
+        seen = None if running is None else self._learned.seen_so_far
         steps, stream = StepSizes.of(self.step_sizes), self._stream(model)
         sizes, decay = stream.pieces()
         decay = decay if steps.decay is None else steps.decay
-        course = Course(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
-        after = learned_from(algorithm, stream, course)
-        finished = model.finished(after.state, goes_on=False)
+        course = BatchCourse(running, seen, sizes, decay, steps.offset, steps.total_samples, rng)
+        after = learn_batch(algorithm, stream, course)
+        finished = model.finish(after.state, goes_on=False)
         if not algorithm.keeps_work:
             finished = finished._replace(work=None)
         # With the counts of all, under the prior without them.
         finished = finished._replace(counts=after.counts, prior=model.prior(finished.hyper))
         history = [] if running is None else self.history_.tolist()
         fits = [Fit(finished, [*history, after.value], False, after.objective)]
-        left = self._outcome(result_of(fits, read, algorithm, model))
-        rare = stream.rare(after.counts, after.seen.uses)
-        return self._left_after(left, after.seen, rare=rare)
+        outcome = self._outcome(result_of(fits, reading, algorithm, model))
+        rare = stream.unknown_word_counts(after.counts, after.seen.uses)
+        return self._left_after(outcome, after.seen, unknown_word_counts=rare)
 
     # What batches must keep to
 
@@ -180,9 +180,9 @@ class InBatches(Batches, BaseModel):
             )
         if learned is None:
             return
-        assert learned.seen is not None, "who has partial_fit leaves it"
+        assert learned.seen_so_far is not None, "who has partial_fit leaves it"
         now = self._layout_parameters()
-        for key, value in learned.seen.parameters.items():
+        for key, value in learned.seen_so_far.parameters.items():
             if not are_same(value, now[key]):
                 raise InvalidParameterError(
                     f"{key} has changed since the first call or fit, and with it what the counts "
@@ -190,7 +190,7 @@ class InBatches(Batches, BaseModel):
                 )
 
     def _learned_priors(self) -> list[str]:
-        """What is to be learned of the prior, in the user's words."""
+        """Parameters whose concentrations are to be learned, as the user has given them."""
         values = {name: getattr(self, name, None) for name in ("alpha", "beta")}
         return [f"{k}={v!r}" for k, v in values.items() if gamma_prior_of(v) is not None]
 

@@ -1,4 +1,4 @@
-"""Chains of states that emit numbers, batch by batch."""
+"""The stream of a chain of numbers: running counts and statistics, batch by batch."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +10,17 @@ from sklearn_cvb.chain.numbers.model import NumberChain, without_emission
 from sklearn_cvb.chain.numbers.observed import (
     NumberObservation,
     counts_of_fit,
+    labelled_states,
     settings_of,
-    states_told,
 )
-from sklearn_cvb.chain.numbers.series import apart
+from sklearn_cvb.chain.numbers.series import split_into_steps
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading.corpus import refuse_lengths
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.streams.one_batch import RunningCounts, Stream
-from sklearn_cvb.streams.vocabulary_growth import added_to
+from sklearn_cvb.streams.vocabulary_growth import prior_with_counts
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,12 @@ class NumberStream(Stream):
 
     model: NumberChain
 
-    def given(self, prior: ChainPrior, counts: HMMCounts) -> tuple[ChainPrior, HMMCounts]:
+    def prior_with_counts(
+        self, prior: ChainPrior, counts: HMMCounts
+    ) -> tuple[ChainPrior, HMMCounts]:
         """The counts and statistics so far in the prior, and none beside it to start from."""
         nothing = HMMCounts(*map(np.zeros_like, counts))
-        known = added_to(prior, without_emission(counts), self.model.cells)
+        known = prior_with_counts(prior, without_emission(counts), self.model.cells)
         return known._replace(emission=counts.emission), nothing
 
 
@@ -40,7 +42,7 @@ def numbers_again(
     observation: NumberObservation, learned: Learned, X: Any, y: Any
 ) -> tuple[Reading, RunningCounts]:
     """A batch with the columns of the first, under its family, and the statistics so far."""
-    asked, before, cells = observation.options, learned.more.numeric, learned.layout
+    asked, before, cells = observation.options, learned.extra.numeric, learned.layout
     has_contexts = asked.transitions.contexts is not None
     refuse_contexts(has_contexts, "partial_fit: fit all sequences at once")
     if settings_of(asked) != before.settings:
@@ -48,13 +50,15 @@ def numbers_again(
             "emission or durations have changed since the first call or fit, and with them what "
             "the statistics mean: set them back, or begin anew with fit"
         )
-    given, observations, _, _ = observation.given_again(learned, X)
+    given, observations, _, _ = observation.read_new(learned, X)
     n_units = given.n_sequences if before.is_table else int(given.starts[-1])
     refuse_lengths(y, given.n_sequences, n_units)
-    known = states_told(asked, y, given, cells)
+    known = labelled_states(asked, y, given, cells)
     problem = NumericProblem(
-        *(apart(given, cells), given, observations, before.family, cells),
+        *(split_into_steps(given, cells), given, observations, before.family, cells),
         *(before.columns, before.is_table, None, before.settings, known),
     )._replace(longest=before.longest)
-    running = RunningCounts(counts_of_fit(learned), NumberWeights(learned.kept, None, before.point))
+    running = RunningCounts(
+        counts_of_fit(learned), NumberWeights(learned.fallback, None, before.point)
+    )
     return Reading(problem, None, {}, observation=observation), running

@@ -1,4 +1,4 @@
-"""One more batch: what an algorithm makes of it, given the counts of all before.
+"""One batch of `partial_fit`: EM, VB or CVB from running counts, and the running counts after it.
 
 Stepwise EM (Cappé and Moulines 2009; Liang and Klein 2009), stochastic variational Bayes (Hoffman
 et al. 2013) and stochastic collapsed variational Bayes (Foulds et al. 2013) are one scheme: the
@@ -13,14 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.learning.algorithms import CVB, Algorithm, BatchAlgorithm
-from sklearn_cvb.learning.model import InferenceResult, Learnable, State, mapped, mixed
-from sklearn_cvb.streams.seen import SeenSoFar, Step, seen_after, size_of, step_for, step_size
+from sklearn_cvb.learning.model import InferenceResult, Learnable, State, map_arrays, mix_arrays
+from sklearn_cvb.streams.seen import (
+    MixingFactors,
+    SeenSoFar,
+    batch_size_of,
+    mixing_factors,
+    seen_after,
+    step_size,
+)
 
 # A family
 
 
-class BatchPieces(NamedTuple):
-    """How a batch is gone through.
+class BatchSteps(NamedTuple):
+    """The steps of a batch: their sizes, and how fast step sizes fall.
 
     Attributes
     ----------
@@ -36,34 +43,36 @@ class BatchPieces(NamedTuple):
 
 @dataclass(frozen=True)
 class Stream:
-    """What batches are asked for beside what all algorithms ask: it holds the model of a batch."""
+    """The model of a batch, with functions that `partial_fit` requires beside an algorithm's."""
 
     model: Any
 
     def with_unseen(self, counts: Any, prior: Any) -> Any:
-        """Running counts with a little for cells that no batch has used, where the prior is 0."""
+        """Running counts with a little in cells that no batch has used, where the prior is 0."""
         return counts
 
-    def given(self, prior: Any, counts: Any) -> tuple[Any, Any]:
-        """The prior with running counts in it, and a seed: weights that are its means."""
+    def prior_with_counts(self, prior: Any, counts: Any) -> tuple[Any, Any]:
+        """The prior with running counts added, and the seed of a start: weights, its means."""
         raise NotImplementedError
 
-    def rare(self, counts: Any, uses: np.ndarray) -> np.ndarray | None:
-        """Mean count of the words that all batches used once; None where none is to add."""
+    def unknown_word_counts(self, counts: Any, uses: np.ndarray) -> np.ndarray | None:
+        """Mean counts of the words that all batches used once; None where none are added."""
         return None
 
     # A batch that is gone through in steps
 
-    def pieces(self) -> BatchPieces:
-        """In how many steps a batch is gone through."""
-        return BatchPieces()
+    def pieces(self) -> BatchSteps:
+        """The steps of a batch: one, unless a family says otherwise."""
+        return BatchSteps()
 
     def first_counts(self, prior: Any, rng: np.random.Generator, mass: float) -> Any:
-        """Counts, for so many tokens, that the first step ever is inferred from."""
+        """Counts of this mass in tokens, from which the first step of all is inferred."""
         raise NotImplementedError
 
-    def step_on(self, counts: Any, prior: Any, steps: Step, *, averages: bool) -> InferenceResult:
-        """Running counts after all steps, of which `steps` holds arrays, from these."""
+    def step_on(
+        self, counts: Any, prior: Any, steps: MixingFactors, *, averages: bool
+    ) -> InferenceResult:
+        """Running counts after all steps of a batch; `steps` has the factors of each as arrays."""
         raise NotImplementedError
 
 
@@ -71,30 +80,30 @@ class Stream:
 
 
 class RunningCounts(NamedTuple):
-    """What a batch is inferred from: counts of all before, laid out for the words of now.
+    """Running counts: of all batches so far, laid out for the vocabulary of now.
 
     Attributes
     ----------
     counts : ndarray or tuple of ndarray
-    kept : object
-        Weights that rows without count and prior keep.
+    fallback : object
+        Weights of rows that have neither counts nor prior.
     """
 
     counts: Any
-    kept: Any
+    fallback: Any
 
 
 @dataclass(frozen=True)
 class EMOfBatches:
-    """What EM and VB make of a batch."""
+    """A batch by EM or VB: the state before it, and its values."""
 
     algorithm: BatchAlgorithm
 
-    def before(self, stream: Stream, running: RunningCounts) -> State:
-        """Running counts, and the weights that cells without count and prior keep."""
+    def state_before(self, stream: Stream, running: RunningCounts) -> State:
+        """Running counts, and the weights of rows that have neither counts nor prior."""
         hyper = stream.model.hyper()
         prior = stream.model.prior(hyper)
-        return State(stream.with_unseen(running.counts, prior), prior, hyper, running.kept)
+        return State(stream.with_unseen(running.counts, prior), prior, hyper, running.fallback)
 
     def values(
         self, before: State, after: State, value: float, model: Learnable, scale: float
@@ -117,16 +126,16 @@ class EMOfBatches:
 
 @dataclass(frozen=True)
 class CVBOfBatches:
-    """What CVB makes of a batch."""
+    """A batch by CVB: running counts are part of the prior."""
 
     algorithm: CVB
 
-    def before(self, stream: Stream, running: RunningCounts) -> State:
+    def state_before(self, stream: Stream, running: RunningCounts) -> State:
         """The counts so far are part of the prior; posteriors begin as inferred from it alone."""
         hyper = stream.model.hyper()
-        prior, seed = stream.given(stream.model.prior(hyper), running.counts)
-        found, _ = stream.model.start(prior, seed, keep=True)
-        return State(found.counts, prior, hyper, None, found.shares, found.unexplained)
+        prior, seed = stream.prior_with_counts(stream.model.prior(hyper), running.counts)
+        result, _ = stream.model.start(prior, seed, keep=True)
+        return State(result.counts, prior, hyper, None, result.shares, result.unexplained)
 
     def values(
         self, before: State, after: State, value: float, model: Learnable, scale: float
@@ -141,8 +150,11 @@ class CVBOfBatches:
         return state, float(total / model.n_observed)
 
 
-def of_batches(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
-    """What an algorithm makes of a batch."""
+BatchLearner = EMOfBatches | CVBOfBatches
+
+
+def batchwise(algorithm: Algorithm[Any]) -> BatchLearner:
+    """How an algorithm learns from batches; TypeError where it does not."""
     if isinstance(algorithm, CVB):
         return CVBOfBatches(algorithm)
     if not isinstance(algorithm, BatchAlgorithm):
@@ -157,14 +169,14 @@ def of_batches(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
 # A batch
 
 
-class Course(NamedTuple):
-    """What a batch goes on from, and how.
+class BatchCourse(NamedTuple):
+    """All that a batch is learned under: running counts, step sizes, random generator.
 
     Attributes
     ----------
     running : RunningCounts or None
         Counts so far; None: there are none.
-    seen : Seen or None
+    seen : SeenSoFar or None
     sizes : ndarray of int or None
         Tokens of each step; None: all are one.
     decay, offset : float
@@ -183,7 +195,7 @@ class Course(NamedTuple):
 
 
 class BatchOutcome(NamedTuple):
-    """What one more batch leaves: the state with its own counts, those of all, and values."""
+    """After one more batch: the state with its own counts, the running counts, and values."""
 
     state: State
     counts: Any
@@ -192,50 +204,54 @@ class BatchOutcome(NamedTuple):
     objective: float
 
 
-def learned_from(algorithm: Algorithm[Any], stream: Stream, course: Course) -> BatchOutcome:
-    """What is left after one more batch."""
+def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchCourse) -> BatchOutcome:
+    """Learn from one more batch."""
     one_batch = _in_one_step if course.sizes is None else _in_steps
-    return one_batch(of_batches(algorithm), stream, course)
+    return one_batch(batchwise(algorithm), stream, course)
 
 
-def _in_one_step(own: EMOfBatches | CVBOfBatches, stream: Stream, course: Course) -> BatchOutcome:
+def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
     """One sweep over a batch, from the counts so far or a start, which are then mixed."""
     running, seen, _, decay, offset, total_samples, rng = course
-    algorithm, model = own.algorithm, stream.model
-    before = algorithm.start(model, rng) if running is None else own.before(stream, running)
+    algorithm, model = learner.algorithm, stream.model
+    before = (
+        algorithm.start(model, rng) if running is None else learner.state_before(stream, running)
+    )
     state, value = algorithm.sweep(before, model, rng)
-    now = seen_after(seen, size_of(model.problem, state.unexplained), total_samples)
-    step = step_for(seen, now, decay, offset)
-    counts = mapped(lambda one: step.batch * one, state.counts)
+    now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
+    step = mixing_factors(seen, now, decay, offset)
+    counts = map_arrays(lambda one: step.batch * one, state.counts)
     if running is not None:
-        counts = mixed(running.counts, step.running, state.counts, step.batch)
-    return BatchOutcome(state, counts, now, *own.values(before, state, value, model, step.scale))
+        counts = mix_arrays(running.counts, step.running, state.counts, step.batch)
+    values = learner.values(before, state, value, model, step.scale)
+    return BatchOutcome(state, counts, now, *values)
 
 
-def _in_steps(own: EMOfBatches | CVBOfBatches, stream: Stream, course: Course) -> BatchOutcome:
+def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
     """The pieces of a batch one after the other, each mixed in before the next is inferred.
 
     From the beginning on counts stand for all tokens, those of the batch among them.
     """
     running, seen, sizes, decay, offset, total_samples, rng = course
-    algorithm, model = own.algorithm, stream.model
+    algorithm, model = learner.algorithm, stream.model
     hyper = model.hyper()
     state = State(None, prior := model.prior(hyper), hyper)
-    whole = seen_after(seen, size_of(model.problem, state.unexplained), total_samples)
+    whole = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
     if running is None or seen is None:
         counts, n_before = stream.first_counts(prior, rng, whole.mass), 0
     else:
-        counts = mapped(lambda one: one * (whole.mass / seen.mass), running.counts)
+        counts = map_arrays(lambda one: one * (whole.mass / seen.mass), running.counts)
         n_before = seen.n_tokens
-        state = state._replace(weights=running.kept)
+        state = state._replace(weights=running.fallback)
     assert sizes is not None, "else it is one step"
     rho = step_size(n_before + np.cumsum(sizes), sizes, decay, offset)
-    steps = Step(1.0 - rho, rho * whole.mass / sizes, whole.mass / sizes)
-    found = stream.step_on(counts, prior, steps, averages=algorithm.averages)
-    state = state._replace(unexplained=found.unexplained, n_sweeps=1)
+    steps = MixingFactors(1.0 - rho, rho * whole.mass / sizes, whole.mass / sizes)
+    result = stream.step_on(counts, prior, steps, averages=algorithm.averages)
+    state = state._replace(unexplained=result.unexplained, n_sweeps=1)
     # Sequences that nothing explains turn out on the way.
-    now = seen_after(seen, size_of(model.problem, state.unexplained), total_samples)
-    counts = mapped(lambda one: one * (now.mass / whole.mass), found.counts)
+    now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
+    counts = map_arrays(lambda one: one * (now.mass / whole.mass), result.counts)
     scale = now.mass / max(1, now.n_tokens - n_before)
-    state, value = own.after_steps(model, state._replace(counts=counts), found.total, scale)
+    state = state._replace(counts=counts)
+    state, value = learner.after_steps(model, state, result.log_normaliser, scale)
     return BatchOutcome(state, counts, now, value, value)

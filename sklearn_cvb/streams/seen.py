@@ -1,4 +1,4 @@
-"""How much was seen, and how far one more batch moves running counts."""
+"""Tokens seen so far, and the step size: how far one more batch moves running counts."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class SeenSoFar(NamedTuple):
-    """How much a model has learned from.
+    """How much data a model has learned from, all batches together.
 
     Attributes
     ----------
@@ -31,14 +31,14 @@ class SeenSoFar(NamedTuple):
 
 
 class BatchSize(NamedTuple):
-    """How much there is in a batch: tokens and sequences with a path or a tree, uses of words."""
+    """The size of a batch: tokens and sequences with a path or a tree, uses of words."""
 
     n_tokens: int
     n_sequences: int
     uses: np.ndarray
 
 
-def size_of(problem: Any, unexplained: np.ndarray) -> BatchSize:
+def batch_size_of(problem: Any, unexplained: np.ndarray) -> BatchSize:
     """How much there is to learn from, beside sequences that nothing explains."""
     # Numbers are no words.
     uses = getattr(problem, "word_uses", np.empty(0, np.int64))
@@ -61,8 +61,8 @@ def seen_after(
     return SeenSoFar(n_tokens, n_sequences, scale * n_tokens, n_batches, uses, parameters)
 
 
-class Step(NamedTuple):
-    """How counts are mixed: factors of the running counts and of those of the batch.
+class MixingFactors(NamedTuple):
+    """Factors by which running counts and those of a batch are mixed.
 
     `scale` is how many tokens stand for each of the batch where it is taken for all. Of several
     steps one after the other arrays.
@@ -101,25 +101,27 @@ def step_size(n_seen: Any, n_batch: Any, decay: float, offset: float) -> Any:
     return np.maximum(1.0 / t, (offset + t) ** -decay)
 
 
-def step_for(before: SeenSoFar | None, after: SeenSoFar, decay: float, offset: float) -> Step:
+def mixing_factors(
+    before: SeenSoFar | None, after: SeenSoFar, decay: float, offset: float
+) -> MixingFactors:
     """The factors that mix running counts with those of a batch.
 
     Parameters
     ----------
-    before : Seen or None
+    before : SeenSoFar or None
         None: there are no running counts.
-    after : Seen
+    after : SeenSoFar
         With the batch.
     decay, offset : float
 
     Returns
     -------
-    Step
+    MixingFactors
     """
     n_batch = after.n_tokens - (0 if before is None else before.n_tokens)
     if not n_batch:
-        return Step(1.0, 0.0, 1.0)
+        return MixingFactors(1.0, 0.0, 1.0)
     rho = step_size(after.n_tokens, n_batch, decay, offset)
     kept = 0.0 if before is None else (1.0 - rho) * after.mass / before.mass
     scale = after.mass / n_batch
-    return Step(kept, rho * scale, scale)
+    return MixingFactors(kept, rho * scale, scale)

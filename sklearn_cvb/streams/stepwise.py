@@ -9,7 +9,7 @@ from sklearn_cvb.learning.algorithms import EM
 from sklearn_cvb.learning.model import InferenceResult, Learnable, State
 
 
-class Pace(NamedTuple):
+class StepwisePace(NamedTuple):
     """How fast counts move: by (k + 2) ** -power at the k-th step, after so many units each."""
 
     batch_size: int
@@ -30,7 +30,7 @@ class UnitStream(Protocol):
         """Indices of the units that can be learned from."""
 
     def step_through(
-        self, state: State, order: np.ndarray, pace: Pace, n_steps: int
+        self, state: State, order: np.ndarray, pace: StepwisePace, n_steps: int
     ) -> InferenceResult:
         """Counts that move after every few units in this order; `work` is the steps so far."""
 
@@ -40,7 +40,7 @@ class StepwiseEM(EM):
 
     Parameters
     ----------
-    pace : Pace
+    pace : StepwisePace
     stream_of : callable
         The `UnitStream` of a family's model.
     """
@@ -48,7 +48,7 @@ class StepwiseEM(EM):
     never_falls = False
     keeps_work = True
 
-    def __init__(self, pace: Pace, stream_of: Callable[[Any], UnitStream]) -> None:
+    def __init__(self, pace: StepwisePace, stream_of: Callable[[Any], UnitStream]) -> None:
         self.pace, self.stream_of = pace, stream_of
 
     def sweep(
@@ -61,18 +61,18 @@ class StepwiseEM(EM):
             steps = StepCount(0, int(rng.integers(2**63)))
         explained = np.setdiff1d(stream.units(), state.unexplained)
         order = np.random.Generator(np.random.PCG64([steps.seed, state.n_sweeps]))
-        found = stream.step_through(state, order.permutation(explained), self.pace, steps.n_steps)
-        weights, cost = self.parameters(model, found.counts, state.prior, state.weights)
+        result = stream.step_through(state, order.permutation(explained), self.pace, steps.n_steps)
+        weights, cost = self.parameters(model, result.counts, state.prior, state.weights)
         after = state._replace(
-            counts=found.counts,
+            counts=result.counts,
             weights=weights,
-            unexplained=found.unexplained,
+            unexplained=result.unexplained,
             n_sweeps=state.n_sweeps + 1,
-            work=steps._replace(n_steps=found.work),
+            work=steps._replace(n_steps=result.work),
         )
-        return after, float(found.total - cost)
+        return after, float(result.log_normaliser - cost)
 
     def objective(self, state: State, model: Learnable, history: list[float]) -> float:
         """Weights have moved on since the last sweep, so that another E-step is due."""
         weights, cost = self.parameters(model, state.counts, state.prior, state.weights)
-        return float(model.infer(weights).total - cost)
+        return float(model.infer(weights).log_normaliser - cost)

@@ -1,7 +1,7 @@
-"""Chains of states that emit symbols, batch by batch: windows of long sequences, and short ones."""
+"""The stream of a chain of symbols: batches in steps of windows, or of short sequences."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from sklearn_cvb.chain.symbols.model import SymbolChain
 from sklearn_cvb.learning.algorithms import CVB, Algorithm
 from sklearn_cvb.learning.model import InferenceResult
 from sklearn_cvb.streams import vocabulary_growth, windows
-from sklearn_cvb.streams.one_batch import BatchPieces, Stream
-from sklearn_cvb.streams.seen import Step
+from sklearn_cvb.streams.one_batch import BatchSteps, Stream
+from sklearn_cvb.streams.seen import MixingFactors
 
 
 def decays_of(algorithm: Algorithm[Any]) -> tuple[float, float]:
@@ -25,60 +25,57 @@ def decays_of(algorithm: Algorithm[Any]) -> tuple[float, float]:
     return (0.6, 1.0) if algorithm.averages else (0.7, 1.0)
 
 
-class InSteps(NamedTuple):
-    """How batches are gone through."""
-
-    length: int  # tokens of a window, at most
-    decays: tuple[float, float]
-    is_named: bool  # whether labels may name states, in this batch or another
-
-
 @dataclass(frozen=True)
 class SymbolStream(Stream):
     """Batches of symbols, where nothing names states in steps (see `windows`)."""
 
     model: SymbolChain
-    in_steps: InSteps
+    length: int  # tokens of a window, at most
+    decays: tuple[float, float]
+    is_named: bool  # whether labels may name states, in this batch or another
 
     def with_unseen(self, counts: HMMCounts, prior: ChainPrior) -> HMMCounts:
         """A little for words and steps that no batch has used, where the prior is 0."""
         return vocabulary_growth.with_unseen(HMMCounts(*counts), prior, self.model.cells)
 
-    def given(self, prior: ChainPrior, counts: HMMCounts) -> tuple[ChainPrior, StartingPoint]:
+    def prior_with_counts(
+        self, prior: ChainPrior, counts: HMMCounts
+    ) -> tuple[ChainPrior, StartingPoint]:
         """The counts so far in the prior, and its means to start from."""
-        prior = vocabulary_growth.added_to(prior, HMMCounts(*counts), self.model.cells)
+        prior = vocabulary_growth.prior_with_counts(prior, HMMCounts(*counts), self.model.cells)
         nothing = HMMCounts(*map(np.zeros_like, counts))
         return prior, StartingPoint(None, posterior_mean(nothing, prior, self.model.cells))
 
-    def rare(self, counts: HMMCounts, uses: np.ndarray) -> np.ndarray | None:
+    def unknown_word_counts(self, counts: HMMCounts, uses: np.ndarray) -> np.ndarray | None:
         """Mean count of the words used once, by state, if unknown words have none."""
         cells = self.model.cells
         if not self.model.settings.counts_rare or counts.emission[cells.unknown].any():
             return None
         return rare_counts(counts.emission, cells, uses)
 
-    def pieces(self) -> BatchPieces:
+    def pieces(self) -> BatchSteps:
         """Windows of long sequences and short ones, or all where states are named.
 
         Where a dictionary or labels name states a batch is one step, and nothing is to be
         forgotten: from the few counts of a first window states would drift away from their names.
         """
-        problem, (length, decays, is_named) = self.model.problem, self.in_steps
+        problem = self.model.problem
         cells, starts = problem.cells, problem.corpus.starts
-        is_tied = cells.topology is not None and cells.topology.tied
-        by_token = self.model.settings.left_out.update == "token"
-        if by_token or is_named or problem.any_told or not cells.is_full or is_tied:
-            return BatchPieces()
-        is_long = starts[-1] >= length * problem.corpus.n_sequences
-        return BatchPieces(windows.sizes_of(problem, length), decays[0 if is_long else 1])
+        is_tied = cells.chain.topology is not None and cells.chain.topology.is_tied
+        by_token = self.model.settings.update_unit.update == "token"
+        if by_token or self.is_named or problem.any_certain or not cells.is_full or is_tied:
+            return BatchSteps()
+        is_long = starts[-1] >= self.length * problem.corpus.n_sequences
+        sizes = windows.window_sizes(problem, self.length)
+        return BatchSteps(sizes, self.decays[0 if is_long else 1])
 
     def first_counts(self, prior: ChainPrior, rng: np.random.Generator, mass: float) -> HMMCounts:
         """Those that the start is worth."""
-        return windows.first_counts(self.model.beginning(prior, rng)(), self.model.problem, mass)
+        return windows.first_counts(self.model.start_maker(prior, rng)(), self.model.problem, mass)
 
     def step_on(
-        self, counts: HMMCounts, prior: ChainPrior, steps: Step, *, averages: bool
+        self, counts: HMMCounts, prior: ChainPrior, steps: MixingFactors, *, averages: bool
     ) -> InferenceResult:
         """Window by window."""
-        asked = self.model.problem, counts, prior, steps, self.in_steps.length, averages
-        return windows.stepped(*asked)
+        asked = self.model.problem, counts, prior, steps, self.length, averages
+        return windows.counts_after_windows(*asked)

@@ -1,11 +1,11 @@
-"""What `partial_fit` adds to what a tagger knows: entries, labels and forms of later words."""
+"""A tagger's knowledge between batches: dictionary entries, labels and forms of new words."""
 
 from typing import Any
 
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells, TagPrior
 from sklearn_cvb.chain.tags.knowledge import (
     FORM_USES,
     FORM_WEIGHT,
@@ -16,22 +16,22 @@ from sklearn_cvb.chain.tags.knowledge import (
     encode_labels,
     labels_of,
 )
-from sklearn_cvb.chain.tags.word_forms import Row, ShapeShares, by_form, only_beginning
+from sklearn_cvb.chain.tags.word_forms import ShapeShares, StateRow, by_form, only_beginning
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place
+from sklearn_cvb.reading.corpus import Corpus, Vocabulary, place_text
 from sklearn_cvb.reading.dictionary import Coverage
-from sklearn_cvb.streams.vocabulary_growth import Growth, with_labels, with_words
+from sklearn_cvb.streams.vocabulary_growth import LayoutGrowth, with_labels, with_words
 
 
-def grown(
+def grow_tags(
     asked: ChainOptions,
     learned: Learned,
     batch: tuple[Vocabulary, Corpus, Any],
     total_samples: int | None,
-) -> tuple[Growth, TagKnowledge, CorpusTags]:
+) -> tuple[LayoutGrowth, TagKnowledge, CorpusTags]:
     """The layout and what is known with the new words of a batch, which end the vocabulary."""
     (vocabulary, corpus, y), knowledge = batch, learned.words
-    cells, seen, known = learned.layout, learned.seen, knowledge.word_shares
+    cells, seen, known = learned.layout, learned.seen_so_far, knowledge.word_shares
     assert seen is not None, "a fit or a batch came before"
     if known is None:
         known = _shares_of_fit(knowledge, cells, seen.uses)
@@ -41,7 +41,7 @@ def grown(
     states = encode_labels(knowledge.legal.states, labels)
     other = np.flatnonzero(states == -2).tolist()
     if other:
-        rows = [(labels[t], place(t, corpus.starts)) for t in other[:5]]
+        rows = [(labels[t], place_text(t, corpus.starts)) for t in other[:5]]
         raise ValueError(
             f"partial_fit keeps to the tags of the first call, but {len(other)} labels are "
             f"others: {rows}; give all tags in tag_dictionary, TagDictionary(unknown_tags=) or the "
@@ -86,18 +86,17 @@ def _expecting(cells: Cells, known: WordShares, scale: float) -> Cells:
     shares, expected = known.shares, known.shares * uses
     expected[formed] = FORM_WEIGHT * (expected[formed] + FORM_USES * shares[formed])
     if not formed.any():
-        return cells._replace(expected=expected)
+        return cells._replace(tag_prior=TagPrior(expected))
     # A cell that only a label needs has no share.
     told = formed & ~np.isnan(shares)
     row = np.repeat(np.arange(cells.n_rows), np.diff(cells.indptr))
     sizes = np.bincount(row[told], minlength=cells.n_rows)
-    centre = np.where(told, sizes[row] * shares, 1.0)
-    return cells._replace(expected=expected, centre=centre)
+    return cells._replace(tag_prior=TagPrior(expected, np.where(told, sizes[row] * shares, 1.0)))
 
 
 def _formed(
     knowledge: TagKnowledge, words: list[Any], n_old: int, corpus: Corpus, states: np.ndarray
-) -> dict[int, Row]:
+) -> dict[int, StateRow]:
     """States and shares of the words behind the old ones that are known by their form, by place."""
     if knowledge.shares is None:
         return {}
@@ -110,7 +109,7 @@ def _formed(
 
 
 def _rows_of(
-    knowledge: TagKnowledge, new: list[Any], formed: dict[int, Row]
+    knowledge: TagKnowledge, new: list[Any], formed: dict[int, StateRow]
 ) -> tuple[list[np.ndarray], WordShares]:
     """States of new words, and what is kept of them."""
     legal, shapes = knowledge.legal, None
@@ -130,7 +129,7 @@ def _rows_of(
 
 
 def _with_batch(
-    known: WordShares, growth: Growth, new: WordShares, tokens: np.ndarray
+    known: WordShares, growth: LayoutGrowth, new: WordShares, tokens: np.ndarray
 ) -> WordShares:
     """What is kept of all words, with the new ones and the uses in a batch."""
     cells = growth.cells
@@ -160,7 +159,8 @@ def _shares_of_fit(knowledge: TagKnowledge, cells: Cells, seen: np.ndarray) -> W
         own[cells.by_label[cells.by_label < len(own)]] = False
     listed = np.array([w in legal.tag_dictionary for w in words], bool)
     formed = np.zeros(len(words), bool)
-    if cells.centre is not None:
+    expected_counts, prior_scale = cells.tag_prior
+    if prior_scale is not None:
         formed = ~listed & np.array([isinstance(w, str) for w in words], bool)
         formed[knowledge.labelled] = False
     shapes = ShapeShares(legal.tag_dictionary) if knowledge.is_clean else None
@@ -169,16 +169,16 @@ def _shares_of_fit(knowledge: TagKnowledge, cells: Cells, seen: np.ndarray) -> W
     shares = np.full(len(cells.state), np.nan)
     shares[: len(word)][own & listed[word]] = np.concatenate([np.empty(0), *found])
     uses = seen.astype(np.float64)
-    is_drawn = cells.expected is not None and cells.centre is not None
-    centre: Any = cells.centre if is_drawn else np.ones(len(cells.state))
+    if expected_counts is None or prior_scale is None:
+        prior_scale = np.ones(len(cells.state))
     drawn = own & formed[word]
     size = np.bincount(word[own], minlength=len(words))
-    shares[: len(word)][drawn] = (centre[: len(word)] / size[word])[drawn]
-    if cells.expected is not None:
+    shares[: len(word)][drawn] = (prior_scale[: len(word)] / size[word])[drawn]
+    if expected_counts is not None:
         here = shares[: len(word)]
         # Rows tell how often their words were used without a label.
         with np.errstate(divide="ignore", invalid="ignore"):
-            told = cells.expected[: len(word)] / here
+            told = expected_counts[: len(word)] / here
         told = np.where(formed[word], told / FORM_WEIGHT - FORM_USES, told)
         is_told = own & (here > 0)
         uses[word[is_told]] = np.rint(told[is_told])

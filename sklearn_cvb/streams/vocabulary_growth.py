@@ -5,10 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
-from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells, TagPrior
 
 
-class Growth(NamedTuple):
+class LayoutGrowth(NamedTuple):
     """A larger layout: its cells, and the place of each cell that there was before."""
 
     cells: Cells
@@ -26,7 +26,7 @@ class Growth(NamedTuple):
         return self.carried(values * (n_rows * equal), equal)
 
 
-def with_words(cells: Cells, rows: list[np.ndarray]) -> Growth:
+def with_words(cells: Cells, rows: list[np.ndarray]) -> LayoutGrowth:
     """Cells with further words, each with its states, behind all others but the unknown item.
 
     What a dictionary expects of them is left out: it changes with every batch.
@@ -41,13 +41,12 @@ def with_words(cells: Cells, rows: list[np.ndarray]) -> Growth:
         state=np.concatenate([cells.state[:at], added, cells.state[at:]]),
         n_words=cells.n_words + len(rows),
         by_label=None if cells.by_label is None else places[cells.by_label],
-        expected=None,
-        centre=None,
+        tag_prior=TagPrior(),
     )
-    return Growth(larger, places)
+    return LayoutGrowth(larger, places)
 
 
-def with_labels(growth: Growth, words: np.ndarray, states: np.ndarray) -> Growth:
+def with_labels(growth: LayoutGrowth, words: np.ndarray, states: np.ndarray) -> LayoutGrowth:
     """The same with the cells that labels need: pairs of a word and a state, in any order."""
     cells = growth.cells
     larger = cells.with_labels(words, states)
@@ -56,7 +55,7 @@ def with_labels(growth: Growth, words: np.ndarray, states: np.ndarray) -> Growth
     places = np.searchsorted(larger.keys(), cells.keys())
     if cells.by_label is not None and larger.by_label is not None:
         larger = larger._replace(by_label=np.union1d(larger.by_label, places[cells.by_label]))
-    return Growth(larger, places[growth.places])
+    return LayoutGrowth(larger, places[growth.places])
 
 
 def with_unseen(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> HMMCounts:
@@ -68,7 +67,7 @@ def with_unseen(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> HMMCounts
     """
     if prior.emission.all() and prior.transition.all() and prior.start.all():
         return counts
-    n, topology = cells.n_emitting, cells.topology
+    n, topology = cells.n_emitting, cells.chain.topology
     share = 1.0 / cells.n_states
     start = np.where((counts.start == 0) & (prior.start == 0), share, counts.start)
     start[n:] = 0.0
@@ -84,7 +83,7 @@ def with_unseen(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> HMMCounts
     return HMMCounts(start, transition, np.where(none, little, counts.emission))
 
 
-def added_to(prior: ChainPrior, counts: HMMCounts, cells: Cells) -> ChainPrior:
+def prior_with_counts(prior: ChainPrior, counts: HMMCounts, cells: Cells) -> ChainPrior:
     """A prior with counts: what is inferred from it is inferred from both."""
     return ChainPrior(
         prior.start + counts.start,

@@ -1,4 +1,4 @@
-"""Batches that are gone through in steps, each from the counts of all before: stochastic inference.
+"""Stochastic inference over windows of sequences: each moves the counts that the next starts from.
 
 A long sequence is cut into windows, whose borders are inferred with them and not counted (Foti, Xu,
 Laird and Fox 2014, "Stochastic variational inference for hidden Markov models"); a short one is a
@@ -25,14 +25,14 @@ from sklearn_cvb.kernels.chain.log_space import (
     forward_pass_log,
 )
 from sklearn_cvb.kernels.chain.windows import Below, Moving, Room, WindowSpans, step_through_windows
-from sklearn_cvb.learning.model import InferenceResult, mixed
-from sklearn_cvb.streams.seen import Step
+from sklearn_cvb.learning.model import InferenceResult, mix_arrays
+from sklearn_cvb.streams.seen import MixingFactors
 
 # Tokens of a border.
 BORDER = 10
 
 
-class Cut(NamedTuple):
+class WindowCuts(NamedTuple):
     """Windows of a problem, in order."""
 
     begin: np.ndarray
@@ -40,13 +40,13 @@ class Cut(NamedTuple):
     sequence: np.ndarray  # which sequence each is of
 
 
-def sizes_of(problem: Problem, length: int) -> np.ndarray:
+def window_sizes(problem: Problem, length: int) -> np.ndarray:
     """Tokens of each window that are no ends of sequences."""
-    begin, end, _ = cut_of(problem, length)
+    begin, end, _ = cut_into_windows(problem, length)
     return _given_before(problem, end) - _given_before(problem, begin)
 
 
-def cut_of(problem: Problem, length: int) -> Cut:
+def cut_into_windows(problem: Problem, length: int) -> WindowCuts:
     """Each sequence in as few equal windows of at most `length` steps as hold it."""
     starts = problem.corpus.starts
     lengths = np.diff(starts)
@@ -55,7 +55,7 @@ def cut_of(problem: Problem, length: int) -> Cut:
     number = np.arange(len(sequence)) - np.repeat(np.cumsum(n_windows) - n_windows, n_windows)
     each = n_windows[sequence]
     begin, end = (starts[sequence] + lengths[sequence] * at // each for at in (number, number + 1))
-    return Cut(begin, end, sequence)
+    return WindowCuts(begin, end, sequence)
 
 
 def _given_before(problem: Problem, tokens: np.ndarray) -> np.ndarray:
@@ -75,13 +75,13 @@ def first_counts(start: StartingPoint, problem: Problem, mass: float) -> HMMCoun
     return HMMCounts(first.copy(), each * transition, each * emission)
 
 
-def lifted(prior: ChainPrior, problem: Problem) -> ChainPrior:
+def lifted_prior(prior: ChainPrior, problem: Problem) -> ChainPrior:
     """A prior with a little where it is 0: the cells of a row share one count.
 
     Without it a window could use nothing that those before had not: no new word, no new step.
     """
-    cells, (fixed_start, fixed_rows, fixed_words) = problem.cells, prior.fixed
-    n, topology = cells.n_states, cells.topology
+    cells, (fixed_start, fixed_rows, fixed_words) = problem.cells, prior.fixed_rows
+    n, topology = cells.n_states, cells.chain.topology
     start = np.where((prior.start == 0) & ~fixed_start, 1.0 / n, 0.0)
     start[cells.n_emitting :] = 0.0
     transition = np.where((prior.transition == 0) & ~fixed_rows[:, None], 1.0 / n, 0.0)
@@ -108,15 +108,20 @@ class WindowWalk(NamedTuple):
     averages: bool
 
 
-def stepped(
-    problem: Problem, counts: HMMCounts, prior: ChainPrior, steps: Step, length: int, averages: bool
+def counts_after_windows(
+    problem: Problem,
+    counts: HMMCounts,
+    prior: ChainPrior,
+    steps: MixingFactors,
+    length: int,
+    averages: bool,
 ) -> InferenceResult:
     """Counts after all windows, each mixed in by its step; the sum of their log p(x) (nats).
 
     The log p of a window is that of its own steps given the border before, under the counts of all
     windows before it.
     """
-    cut, prior = cut_of(problem, length), lifted(prior, problem)
+    cut, prior = cut_into_windows(problem, length), lifted_prior(prior, problem)
     walk = WindowWalk(problem, prior, *_laid_out(problem, cut, steps), averages)
     moving = _moving(counts, problem)
     below = Below(*(getattr(prior, name) for name in ChainPrior._fields[:-1]))
@@ -134,7 +139,7 @@ def stepped(
     return InferenceResult(_counts_of(moving), total, np.unique(np.array(lost, np.intp)))
 
 
-def _laid_out(problem: Problem, cut: Cut, steps: Step) -> tuple[WindowSpans, Room]:
+def _laid_out(problem: Problem, cut: WindowCuts, steps: MixingFactors) -> tuple[WindowSpans, Room]:
     """Windows with their borders and steps, and buffers for any of them."""
     starts, n, lattice = problem.corpus.starts, problem.cells.n_states, problem.lattice
     before, after = starts[cut.sequence], starts[cut.sequence + 1]
@@ -198,4 +203,4 @@ def _in_log_space(walk: WindowWalk, moving: Moving, i: int) -> tuple[Moving, flo
         np.bincount(cell + 1, q, len(cells.state) + 1)[1:],
     )
     kept, added = spans.kept[i], spans.added[i]
-    return _moving(mixed(counts, kept, found, added), problem), float(value)
+    return _moving(mix_arrays(counts, kept, found, added), problem), float(value)

@@ -1,4 +1,4 @@
-"""Reading batches of words: new ones enter the vocabulary, and get cells of their own."""
+"""Later batches of words are read: new words enter the vocabulary, and get cells."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from sklearn_cvb.learning.learned import Learned, Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, refuse_lengths
 from sklearn_cvb.streams.one_batch import RunningCounts
-from sklearn_cvb.streams.vocabulary_growth import Growth, with_words
+from sklearn_cvb.streams.vocabulary_growth import LayoutGrowth, with_words
 
 
 def words_again(
@@ -29,7 +29,7 @@ def words_again(
     corpus = reading.encode(sequences, words.index)
     corpus = reading.checked(known, corpus, sequences, len(words.index))
     growth, words, told = _grown(observation, learned, (words, corpus, y), total_samples)
-    running, kept, cells = running_counts(learned), learned.kept, growth.cells
+    running, kept, cells = running_counts(learned), learned.fallback, growth.cells
     counts = running._replace(emission=growth.carried(running.emission))
     if kept is not None:
         kept = kept._replace(emission=growth.shares(kept.emission, learned.layout.n_rows))
@@ -37,8 +37,8 @@ def words_again(
         words, told, cells, corpus, sequences, y
     )
     attributes, problem = observation.attributes_of(words), problem_of(corpus, lattice, cells)
-    read = Reading(problem, words, attributes, messages, observation)
-    return read, RunningCounts(counts, kept)
+    batch_reading = Reading(problem, words, attributes, messages, observation)
+    return batch_reading, RunningCounts(counts, kept)
 
 
 def _grown(
@@ -46,13 +46,13 @@ def _grown(
     learned: Learned,
     batch: tuple[Vocabulary, Corpus, Any],
     total_samples: int | None,
-) -> tuple[Growth, Any, Any]:
+) -> tuple[LayoutGrowth, Any, Any]:
     """The layout, words and what is told, with the new words of a batch."""
     if not isinstance(learned.words, Vocabulary):
         # Of words with tags more is known.
-        from sklearn_cvb.streams.tag_growth import grown
+        from sklearn_cvb.streams.tag_growth import grow_tags
 
-        return grown(observation.options, learned, batch, total_samples)
+        return grow_tags(observation.options, learned, batch, total_samples)
     cells = learned.layout
     every = np.arange(cells.n_emitting, dtype=np.int32)
     rows = [every] * (len(batch[0].types) - cells.n_words)

@@ -1,4 +1,4 @@
-"""Trees to binary rules and numbered nodes, and back to labels and branching of the treebank.
+"""Binarisation: trees to binary rules and numbered nodes, and parses back to trees of the treebank.
 
 X-bar binarisation to the right, short unary chains. A -> B C D becomes A -> B @A and @A -> C D. A
 chain of unary nodes A - B - C becomes A -> C; the path between each such pair is remembered.
@@ -31,10 +31,10 @@ class Symbol(NamedTuple):
     # these.
     sisters: tuple[Any, ...] | None = None
     # Whether it is the tag of words that stand below a node with this label without one.
-    bare: bool = False
+    is_bare_tag: bool = False
 
     def __str__(self) -> str:
-        if self.bare:
+        if self.is_bare_tag:
             return f"{self.label}'"
         if self.sisters is None:
             return str(self.label)
@@ -43,7 +43,7 @@ class Symbol(NamedTuple):
     @property
     def is_label(self) -> bool:
         """Whether it is a node of the treebank, and nothing that binarisation made."""
-        return self.sisters is None and not self.bare
+        return self.sisters is None and not self.is_bare_tag
 
 
 class Treebank(NamedTuple):
@@ -63,11 +63,8 @@ class Treebank(NamedTuple):
 
     def labels(self) -> list[Any]:
         """All labels, sorted."""
-        found = {symbol.label for symbol in self.symbols}
-        found.update(*self.paths.values())
-        if self.top is not None:
-            found.add(self.top)
-        return sorted_types(found)
+        labels = {symbol.label for symbol in self.symbols}.union(*self.paths.values())
+        return sorted_types(labels if self.top is None else labels | {self.top})
 
     def rules(self, n_subtypes: np.ndarray) -> AnnotatedRules:
         """The rules, laid out for so many subtypes of each symbol."""
@@ -122,7 +119,7 @@ class _Reader:
             labels.append(tree.label())
         below = labels[-1]
         if len(tree) == 1:
-            found = self.word(self.symbol(below))
+            node = self.word(self.symbol(below))
         else:
             children = [
                 self.visit(child)
@@ -130,28 +127,28 @@ class _Reader:
                 else self.word(self.symbol(below, None, True))
                 for child in tree
             ]
-            found = self.joined(below, children)
+            node = self.branching(below, children)
         if labels[0] == below:
-            return found
+            return node
         top = self.symbol(labels[0])
         between = tuple(b for a, b in pairwise(labels) if a != b)[:-1]
-        self.paths.setdefault((top, found[0]), Counter())[between] += 1
-        return self.node(_UNARY, (top, found[0]), found[1])
+        self.paths.setdefault((top, node[0]), Counter())[between] += 1
+        return self.node(_UNARY, (top, node[0]), node[1])
 
-    def joined(self, label: Any, children: list[tuple[int, int]]) -> tuple[int, int]:
+    def branching(self, label: Any, children: list[tuple[int, int]]) -> tuple[int, int]:
         """Add a node with two children or more, and what binarisation puts between."""
         parents = [self.symbol(label)]
         for n in range(1, len(children) - 1):
             begin = 0 if self.horizontal is None else max(0, n - self.horizontal)
             sisters = tuple(str(self.names[symbol]) for symbol, _ in children[begin:n])
             parents.append(self.symbol(label, sisters))
-        found = children[-1]
+        node = children[-1]
         for parent, child in zip(reversed(parents), reversed(children[:-1]), strict=True):
-            found = self.node(_BINARY, (parent, child[0], found[0]), child[1], found[1])
-        return found
+            node = self.node(_BINARY, (parent, child[0], node[0]), child[1], node[1])
+        return node
 
 
-def binarised(trees: list[Any], words: list[int], top: Any, horizontal: int | None) -> Treebank:
+def binarise(trees: list[Any], words: list[int], top: Any, horizontal: int | None) -> Treebank:
     """Number the symbols, rules and nodes of trees, whose leaves have these numbers."""
     reader, starts, root_rules = _Reader(words, horizontal), [0], []
     for tree in trees:
@@ -172,8 +169,8 @@ def binarised(trees: list[Any], words: list[int], top: Any, horizontal: int | No
 # Back: labels, words and branching as in the treebank
 
 
-class Output(NamedTuple):
-    """What undoes the binarisation."""
+class Debinarisation(NamedTuple):
+    """What turns parses back into trees of the treebank: symbols, labels between, top and root."""
 
     symbols: list[Symbol]
     paths: dict[Any, Any]  # labels between the two symbols of a unary rule
@@ -182,7 +179,7 @@ class Output(NamedTuple):
     labels: np.ndarray = _NO_LABELS  # all labels, as charts number them
 
 
-def to_nltk(output: Output, parses: Parses, sentences: list[list[Any]]) -> list[Any]:
+def to_nltk(output: Debinarisation, parses: Parses, sentences: list[list[Any]]) -> list[Any]:
     """Trees in the user's labels; a sentence without nodes becomes a flat tree."""
     from nltk import Tree
 
@@ -195,7 +192,7 @@ def to_nltk(output: Output, parses: Parses, sentences: list[list[Any]]) -> list[
     return trees
 
 
-def _nltk_tree(output: Output, nodes: list[tuple[int, int, int]], words: list[Any]) -> Any:
+def _nltk_tree(output: Debinarisation, nodes: list[tuple[int, int, int]], words: list[Any]) -> Any:
     """One tree from its nodes in pre-order."""
     from nltk import Tree
 
@@ -223,7 +220,7 @@ def _nltk_tree(output: Output, nodes: list[tuple[int, int, int]], words: list[An
     return top[0]
 
 
-def to_charts(trees: list[Any], output: Output, corpus: Corpus) -> np.ndarray:
+def to_charts(trees: list[Any], output: Debinarisation, corpus: Corpus) -> np.ndarray:
     """Trees of a 2-D input as charts of integers, by sentence, begin and end.
 
     One more than the number of the label (the highest, where several), 0 where there is none.

@@ -1,4 +1,4 @@
-"""Sweeps over all observed trees: they drive the kernels."""
+"""Inference over all observed trees: expectations, and sweeps that leave out a tree or a node."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from sklearn_cvb.kernels.treebank.arrays import NONE, ObservedTrees
-from sklearn_cvb.kernels.treebank.tokens import Nodes, add_uses, spread, sweep_nodes
+from sklearn_cvb.kernels.treebank.tokens import NodeSubtypes, add_uses, sweep_nodes, write_shares
 from sklearn_cvb.kernels.treebank.training import (
     EXPECT,
     KEEP,
@@ -15,7 +15,7 @@ from sklearn_cvb.kernels.treebank.training import (
     WEIGH,
     AnnotatedShares,
     AnnotatedTally,
-    Blocks,
+    RuleBlocks,
     infer,
     shares_for,
     workspace_for,
@@ -30,7 +30,7 @@ _MANY = 40_000_000
 
 
 class TreebankProblem(NamedTuple):
-    """What an algorithm learns from."""
+    """Sentences and their observed trees, binarised."""
 
     corpus: Corpus
     treebank: Treebank
@@ -42,7 +42,7 @@ class TreebankProblem(NamedTuple):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: sentences and trees."""
+        """What must be the same for a fit to go on: sentences and trees."""
         treebank = self.treebank
         return treebank.symbols, treebank[1:5], treebank.trees
 
@@ -62,21 +62,21 @@ def tally_of(counts: np.ndarray, alpha: float, layout: TreebankLayout) -> Annota
     )
 
 
-def _inferred(
+def _infer_all(
     trees: ObservedTrees,
     layout: TreebankLayout,
     tally: AnnotatedTally,
     shares: AnnotatedShares,
     update: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Logs of the weights of all trees, and sums; what is done is said in the kernel."""
-    work = workspace_for(trees, layout.rules, adds=update == EXPECT)
+    """Logs of the weights of all trees, and summed counts; `update` says what else is done."""
+    work = workspace_for(trees, layout.rules, adds_counts=update == EXPECT)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
     while True:
         i = infer(trees, layout.blocks, tally, shares, work, update, i, log_z)
         if i == len(log_z):
             return log_z, work.sums
-        log_z[i] = _count_lost(trees, layout.blocks, tally, shares, work.sums, update, i)
+        log_z[i] = _infer_in_logs(trees, layout.blocks, tally, shares, work.sums, update, i)
 
 
 def marginals(
@@ -87,7 +87,7 @@ def marginals(
     Those of lost trees are of no use, and their log is -inf.
     """
     tally = frozen_tally(weights, layout)
-    work = workspace_for(trees, layout.rules, kept=True, adds=True)
+    work = workspace_for(trees, layout.rules, keeps_all=True, adds_counts=True)
     log_z, i = np.full(len(trees.root), np.nan), np.int64(0)
     shares = shares_for(trees, layout.blocks, False)
     while i < len(log_z):
@@ -109,9 +109,9 @@ def expectation(
     dtype = np.float32 if is_large else np.float64
     shares = shares_for(trees, layout.blocks, keeps_shares, dtype)
     update, tally = KEEP if keeps_shares else EXPECT, frozen_tally(weights, layout)
-    log_z, sums = _inferred(trees, layout, tally, shares, update)
+    log_z, sums = _infer_all(trees, layout, tally, shares, update)
     if keeps_shares:
-        sums = sum_of(shares, layout, trees)
+        sums = sum_shares(shares, layout, trees)
     return sums, log_z, shares
 
 
@@ -120,7 +120,7 @@ def log_likelihoods(
 ) -> np.ndarray:
     """Log of the weight of each tree, summed over annotations."""
     tally, shares = frozen_tally(weights, layout), shares_for(trees, layout.blocks, False)
-    return _inferred(trees, layout, tally, shares, WEIGH)[0]
+    return _infer_all(trees, layout, tally, shares, WEIGH)[0]
 
 
 def leave_out_sweep(
@@ -134,10 +134,10 @@ def leave_out_sweep(
     if not frozen:
         shares = shares._replace(count=shares.count.copy())
     update = SCORE if frozen else SWEEP
-    return shares, _inferred(trees, layout, tally, shares, update)[0]
+    return shares, _infer_all(trees, layout, tally, shares, update)[0]
 
 
-def sum_of(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
+def sum_shares(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
     """Counts of all trees from what each adds, summed anew: updates leave rounding errors."""
     n_cells, n_rows = int(layout.rules.first[-1]), len(layout.sizes)
     log_scale = np.zeros(len(layout.blocks.first))
@@ -151,9 +151,9 @@ def sum_of(shares: AnnotatedShares, layout: TreebankLayout, trees: ObservedTrees
 # A tree whose weight float64 cannot hold, inferred with logs: seldom, and in plain Python
 
 
-def _count_lost(
+def _infer_in_logs(
     trees: ObservedTrees,
-    blocks: Blocks,
+    blocks: RuleBlocks,
     tally: AnnotatedTally,
     shares: AnnotatedShares,
     sums: np.ndarray,
@@ -215,7 +215,7 @@ def nodes_above(trees: ObservedTrees) -> np.ndarray:
     return above
 
 
-def first_nodes(
+def first_node_posteriors(
     weights: AnnotatedWeights, layout: TreebankLayout, trees: ObservedTrees
 ) -> np.ndarray:
     """Posteriors of each node's subtypes under given weights; then the row of a child not there."""
@@ -231,7 +231,7 @@ def first_nodes(
     return q
 
 
-def counts_of(q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
+def counts_of_nodes(q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees) -> np.ndarray:
     """Expected counts of all trees."""
     tally = tally_of(np.zeros(len(layout.row)), 0.0, layout)
     add_uses(trees, layout.blocks, tally, q)
@@ -242,16 +242,16 @@ def token_sweep(
     q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees, tally: AnnotatedTally
 ) -> np.ndarray:
     """New distributions of all nodes; the tally, of their counts, is changed in place."""
-    nodes = Nodes(q.copy(), nodes_above(trees))
+    nodes = NodeSubtypes(q.copy(), nodes_above(trees))
     sweep_nodes(trees, layout.blocks, tally, nodes, np.zeros((2, q.shape[1])))
     return nodes.q
 
 
-def score(
+def leave_one_out_scores(
     q: np.ndarray, layout: TreebankLayout, trees: ObservedTrees, tally: AnnotatedTally
 ) -> np.ndarray:
     """Logs of the weights of all trees, each under the counts of all others."""
-    found = []
+    log_z = []
     for begin, end in even_pieces(trees.starts, _PIECE):
         first, last = trees.starts[begin], trees.starts[end]
         left, right = (
@@ -261,6 +261,6 @@ def score(
         starts, rule = trees.starts[begin : end + 1] - first, trees.rule[first:last].copy()
         piece = ObservedTrees(starts, rule, left, right, trees.root[begin:end].copy())
         shares = shares_for(piece, layout.blocks, True)
-        spread(piece, layout.blocks, shares, np.concatenate([q[first:last], q[-1:]]))
-        found.append(leave_out_sweep(piece, layout, tally, shares, True)[1])
-    return np.concatenate(found)
+        write_shares(piece, layout.blocks, shares, np.concatenate([q[first:last], q[-1:]]))
+        log_z.append(leave_out_sweep(piece, layout, tally, shares, True)[1])
+    return np.concatenate(log_z)

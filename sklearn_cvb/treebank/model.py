@@ -1,4 +1,4 @@
-"""Trees with latent annotations as a model: what all algorithms ask of it, starts, and splits."""
+"""Trees with latent annotations, as algorithms learn them: starts, steps, splits and merges."""
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -7,18 +7,18 @@ import numpy as np
 
 from sklearn_cvb.kernels.treebank.arrays import ObservedTrees, rules_of
 from sklearn_cvb.kernels.treebank.training import AnnotatedShares
-from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State, inferred
-from sklearn_cvb.learning.split_merge import Plan
+from sklearn_cvb.learning.model import NOBODY, InferenceResult, Model, State
+from sklearn_cvb.learning.split_merge import SplitMergePlan
 from sklearn_cvb.treebank.binarise import Treebank
 from sklearn_cvb.treebank.inference import (
     TreebankProblem,
-    counts_of,
+    counts_of_nodes,
     expectation,
-    first_nodes,
+    first_node_posteriors,
+    leave_one_out_scores,
     leave_out_sweep,
     marginals,
-    score,
-    sum_of,
+    sum_shares,
     tally_of,
     token_sweep,
 )
@@ -26,9 +26,9 @@ from sklearn_cvb.treebank.parameters import (
     AnnotatedWeights,
     TreebankLayout,
     layout_of,
-    lists_of,
-    scaled,
-    unscaled,
+    rule_lists_of,
+    scaled_weights,
+    unscaled_weights,
 )
 
 
@@ -63,8 +63,10 @@ class AnnotatedModel(Model):
         self, prior: float, seed: np.ndarray, keep: bool
     ) -> tuple[InferenceResult, AnnotatedWeights]:
         """Expected counts under first weights, and what each tree adds."""
-        weights = unscaled(seed, self.layout)
-        return inferred(*expectation(weights, self.layout, self.problem.trees, keep)), weights
+        weights = unscaled_weights(seed, self.layout)
+        return InferenceResult.from_log_z(
+            *expectation(weights, self.layout, self.problem.trees, keep)
+        ), weights
 
     def maximise(
         self, counts: np.ndarray, prior: float, before: AnnotatedWeights | None
@@ -72,7 +74,7 @@ class AnnotatedModel(Model):
         """The mode in the softmax basis, and minus the sum of alpha log theta."""
         rows = self.layout.rows(counts, prior)
         cells = rows.mean(self.whole(before))
-        return unscaled(cells, self.layout), -rows.log_prior_density(cells)
+        return unscaled_weights(cells, self.layout), -rows.log_prior_density(cells)
 
     def average(
         self, counts: np.ndarray, prior: float, before: Any
@@ -80,12 +82,12 @@ class AnnotatedModel(Model):
         """exp E[log] of all probabilities, and KL of their posterior from their prior."""
         rows = self.layout.rows(counts, prior)
         logs = rows.expected_log()
-        return scaled(logs, self.layout), rows.divergence(logs)
+        return scaled_weights(logs, self.layout), rows.divergence(logs)
 
     def infer(self, weights: AnnotatedWeights, work: Any = None) -> InferenceResult:
         """Expected counts of all trees."""
         counts, log_z, _ = expectation(weights, self.layout, self.problem.trees)
-        return inferred(counts, log_z)
+        return InferenceResult.from_log_z(counts, log_z)
 
     def leave_out(
         self, counts: np.ndarray, prior: float, shares: Any, *, frozen: bool
@@ -94,7 +96,9 @@ class AnnotatedModel(Model):
         trees, layout = self.problem.trees, self.layout
         tally = tally_of(counts, prior, layout)
         shares, log_z = leave_out_sweep(trees, layout, tally, shares, frozen)
-        return inferred(counts if frozen else sum_of(shares, layout, trees), log_z, shares)
+        return InferenceResult.from_log_z(
+            counts if frozen else sum_shares(shares, layout, trees), log_z, shares
+        )
 
     def rebase(self, state: State) -> State | None:
         """The state; None where other subtypes are asked for."""
@@ -104,10 +108,12 @@ class AnnotatedModel(Model):
         is_ours = state.shares is None or isinstance(state.shares, self._shares_type)
         return super().rebase(state) if is_ours else None
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """Weights without their scale, as predictions keep them."""
         whole = self.whole(state.weights)
-        return state if whole is None else state._replace(weights=unscaled(whole, self.layout))
+        return (
+            state if whole is None else state._replace(weights=unscaled_weights(whole, self.layout))
+        )
 
     # Layouts that change between sweeps
 
@@ -117,13 +123,13 @@ class AnnotatedModel(Model):
 
     def split(self, state: State, rng: np.random.Generator) -> tuple[TreebankLayout, np.ndarray]:
         """Every subtype in two, and their weights."""
-        weights, layout = split(self.means_of(state), self.layout, self.n_subtypes, rng)
+        weights, layout = split_subtypes(self.means_of(state), self.layout, self.n_subtypes, rng)
         return layout, weights
 
     def merged(self, state: State) -> tuple[TreebankLayout, np.ndarray]:
         """Without the least useful splits, and the weights of what is left."""
-        trees, share = self.problem.trees, self.merge_share
-        counts, layout = merged(self.means_of(state), state.counts, self.layout, trees, share)
+        means, trees = self.means_of(state), self.problem.trees
+        counts, layout = merge_subtypes(means, state.counts, self.layout, trees, self.merge_share)
         return layout, layout.rows(counts, self.alpha).mean()
 
     def means_of(self, state: State) -> np.ndarray:
@@ -131,12 +137,12 @@ class AnnotatedModel(Model):
         return self.layout.rows(state.counts, self.alpha).mean(self.whole(state.weights))
 
     def whole(self, weights: AnnotatedWeights | None) -> np.ndarray | None:
-        """What weights are without their scale, where there are any."""
+        """Weights without their scale; None for none."""
         return None if weights is None else weights.whole(self.layout)
 
 
 class TokenAnnotatedModel(AnnotatedModel):
-    """The same trees, left out a node at a time, as if the nodes of a tree were independent.
+    """Observed trees whose nodes are left out one at a time, as if they were independent.
 
     Shares are distributions of nodes over subtypes.
     """
@@ -147,9 +153,9 @@ class TokenAnnotatedModel(AnnotatedModel):
         self, prior: float, seed: np.ndarray, keep: bool
     ) -> tuple[InferenceResult, AnnotatedWeights]:
         """The nodes under first weights, and their expected counts."""
-        weights, trees = unscaled(seed, self.layout), self.problem.trees
-        q = first_nodes(weights, self.layout, trees)
-        return InferenceResult(counts_of(q, self.layout, trees), 0.0, shares=q), weights
+        weights, trees = unscaled_weights(seed, self.layout), self.problem.trees
+        q = first_node_posteriors(weights, self.layout, trees)
+        return InferenceResult(counts_of_nodes(q, self.layout, trees), 0.0, shares=q), weights
 
     def leave_out(
         self, counts: np.ndarray, prior: float, shares: np.ndarray, *, frozen: bool
@@ -158,9 +164,9 @@ class TokenAnnotatedModel(AnnotatedModel):
         trees, layout = self.problem.trees, self.layout
         if not frozen:
             shares = token_sweep(shares, layout, trees, tally_of(counts, prior, layout))
-            counts = counts_of(shares, layout, trees)
-        log_z = score(shares, layout, trees, tally_of(counts, prior, layout))
-        return inferred(counts, log_z, shares)._replace(unexplained=NOBODY)
+            counts = counts_of_nodes(shares, layout, trees)
+        log_z = leave_one_out_scores(shares, layout, trees, tally_of(counts, prior, layout))
+        return InferenceResult.from_log_z(counts, log_z, shares)._replace(unexplained=NOBODY)
 
 
 # Subtypes: a start, splits in two, merges of those that gain least (Petrov et al. 2006)
@@ -182,15 +188,15 @@ def first_weights(
         return layout.rows(rng.standard_exponential(len(layout.row))).mean()
     sizes = np.diff(layout.rules.first)
     cells = np.repeat(treebank.counts / sizes, sizes)
-    return layout.rows(noisy(cells, rng)).mean()
+    return layout.rows(with_noise(cells, rng)).mean()
 
 
-def noisy(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def with_noise(cells: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Cells with 1 % of noise, which tells subtypes apart."""
     return cells * (1.0 + _NOISE * rng.random(len(cells)))
 
 
-def plan_of(n_subtypes: int, length: int | None) -> Plan:
+def split_merge_plan(n_subtypes: int, length: int | None) -> SplitMergePlan:
     """As many rounds as it takes to double one subtype to `n_subtypes`, of so many sweeps.
 
     None where all subtypes are there from the start.
@@ -198,29 +204,29 @@ def plan_of(n_subtypes: int, length: int | None) -> Plan:
     n_rounds = (n_subtypes - 1).bit_length()
     n_alike = _ALIKE if n_subtypes > 1 else 0
     if length is None or not n_rounds:
-        return Plan(n_resting=n_alike)
+        return SplitMergePlan(n_warm_up=n_alike)
     splits = tuple(n * length for n in range(n_rounds))
     merges = tuple(first + max(1, int(_BEFORE_MERGING * length)) for first in splits)
-    return Plan(splits, merges, max(splits + merges) + n_alike)
+    return SplitMergePlan(splits, merges, max(splits + merges) + n_alike)
 
 
-def split(
+def split_subtypes(
     weights: np.ndarray, layout: TreebankLayout, most: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, TreebankLayout]:
     """Split every subtype in two, with 1 % of noise; symbols that would have too many stay."""
     n = layout.rules.n_subtypes
     times = np.where(2 * n <= most, 2, 1)
-    fine = layout_of(rules_of(n * times, *lists_of(layout.rules)))
+    fine = layout_of(rules_of(n * times, *rule_lists_of(layout.rules)))
     onto = np.concatenate([np.repeat(np.arange(a), b) for a, b in zip(n, times, strict=True)])
-    places = _places(fine, layout, onto)
+    places = _coarse_cells(fine, layout, onto)
     # A subtype keeps the weight of each of its rules, shared by what has become of the children.
     parent = fine.rules.parent
     times_parent = np.where(parent >= 0, times[np.maximum(parent, 0)], 1)
     ways = np.bincount(places)[places] / np.repeat(times_parent, np.diff(fine.rules.first))
-    return fine.rows(noisy(weights[places] / ways, rng)).mean(), fine
+    return fine.rows(with_noise(weights[places] / ways, rng)).mean(), fine
 
 
-def merged(
+def merge_subtypes(
     weights: np.ndarray,
     counts: np.ndarray,
     layout: TreebankLayout,
@@ -228,32 +234,32 @@ def merged(
     share: float,
 ) -> tuple[np.ndarray, TreebankLayout]:
     """Merge a share of all pairs of subtypes: those that tell least apart."""
-    rows, losses = losses_of(weights, counts, layout, trees)
+    rows, losses = merge_losses(weights, counts, layout, trees)
     order = np.argsort(losses, kind="stable")
     chosen = rows[order[: int(share * len(order))]]
     n = layout.rules.n_subtypes
     symbol = np.repeat(np.arange(len(n)), n)
-    kept = np.ones(len(symbol), np.int64)
-    kept[chosen + 1] = 0
-    before = np.concatenate([[0], np.cumsum(kept)])
+    stays = np.ones(len(symbol), np.int64)
+    stays[chosen + 1] = 0
+    before = np.concatenate([[0], np.cumsum(stays)])
     onto = before[1:] - 1 - before[(np.cumsum(n) - n)[symbol]]
-    n_now = np.bincount(symbol, kept, len(n)).astype(np.int64)
-    coarse = layout_of(rules_of(n_now, *lists_of(layout.rules)))
-    places = _places(layout, coarse, onto)
+    n_now = np.bincount(symbol, stays, len(n)).astype(np.int64)
+    coarse = layout_of(rules_of(n_now, *rule_lists_of(layout.rules)))
+    places = _coarse_cells(layout, coarse, onto)
     return np.bincount(places, counts, len(coarse.row)), coarse
 
 
-def losses_of(
+def merge_losses(
     weights: np.ndarray, counts: np.ndarray, layout: TreebankLayout, trees: ObservedTrees
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What the log-likelihood would lose if two subtypes of a symbol were one.
+    """Losses of the log-likelihood if two subtypes of a symbol were one.
 
     It is approximated as if they were merged at one node at a time: there their inside weights are
     averaged by how frequent they are, and their outside weights added.
     """
-    all_inner, all_outer, log_z = marginals(unscaled(weights, layout), layout, trees)
-    kept = np.repeat(np.isfinite(log_z), np.diff(trees.starts))
-    symbol = np.where(kept, layout.rules.parent[trees.rule], -1)
+    all_inner, all_outer, log_z = marginals(unscaled_weights(weights, layout), layout, trees)
+    has_weight = np.repeat(np.isfinite(log_z), np.diff(trees.starts))
+    symbol = np.where(has_weight, layout.rules.parent[trees.rule], -1)
     totals, n = layout.totals(counts), layout.rules.n_subtypes
     order = np.argsort(symbol, kind="stable")
     bounds = np.searchsorted(symbol[order], np.arange(len(n) + 1))
@@ -273,7 +279,7 @@ def losses_of(
     return np.array(rows, np.int64), np.array(losses)
 
 
-def _places(fine: TreebankLayout, coarse: TreebankLayout, onto: np.ndarray) -> np.ndarray:
+def _coarse_cells(fine: TreebankLayout, coarse: TreebankLayout, onto: np.ndarray) -> np.ndarray:
     """For each cell of more subtypes the one of fewer to which it belongs."""
     rules, here, there = fine.rules, fine.blocks, coarse.blocks
     rule = np.repeat(np.arange(len(here.first)), np.diff(rules.first))

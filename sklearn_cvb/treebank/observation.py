@@ -1,4 +1,4 @@
-"""A treebank grammar below its estimators: what is asked for, what is read, what a fit leaves."""
+"""A treebank grammar below its estimators: options, reading of X and y, outcome of a fit."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -6,27 +6,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.learning.learned import FamilyObservation, FitOutcome, FitResult, Learned, Reading
-from sklearn_cvb.learning.split_merge import Plan
+from sklearn_cvb.learning.split_merge import SplitMergePlan
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, KnownWords, TakenSequences, short_repr
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.settings import SplitAndMerge
-from sklearn_cvb.treebank.binarise import Output, Treebank, binarised
+from sklearn_cvb.treebank.binarise import Debinarisation, Treebank, binarise
 from sklearn_cvb.treebank.inference import TreebankProblem
-from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, plan_of
+from sklearn_cvb.treebank.model import AnnotatedModel, TokenAnnotatedModel, split_merge_plan
 from sklearn_cvb.treebank.parameters import LatentPCFGCounts, layout_of
 from sklearn_cvb.treebank.reading import (
-    Gold,
+    GoldTrees,
     are_trees,
-    gold_from,
+    gold_trees_from,
     is_tree,
     sentences_in,
     tags_in,
     trees_in,
     without_top,
 )
-from sklearn_cvb.treebank.word_classes import lexicon_of
+from sklearn_cvb.treebank.word_classes import word_numbers_of
 
 # Words are those of the treebank; others are known by their form.
 _WORDS = KnownWords(None, "rare")
@@ -43,7 +43,7 @@ class TreebankOptions(NamedTuple):
     update: str = "sequence"  # what is left out at a time
     rare_threshold: int = 1
     horizontal: int | None = 0  # how many children a helper symbol remembers
-    instead: str = ""  # what to use where leaving out one giant tree leaves little
+    alternative: str = ""  # what to use where leaving out one giant tree leaves little
 
 
 @dataclass(frozen=True)
@@ -54,23 +54,23 @@ class TreebankObservation(FamilyObservation):
 
     def read(self, X: Any, y: Any = None) -> Reading:
         """X and y, to be fitted to: sentences and trees, or trees."""
-        asked = self.options
+        options = self.options
         (sequences, attributes, messages), gold = self._gold(X, y)
         starts = sequences.starts.tolist()
         reading.types_of(sequences.tokens, sequences.starts)
         tags = tags_in(gold.trees)
-        lexicon = lexicon_of(sequences.tokens, tags, starts[:-1], asked.rare_threshold)
+        lexicon = word_numbers_of(sequences.tokens, tags, starts[:-1], options.rare_threshold)
         known = {"vocabulary_": reading.as_array(list(lexicon.codes)[: lexicon.n_words])}
         corpus = reading.encode(sequences, lexicon.codes)
         reading.refuse_missing(corpus, "a treebank grammar")
         numbers = lexicon.numbers(sequences.tokens, starts[:-1])
-        treebank = binarised(gold.trees, numbers, gold.top, asked.horizontal)
-        if asked.instead:
-            messages += reading.caution_of_giant(corpus, asked.instead)
+        treebank = binarise(gold.trees, numbers, gold.top, options.horizontal)
+        if options.alternative:
+            messages += reading.caution_of_giant(corpus, options.alternative)
         problem = TreebankProblem(corpus, treebank)
         return Reading(problem, lexicon, attributes | known, messages, self)
 
-    def _gold(self, X: Any, y: Any) -> tuple[TakenSequences, Gold]:
+    def _gold(self, X: Any, y: Any) -> tuple[TakenSequences, GoldTrees]:
         """Sentences and their trees."""
         if is_tree(X):
             raise TypeError(f"X is {short_repr(X)}, a single tree: pass a list of trees")
@@ -85,44 +85,48 @@ class TreebankObservation(FamilyObservation):
                 "the tree of each sentence, fit(sentences, trees) or fit(trees)"
             )
         taken = reading.sequences_to_fit(_WORDS, X, y)
-        return taken, gold_from(y, taken.sequences)
+        return taken, gold_trees_from(y, taken.sequences)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> SplitMergePlan:
         """Before which sweeps subtypes are split and merged."""
-        asked = self.options
-        return plan_of(asked.n_subtypes, asked.rounds and int(asked.rounds.round_length))
+        options = self.options
+        return split_merge_plan(
+            options.n_subtypes, options.rounds and int(options.rounds.round_length)
+        )
 
-    def model(self, read: Reading) -> AnnotatedModel:
-        """What is learned from what was read."""
-        asked, treebank = self.options, read.problem.treebank
-        n_first = 1 if asked.rounds else asked.n_subtypes
+    def model(self, reading: Reading) -> AnnotatedModel:
+        """The model of what was read, for algorithms to learn."""
+        options, treebank = self.options, reading.problem.treebank
+        n_first = 1 if options.rounds else options.n_subtypes
         layout = layout_of(treebank.rules(np.full(len(treebank.symbols), n_first)))
-        share = float(asked.rounds.merge_share) if asked.rounds else 0.0
-        kind = TokenAnnotatedModel if asked.update == "token" else AnnotatedModel
-        most, is_fixed = asked.n_subtypes, asked.rounds is None
-        return kind(read.problem, layout, asked.init, asked.alpha, most, share, is_fixed)
+        share = float(options.rounds.merge_share) if options.rounds else 0.0
+        kind = TokenAnnotatedModel if options.update == "token" else AnnotatedModel
+        most, is_fixed = options.n_subtypes, options.rounds is None
+        return kind(reading.problem, layout, options.init, options.alpha, most, share, is_fixed)
 
-    def fixed_start(self, read: Reading) -> str:
-        """What fixes where all restarts begin; empty where it is random."""
+    def fixed_start(self, reading: Reading) -> str:
+        """Why all restarts begin alike; empty where their starts are random."""
         return "without subtypes nothing is hidden" if self.options.n_subtypes == 1 else ""
 
-    def left(self, result: FitResult) -> FitOutcome:
-        """What the best restart leaves."""
+    def outcome(self, result: FitResult) -> FitOutcome:
+        """What is learned, and the fitted attributes, from the best restart."""
         best, _, read, algorithm, model, cells = result
         state, treebank, alpha = best.state, read.problem.treebank, self.options.alpha
         layout, labels = state.layout, reading.as_array(treebank.labels())
         counts = LatentPCFGCounts(cells, layout.rules.first)
         attributes = {"counts_": counts, "symbols_": labels, "alpha_": alpha}
-        more = Output(treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank), labels)
+        more = Debinarisation(
+            treebank.symbols, treebank.paths, treebank.top, _usual_root(treebank), labels
+        )
         learned = Learned(
             words=read.words,
             layout=layout,
             prior=alpha,
             counts=counts,
-            kept=model.whole(state.weights),
+            fallback=model.whole(state.weights),
             averages=algorithm.averages,
-            more=more,
+            extra=more,
         )
         return FitOutcome(learned, attributes)
 
@@ -140,7 +144,7 @@ class TreebankObservation(FamilyObservation):
         # said: rare words of the treebank are not in its lexicon.
         known = corpus._replace(tokens=np.where(numbers < lexicon.n_words, numbers, corpus.tokens))
         unknown = reading.unknown_in(known, lexicon.codes)
-        tell(caution_of_unknown(unknown, lexicon.codes, fewest=np.inf))
+        warn(caution_of_unknown(unknown, lexicon.codes, fewest=np.inf))
         return corpus._replace(tokens=numbers), sequences.tokens
 
 

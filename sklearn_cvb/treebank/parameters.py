@@ -1,11 +1,11 @@
-"""From counts of annotated rules to weights: posterior means, exp E[log]."""
+"""Parameters of annotated rules: their layout in cells and rows, counts, weights from counts."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sklearn_cvb.kernels.treebank.arrays import AnnotatedRules, rows_of, rules_of
-from sklearn_cvb.kernels.treebank.training import Blocks, blocks_of
+from sklearn_cvb.kernels.treebank.training import RuleBlocks, blocks_of
 from sklearn_cvb.learning.dirichlet import DirichletRows
 from sklearn_cvb.learning.learned import Learned
 
@@ -27,10 +27,10 @@ class LatentPCFGCounts(NamedTuple):
 
 
 class TreebankLayout(NamedTuple):
-    """Annotated rules, and what is computed from them once."""
+    """The cells of annotated rules, and the rows that sum to 1."""
 
     rules: AnnotatedRules
-    blocks: Blocks
+    blocks: RuleBlocks
     row: np.ndarray  # (n_cells,), the annotated left-hand side of each cell
     sizes: np.ndarray  # (n_rows,), how many cells each has
 
@@ -57,7 +57,7 @@ class AnnotatedWeights(NamedTuple):
         return self.cells * np.exp(np.repeat(self.log_scale, np.diff(layout.rules.first)))
 
 
-def lists_of(rules: AnnotatedRules) -> list[list[Any]]:
+def rule_lists_of(rules: AnnotatedRules) -> list[list[Any]]:
     """Roots, binary and unary rules and those of words, as `rules_of` takes them."""
     rows = np.column_stack([rules.parent, rules.left, rules.right])
     roots, binary, unary, words = np.split(rows, rules.begin[1:4])
@@ -66,18 +66,18 @@ def lists_of(rules: AnnotatedRules) -> list[list[Any]]:
 
 
 def layout_of(rules: AnnotatedRules) -> TreebankLayout:
-    """What is computed from rules once."""
+    """The layout of rules: their blocks, and the row of each cell."""
     row = rows_of(rules)
     sizes = np.bincount(row, minlength=int(rules.n_subtypes.sum()) + 1).astype(np.float64)
     return TreebankLayout(rules, blocks_of(rules), row, sizes)
 
 
-def unscaled(cells: np.ndarray, layout: TreebankLayout) -> AnnotatedWeights:
+def unscaled_weights(cells: np.ndarray, layout: TreebankLayout) -> AnnotatedWeights:
     """Weights that are not divided by anything."""
     return AnnotatedWeights(cells, np.zeros(len(layout.blocks.first)))
 
 
-def scaled(logs: np.ndarray, layout: TreebankLayout) -> AnnotatedWeights:
+def scaled_weights(logs: np.ndarray, layout: TreebankLayout) -> AnnotatedWeights:
     """The exponentials of logs, those of each rule divided by their largest."""
     first = layout.rules.first
     largest = np.maximum.reduceat(logs, first[:-1])
@@ -90,7 +90,7 @@ def scaled(logs: np.ndarray, layout: TreebankLayout) -> AnnotatedWeights:
 def mean_weights(learned: Learned, smoothing: float) -> np.ndarray:
     """Posterior-mean weights, with a pseudo-count more."""
     alpha = learned.prior + float(smoothing)
-    return learned.layout.rows(learned.counts.cells, alpha).mean(learned.kept)
+    return learned.layout.rows(learned.counts.cells, alpha).mean(learned.fallback)
 
 
 def predicting_weights(learned: Learned, smoothing: float) -> np.ndarray:
@@ -107,7 +107,7 @@ def with_any_word(learned: Learned, weights: np.ndarray) -> tuple[AnnotatedRules
     A tag has it as often as it has rare words of all classes; without any, as it has any word.
     """
     rules, (codes, n_known) = learned.layout.rules, learned.words
-    lists, n = lists_of(rules), rules.n_subtypes
+    lists, n = rule_lists_of(rules), rules.n_subtypes
     begins = rules.first[rules.begin[3] : -1].tolist()
     any_rare = any(word >= n_known for _, word in lists[3])
     sums: dict[int, np.ndarray] = {}

@@ -1,4 +1,4 @@
-"""Parsing and drawing: the best trees of sentences, their likelihood, and trees from the root down.
+"""A fitted treebank grammar at work: best trees of sentences, their likelihood, sampled trees.
 
 First the grammar without annotations says which symbols a span can have, then the whole grammar
 parses with these. A sentence that loses its trees this way is parsed again with all symbols.
@@ -19,16 +19,16 @@ from sklearn_cvb.kernels.treebank.arrays import (
     rows_of,
 )
 from sklearn_cvb.kernels.treebank.chart import (
+    ChartItems,
     ItemChart,
-    Items,
-    Reach,
+    SpanReach,
     chart_of,
     inside,
     items_of,
     outside,
     reach_for,
 )
-from sklearn_cvb.kernels.treebank.decoding import SAME, Best, best_for, max_rule, viterbi
+from sklearn_cvb.kernels.treebank.decoding import SAME, BestParts, best_parts_for, max_rule, viterbi
 from sklearn_cvb.learning.threads import on_threads
 from sklearn_cvb.reading.sample_sizes import check_sample, drawn_within
 from sklearn_cvb.treebank.parameters import TreebankLayout
@@ -50,13 +50,13 @@ class Parser(NamedTuple):
     wide: np.ndarray
 
 
-class Inference(NamedTuple):
-    """What is known of a sentence of n words under a grammar."""
+class SentenceInference(NamedTuple):
+    """A sentence of n words under a grammar: its chart items, their weights, log p(words)."""
 
     n: int
     grammar: AnnotatedGrammar
-    items: Items
-    reach: Reach
+    items: ChartItems
+    reach: SpanReach
     chart: ItemChart
     log_z: float  # log p(words); -inf without a tree
 
@@ -105,7 +105,7 @@ def parser_for(rules: AnnotatedRules, weights: np.ndarray, coarse: np.ndarray) -
     return Parser(fine, grammar_of(unannotated, coarse), logs, *layers)
 
 
-def all_items(parser: Parser, grammar: AnnotatedGrammar, n: int) -> Items:
+def all_items(parser: Parser, grammar: AnnotatedGrammar, n: int) -> ChartItems:
     """All items that n words could have."""
     shape = n * (n + 1) // 2, *parser.wide.shape
     keeps = np.broadcast_to(parser.wide, shape).copy()
@@ -115,15 +115,17 @@ def all_items(parser: Parser, grammar: AnnotatedGrammar, n: int) -> Items:
     return items_of(grammar.n_subtypes, n, span, is_upper == 1, symbol)
 
 
-def infer_inside(grammar: AnnotatedGrammar, words: np.ndarray, items: Items) -> Inference:
+def infer_inside(
+    grammar: AnnotatedGrammar, words: np.ndarray, items: ChartItems
+) -> SentenceInference:
     """The inside weights of a sentence, and the outside weights of its root."""
     n, reach, chart = len(words), reach_for(grammar, len(words)), chart_of(items)
-    chart.inside[:] = _with_words(grammar, words, items)
+    chart.inside[:] = _word_weights(grammar, words, items)
     inside(grammar, reach, chart, n)
-    return Inference(n, grammar, items, reach, chart, _divide_roots(grammar, chart))
+    return SentenceInference(n, grammar, items, reach, chart, _start_outside(grammar, chart))
 
 
-def _with_words(grammar: AnnotatedGrammar, words: np.ndarray, items: Items) -> np.ndarray:
+def _word_weights(grammar: AnnotatedGrammar, words: np.ndarray, items: ChartItems) -> np.ndarray:
     """Weights of words in the cells of their tags, zeros elsewhere."""
     cells, lexicon, n_symbols = np.zeros(items.first[-1]), grammar.words, len(grammar.n_subtypes)
     for i, word in enumerate(words.tolist()):
@@ -135,7 +137,7 @@ def _with_words(grammar: AnnotatedGrammar, words: np.ndarray, items: Items) -> n
     return cells
 
 
-def _roots(grammar: AnnotatedGrammar, chart: ItemChart) -> list[tuple[slice, np.ndarray]]:
+def _root_cells(grammar: AnnotatedGrammar, chart: ItemChart) -> list[tuple[slice, np.ndarray]]:
     """The cells of each possible root, and its weights."""
     at = chart.upper_at[-len(grammar.n_subtypes) :][grammar.roots.symbol]
     sizes = grammar.n_subtypes[grammar.roots.symbol]
@@ -146,9 +148,9 @@ def _roots(grammar: AnnotatedGrammar, chart: ItemChart) -> list[tuple[slice, np.
     ]
 
 
-def _divide_roots(grammar: AnnotatedGrammar, chart: ItemChart) -> float:
+def _start_outside(grammar: AnnotatedGrammar, chart: ItemChart) -> float:
     """Write the outside weights of the whole sentence; returns log p(words)."""
-    roots = _roots(grammar, chart)
+    roots = _root_cells(grammar, chart)
     total = sum(float(weight @ chart.inside[cells]) for cells, weight in roots)
     if total <= 0:
         return -np.inf
@@ -157,89 +159,91 @@ def _divide_roots(grammar: AnnotatedGrammar, chart: ItemChart) -> float:
     return float(np.log(total) + chart.exponent[-1] * np.log(2.0))
 
 
-def kept_items(parser: Parser, words: np.ndarray, threshold: float) -> Items | None:
+def likely_items(parser: Parser, words: np.ndarray, threshold: float) -> ChartItems | None:
     """Items whose posterior without annotations reaches a threshold; None without a tree."""
     coarse = infer_inside(parser.coarse, words, all_items(parser, parser.coarse, len(words)))
     if coarse.log_z == -np.inf:
         return None
     outside(coarse.grammar, coarse.reach, coarse.chart, coarse.n, threshold)
-    kept, items = coarse.chart.outside > 0, coarse.items
-    rows = items.span[kept], items.is_upper[kept], items.symbol[kept]
+    is_likely, items = coarse.chart.outside > 0, coarse.items
+    rows = items.span[is_likely], items.is_upper[is_likely], items.symbol[is_likely]
     return items_of(parser.fine.n_subtypes, len(words), *rows)
 
 
-def infer(parser: Parser, words: np.ndarray, threshold: float) -> Inference | None:
-    """Inside weights with annotations, of what is kept or of all; None without a tree."""
-    found = None
+def infer(parser: Parser, words: np.ndarray, threshold: float) -> SentenceInference | None:
+    """Inside weights with annotations, of likely items or of all; None without a tree."""
+    inference = None
     if len(words) and threshold > 0:
-        items = kept_items(parser, words, threshold)
-        found = infer_inside(parser.fine, words, items) if items else None
-    if len(words) and (found is None or found.log_z == -np.inf):
-        found = infer_inside(parser.fine, words, all_items(parser, parser.fine, len(words)))
-    return found if found and found.log_z > -np.inf else None
+        items = likely_items(parser, words, threshold)
+        inference = infer_inside(parser.fine, words, items) if items else None
+    if len(words) and (inference is None or inference.log_z == -np.inf):
+        inference = infer_inside(parser.fine, words, all_items(parser, parser.fine, len(words)))
+    return inference if inference and inference.log_z > -np.inf else None
 
 
-def _max_rule_tree(found: Inference) -> tuple[Best, int]:
+def _max_rule_tree(inference: SentenceInference) -> tuple[BestParts, int]:
     """The tree with the largest product of posteriors of its rules, and its root's cell."""
-    grammar, chart, items = found.grammar, found.chart, found.items
-    outside(grammar, found.reach, chart, found.n, 0.0)
-    best, ends = best_for(len(chart.inside)), np.arange(1, found.n + 1)
+    grammar, chart, items = inference.grammar, inference.chart, inference.items
+    outside(grammar, inference.reach, chart, inference.n, 0.0)
+    best, ends = best_parts_for(len(chart.inside)), np.arange(1, inference.n + 1)
     tags = np.isin(items.span, ends * (ends - 1) // 2) & ~items.is_upper
     posterior = np.add.reduceat(chart.inside * chart.outside, items.first[:-1])
     with np.errstate(divide="ignore"):
         best.score[items.first[:-1][tags]] = np.log(posterior[tags])
-        max_rule(grammar, found.reach, chart, best, found.n)
+        max_rule(grammar, inference.reach, chart, best, inference.n)
         roots = [
             (np.log(chart.outside[cells] @ chart.inside[cells]) + best.score[cells.start], cells)
-            for cells, _ in _roots(grammar, chart)
+            for cells, _ in _root_cells(grammar, chart)
         ]
     return best, max(roots, key=lambda root: root[0])[1].start
 
 
-def _heaviest_tree(logs: AnnotatedGrammar, words: np.ndarray, found: Inference) -> tuple[Best, int]:
+def _heaviest_tree(
+    logs: AnnotatedGrammar, words: np.ndarray, inference: SentenceInference
+) -> tuple[BestParts, int]:
     """The heaviest annotated tree, and its root's cell."""
-    weights = _with_words(found.grammar, words, found.items)
+    weights = _word_weights(inference.grammar, words, inference.items)
     with np.errstate(divide="ignore"):
-        best = best_for(len(weights))._replace(score=np.log(weights))
-    viterbi(logs, found.reach, found.chart, best, found.n)
+        best = best_parts_for(len(weights))._replace(score=np.log(weights))
+    viterbi(logs, inference.reach, inference.chart, best, inference.n)
     roots = [
         (score, cells.start + x)
-        for cells, weight in _roots(logs, found.chart)
+        for cells, weight in _root_cells(logs, inference.chart)
         for x, score in enumerate((best.score[cells] + weight).tolist())
     ]
     return best, max(roots, key=lambda root: root[0])[1]
 
 
-def _read_tree(found: Inference, best: Best, top: int) -> np.ndarray:
+def _nodes_below(inference: SentenceInference, best: BestParts, top: int) -> np.ndarray:
     """Symbols, begins and ends of the nodes below a cell, shape (3, n_nodes)."""
-    ends = np.repeat(np.arange(1, found.n + 1), np.arange(1, found.n + 1))
+    ends = np.repeat(np.arange(1, inference.n + 1), np.arange(1, inference.n + 1))
     nodes, waiting = [], [top]
     while waiting:
         cell = waiting.pop()
         left, right = int(best.left[cell]), int(best.right[cell])
         if right != SAME:
-            item = np.searchsorted(found.items.first, cell, "right") - 1
-            span, symbol = found.items.span[item], found.items.symbol[item]
+            item = np.searchsorted(inference.items.first, cell, "right") - 1
+            span, symbol = inference.items.span[item], inference.items.symbol[item]
             end = ends[span]
             nodes.append((symbol, end - 1 - (span - end * (end - 1) // 2), end))
         waiting += [part for part in (right, left) if part >= 0]
     return np.array(nodes).T
 
 
-def _tree(parser: Parser, words: np.ndarray, threshold: float, decoding: str) -> np.ndarray:
+def _best_tree(parser: Parser, words: np.ndarray, threshold: float, decoding: str) -> np.ndarray:
     """Symbols, begins and ends of a sentence's nodes, shape (3, n_nodes)."""
-    found = infer(parser, words, threshold)
-    if found is None:
+    inference = infer(parser, words, threshold)
+    if inference is None:
         return np.empty((3, 0), np.int64)
     if decoding == "viterbi":
-        return _read_tree(found, *_heaviest_tree(parser.logs, words, found))
-    return _read_tree(found, *_max_rule_tree(found))
+        return _nodes_below(inference, *_heaviest_tree(parser.logs, words, inference))
+    return _nodes_below(inference, *_max_rule_tree(inference))
 
 
 def _log_likelihood(parser: Parser, words: np.ndarray) -> float:
     """log p(words), -inf without a tree."""
-    found = infer(parser, words, 0.0)
-    return -np.inf if found is None else found.log_z
+    inference = infer(parser, words, 0.0)
+    return -np.inf if inference is None else inference.log_z
 
 
 def parse(
@@ -258,9 +262,9 @@ def parse(
         coarse = without_annotations(rules, weights)
 
     def tree(parser: Parser, words: np.ndarray) -> np.ndarray:
-        return _tree(parser, words, threshold, decoding)
+        return _best_tree(parser, words, threshold, decoding)
 
-    trees = _for_each(tree, (rules, weights, coarse), tokens, starts, n_jobs)
+    trees = _each_sentence(tree, (rules, weights, coarse), tokens, starts, n_jobs)
     ends = np.cumsum([0, *(nodes.shape[1] for nodes in trees)])
     return Parses(ends, *np.concatenate([np.empty((3, 0), np.int64), *trees], axis=1))
 
@@ -275,17 +279,17 @@ def log_likelihoods(
 ) -> np.ndarray:
     """log p(words) of sentences, over all trees and annotations."""
     even = np.ones(len(rules.parent))
-    return np.array(_for_each(_log_likelihood, (rules, weights, even), tokens, starts, n_jobs))
+    return np.array(_each_sentence(_log_likelihood, (rules, weights, even), tokens, starts, n_jobs))
 
 
-def _for_each(
+def _each_sentence(
     work: Callable[[Parser, np.ndarray], _Result],
     grammar: tuple[AnnotatedRules, np.ndarray, np.ndarray],
     tokens: np.ndarray,
     starts: np.ndarray,
     n_jobs: int | None,
 ) -> list[_Result]:
-    """What `work(parser, words)` gives for each sentence."""
+    """`work(parser, words)` of each sentence, on threads."""
     if len(starts) == 1:
         return []
     parser = parser_for(*grammar)
@@ -310,15 +314,8 @@ def _for_each(
 # Sentences and binarised trees drawn from the root outwards
 
 
-class SampledTree(NamedTuple):
-    """A drawn tree."""
-
-    words: list[int]  # by the numbers that rules have for them
-    nodes: list[tuple[int, int, int]]  # symbols, begins and ends in pre-order, as `Parses` has them
-
-
-class Choices:
-    """What every annotated left-hand side may become, and how likely that is."""
+class RuleSampler:
+    """Draws rules of annotated left-hand sides by their weights."""
 
     def __init__(self, layout: TreebankLayout, weights: np.ndarray) -> None:
         order = np.argsort(layout.row, kind="stable")
@@ -330,22 +327,22 @@ class Choices:
         self.rules: AnnotatedRules = layout.rules
         self.before: np.ndarray = np.cumsum(layout.rules.n_subtypes) - layout.rules.n_subtypes
 
-    def root(self, rng: np.random.RandomState) -> tuple[int, int]:
+    def draw_root(self, rng: np.random.RandomState) -> tuple[int, int]:
         """A symbol and its subtype."""
-        rule, _, x, _ = self._drawn(len(self.cells) - 1, rng)
+        rule, _, x, _ = self._draw(len(self.cells) - 1, rng)
         return int(self.rules.left[rule]), x
 
-    def below(
+    def draw_children(
         self, symbol: int, subtype: int, rng: np.random.RandomState
     ) -> tuple[int, list[tuple[int, int]]]:
         """A word and no children, or -1 and children with their subtypes."""
-        rule, _, y, z = self._drawn(int(self.before[symbol]) + subtype, rng)
+        rule, _, y, z = self._draw(int(self.before[symbol]) + subtype, rng)
         left, right = int(self.rules.left[rule]), int(self.rules.right[rule])
         if rule >= self.rules.begin[3]:
             return left, []
         return NONE, [(left, y)] if right == NONE else [(left, y), (right, z)]
 
-    def _drawn(self, row: int, rng: np.random.RandomState) -> tuple[int, int, int, int]:
+    def _draw(self, row: int, rng: np.random.RandomState) -> tuple[int, int, int, int]:
         """A rule, and the subtypes of its parent and children."""
         levels = self.levels[row]
         place = np.searchsorted(levels, rng.random_sample() * levels[-1], side="right")
@@ -372,34 +369,36 @@ def sample_parses(
     rng: np.random.RandomState,
 ) -> tuple[list[list[int]], Parses]:
     """Draw trees of at most `longest` words."""
-    choices = Choices(layout, weights)
-    found = drawn_within(
-        lambda: _drawn_tree(choices, longest, rng),
+    sampler = RuleSampler(layout, weights)
+    samples = drawn_within(
+        lambda: _draw_tree(sampler, longest, rng),
         n_samples,
         longest,
         f"derivations in a row are longer than {longest} words",
         "more trees to learn from",
     )
-    ends = np.cumsum([0, *(len(drawn.nodes) for drawn in found)])
-    nodes = np.array([node for drawn in found for node in drawn.nodes], np.int64)
-    return [drawn.words for drawn in found], Parses(ends, *nodes.T)
+    ends = np.cumsum([0, *(len(nodes) for _, nodes in samples)])
+    nodes = np.array([node for _, nodes in samples for node in nodes], np.int64)
+    return [words for words, _ in samples], Parses(ends, *nodes.T)
 
 
-def _drawn_tree(choices: Choices, longest: int, rng: np.random.RandomState) -> SampledTree | None:
-    """One tree, None if it gets too long."""
+def _draw_tree(
+    sampler: RuleSampler, longest: int, rng: np.random.RandomState
+) -> tuple[list[int], list[tuple[int, int, int]]] | None:
+    """Words of one tree, and nodes in pre-order as `Parses` has them; None if it gets too long."""
     words: list[int] = []
     symbols: list[int] = []
     begins: list[int] = []
     ends: list[int] = []
     # Symbols with their subtypes that are still to expand, and nodes that end when these have.
-    waiting: list[tuple[int, int]] = [choices.root(rng)]
+    waiting: list[tuple[int, int]] = [sampler.draw_root(rng)]
     n_open = 1
     while waiting:
         symbol, number = waiting.pop()
         if symbol == NONE:
             ends[number] = len(words)
             continue
-        word, children = choices.below(symbol, number, rng)
+        word, children = sampler.draw_children(symbol, number, rng)
         waiting += [(NONE, len(symbols)), *reversed(children)]
         symbols.append(symbol)
         begins.append(len(words))
@@ -409,4 +408,4 @@ def _drawn_tree(choices: Choices, longest: int, rng: np.random.RandomState) -> S
         # Every open symbol derives a word or more; unary rules alone might go on and on.
         if len(words) + n_open > longest or len(symbols) > 100 * longest:
             return None
-    return SampledTree(words, list(zip(symbols, begins, ends, strict=True)))
+    return words, list(zip(symbols, begins, ends, strict=True))

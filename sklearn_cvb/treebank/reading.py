@@ -1,4 +1,4 @@
-"""Gold trees: read, checked, cleaned of what no parser gives."""
+"""Gold trees of a treebank: read from X or y, checked, cleaned of traces and function tags."""
 
 import re
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.messages import alike
+from sklearn_cvb.messages import how_many_alike
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import (
     Sequences,
@@ -33,7 +33,7 @@ _FUNCTIONS = (
 _PENN = re.compile(rf"([^-=|]+)(?:[-=](?:{_FUNCTIONS}|\d+))*(?:\|[A-Z]+)?")
 
 
-class Gold(NamedTuple):
+class GoldTrees(NamedTuple):
     """Sentences and their trees, cleaned."""
 
     trees: list[Any]  # leaves are words as the sentences have them
@@ -61,21 +61,23 @@ def are_trees(X: Any) -> bool:
 
 def trees_in(samples: Any, name: str) -> list[Any]:
     """A collection of trees, cleaned; `name` is what messages call it."""
-    return _of_each(samples_of(samples), lambda i, tree: cleaned(tree, f"{name}[{i}]"))
+    return _for_each_sample(samples_of(samples), lambda i, tree: clean_tree(tree, f"{name}[{i}]"))
 
 
-def _of_each(samples: list[Any], make: Callable[[int, Any], Any]) -> list[Any]:
-    """What is made of each sample; ValueError for the first that is wrong, with all others."""
-    found, errors = [], {}
+def _for_each_sample(samples: list[Any], make: Callable[[int, Any], Any]) -> list[Any]:
+    """Results of all samples; ValueError for the first that is wrong, which counts the others."""
+    results, errors = [], {}
     for i, sample in enumerate(samples):
         try:
-            found.append(make(i, sample))
+            results.append(make(i, sample))
         except ValueError as error:
             errors[i] = error
     if errors:
         first = next(iter(errors.values()))
-        raise ValueError(f"{first}{alike(list(errors), len(samples), 'trees are wrong')}") from None
-    return found
+        raise ValueError(
+            f"{first}{how_many_alike(list(errors), len(samples), 'trees are wrong')}"
+        ) from None
+    return results
 
 
 def sentences_in(trees: list[Any]) -> Sequences:
@@ -88,7 +90,7 @@ def tags_in(trees: list[Any]) -> list[Any]:
     return [tag for tree in trees for _, tag in tree.pos()]
 
 
-def cleaned(given: Any, name: str) -> Any:
+def clean_tree(given: Any, name: str) -> Any:
     """A tree without traces, function tags and indices, and without nltk's unlabelled top node.
 
     Raises TypeError if it is no tree, and ValueError if it has no words, a node without children,
@@ -128,11 +130,11 @@ def _without_traces(tree: Any, name: str) -> Any:
         elif reading.is_missing(child):
             raise ValueError(f"{name} has no word but NaN or None below {label!r}: put a word")
         children.append(child)
-    kept = bare_label(label) if isinstance(label, str) else label
-    return type(tree)(kept, children) if children else None
+    bare = bare_label(label) if isinstance(label, str) else label
+    return type(tree)(bare, children) if children else None
 
 
-def gold_from(y: Any, sequences: Sequences) -> Gold:
+def gold_trees_from(y: Any, sequences: Sequences) -> GoldTrees:
     """The tree of each sentence, or for a 2-D X of each row its label, which is a flat tree."""
     lengths = np.diff(sequences.starts)
     given = known_of(y, lengths, sequences.width, _FORM)
@@ -140,13 +142,13 @@ def gold_from(y: Any, sequences: Sequences) -> Gold:
 
     def tree_of(i: int, known: Any) -> Any:
         words = sequences.tokens[sequences.starts[i] : sequences.starts[i + 1]]
-        tree = _flat(known, i, words) if of_rows else cleaned(known, f"y[{i}]")
-        return _with_words(tree, i, words)
+        tree = _flat_tree(known, i, words) if of_rows else clean_tree(known, f"y[{i}]")
+        return _with_leaves(tree, i, words)
 
-    return without_top(_of_each(given, tree_of))
+    return without_top(_for_each_sample(given, tree_of))
 
 
-def _flat(label: Any, i: int, words: list[Any]) -> Any:
+def _flat_tree(label: Any, i: int, words: list[Any]) -> Any:
     """A class label as a tree: the root of a row's flat tree."""
     from nltk import Tree
 
@@ -159,7 +161,7 @@ def _flat(label: Any, i: int, words: list[Any]) -> Any:
     return Tree(label.item() if isinstance(label, np.generic) else label, words)
 
 
-def _with_words(tree: Any, i: int, words: list[Any]) -> Any:
+def _with_leaves(tree: Any, i: int, words: list[Any]) -> Any:
     """The tree with the words of its sentence for leaves, which must be the same."""
     leaves = tree.leaves()
     if len(leaves) != len(words):
@@ -179,12 +181,12 @@ def _with_words(tree: Any, i: int, words: list[Any]) -> Any:
     return tree if leaves == words else visit(tree)
 
 
-def without_top(trees: list[Any]) -> Gold:
+def without_top(trees: list[Any]) -> GoldTrees:
     """Take off a label that stands above every tree's only child, and nowhere else: TOP, ROOT."""
     top = trees[0].label()
     for tree in trees:
         if tree.label() != top or len(tree) > 1 or not hasattr(tree[0], "label"):
-            return Gold(trees, None)
+            return GoldTrees(trees, None)
         if any(node.label() == top for node in tree[0].subtrees()):
-            return Gold(trees, None)
-    return Gold([tree[0] for tree in trees], top)
+            return GoldTrees(trees, None)
+    return GoldTrees([tree[0] for tree in trees], top)

@@ -54,19 +54,19 @@ def signatures_of(word: Hashable, is_first: bool) -> list[Signature]:
     >>> print(*signatures_of("Re-act", False))
     <word capital dash -act> <word capital dash -ct> <word capital dash> <word capital> <word>
     """
-    found = _finest(word, is_first).with_endings()
-    features = found[0].features
-    return found + [Signature(features[:n]) for n in range(len(features) - 1, 0, -1)]
+    classes = _finest_signature(word, is_first).with_endings()
+    features = classes[0].features
+    return classes + [Signature(features[:n]) for n in range(len(features) - 1, 0, -1)]
 
 
-def _finest(word: Hashable, is_first: bool) -> Signature:
+def _finest_signature(word: Hashable, is_first: bool) -> Signature:
     """The class of a word with all that is said of its form."""
     if not isinstance(word, str) or not word:
         return ANY_WORD
-    features = [_ANY, *_begin(word, is_first)]
+    features = [_ANY, *_case_features(word, is_first)]
     # Most words have nothing but letters, and need no look at each.
     if word.isalpha():
-        return Signature(tuple(features), _cut(word.lower(), len(word), len(word)))
+        return Signature(tuple(features), _ending_of(word.lower(), len(word), len(word)))
     if any(map(str.isdigit, word)):
         features.append("digit")
     if any(unicodedata.category(letter) == "Pd" for letter in word):
@@ -74,16 +74,16 @@ def _finest(word: Hashable, is_first: bool) -> Signature:
     # Vowels of many scripts are marks on letters.
     letters = [unicodedata.category(letter)[0] in "LM" for letter in word.lower()]
     n_last = letters[::-1].index(False) if False in letters else len(letters)
-    return Signature(tuple(features), _cut(word.lower(), n_last, sum(letters)))
+    return Signature(tuple(features), _ending_of(word.lower(), n_last, sum(letters)))
 
 
-def _cut(word: str, n_last: int, n_letters: int) -> str:
+def _ending_of(word: str, n_last: int, n_letters: int) -> str:
     """The longest ending that could be a class, of a word with so many letters, and at its end."""
     length = min(_LONGEST, n_last, n_letters - _REST)
     return word[-length:] if length >= _SHORTEST else ""
 
 
-def _begin(word: str, is_first: bool) -> list[str]:
+def _case_features(word: str, is_first: bool) -> list[str]:
     """What the case of a word says; nothing in scripts without case, but that it has letters."""
     if not any(map(str.isalpha, word)):
         return ["no letter"]
@@ -95,7 +95,7 @@ def _begin(word: str, is_first: bool) -> list[str]:
 
 
 class WordNumbers(NamedTuple):
-    """Which number stands for a word."""
+    """The numbers of frequent words, and of the classes of all others."""
 
     # Frequent words and classes of the others, as they were in training.
     codes: Mapping[Hashable, int]
@@ -105,19 +105,19 @@ class WordNumbers(NamedTuple):
         """The number of each word; of a word of no known class one more than the last."""
         # A sample has classes by their names, so that it can be printed.
         classes = {str(name): code for name, code in self.codes.items() if code >= self.n_words}
-        first, found = set(starts), []
+        first, numbers = set(starts), []
         for t, word in enumerate(words):
             number = self.codes.get(word, classes.get(word))
             if number is None and t in first:
-                number = self.codes.get(_inside(word))
+                number = self.codes.get(_without_initial_capital(word))
             if number is None:
                 known = (self.codes.get(s) for s in signatures_of(word, t in first))
                 number = next((n for n in known if n is not None), len(self.codes))
-            found.append(number)
-        return found
+            numbers.append(number)
+        return numbers
 
 
-def lexicon_of(
+def word_numbers_of(
     words: list[Any], tags: list[Any], starts: Iterable[int], rare_threshold: int
 ) -> WordNumbers:
     """The words seen more often than the threshold, and the classes of the others."""
@@ -125,20 +125,21 @@ def lexicon_of(
     frequent = sorted_types(word for word, n in seen.items() if n > rare_threshold)
     known = set(frequent)
     rare = [
-        (_finest(word, t in first), tag)
+        (_finest_signature(word, t in first), tag)
         for t, (word, tag) in enumerate(zip(words, tags, strict=True))
-        if seen[word] <= rare_threshold and not (t in first and _inside(word) in known)
+        if seen[word] <= rare_threshold
+        and not (t in first and _without_initial_capital(word) in known)
     ]
-    names = [*frequent, *sorted(_classes_of(rare))]
+    names = [*frequent, *sorted(_classes_of_rare(rare))]
     return WordNumbers({name: i for i, name in enumerate(names)}, len(frequent))
 
 
-def _inside(word: Hashable) -> str | None:
+def _without_initial_capital(word: Hashable) -> str | None:
     """How a word that begins a sentence would be written inside of one; None if as it is."""
     return without_capital(word) if isinstance(word, str) else None
 
 
-def _classes_of(rare: list[tuple[Signature, Any]]) -> set[Signature]:
+def _classes_of_rare(rare: list[tuple[Signature, Any]]) -> set[Signature]:
     """The classes of rare words, whose finest classes and tags these are.
 
     Longer endings come first: what is asked of an ending is asked of the words that have none of
@@ -150,17 +151,17 @@ def _classes_of(rare: list[tuple[Signature, Any]]) -> set[Signature]:
             members[one].append(i)
     tags = [tag for _, tag in rare]
     tallies = {one: Counter(map(tags.__getitem__, some)) for one, some in members.items()}
-    found, left = set[Signature](), set(range(len(rare)))
+    classes, rest = set[Signature](), set(range(len(rare)))
     for one in sorted((one for one in members if one.ending), key=lambda one: -len(one.ending)):
-        own = left.intersection(members[one])
-        tally, shorter = Counter(map(tags.__getitem__, own)), one.with_endings()[1]
+        words = rest.intersection(members[one])
+        tally, shorter = Counter(map(tags.__getitem__, words)), one.with_endings()[1]
         if _log_ratio(tally, tallies[shorter]) >= log(_LEAST_RATIO):
-            found.add(one)
-            left -= own
-    return found | {rare[i][0]._replace(ending="") for i in left}
+            classes.add(one)
+            rest -= words
+    return classes | {rare[i][0]._replace(ending="") for i in rest}
 
 
-def _log_ratio(own: Counter[Any], of_all: Counter[Any]) -> float:
+def _log_ratio(tally: Counter[Any], of_all: Counter[Any]) -> float:
     """Log likelihood ratio of some words' tags: by their own shares, and by those of all."""
-    n, n_all = own.total(), of_all.total()
-    return sum(seen * log(seen * n_all / (n * of_all[tag])) for tag, seen in own.items())
+    n, n_all = tally.total(), of_all.total()
+    return sum(seen * log(seen * n_all / (n * of_all[tag])) for tag, seen in tally.items())

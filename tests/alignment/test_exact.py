@@ -31,29 +31,29 @@ from sklearn_cvb import (
     VBAlignmentHMM,
 )
 from sklearn_cvb.alignment.model import (
-    best_of,
     draw_sweep,
     expectation,
     frozen_tally,
     log_likelihoods,
+    viterbi,
 )
 from sklearn_cvb.alignment.parameters import (
     AlignmentWeights,
     EncodedPairs,
     cells_from,
+    cooccurring_words,
     counts_from,
     layout_of,
+    link_tables,
     pairs_of,
-    tables_of,
-    words_beside,
 )
 from sklearn_cvb.alignment.reading import AlignmentProblem
 from sklearn_cvb.kernels.alignment import (
     AlignmentSums,
     AlignmentTally,
+    _count_use,
+    _count_uses,
     _draw_poisson,
-    _use,
-    _use_many,
 )
 from sklearn_cvb.learning.model import State
 
@@ -87,7 +87,7 @@ def random_weights(farthest, seed, total=1.0):
 
 def model_of(farthest, pairs=PAIRS, known=None):
     """Layout and pairs as kernels read them."""
-    words = words_beside(encoded(pairs), (N_SOURCES, N_TARGETS))
+    words = cooccurring_words(encoded(pairs), (N_SOURCES, N_TARGETS))
     layout = layout_of(words, (N_SOURCES, N_TARGETS), farthest, np.array([], int))
     return layout, pairs_of(encoded(pairs), words, layout, known)
 
@@ -122,7 +122,7 @@ def test_expected_counts_are_those_of_all_alignments(farthest, total):
         expected = plus(expected, counts)
         assert log_z[i] == pytest.approx(np.log(value), rel=1e-10)
         np.testing.assert_allclose(
-            tables_of(shares.link, pairs)[i], link_table(posterior, pair), atol=1e-12
+            link_tables(shares.link, pairs)[i], link_table(posterior, pair), atol=1e-12
         )
     assert_close(as_dict(cells, layout), expected)
     np.testing.assert_allclose(log_likelihoods(flat(weights, layout), pairs), log_z, rtol=1e-14)
@@ -148,7 +148,7 @@ def test_viterbi_is_the_best_of_all_alignments(farthest):
     layout, pairs = model_of(farthest, known=known)
     for seed in range(5):
         weights = random_weights(farthest, seed)
-        positions, logs = best_of(flat(weights, layout), pairs)
+        positions, logs = viterbi(flat(weights, layout), pairs)
         for i, pair in enumerate(PAIRS):
             begin, end = pairs.target_starts[i : i + 2]
             best = max(weight_of(a, pair, weights) for a in alignments(pair, known.get(i)))
@@ -338,7 +338,7 @@ def test_lost_jumps_are_as_often_as_drawn_one_by_one():
     layout, pairs = model_of(2, pairs=[pair], known={0: [(1, 0), (0, 1)]})
     problem = AlignmentProblem(None, None, pairs, layout, None)
     tally, rng = frozen_tally(flat(weights, layout)), np.random.default_rng(0)
-    lost = np.array([draw_sweep(problem, tally, rng)[0].lost[0] for _ in range(40_000)])
+    lost = np.array([draw_sweep(problem, tally, rng)[0].lost_jumps[0] for _ in range(40_000)])
     # From the start +1 and +2 stay, from position 2 on 0 and -1. Of a cell the odds of one more
     # before a jump stays are its weight over that of what stays.
     odds = np.array([[1, 1, 1, 0, 0], [1, 0, 0, 1, 1]]) * jump
@@ -356,8 +356,8 @@ def both_uses(tallies, cell, sign, n):
     once, each = tallies
     total = 0.0
     for _ in range(n):
-        total += _use(each, cell, 0, sign)
-    return _use_many(once, cell, 0, sign, n), total
+        total += _count_use(each, cell, 0, sign)
+    return _count_uses(once, cell, 0, sign, n), total
 
 
 def test_many_uses_of_a_cell_weigh_as_one_by_one():

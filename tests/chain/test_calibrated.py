@@ -22,15 +22,15 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.certainty import calibrated
 from sklearn_cvb.certainty.calibrated import (
-    drawn_deviations,
+    draw_deviations,
     exact_covariance,
-    flat,
-    missing_in,
-    missing_of,
-    roots_of,
+    flat_cells,
+    missing_in_covariance,
+    missing_in_draws,
+    roots_of_rows,
     short_runs,
-    standardised,
-    widened,
+    standardised_counts,
+    widen,
 )
 from sklearn_cvb.certainty.cells import counts_by_unit
 from sklearn_cvb.certainty.structures import FreeRows
@@ -106,7 +106,7 @@ def test_missing_information_is_that_of_all_paths(name):
     if name != "independent":
         # There transitions are no cells of their own: the start row moves them, too.
         np.testing.assert_allclose(exact_covariance(structures, rows), expected, atol=1e-7 * scale)
-    found = drawn_deviations(structures, weights, 4000, np.random.default_rng(0))
+    found = draw_deviations(structures, weights, 4000, np.random.default_rng(0))
     drawn = (found.T @ found).toarray()
     np.testing.assert_allclose(drawn, expected, atol=0.08 * scale)
 
@@ -118,14 +118,16 @@ def test_information_is_the_curvature_of_the_likelihood(name):
     structures = SymbolStructures(model)
     rows = structures.free_rows(counts, prior)
     # Expected counts at the mean: what is complete, without a prior.
-    expected = flat(model.infer(structures.weights_at(rows.mean)).counts)
+    expected = flat_cells(model.infer(structures.weights_at(rows.mean)).counts)
     totals = np.bincount(rows.row, expected, len(rows.totals))
     used = np.flatnonzero((rows.mean > 0) & (totals[rows.row] > 0))
     own = FreeRows(rows.mean * totals[rows.row], rows.row, totals)
     # Only rows that list all of their cells have a softmax basis of these cells.
     whole = np.bincount(rows.row, rows.mean, len(totals)) > 1 - 1e-9
     used = used[whole[rows.row[used]]]
-    roots = roots_of(FreeRows(np.where(np.isin(np.arange(len(own.u)), used), own.u, 0.0), *own[1:]))
+    roots = roots_of_rows(
+        FreeRows(np.where(np.isin(np.arange(len(own.u)), used), own.u, 0.0), *own[1:])
+    )
     scale = np.zeros(len(own.u))
     scale[used] = np.sqrt(own.u[used])
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
@@ -138,7 +140,7 @@ def test_information_is_the_curvature_of_the_likelihood(name):
         sums = np.bincount(rows.row, theta, len(rows.totals))
         rest = 1.0 - np.bincount(rows.row, rows.mean, len(rows.totals))
         theta = theta / np.where(whole, sums, sums + rest)[rows.row]
-        return model.infer(structures.weights_at(theta)).total
+        return model.infer(structures.weights_at(theta)).log_normaliser
 
     step, rng = 1e-3, np.random.default_rng(0)
     for _ in range(6):
@@ -164,22 +166,22 @@ def shown(missing):
 
 def test_low_rank_and_dense_agree(monkeypatch):
     rows, deviations = rows_and_deviations(9)
-    each = standardised(deviations, rows)
-    dense = missing_of((each.T @ each).toarray(), roots_of(rows))
+    each = standardised_counts(deviations, rows)
+    dense = missing_in_covariance((each.T @ each).toarray(), roots_of_rows(rows))
     rng = np.random.default_rng(0)
-    thin = missing_in(deviations, rows, rng)
+    thin = missing_in_draws(deviations, rows, rng)
     monkeypatch.setattr(calibrated, "_DENSE", 0)
     monkeypatch.setattr(calibrated, "_N_DIRECTIONS", 8)
-    largest = missing_in(deviations, rows, rng)
+    largest = missing_in_draws(deviations, rows, rng)
     assert len(thin.shares) == len(dense.shares) == 9
     np.testing.assert_allclose(thin.shares, dense.shares, atol=1e-10)
     np.testing.assert_allclose(shown(thin), shown(dense), atol=1e-10)
     np.testing.assert_allclose(largest.shares, dense.shares[:8], atol=1e-10)
-    eight = missing_of((each.T @ each).toarray(), roots_of(rows))
+    eight = missing_in_covariance((each.T @ each).toarray(), roots_of_rows(rows))
     eight = eight._replace(shares=eight.shares[:8], directions=eight.directions[:, :8])
     np.testing.assert_allclose(shown(largest), shown(eight), atol=1e-10)
     # No row can move as a whole.
-    assert abs(roots_of(rows)[:, [0]].T @ dense.directions).max() < 1e-8
+    assert abs(roots_of_rows(rows)[:, [0]].T @ dense.directions).max() < 1e-8
 
 
 @pytest.mark.long
@@ -191,10 +193,10 @@ def test_draws_have_the_inverse_of_the_observed_information():
     rows = FreeRows(400 * rows.u, rows.row, 400 * rows.totals)
     deviations = deviations * 20
     rng = np.random.default_rng(3)
-    missing = missing_in(deviations, rows, rng)
+    missing = missing_in_draws(deviations, rows, rng)
     assert 0.2 < missing.shares.max() < 0.95
     with np.errstate(divide="ignore"):
-        drawn = np.log([widened(rows, missing, rng) for _ in range(20_000)])
+        drawn = np.log([widen(rows, missing, rng) for _ in range(20_000)])
     used = np.flatnonzero(rows.u)
     complete, centred = np.diag(rows.u), np.pad(deviations.toarray(), ((0, 0), (0, 4)))
     for r in range(4):
@@ -209,7 +211,7 @@ def test_draws_have_the_inverse_of_the_observed_information():
     expected = np.linalg.inv(basis.T @ observed @ basis)
     contrast = drawn[:, free] - drawn[:, first[rows.row[free]]]
     np.testing.assert_allclose(np.cov(contrast.T), expected, atol=0.06 * np.abs(expected).max())
-    np.testing.assert_allclose(np.bincount(rows.row, widened(rows, missing, rng)), 1.0)
+    np.testing.assert_allclose(np.bincount(rows.row, widen(rows, missing, rng)), 1.0)
 
 
 @pytest.mark.long
@@ -237,7 +239,7 @@ def test_sweeps_of_short_runs_leave_the_posterior_as_it_is(name):
     for _ in range(n_sweeps):
         drawn = structures.draw_structures(structures.draw_parameters(counts, prior, rng), rng)
         counts = drawn.counts
-        key = tuple(flat(counts).astype(int).tolist())
+        key = tuple(flat_cells(counts).astype(int).tolist())
         seen[key] = seen.get(key, 0) + 1
     assert seen.keys() <= exact.keys()
     apart = sum(abs(p / mass - seen.get(key, 0) / n_sweeps) for key, p in exact.items()) / 2
@@ -265,15 +267,15 @@ def test_runs_begin_and_end_where_they_are_told(monkeypatch):
     assert told == list(range(40))
     assert len(kept) == 40
     for one, other in zip(kept, again, strict=True):
-        np.testing.assert_array_equal(flat(one.counts), flat(other.counts))
-        np.testing.assert_array_equal(flat(one.weights), flat(other.weights))
+        np.testing.assert_array_equal(flat_cells(one.counts), flat_cells(other.counts))
+        np.testing.assert_array_equal(flat_cells(one.weights), flat_cells(other.weights))
         # Whole tokens, each of which is somewhere.
         assert one.counts.start.sum() == len(X)
         assert one.counts.transition.sum() == sum(map(len, X)) - len(X)
     monkeypatch.setattr(calibrated, "N_KEPT", 3)
     last = runs(1)[0][2::3]
     for one, other in zip(kept, last, strict=True):
-        np.testing.assert_array_equal(flat(one.counts), flat(other.counts))
+        np.testing.assert_array_equal(flat_cells(one.counts), flat_cells(other.counts))
 
 
 def test_long_sequences_are_cut_in_windows():

@@ -46,7 +46,7 @@ def slow_errors(X, y, model):
     def likelihood(move):
         first, moves, words = softmax(move)
         flat = np.concatenate([first.ravel(), moves.ravel(), words.T.ravel()])
-        return chain.infer(SymbolStructures(chain).weights_at(flat)).total
+        return chain.infer(SymbolStructures(chain).weights_at(flat)).log_normaliser
 
     size, h = len(free), 1e-3
     unit, information = np.eye(size) * h, np.empty((size, size))

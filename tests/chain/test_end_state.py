@@ -369,7 +369,7 @@ def test_samples_of_a_length_end_there():
 def test_samples_that_would_never_end_are_refused():
     model = EMHMM(2, transitions=Transitions(end_state=True), max_iter=5, random_state=0).fit(X)
     learned = model._learned
-    model._learned = learned._replace(more=learned.more._replace(end=np.zeros(2)))
+    model._learned = learned._replace(extra=learned.extra._replace(end=np.zeros(2)))
     with pytest.raises(ValueError, match="give a length"):
         model.sample(1, length=None)
     with pytest.raises(ValueError, match="needs a fit with transitions=Transitions"):
@@ -462,7 +462,7 @@ def test_a_model_to_start_from_keeps_its_ends():
         max_iter=5,
     ).fit(X)
     learned = first._learned
-    weights._learned = weights._learned._replace(counts=learned.counts, more=learned.more)
+    weights._learned = weights._learned._replace(counts=learned.counts, extra=learned.extra)
     np.testing.assert_allclose(weights.endprob_, shares)
     assert second.history_[0] == pytest.approx(weights.score_samples(X).sum())
     with pytest.raises(ValueError, match="same n_components, transitions"):

@@ -269,7 +269,7 @@ def test_numbers_stay(kind, family):
     model = family(2, emission=emission, init=first, fixed=fixed, max_iter=5, random_state=0)
     model.fit([table[::2], table[1::2]])
     assert np.allclose(model.transmat_[0], first.transmat_[0], atol=1e-15)
-    family_of = model._learned.more.numeric.family
+    family_of = model._learned.extra.numeric.family
     for name, expected in family_of.attributes(family_of.point).items():
         pairs = [(getattr(model, name), expected)]
         if isinstance(expected, list) and isinstance(expected[0], dict):

@@ -5,7 +5,7 @@ import pytest
 
 from sklearn_cvb import tag_dictionary_from
 from sklearn_cvb.chain.paths import lattice as allowed
-from sklearn_cvb.chain.tags.knowledge import Legal
+from sklearn_cvb.chain.tags.knowledge import LegalStates
 from sklearn_cvb.reading import dictionary
 from sklearn_cvb.reading.corpus import Corpus
 
@@ -83,8 +83,8 @@ def test_labels_that_overrule_the_dictionary_get_cells_of_their_own():
     assert more.state.tolist() == [1, 2, 0, 1, 2, 0, 1, 2]
     assert more.by_label.tolist() == [1, 3]
     assert cells.with_labels(np.array([1]), np.array([0])) is cells
-    expecting = allowed.expect(cells, [np.ones(1), np.array([0.25, 0.75])], np.array([1, 0]))
-    expected = expecting.with_labels(np.array([1, 0]), np.array([1, 2])).expected
+    expecting = allowed.with_expected(cells, [np.ones(1), np.array([0.25, 0.75])], np.array([1, 0]))
+    expected = expecting.with_labels(np.array([1, 0]), np.array([1, 2])).tag_prior.expected_counts
     assert expected[[0, 2, 4]].tolist() == [1, 0.25, 0.75]
     assert np.isnan(expected[[1, 3, 5, 6, 7]]).all()
     corpus = corpus_of([1, 0, 2, 1], [0, 4], ["x"])
@@ -113,7 +113,7 @@ def test_entries_spread_over_all_states():
 
 def test_words_missing_from_a_dictionary_take_any_tag():
     states = {"N": 0, "V": 1, "X": 2}
-    legal = Legal({"a": ("V", "N"), "b": "X"}, states, np.arange(3, dtype=np.int32))
+    legal = LegalStates({"a": ("V", "N"), "b": "X"}, states, np.arange(3, dtype=np.int32))
     rows = legal.rows(["b", "zebra", "a", "lion"])
     assert [row.tolist() for row in rows] == [[2], [0, 1, 2], [0, 1], [0, 1, 2]]
 

@@ -101,7 +101,7 @@ def fitted(form, X, y, monkeypatch, **settings):
     choose(form, monkeypatch)
     settings = {"alpha": 0.5, "max_iter": 25, "tol": 0, **settings}
     model = CVBHMMTagger(LEGAL, random_state=0, warm_start=True, **settings).fit(X, y)
-    assert has_form(form, model._learned.resume[1].state.shares.layout)
+    assert has_form(form, model._learned.warm_start[1].state.shares.layout)
     table = np.concatenate(model.training_posteriors())
     np.testing.assert_allclose(table.sum(axis=1), 1.0, atol=1e-12)
     start, transition, emission = model.counts_
@@ -218,12 +218,12 @@ def first_units(form, X, y, monkeypatch):
 def test_a_score_leaves_everything_as_it_is(form, monkeypatch):
     X = text(np.random.default_rng(2), missing=True)
     problem, units, prior = first_units(form, X, None, monkeypatch)
-    before = [units.posterior.copy(), units.pairs.copy(), *(table.copy() for table in units.own)]
-    _, first = sweep(units, units.own, prior, problem, frozen=True)
-    after = [units.posterior, units.pairs, *units.own]
+    before = [units.posterior.copy(), units.pairs.copy(), *(table.copy() for table in units.counts)]
+    _, first = sweep(units, units.counts, prior, problem, frozen=True)
+    after = [units.posterior, units.pairs, *units.counts]
     for one, other in zip(before, after, strict=True):
         np.testing.assert_array_equal(one, other)
-    assert sweep(units, units.own, prior, problem, frozen=True)[1] == first
+    assert sweep(units, units.counts, prior, problem, frozen=True)[1] == first
     assert np.isfinite(first)
 
 
@@ -241,12 +241,12 @@ def test_a_sweep_returns_its_own_counts_and_leaves_those_of_all(settings, n_sequ
     before = [table.copy() for table in counts]
     found = model.leave_out(counts, state.prior, state.shares, frozen=False)
     np.testing.assert_equal(list(counts), before)
-    again = resumed(found.shares._replace(own=HMMCounts(*map(np.zeros_like, counts))), problem)
-    for one, other, first in zip(found.counts, again.own, state.counts, strict=True):
+    again = resumed(found.shares._replace(counts=HMMCounts(*map(np.zeros_like, counts))), problem)
+    for one, other, first in zip(found.counts, again.counts, state.counts, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-12)
         assert one.sum() == pytest.approx(first.sum(), rel=1e-12)
     scored = model.leave_out(found.counts, state.prior, found.shares, frozen=True)
-    assert np.isfinite(scored.total)
+    assert np.isfinite(scored.log_normaliser)
     assert scored.shares is found.shares
 
 
@@ -255,7 +255,7 @@ def test_all_units_taken_out_leave_the_prior(form, monkeypatch):
     rng = np.random.default_rng(3)
     X = text(rng, missing=True)
     problem, units, prior = first_units(form, X, labels(X, rng), monkeypatch)
-    shared = shared_by(tally_of(units.own, prior, problem.cells), floor_of(prior))
+    shared = shared_by(tally_of(units.counts, prior, problem.cells), floor_of(prior))
     stored = UnitResults(units.posterior, units.pairs, np.empty(units.layout.n_units))
     make_pass(TAKE_OUT, Pass(units.layout, shared, stored))
     emission = shared.emission[:-1].copy()
@@ -275,7 +275,7 @@ def test_all_units_taken_out_leave_the_prior(form, monkeypatch):
 def test_rounding_leaves_no_cell_below_its_prior(form, monkeypatch):
     problem, units, prior = first_units(form, text(np.random.default_rng(4)), None, monkeypatch)
     floor = floor_of(prior)
-    shared = shared_by(tally_of(units.own, prior, problem.cells), floor)
+    shared = shared_by(tally_of(units.counts, prior, problem.cells), floor)
     # Posteriors that are larger than all that has been counted.
     stored = UnitResults(100 * units.posterior, 100 * units.pairs, np.empty(units.layout.n_units))
     work = Pass(units.layout, shared, stored)

@@ -23,9 +23,9 @@ from sklearn_cvb import (
 )
 from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.reading.corpus import encode, read_ragged
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
-    merged,
+    merge_surveys,
     read_here,
     read_part,
     type_corpus_of,
@@ -71,7 +71,7 @@ def labels():
 def fit_here(model, parts):
     """Fit a model on parts in this process; returns what was read."""
     read = read_here(*asked_in_parts(model), parts)
-    tell(read.messages)
+    warn(read.messages)
     model._fit_reading(read, None, None)
     return read
 
@@ -287,7 +287,7 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, end
     model = kind(2, max_iter=3, tol=0, random_state=0, **settings)
     plain, sharded = fitted(model, X, y), in_shards(model, X, y, 1)
     assert plain.unexplained_.tolist() == sharded.unexplained_.tolist() == [1, 3]
-    for seen in (one._learned.seen for one in (plain, sharded, in_shards(model, X, y, 3))):
+    for seen in (one._learned.seen_so_far for one in (plain, sharded, in_shards(model, X, y, 3))):
         assert (seen.n_tokens, seen.n_sequences, seen.mass) == (9, 4, 9.0)
     for one, other in zip(
         tables(plain.partial_fit(X[4:])), tables(sharded.partial_fit(X[4:])), strict=True
@@ -298,10 +298,11 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, end
 @pytest.mark.parametrize("with_labels", [False, True])
 def test_a_digest_tells_of_words_what_the_corpus_tells(with_labels):
     X, y = sentences(), labels() if with_labels else None
-    asked = EMHMMTagger(partial())._asked_in_parts()
+    asked = EMHMMTagger(partial())._part_settings()
     parts = [read_part(*part) for part in parts_of(X, y, 3)]
-    survey = merged(
-        merged(*(word_counts_of(asked, p) for p in parts[:2])), word_counts_of(asked, parts[2])
+    survey = merge_surveys(
+        merge_surveys(*(word_counts_of(asked, p) for p in parts[:2])),
+        word_counts_of(asked, parts[2]),
     )
     sequences, told = type_corpus_of(survey)
     seen = dict.fromkeys(sequences.tokens, 0)

@@ -12,7 +12,7 @@ from scipy.stats import gamma as gamma_distribution
 
 from sklearn_cvb import CVBHMM, HDP, VBHMM, GibbsHMM, Samples, Symbols, Transitions
 from sklearn_cvb.chain.parameters.rows import ChainConcentrations, HMMCounts, Presence
-from sklearn_cvb.chain.parameters.shared_weights import drawn_weights, learned_weights
+from sklearn_cvb.chain.parameters.shared_weights import draw_shared_weights, learn_shared_weights
 from sklearn_cvb.chain.starts.state_merging import joined_counts, likely_pairs
 from sklearn_cvb.learning import dirichlet
 from sklearn_cvb.learning.model import State
@@ -38,7 +38,7 @@ def concentrations(n_states, alpha, gamma, sticky=0.0, start_alpha=None):
     first = ChainConcentrations(alpha, 0.1, False, False, (1.0, 1.0), (1.0, 1.0), start_alpha)
     weights = np.arange(1.0, n_states + 1)
     return first._replace(
-        shared=tuple((weights / weights.sum()).tolist()), gamma=gamma, sticky=sticky
+        state_weights=tuple((weights / weights.sum()).tolist()), gamma=gamma, sticky=sticky
     )
 
 
@@ -64,7 +64,7 @@ def expected_tables(counts, alpha, shared, sticky):
 def pooled(alpha, weights, **changed):
     first = ChainConcentrations(alpha, 0.1, False, False, (2.0, 0.5), (1.0, 1.0), 0.3)
     rows = tuple(map(tuple, weights.tolist()))
-    return first._replace(shared=rows, gamma=float(len(rows)), **changed)
+    return first._replace(state_weights=rows, gamma=float(len(rows)), **changed)
 
 
 def pooled_counts(n_tables, n_states, most, seed=0):
@@ -88,7 +88,7 @@ def step(before, counts):
     """One step from whole counts."""
     ones = HMMCounts(*(np.ones_like(table) for table in counts))
     totals = HMMCounts(np.ones(1), np.ones(len(counts.transition)), np.empty(0))
-    return learned_weights(before, counts, Presence(ones, totals), dirichlet.fixed_point)
+    return learn_shared_weights(before, counts, Presence(ones, totals), dirichlet.fixed_point)
 
 
 @pytest.mark.parametrize("n_ends", [0, 1])
@@ -96,12 +96,12 @@ def step(before, counts):
 @pytest.mark.parametrize("sticky", [0.0, 2.5])
 def test_a_step_takes_the_expected_number_of_tables(sticky, start_alpha, n_ends):
     counts, before = whole_counts(3, 12, n_ends), concentrations(3, 1.7, 0.9, sticky, start_alpha)
-    shared = np.array(before.shared)
+    shared = np.array(before.state_weights)
     tables = expected_tables(counts.transition[:3, :3], 1.7, shared, sticky).sum(axis=0)
     of_start = 1.7 if start_alpha is None else start_alpha
     tables += expected_tables(np.vstack([counts.start[:3]]), of_start, shared, 0.0)[0]
     expected = (tables + 0.3) / (tables + 0.3).sum()
-    np.testing.assert_allclose(step(before, counts).shared, expected, rtol=1e-10)
+    np.testing.assert_allclose(step(before, counts).state_weights, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("sticky", [0.0, 2.5])
@@ -134,7 +134,7 @@ def test_learned_alpha_of_pooled_rows_has_the_highest_posterior_density():
     first = pooled(1.0, rows, learn_alpha=True)
     found = first
     for _ in range(300):
-        found = step(found, counts)._replace(shared=first.shared)
+        found = step(found, counts)._replace(state_weights=first.state_weights)
 
     def lost(alpha):
         density = gamma_distribution(2.0, scale=2.0).logpdf(alpha)
@@ -150,7 +150,7 @@ def test_drawn_pooled_weights_follow_their_posterior():
     counts, rng = pooled_counts(4, 2, 9, seed=3), np.random.default_rng(0)
     now, draws = pooled(2.0, np.full((2, 2), 0.5)), np.empty((8_000, 2))
     for row in draws:
-        now = drawn_weights(now, counts, rng)
+        now = draw_shared_weights(now, counts, rng)
         row[:] = now.weights[:, 0]
     grid = (np.arange(400) + 0.5) / 400
     for state in range(2):
@@ -187,10 +187,10 @@ def test_learned_alpha_has_the_highest_posterior_density(sticky, start_alpha, n_
     first = concentrations(3, 1.0, 0.9, sticky, start_alpha)
     found = first._replace(learn_alpha=True, alpha_prior=(2.0, 0.5))
     for _ in range(300):
-        found = step(found, counts)._replace(shared=first.shared)
+        found = step(found, counts)._replace(state_weights=first.state_weights)
 
     def lost(alpha):
-        own = np.array(first.shared)
+        own = np.array(first.state_weights)
         value = log_evidence_of(counts, alpha, start_alpha, own, sticky)
         return -value - gamma_distribution(2.0, scale=2.0).logpdf(alpha)
 
@@ -228,7 +228,7 @@ def test_what_is_hardly_there_hardly_tells_of_gamma():
     counts = HMMCounts(np.zeros(3), shares, np.empty(0))
     totals = HMMCounts(np.zeros(1), np.ones(3), np.empty(0))
     before = concentrations(3, 1.3, 0.9)._replace(learn_gamma=True)
-    after = learned_weights(before, counts, Presence(counts, totals), dirichlet.ascend)
+    after = learn_shared_weights(before, counts, Presence(counts, totals), dirichlet.ascend)
     anew = 0.0
     for of_state in shares.T:
         for case in itertools.product([0, 1], repeat=3):
@@ -253,8 +253,8 @@ def test_drawn_concentrations_follow_their_posterior(sticky, start_alpha, n_ends
     )
     draws = np.empty((8_000, 3))
     for row in draws:
-        now = drawn_weights(now, counts, rng)
-        row[:] = np.log(now.alpha), np.log(now.gamma), now.shared[0]
+        now = draw_shared_weights(now, counts, rng)
+        row[:] = np.log(now.alpha), np.log(now.gamma), now.state_weights[0]
     logs, weight = np.linspace(-7.0, 5.0, 100), (np.arange(200) + 0.5) / 200
     both = np.column_stack([weight, 1.0 - weight])
     evidence = log_evidence_of(counts, np.exp(logs)[:, None, None], start_alpha, both, sticky)
@@ -275,8 +275,10 @@ def test_drawn_weights_follow_drawn_tables():
     """Means of the weights are those of Dirichlet(gamma / K + tables), tables by the process."""
     counts = HMMCounts(np.array([2.0, 1.0]), np.array([[6.0, 1.0], [0.0, 9.0]]), np.empty(0))
     before, rng = concentrations(2, 1.2, 0.8, 1.5), np.random.default_rng(0)
-    found = np.array([drawn_weights(before, counts, rng).shared for _ in range(20_000)])
-    shared = np.array(before.shared)
+    found = np.array(
+        [draw_shared_weights(before, counts, rng).state_weights for _ in range(20_000)]
+    )
+    shared = np.array(before.state_weights)
     draws = np.zeros((20_000, 2))
     for table, is_start in ((counts.transition, False), (counts.start[None], True)):
         for (j, k), n in np.ndenumerate(table):

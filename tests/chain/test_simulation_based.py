@@ -66,7 +66,7 @@ def _ranks(update, n_replications, n_draws, **keywords):
             "random_state": seed,
         }
         model = _model(update, **settings | keywords).fit(X)
-        problem = model._learned.more.sampled.kept.problem
+        problem = model._learned.extra.samples.per_sample.problem
         counts = counts_of_path(problem, slots_of(problem.lattice, states))
         prior = prior_of(problem.cells, prior_settings(asked._options(), None))
         value = log_joint(counts, prior, problem.cells)

@@ -296,7 +296,9 @@ def test_words_seen_once_in_all_batches_stand_for_unknown_ones(kind):
     model = kind(2, emission=Symbols(handle_unknown="rare"), random_state=0)
     model.partial_fit([["a", "b", "c"], ["a", "d"]]).partial_fit([["b", "c", "e"]])
     once = [list(model.vocabulary_).index(word) for word in "de"]
-    assert np.allclose(model._learned.rare, model.counts_.emission[once].mean(axis=0))
+    assert np.allclose(
+        model._learned.unknown_word_counts, model.counts_.emission[once].mean(axis=0)
+    )
 
 
 # Taggers
@@ -345,7 +347,7 @@ def test_the_layout_after_batches_expects_what_a_fit_to_all_expects(kind, handle
         stream.partial_fit(SENTENCES[some], None if y is None else y[some])
     places = [list(stream.vocabulary_).index(word) for word in whole.vocabulary_]
     assert sorted(stream.vocabulary_) == list(whole.vocabulary_)
-    expected = [model._learned.layout.expected for model in (whole, stream)]
+    expected = [model._learned.layout.tag_prior.expected_counts for model in (whole, stream)]
     cut = [
         np.split(values, model._learned.layout.indptr[1:-1])
         for values, model in zip(expected, (whole, stream), strict=True)

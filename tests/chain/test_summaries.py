@@ -19,7 +19,7 @@ from sklearn_cvb import (
     Samples,
     Symbols,
 )
-from sklearn_cvb.certainty.mixtures import mixture_quantile
+from sklearn_cvb.certainty.mixtures import beta_mixture_quantile
 from sklearn_cvb.metrics import effective_sample_size, r_hat
 
 X = [["a", "b", "c"], ["b", "a", None], ["c", "c", "a", "b"], ["d", "a"]] * 3
@@ -80,7 +80,7 @@ def test_intervals_of_samples_are_quantiles_of_their_mixture():
     level, rng = 0.8, np.random.default_rng(0)
     draws = []
     for path in model.samples_:
-        counts = model._learned.more.sampled.kept.counts(path)
+        counts = model._learned.extra.samples.per_sample.counts(path)
         u = counts.transition + model.alpha
         draws += [[rng.dirichlet(row, 2000) for row in u]]
     draws = np.concatenate(np.array(draws), axis=1)
@@ -94,15 +94,15 @@ def test_quantiles_of_a_mixture_solve_their_equation():
     rng = np.random.default_rng(0)
     own, other = 0.05 + rng.gamma(1.0, 3.0, (2, 7, 40))
     for tail in (0.025, 0.5, 0.975):
-        value = mixture_quantile(own, other, tail)
+        value = beta_mixture_quantile(own, other, tail)
         share = beta_distribution.cdf(value, own, other).mean(axis=0)
         np.testing.assert_allclose(share, tail, atol=1e-4)
 
 
 def test_cells_without_prior_and_rows_of_one_cell():
     zero, one = np.zeros((2, 1)), np.ones((2, 1))
-    assert mixture_quantile(zero, one, 0.5).tolist() == [0.0]
-    assert mixture_quantile(one, zero, 0.5).tolist() == [1.0]
+    assert beta_mixture_quantile(zero, one, 0.5).tolist() == [0.0]
+    assert beta_mixture_quantile(one, zero, 0.5).tolist() == [1.0]
     model = VBHMM(1, emission=Symbols(vocabulary=["a"], handle_unknown="error")).fit([["a", "a"]])
     intervals = model.credible_intervals()
     assert [table.tolist() for table in intervals[:3]] == [[[1.0], [1.0]], [[[1.0]], [[1.0]]]] + [
@@ -113,7 +113,7 @@ def test_cells_without_prior_and_rows_of_one_cell():
 def test_learned_concentrations_go_with_their_samples():
     settings = {"alpha": "auto", "beta": "auto", "max_iter": 80, "samples": Samples(thin=1)}
     model = GibbsHMM(2, random_state=0, **settings).fit(X)
-    kept = model._learned.more.sampled.kept
+    kept = model._learned.extra.samples.per_sample
     assert len(np.unique(kept.concentrations[:, 0])) > 10
     np.testing.assert_array_equal(kept.concentrations[:, 0], model.chains_.alpha[0])
     one = kept.prior(0), kept.prior(len(model.samples_) - 1)

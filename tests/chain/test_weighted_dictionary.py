@@ -89,7 +89,7 @@ def test_starts_are_drawn_around_the_weights(kind):
     tagger = kind(WEIGHTED, random_state=0, emission=Symbols(handle_unknown="error"))
     read = tagger._read(rows, None)
     model = tagger._model(read)
-    start = model.beginning(model.prior(model.hyper()), np.random.default_rng(0))()
+    start = model.start_maker(model.prior(model.hyper()), np.random.default_rng(0))()
     entries = start.posterior.reshape(20, -1)
     can, missing = entries[:, :100].reshape(-1, 2), entries[:, 100:].reshape(-1, 3)
     # E[q] of a share of 1 % after the Dirichlet(1) draw.

@@ -13,7 +13,7 @@ from sklearn_cvb.datasets import (
     make_pcfg_corpus,
     read_segmented,
 )
-from sklearn_cvb.treebank.reading import cleaned
+from sklearn_cvb.treebank.reading import clean_tree
 
 TEXT = "S -> A S [0.3] | A [0.5] | 'c' 'c' A [0.2]\nA -> 'a' [0.75] | 'b' [0.25]"
 
@@ -57,7 +57,7 @@ def test_traces_and_functions_are_removed():
         "(S (NP-SBJ=2 (-NONE- *)) (VP (VB go) (NP-1 (NP (-NONE- *T*-1)) (PRT|ADVP (RB up)))) "
         "(-LRB- -LRB-))"
     )
-    assert " ".join(str(cleaned(tree, "y[0]")).split()) == (
+    assert " ".join(str(clean_tree(tree, "y[0]")).split()) == (
         "(S (VP (VB go) (NP (PRT (RB up)))) (-LRB- -LRB-))"
     )
 

@@ -241,8 +241,8 @@ def test_weights_of_one_change_no_bit(kind, more, form):
         model_of(kind, form, arc_weights=known, max_iter=20, **more).fit(X)
         for known in (None, {("t0", "t1"): 1.0})
     )
-    assert plain._learned.more.arc_weights is None
-    assert (ones._learned.more.arc_weights == 1).all()
+    assert plain._learned.extra.arc_weights is None
+    assert (ones._learned.extra.arc_weights == 1).all()
     assert ones.history_.tolist() == plain.history_.tolist()
     assert ones.objective_ == plain.objective_
     assert np.array_equal(cells_from(ones.counts_), cells_from(plain.counts_))
@@ -268,8 +268,8 @@ def test_long_sentences_in_products_and_in_logs():
         again, weighted_log_z, _ = inference.expectation(some, weighted)
         assert weighted_log_z[0] == pytest.approx(log_z[0] + n * math.log(1e-9), rel=1e-12)
         np.testing.assert_allclose(again, counts, atol=1e-9)
-        heads, logs = inference.heaviest(inference.frozen_tally(some), plain)
-        same, more = inference.heaviest(inference.frozen_tally(some), weighted)
+        heads, logs = inference.heaviest_heads(inference.frozen_tally(some), plain)
+        same, more = inference.heaviest_heads(inference.frozen_tally(some), weighted)
         assert same.tolist() == heads.tolist()
         assert more[0] == pytest.approx(logs[0] + n * math.log(1e-9), rel=1e-12)
 
@@ -444,7 +444,7 @@ def test_a_word_its_dict_and_its_object_are_one(kind):
 
 def test_unknown_tags_have_no_weights_but_those_of_any():
     model = CVBDMV(arc_weights={("VERB", "NOUN"): 9.0, (..., "DET"): 3.0}).fit(UD)
-    known, n = model._learned.more.arc_weights, len(model.vocabulary_)
+    known, n = model._learned.extra.arc_weights, len(model.vocabulary_)
     place = model.vocabulary_.tolist().index("DET")
     assert known[2 * n : 2 * n + 2, place].tolist() == [3.0, 3.0]
     assert np.delete(known[2 * n : 2 * n + 2], place, axis=1).tolist() == [[1.0] * n] * 2

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 
 from sklearn_cvb import CVBDMV, EMDMV, VBDMV, GibbsDMV, Valence
 from sklearn_cvb.dependency import inference
-from sklearn_cvb.dependency.inference import used_cells
+from sklearn_cvb.dependency.inference import cell_uses
 from sklearn_cvb.dependency.model import harmonic_counts, log_absence
 from sklearn_cvb.dependency.parameters import (
     DependencyLayout,
@@ -81,7 +81,7 @@ def test_the_heaviest_trees(form):
         sums = Counter()
         for heads, _, weight in weigh_ways(tags, weights, tables):
             sums[heads] += weight
-        heads, logs = inference.heaviest(
+        heads, logs = inference.heaviest_heads(
             inference.frozen_tally(weights), sentences_of([tags], form)
         )
         assert tuple(heads.tolist()) == max(sums, key=sums.get)
@@ -99,8 +99,8 @@ def test_trees_and_components_are_drawn_as_likely_as_they_are(form, loses):
         weights[choices + 1 : choices + 8 * W : 4] *= 1e-290
     sentences = sentences_of([tags] * n_draws, form)
     tally = inference.frozen_tally(weights)
-    heads, is_coarse, log_z, _ = inference.draw_sweep(sentences, tally, rng)
-    counts = used_cells(sentences, heads, is_coarse) / n_draws
+    (heads, is_coarse), log_z, _ = inference.draw_sweep(sentences, tally, rng)
+    counts = cell_uses(sentences, heads, is_coarse) / n_draws
     total, expected = expected_parts(tags, weights, tables)
     assert np.exp(log_z[0]) == pytest.approx(total)
     np.testing.assert_allclose(counts, expected, atol=0.015)
@@ -122,9 +122,9 @@ def test_trees_and_components_are_drawn_as_likely_as_they_are(form, loses):
 
 def coarse_arcs(tree, cells, tables):
     """Whether each arc's cells are those of a coarse row, in the order of `ways_of_tree`."""
-    n_own = 2 * tables.n_types * tables.n_valences
-    first = (n_own + 1) * tables.n_types + 8 * tables.n_types
-    chosen = iter([c - first for c in cells if first <= c < first + 2 * n_own])
+    n_arc_rows = 2 * tables.n_types * tables.n_valences
+    first = (n_arc_rows + 1) * tables.n_types + 8 * tables.n_types
+    chosen = iter([c - first for c in cells if first <= c < first + 2 * n_arc_rows])
     return [0 if head == 0 else next(chosen) % 2 for head in tree]
 
 
@@ -151,7 +151,7 @@ def test_long_sentences_in_products_and_in_logs():
         assert choice[:, 0].sum() == pytest.approx(60)
         np.testing.assert_allclose(mixture[:, 0], attach[:-1].sum(axis=1), atol=1e-9)
         assert mixture.sum() == pytest.approx(29)
-    np.testing.assert_allclose(inference.sum_of(shares, sentences, layout), again, atol=1e-12)
+    np.testing.assert_allclose(inference.sum_shares(shares, sentences, layout), again, atol=1e-12)
 
 
 # Sweeps.
@@ -183,12 +183,12 @@ def first_weights(tables):
     cells = np.zeros(sum(tables.rows()))
     cells[: len(counts)] = counts
     if tables.backoff:
-        n_own = 2 * n * tables.n_valences
-        coarse = cells[len(counts) + 2 * n_own :].reshape(-1, n)
-        for row, own in enumerate(counts[: n_own * n].reshape(-1, n)):
+        n_arc_rows = 2 * n * tables.n_valences
+        coarse = cells[len(counts) + 2 * n_arc_rows :].reshape(-1, n)
+        for row, own in enumerate(counts[: n_arc_rows * n].reshape(-1, n)):
             by_head = row // tables.n_valences
             coarse[by_head if tables.backoff == "head" else by_head % 2] += own
-        cells[len(counts) : len(counts) + 2 * n_own].reshape(-1, 2)[:] = 1, 2
+        cells[len(counts) : len(counts) + 2 * n_arc_rows].reshape(-1, 2)[:] = 1, 2
     row = tables.row_of_cell()
     below = np.bincount(row, cells)[row]
     return np.where(below > 0, cells / np.where(below > 0, below, 1), 1 / np.bincount(row)[row])
@@ -362,10 +362,10 @@ def test_a_model_of_any_form_is_a_start(theirs, form):
     for kind in (EMDMV, CVBDMV):
         model = quick(kind, form, init=first, max_iter=1).fit([*WORDS, ["D", "X", "V"]])
         assert np.isfinite(model.score(WORDS))
-    from sklearn_cvb.dependency.model import weights_of_fit
+    from sklearn_cvb.dependency.model import weights_from_fit
 
     problem = quick(VBDMV, form).fit(WORDS)._read(WORDS, None).problem
-    weights = weights_of_fit(first._learned, problem)
+    weights = weights_from_fit(first._learned, problem)
     np.testing.assert_allclose(problem.layout.totals(weights), 1)
     mixed = mixed_weights(weights, problem.layout)
     free = problem.sentences._replace(coarse=None)
@@ -457,8 +457,8 @@ def test_presence_counts_own_rows_and_coarse_ones():
         counts = expected_parts(tags, weights, tables)[1]
         absent[0] *= 1 - np.minimum(counts, 1)
         absent[1] *= 1 - np.minimum(np.bincount(tables.row_of_cell(), counts), 1)
-    n_own, cut = 2 * W * 2, (2 * W * 2 + 1) * W + 8 * W
-    kept = np.r_[0:cut, cut + 2 * n_own : layout.n_cells]
+    n_arc_rows, cut = 2 * W * 2, (2 * W * 2 + 1) * W + 8 * W
+    kept = np.r_[0:cut, cut + 2 * n_arc_rows : layout.n_cells]
     np.testing.assert_allclose(found[0][kept], (1 - absent[0])[kept], atol=1e-12)
-    rows = np.r_[0 : n_own + 1 + 4 * W, n_own + 1 + 4 * W + n_own : len(absent[1])]
+    rows = np.r_[0 : n_arc_rows + 1 + 4 * W, n_arc_rows + 1 + 4 * W + n_arc_rows : len(absent[1])]
     np.testing.assert_allclose(found[1][rows], (1 - absent[1])[rows], atol=1e-12)

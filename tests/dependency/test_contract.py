@@ -326,14 +326,14 @@ def _times(labels):
 def test_a_chain_that_goes_on_leaves_what_the_fit_before_remembers():
     """A copy that has gone on shares nothing with the model: going on from that gives the same."""
     model = GibbsDMV(alpha=0.5, max_iter=30, warm_start=True, random_state=0).fit(X)
-    remembered = model._learned.resume[1].state.work.labels
+    remembered = model._learned.warm_start[1].state.work.label_counts
     before = pickle.dumps(remembered)
     other = copy.copy(model).fit(X)
     assert pickle.dumps(remembered) == before
     assert {sum(times.values()) for times in _times(remembered)} == {3}
-    of_other = _times(other._learned.resume[1].state.work.labels)
+    of_other = _times(other._learned.warm_start[1].state.work.label_counts)
     assert {sum(times.values()) for times in of_other} == {33}
-    assert _times(model.fit(X)._learned.resume[1].state.work.labels) == of_other
+    assert _times(model.fit(X)._learned.warm_start[1].state.work.label_counts) == of_other
     assert list(map(list, model.labels_)) == list(map(list, other.labels_))
 
 

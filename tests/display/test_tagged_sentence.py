@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from sklearn_cvb import CVBHMM, CVBHMMTagger, EMHMMTagger
 from sklearn_cvb.display import DependencyTree, TaggedSentence
-from sklearn_cvb.display.tagged_words import COLOURS, SOURCES, TaggedWord, compare
+from sklearn_cvb.display.tagged_words import COLOURS, SOURCES, TaggedWord, tag_words
 
 DOC = Path(__file__).resolve().parents[2] / "doc"
 WORDS = ["they", "can", "frob", "the", "blip", "it", "saw"]
@@ -101,7 +101,7 @@ def test_all_marks_differ():
 
 
 def test_gold_tags_are_compared_as_they_are():
-    words = compare(["a", "b", "c", "d"], [1, 2, 3, "x"], [1, 3, None, float("nan")])
+    words = tag_words(["a", "b", "c", "d"], [1, 2, 3, "x"], [1, 3, None, float("nan")])
     assert [word.gold for word in words] == [None, "3", None, None]
     assert words[1] == TaggedWord("b", "2", "3")
 

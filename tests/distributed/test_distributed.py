@@ -124,7 +124,7 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(client):
         plain = EMHMMTagger(**settings).fit(sequences)
     with pytest.warns(UserWarning, match="cannot be explained"):
         tagger = EMHMMTagger(**settings).fit(dask.bag.from_sequence(sequences, npartitions=3))
-    assert tagger._learned.seen[:3] == plain._learned.seen[:3] == (15, 6, 15.0)
+    assert tagger._learned.seen_so_far[:3] == plain._learned.seen_so_far[:3] == (15, 6, 15.0)
 
 
 def test_what_sequences_come_in(client, tmp_path):

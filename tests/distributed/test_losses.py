@@ -189,7 +189,7 @@ def test_a_partition_that_reads_differently_is_noticed():
     assert known == workers.origin(3, workers.read(3, PARTS, [["a", "b"]], None))
     other = workers.read(3, PARTS, [["a", "c"]], None)
     with pytest.raises(ValueError, match="partition 3 of X held other sequences when it was read"):
-        workers.ask(PARTS, None, other, (index, known), "a fit", ("facts",))
+        workers.ask(PARTS, None, other, (index, known), "a fit", ("summary",))
 
 
 @pytest.mark.parametrize("who", ["client", "scheduler"])
@@ -241,5 +241,5 @@ def test_workers_import_the_package_before_anything_is_sent(monkeypatch):
         source = Partitions(client, [delayed([["a"]])], [None], Progress(0, 1), PARTS)
         source.survey(EMHMM(1)._observation(to_fit=True))
         source.close()
-    assert asked[0] is workers.imported
+    assert asked[0] is workers.import_package
     assert workers.survey in asked

@@ -13,7 +13,7 @@ from sklearn_cvb.emissions.categorical import CategoricalFamily
 from sklearn_cvb.emissions.columns import MixedFamily
 from sklearn_cvb.emissions.emission import Observations
 from sklearn_cvb.emissions.poisson import NegativeBinomialScores
-from sklearn_cvb.learning.model import mapped
+from sklearn_cvb.learning.model import map_arrays
 from sklearn_cvb.reading.moments import moments_of
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -52,7 +52,7 @@ def test_densities_at_a_point_are_those_of_scipy(case):
     family, observations, posterior, statistics = bound(case)
     for point in (family.mean(statistics), family.draw(statistics, np.random.default_rng(0))):
         shown = family.attributes(point)
-        found = scores_of(family.at(point), observations, *posterior.shape)
+        found = scores_of(family.log_densities(point), observations, *posterior.shape)
         plain = [[case.density(x, k, shown) for k in range(2)] for x in case.table]
         np.testing.assert_allclose(found, plain, atol=1e-9, rtol=1e-9)
 
@@ -101,7 +101,7 @@ def test_columns_one_after_the_other_are_read_as_rows_are(case):
     family = bound(case).family
 
     def layout_of(table):
-        return mapped(lambda part: part is None or part.flags.c_contiguous, family.read(table))
+        return map_arrays(lambda part: part is None or part.flags.c_contiguous, family.read(table))
 
     assert layout_of(np.asfortranarray(case.table)) == layout_of(case.table)
 
@@ -110,7 +110,7 @@ def test_columns_one_after_the_other_are_read_as_rows_are(case):
 def test_expected_log_densities_are_derivatives_of_the_evidence(case):
     """d/dw log of the integral of p(theta) p(x | theta)^w is E[log p(x | theta)] where w = 0."""
     family, observations, posterior, statistics = bound(case)
-    found = scores_of(family.expected(statistics), observations, *posterior.shape)
+    found = scores_of(family.expected_log_densities(statistics), observations, *posterior.shape)
     h = 1e-4
     for t in range(len(posterior)):
         one = observations.part(t, t + 1)
@@ -125,7 +125,7 @@ def test_expected_log_densities_are_derivatives_of_the_evidence(case):
 @every_case
 def test_divergence_is_expected_log_likelihood_minus_log_evidence(case):
     family, observations, posterior, statistics = bound(case)
-    expected = scores_of(family.expected(statistics), observations, *posterior.shape)
+    expected = scores_of(family.expected_log_densities(statistics), observations, *posterior.shape)
     likelihood = (posterior * expected).sum()
     found = family.divergence(statistics)
     assert found > 0
@@ -141,11 +141,13 @@ def test_draws_have_the_predictive_density_on_average(case):
     rng, n_draws = np.random.default_rng(1), 1000
     logs = np.array(
         [
-            scores_of(family.at(family.draw(statistics, rng)), observations, *posterior.shape)
+            scores_of(
+                family.log_densities(family.draw(statistics, rng)), observations, *posterior.shape
+            )
             for _ in range(n_draws)
         ]
     )
-    expected = scores_of(family.expected(statistics), observations, *posterior.shape)
+    expected = scores_of(family.expected_log_densities(statistics), observations, *posterior.shape)
     error = 5 * logs.std(axis=0) / np.sqrt(n_draws)
     assert (np.abs(logs.mean(axis=0) - expected) < error + 1e-9).all()
     predictive = scores_of(family.predictive(statistics), observations, *posterior.shape)
@@ -208,7 +210,7 @@ def likeliest(emission, table, seed=3):
     family, observations, posterior, statistics = bound(case, seed=seed)
 
     def objective(point):
-        scores = scores_of(family.at(point), observations, *posterior.shape)
+        scores = scores_of(family.log_densities(point), observations, *posterior.shape)
         return float((posterior * scores).sum()) + family.log_prior(point)
 
     return family, objective, family.most_likely(statistics)

@@ -47,14 +47,17 @@ def test_scores_are_those_of_what_is_observed(covariance_type):
     posterior = np.random.default_rng(1).dirichlet([1, 1], len(table))
     statistics = family.statistics(family.read(table), posterior, whole)[0]
     point = family.most_likely(statistics)
-    mean = units.data(point.means)
+    mean = units.to_data(point.means)
     covariance = point.covariances * np.outer(units.scale, units.scale)
-    found, predicted = filled(family.at(point), family, gaps), family.posterior(statistics)
+    found, predicted = (
+        filled(family.log_densities(point), family, gaps),
+        family.posterior(statistics),
+    )
     wider = (1.0 + 1.0 / predicted.precision)[:, None, None]
     degrees = predicted.degrees - family.n_columns + 1.0
     shape = predicted.scale * wider / degrees[:, None, None] * np.outer(units.scale, units.scale)
     ahead = filled(family.predictive(statistics), family, gaps)
-    centre = units.data(predicted.mean)
+    centre = units.to_data(predicted.mean)
     for t, x in enumerate(gaps):
         seen = ~np.isnan(x)
         for k in range(2):
@@ -91,13 +94,13 @@ def test_moments_are_expected_given_what_is_observed(is_student):
     posterior = rng.dirichlet([1, 1], 30)
     statistics = family.statistics(family.read(table), posterior, np.array([0, 30]))[0]
     point = family.most_likely(statistics)
-    scores = family.predictive(statistics) if is_student else family.at(point)
+    scores = family.predictive(statistics) if is_student else family.log_densities(point)
     step, one = np.array([[0.7, np.nan]]), np.array([0, 1])
     found = family.statistics(family.read(step), np.array([[1.0, 1.0]]), one, scores)[0]
-    x = family.units.standard(np.array([0.7, 0.0]))[0]
+    x = family.units.to_standard(np.array([0.7, 0.0]))[0]
 
     def density(value, k):
-        row = family.units.data(np.array([[x, value]]))
+        row = family.units.to_data(np.array([[x, value]]))
         return np.exp(filled(scores, family, row)[0, k])
 
     for k in range(2):
@@ -124,14 +127,14 @@ def test_em_stands_at_a_maximum():
     """No small change of a mean or a covariance makes what is observed more likely."""
     gaps, _ = with_gaps(60)
     model = learned(EMHMM, "full", [gaps], max_iter=300)
-    numeric = model._learned.more.numeric
+    numeric = model._learned.extra.numeric
     family, best = numeric.family, numeric.point
     rng = np.random.default_rng(0)
 
     def likelihood(point):
         other, learned = copy.copy(model), model._learned
-        changed = numeric._replace(scoring=family.at(point))
-        other._learned = learned._replace(more=learned.more._replace(numeric=changed))
+        changed = numeric._replace(scoring=family.log_densities(point))
+        other._learned = learned._replace(extra=learned.extra._replace(numeric=changed))
         return other.score([gaps])
 
     top = likelihood(best)
@@ -165,7 +168,7 @@ def test_gibbs_draws_what_is_missing():
     # Far from certain of any parameter a chain would move slowly.
     emission = Gaussian(mean_precision_prior=1.0, degrees_of_freedom_prior=8.0)
     model = GibbsHMM(2, emission=emission, random_state=0, **settings).fit([series])
-    family, paths = model._learned.more.numeric.family, list(itertools.product([0, 1], repeat=4))
+    family, paths = model._learned.extra.numeric.family, list(itertools.product([0, 1], repeat=4))
 
     def joint(value, path):
         row = series.copy()

@@ -62,7 +62,7 @@ def test_an_input_that_is_constant_leaves_a_gaussian():
         family = emission.bind(moments_of(own), 2)
         observations = family.read(own)
         statistics = family.statistics(observations, posterior, whole)[0]
-        scores = family.predictive(statistics), family.expected(statistics)
+        scores = family.predictive(statistics), family.expected_log_densities(statistics)
         filled = [scores_of(one, observations, 30, 2) for one in scores]
         families.append((family.log_evidence(statistics), family.divergence(statistics), *filled))
     for one, other in zip(*families, strict=True):
@@ -78,7 +78,7 @@ def test_autoregression_is_regression_on_last_values(kind, order):
     X[0][12, 1] = np.nan
     init = [rng.dirichlet([1, 1], len(x)) for x in X]
     model = fitted(kind, AutoRegressive(order), X, init=init, max_iter=5, tol=0)
-    family = model._learned.more.numeric.family
+    family = model._learned.extra.numeric.family
     table, starts = np.concatenate(X), np.array([0, 40, 70])
     found = family.read_sequences(table, starts)
     plain = np.concatenate([lagged(x, order) for x in X])
@@ -407,7 +407,7 @@ def test_intervals_hold_what_draws_hold(kind, emission):
     _, table = lines(n_inputs=2)
     model = fitted(kind, emission, [table * [1.0, 30.0, 5.0] + [0.0, 400.0, -3.0]])
     found = model.credible_intervals(level=0.9).emission
-    family, rng = model._learned.more.numeric.family, np.random.default_rng(1)
+    family, rng = model._learned.extra.numeric.family, np.random.default_rng(1)
     drawn = [family.attributes(family.draw(model.counts_.emission.T, rng)) for _ in range(4000)]
     for name in ("intercepts", "coefficients", "variances"):
         if name == "variances":

@@ -14,10 +14,10 @@ from sklearn_cvb.learning.gibbs import Gibbs
 
 ALWAYS = ("read", "attributes")
 NEEDED = {
-    EMHMM: ("most_likely", "at", "log_prior"),
-    VBHMM: ("expected", "divergence", "mean", "predictive"),
+    EMHMM: ("most_likely", "log_densities", "log_prior"),
+    VBHMM: ("expected_log_densities", "divergence", "mean", "predictive"),
     CVBHMM: ("predictive", "mean"),
-    GibbsHMM: ("draw", "at", "log_evidence", "mean", "predictive"),
+    GibbsHMM: ("draw", "log_densities", "log_evidence", "mean", "predictive"),
 }
 ALGORITHMS = {EMHMM: EM, VBHMM: VB, CVBHMM: CVB, GibbsHMM: Gibbs}
 # Who has no divergence of its own has that of linear scores.

@@ -63,13 +63,17 @@ def test_scores_and_factors_are_integrals_over_the_factor_of_a_normal_distributi
     found = family.posterior(statistics)
     point = family.mean(statistics)
     shown = family.attributes(point)
-    kinds = family.at(point), family.expected(statistics), family.predictive(statistics)
+    kinds = (
+        family.log_densities(point),
+        family.expected_log_densities(statistics),
+        family.predictive(statistics),
+    )
     scores = [filled(kind, observations) for kind in kinds]
     each = stats.t.logpdf(table[:, None], degrees, shown["locations_"], shown["scales_"])
     np.testing.assert_allclose(scores[0], np.nansum(each, axis=2), atol=1e-10)
     whole = [np.zeros_like(scores[0]) for _ in kinds]
     ones, by_step = np.ones_like(scores[0]), np.arange(len(table) + 1)
-    moments = [kind.moments(observations, ones, by_step) for kind in kinds]
+    moments = [kind.factor_sums(observations, ones, by_step) for kind in kinds]
     known = ~kinds[-1].is_new.any(axis=0)
     assert known.tolist() == (np.broadcast_to(times, 2) > 1).tolist()
     for t, d, k in np.ndindex(*table.shape, 2):
@@ -147,7 +151,7 @@ def test_parameters_and_values_drawn_in_turn_keep_their_joint_distribution():
     kept = []
     for sweep in range(130):
         observations = family.read(family.sample(point, states, rng))
-        observations = family.completed(observations, family.at(point), states, rng)
+        observations = family.impute(observations, family.log_densities(point), states, rng)
         point = family.draw(family.statistics(observations, posterior, whole)[0], rng)
         if sweep % 26 == 25:
             shown = family.attributes(point)

@@ -37,7 +37,7 @@ def test_scale_and_offset_change_the_volume_alone(kind, factor, offset):
     assert one[0].divergence(one[1]) == pytest.approx(other[0].divergence(other[1]), rel=tolerance)
     evidences = one[0].log_evidence(one[1]), other[0].log_evidence(other[1])
     assert evidences[1] + 40 * volume == pytest.approx(evidences[0], rel=tolerance)
-    for name in ("expected", "predictive"):
+    for name in ("expected_log_densities", "predictive"):
         scores = [scores_of(getattr(own[0], name)(own[1]), own[2], 40, 2) for own in (one, other)]
         np.testing.assert_allclose(
             scores[1] + volume, scores[0], rtol=10 * tolerance, atol=tolerance
@@ -118,7 +118,9 @@ def test_states_without_a_step_keep_their_parameters(name):
     one = np.zeros((9, 2))
     one[:, 0] = 1.0
     after = family.most_likely(family.statistics(observations, one, whole)[0], before)
-    kept, now = (scores_of(family.at(point), observations, 9, 2) for point in (before, after))
+    kept, now = (
+        scores_of(family.log_densities(point), observations, 9, 2) for point in (before, after)
+    )
     np.testing.assert_allclose(now[:, 1], kept[:, 1], rtol=1e-12)
     assert np.abs(now[:, 0] - kept[:, 0]).max() > 1e-3
 
@@ -136,7 +138,7 @@ def test_a_sphere_stays_one_where_a_column_is_missing():
     squares = [(weights[:, k] @ (both - means[k]) ** 2).sum() for k in range(2)]
     expected = np.array(squares) / (2 * weights.sum(axis=0))
     np.testing.assert_allclose(family.attributes(point)["covariances_"], expected, rtol=1e-9)
-    assert np.isfinite(scores_of(family.at(point), observations, 40, 2)).all()
+    assert np.isfinite(scores_of(family.log_densities(point), observations, 40, 2)).all()
 
 
 def test_a_sphere_takes_one_number_for_its_prior():
@@ -179,11 +181,11 @@ def test_odd_columns_leave_everything_finite(name, kind):
         rng = np.random.default_rng(0)
         points = [family.most_likely(statistics), family.mean(statistics)]
         points.append(family.draw(statistics, rng))
-        scores = [family.at(point) for point in points]
+        scores = [family.log_densities(point) for point in points]
         # As subtraction leaves statistics in collapsed inference.
         own = family.statistics(observations.part(0, 1), posterior[:1], np.array([0, 1]))[0]
         rest = statistics - own
-        scores += [family.expected(statistics), family.predictive(statistics)]
+        scores += [family.expected_log_densities(statistics), family.predictive(statistics)]
         scores += [family.predictive(rest), family.predictive(statistics - statistics)]
         for own in scores:
             assert np.isfinite(scores_of(own, observations, n_steps, 3)).all()

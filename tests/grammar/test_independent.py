@@ -18,7 +18,7 @@ from sklearn_cvb import (
     Samples,
 )
 from sklearn_cvb.grammar import model as grammars
-from sklearn_cvb.grammar.inference import counts_of
+from sklearn_cvb.grammar.inference import sum_shares
 from sklearn_cvb.grammar.prediction import weights_to_predict
 
 X = [list(words) for words in ("aba", "abab", "ba", "b", "abb")]
@@ -230,14 +230,14 @@ def test_a_sweep_broken_off_leaves_shares_that_are_summed_again(monkeypatch):
         # The start, three sweeps, and the fourth is broken off.
         if len(calls) == 5:
             raise KeyboardInterrupt
-        return counts_of(*given)
+        return sum_shares(*given)
 
-    monkeypatch.setattr(grammars, "counts_of", summed)
+    monkeypatch.setattr(grammars, "sum_shares", summed)
     model = independent(CVBPCFG, 3, max_iter=9, warm_start=True)
     with pytest.raises(KeyboardInterrupt):
         model.fit(LONGER)
-    read, best = model._learned.resume
-    ours = counts_of(best.state.shares, read.problem)
+    read, best = model._learned.warm_start
+    ours = sum_shares(best.state.shares, read.problem)
     assert len(best.history) == 3
     assert np.abs(best.state.counts - ours).max() > 1e-3
     resumed = model._model(read).rebase(best.state)

@@ -215,6 +215,6 @@ def test_sweeps_share_nothing_with_the_state_before():
     # Nor do memories: late in the chain they hold trees.
     late = state._replace(n_sweeps=algorithm.n_planned - 1)
     first, _ = algorithm.sweep(late, bound, rng)
-    seen = str(first.work.labels)
+    seen = str(first.work.label_counts)
     algorithm.sweep(first, bound, rng)
-    assert str(first.work.labels) == seen != "None"
+    assert str(first.work.label_counts) == seen != "None"

@@ -9,7 +9,7 @@ from estimators import asked_in_parts
 from sklearn.base import clone
 
 from sklearn_cvb import CVBPCFG, EMPCFG, VBPCFG, HastingsPCFG
-from sklearn_cvb.scale.grammars.parts import ForParts, shard_of
+from sklearn_cvb.scale.grammars.parts import GrammarPartLayout, shard_of
 from sklearn_cvb.scale.symbols.vocabulary_pass import read_here, read_part
 
 TEXT = """
@@ -92,8 +92,8 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(name):
     for n in (1, 4):
         plain, sharded = both((BATCH | COLLAPSED)[name], n)
         assert len(plain.unexplained_) == 3
-        assert sharded._learned.seen[:3] == plain._learned.seen[:3]
-        assert plain._learned.seen.n_tokens == sum(map(len, SENTENCES)) - 3 * 2
+        assert sharded._learned.seen_so_far[:3] == plain._learned.seen_so_far[:3]
+        assert plain._learned.seen_so_far.n_tokens == sum(map(len, SENTENCES)) - 3 * 2
 
 
 @pytest.mark.parametrize("name", COLLAPSED)
@@ -121,7 +121,7 @@ def test_a_lost_shard_infers_once_and_the_start_symbol_counts_every_sentence():
                 place = whole.source.shards[1].index
                 part = read_part(*parts_of(3)[1])
                 whole.source.shards[1] = shard_of(
-                    ForParts(observation, read.words, whole.layout), part, place
+                    GrammarPartLayout(observation, read.words, whole.layout), part, place
                 )
             found = ask(name, *arguments)
             if name != "n_tokens_of":

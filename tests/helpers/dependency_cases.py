@@ -41,10 +41,10 @@ def settings_of(form, kind=EMDMV):
 
 def prior_of(tables):
     n, widths = tables.n_types, tables.rows()
-    n_own = 2 * n * tables.n_valences
-    values = [ALPHA] * (n_own + 1) + [ALPHA_STOP] * (4 * n)
+    n_arc_rows = 2 * n * tables.n_valences
+    values = [ALPHA] * (n_arc_rows + 1) + [ALPHA_STOP] * (4 * n)
     if tables.backoff:
-        values += [ALPHA_BACKOFF] * n_own
+        values += [ALPHA_BACKOFF] * n_arc_rows
     values += [ALPHA] * (len(widths) - len(values))
     return np.repeat(values, widths)
 
@@ -57,7 +57,7 @@ def visits_counted(monkeypatch):
 
     def noting(sentences, *given):
         result = draw(sentences, *given)
-        parts = np.split(result[0], sentences.starts[1:-1])
+        parts = np.split(result[0].heads, sentences.starts[1:-1])
         seen[tuple(tuple(part.tolist()) for part in parts)] += 1
         return result
 

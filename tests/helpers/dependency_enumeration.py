@@ -89,10 +89,10 @@ class Tables(NamedTuple):
 
     def rows(self):
         """Sizes of all rows, in order."""
-        n, n_own = self.n_types, 2 * self.n_types * self.n_valences
-        widths = [n] * (n_own + 1) + [2] * (4 * n)
+        n, n_arc_rows = self.n_types, 2 * self.n_types * self.n_valences
+        widths = [n] * (n_arc_rows + 1) + [2] * (4 * n)
         if self.backoff:
-            widths += [2] * n_own + [n] * (2 * n if self.backoff == "head" else 2)
+            widths += [2] * n_arc_rows + [n] * (2 * n if self.backoff == "head" else 2)
         return widths
 
     def row_of_cell(self):
@@ -105,14 +105,14 @@ class Tables(NamedTuple):
 def ways_of_tree(tags, heads, tables):
     """All lists of cells that a tree may use: one for each choice of arcs' components."""
     n, n_valences = tables.n_types, tables.n_valences
-    n_own = 2 * n * n_valences
-    choices = (n_own + 1) * n
+    n_arc_rows = 2 * n * n_valences
+    choices = (n_arc_rows + 1) * n
     mixtures = choices + 8 * n
     fixed, options = [], []
     for child, head in enumerate(heads, 1):
         tag = tags[child - 1]
         if head == 0:
-            fixed.append(n_own * n + tag)
+            fixed.append(n_arc_rows * n + tag)
             continue
         side = int(child > head)
         between = range(min(head, child) + 1, max(head, child))
@@ -125,7 +125,7 @@ def ways_of_tree(tags, heads, tables):
         if tables.backoff is None:
             fixed.append(row * n + tag)
         else:
-            general = mixtures + 2 * n_own + coarse * n + tag
+            general = mixtures + 2 * n_arc_rows + coarse * n + tag
             options.append([(row * n + tag, mixtures + 2 * row), (general, mixtures + 2 * row + 1)])
     for position, tag in enumerate(tags, 1):
         for side in range(2):

@@ -21,8 +21,8 @@ from sklearn_cvb.alignment import parameters as alignment_parameters
 from sklearn_cvb.alignment.model import expectation
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
-from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample, inferred
-from sklearn_cvb.treebank.parameters import lists_of, unscaled
+from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
+from sklearn_cvb.treebank.parameters import rule_lists_of, unscaled_weights
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class EnumeratedModel(Model):
     def prior(self, hyper):
         return self.flat_prior(self.real.prior(hyper))
 
-    def learn(self, hyper, state, step, absence):
+    def learn_hyper(self, hyper, state, step, absence):
         state = state._replace(counts=self.counts_of(state.counts))
-        return self.real.learn(hyper, state, step, absence)
+        return self.real.learn_hyper(hyper, state, step, absence)
 
     def absence(self, shares):
         """log P(C = 0) of cells and rows: a unit uses one as surely as it is expected to."""
@@ -131,7 +131,7 @@ class EnumeratedModel(Model):
 
     def infer(self, weights, work=None):
         shares, logs = zip(*(self.posterior(i, weights) for i in self.units()), strict=True)
-        return inferred(sum(shares), np.array(logs), list(shares))
+        return InferenceResult.from_log_z(sum(shares), np.array(logs), list(shares))
 
     def leave_out(self, counts, prior, shares, *, frozen):
         shares, counts, total = list(shares), counts.copy(), 0.0
@@ -266,7 +266,7 @@ class EnumeratedChain(EnumeratedModel):
         start, transition, emission = self._tables(cells)
         n = self.real.cells.n_states
         totals = np.bincount(self.rows, cells, 2 * n + 1)
-        if self.real.cells.has_end:
+        if self.real.cells.chain.has_end:
             # What follows the end is never asked for, but nothing must be divided by 0.
             transition = np.vstack([transition[:-1], np.ones(n)])
             totals[[n, 2 * n]] = n, 1.0
@@ -277,7 +277,7 @@ class EnumeratedChain(EnumeratedModel):
     def flat_prior(self, prior):
         """Cells that a dictionary rules out share what the others leave of the row."""
         n, result = self.real.cells.n_states, self.flat(prior)
-        if self.real.cells.has_end:
+        if self.real.cells.chain.has_end:
             result[n * n : n + n * n] = 0.0
         unlisted = np.setdiff1d(np.arange(n + n * n, len(result)), self.places)
         state = self.rows - n - 1
@@ -388,7 +388,7 @@ class EnumeratedTreebank(EnumeratedModel):
     """Cells: annotated rules; all have one prior."""
 
     def weights_of(self, cells):
-        return unscaled(cells, self.real.layout)
+        return unscaled_weights(cells, self.real.layout)
 
     def prior_of(self, cells):
         return float(cells[0])
@@ -409,7 +409,7 @@ def enumerated_treebank(estimator, trees):
     table[:, 1:] -= np.repeat(observed.starts[:-1], np.diff(observed.starts))[:, None]
     table[:, 1][observed.left < 0] = table[:, 2][observed.right < 0] = -1
     nodes = [table[a:b].tolist() for a, b in pairwise(observed.starts.tolist())]
-    case = Case(rules.n_subtypes.tolist(), *lists_of(rules), nodes, observed.root.tolist())
+    case = Case(rules.n_subtypes.tolist(), *rule_lists_of(rules), nodes, observed.root.tolist())
     return annotated(real, case)
 
 
@@ -477,7 +477,7 @@ class EnumeratedAlignment(EnumeratedModel):
         return alignment_parameters.AlignmentPrior(whole[self.places], totals, rest, p_null)
 
     def flat_prior(self, prior):
-        result = prior.rest[self.rows]
+        result = prior.unlisted[self.rows]
         result[self.places] = prior.cells
         if prior.p_null != alignment_parameters.LEARNED:
             result[-2:] = 0.0

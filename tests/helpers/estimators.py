@@ -118,4 +118,4 @@ def as_states(labels):
 
 def asked_in_parts(model):
     """The module that lays out a model, and learns it, in parts, and what it is asked for."""
-    return model._module_of_parts, model._asked_in_parts()
+    return model._parts_module, model._part_settings()

@@ -10,12 +10,12 @@ from sklearn_cvb.grammar.inference import (
     draw_sweep,
     engine_for,
     frozen_tally,
-    listed_for,
+    rule_lists_for,
     set_log_weights,
     set_weights,
 )
-from sklearn_cvb.kernels.tree.arrays import brackets_of, lexicon_of, rules_of
-from sklearn_cvb.kernels.tree.decoding import best_listed_trees
+from sklearn_cvb.kernels.tree.arrays import brackets_of, rules_of, terminal_index_of
+from sklearn_cvb.kernels.tree.decoding import best_trees_by_lists
 from sklearn_cvb.kernels.tree.forests import forest_of
 from sklearn_cvb.kernels.tree.tables import dense_rules_of
 
@@ -31,7 +31,7 @@ def arrays_of(grammar, sentences):
         if tuple(words[begin : begin + len(text)]) == tuple(text)
     ]
     lengths = [len(words) for words in sentences]
-    lexicon, _ = lexicon_of(lengths, *np.array(found, np.int64).reshape(-1, 5).T)
+    lexicon, _ = terminal_index_of(lengths, *np.array(found, np.int64).reshape(-1, 5).T)
     return rules, lexicon
 
 
@@ -47,7 +47,7 @@ def problem_of(grammar, sentences, engine="lists", brackets=None):
         brackets=brackets,
         dense=dense_rules_of(rules, lexicon) if engine == "tables" else None,
         forest=forest_of(*listing) if engine == "forest" else None,
-        factored=engine == "factors",
+        is_factored=engine == "factors",
         corpus=SimpleNamespace(n_sequences=n),
         sentences=np.arange(n),
     )
@@ -56,21 +56,21 @@ def problem_of(grammar, sentences, engine="lists", brackets=None):
 def weighed(grammar, problem):
     """The engine of a problem by lists or tables, with the grammar's weights."""
     engine = engine_for(problem)
-    set_weights(engine.listed, np.asarray(grammar.theta))
+    set_weights(engine.lists, np.asarray(grammar.theta))
     return engine
 
 
 def logs_of(grammar, problem):
     """A problem's grammar in lists with logs of weights."""
-    listed = listed_for(problem)
+    lists = rule_lists_for(problem)
     with np.errstate(divide="ignore"):
-        set_log_weights(listed, np.log(grammar.theta))
-    return listed
+        set_log_weights(lists, np.log(grammar.theta))
+    return lists
 
 
 def best(grammar, problem):
     """The heaviest tree of each sentence by lists, and its log weight."""
-    return best_listed_trees(logs_of(grammar, problem), problem.sentences)
+    return best_trees_by_lists(logs_of(grammar, problem), problem.sentences)
 
 
 def drawn(grammar, problem, seed=0):

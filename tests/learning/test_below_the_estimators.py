@@ -19,7 +19,7 @@ from sklearn_cvb import (
     Valence,
 )
 from sklearn_cvb.alignment.observation import AlignmentObservation, AlignmentOptions
-from sklearn_cvb.chain.options import ChainOptions, Kind
+from sklearn_cvb.chain.options import ChainOptions, EstimatorKind
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.dependency.observation import DependencyObservation, DependencyOptions
 from sklearn_cvb.dependency.prediction import best_heads
@@ -115,7 +115,7 @@ def test_counts_are_those_of_estimators(title):
     read = observation.read(X, y)
     model = observation.model(read)
     fit = run(model, algorithm, first_generator(), max_iter=estimator.max_iter)
-    left = observation.left(result_of([fit], read, algorithm, model))
+    left = observation.outcome(result_of([fit], read, algorithm, model))
     estimator.set_params(random_state=SEED).fit(X, y)
     assert digest_of(left.learned.counts) == digest_of(estimator._learned.counts)
     assert np.array_equal(fit.history, estimator.history_)
@@ -127,7 +127,7 @@ def test_counts_are_those_of_estimators(title):
 
 def test_counts_of_symbols_are_those_of_an_estimator():
     known, asked = KnownWords(None, "smooth", True, True), {"alpha": 0.2, "beta": 0.3}
-    options = ChainOptions("mine", Kind(), known, Transitions(), n_components=3, **asked)
+    options = ChainOptions("mine", EstimatorKind(), known, Transitions(), n_components=3, **asked)
     observation = SymbolObservation(options._replace(fixed={}, leaves_out=True))
     model = observation.model(observation.read(WORDS, None))
     fit = run(model, CVB(), first_generator(), max_iter=1000)
@@ -142,7 +142,7 @@ def test_predictions_are_functions_of_what_a_fit_leaves():
     read = observation.read(TAGS)
     model = observation.model(read)
     fit = run(model, algorithm, first_generator())
-    learned = observation.left(result_of([fit], read, algorithm, model)).learned
+    learned = observation.outcome(result_of([fit], read, algorithm, model)).learned
     new = [["P", "V"], ["D", "N", "V", "P"]]
     heads = best_heads(learned, observation.encoded(learned, new))
     again = VBDMV().fit(TAGS).predict(new)

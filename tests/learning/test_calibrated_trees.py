@@ -15,7 +15,7 @@ from sklearn_cvb import (
     Samples,
     Valence,
 )
-from sklearn_cvb.certainty.calibrated import drawn_deviations, exact_covariance, flat
+from sklearn_cvb.certainty.calibrated import draw_deviations, exact_covariance, flat_cells
 
 GRAMMAR = """
 S -> A S [0.25] | B S [0.25] | A [0.25] | B [0.25]
@@ -50,14 +50,14 @@ def test_drawn_trees_miss_what_the_likelihood_does(name):
     *_, structures, counts, prior = bound(name)
     rows = structures.free_rows(counts, prior)
     expected = exact_covariance(structures, rows)
-    found = drawn_deviations(structures, rows.mean, 1000, np.random.default_rng(0))
+    found = draw_deviations(structures, rows.mean, 1000, np.random.default_rng(0))
     drawn = (found.T @ found).toarray()
     scale = np.abs(expected).max()
     assert scale > 0.5
     np.testing.assert_allclose(drawn, expected, atol=0.12 * scale)
     # Counts of sentences are the counts of all.
     drawn = structures.draw_structures(rows.mean, np.random.default_rng(1))
-    by_unit = structures.counts_by_unit(drawn.sample)
+    by_unit = structures.counts_by_unit(drawn.structure)
     np.testing.assert_array_equal(by_unit.sum(axis=0), drawn.counts)
 
 
@@ -114,7 +114,7 @@ def flat_of(ends):
     """Ends of all cells, in the order of draws."""
     if isinstance(ends, np.ndarray):
         return ends
-    return flat((ends.attach, ends.root, ends.stop))
+    return flat_cells((ends.attach, ends.root, ends.stop))
 
 
 def test_fixed_rules_stay_as_they_are():

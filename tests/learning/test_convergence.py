@@ -12,8 +12,8 @@ import sklearn_cvb
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, Checkpoint, write_store
 from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning import convergence
-from sklearn_cvb.learning.convergence import StoppingRule, looked_at, moved
-from sklearn_cvb.learning.model import Fit, Model, State, mapped
+from sklearn_cvb.learning.convergence import StoppingRule, check_convergence, share_moved
+from sklearn_cvb.learning.model import Fit, Model, State, map_arrays
 
 # Sweeps at which counts are looked at.
 LOOKS = [1, 2, 4, 5, 7, 10, 14, 20, 28, 40, 57, 80, 113, 160, 226, 320, 453, 640, 905]
@@ -44,7 +44,7 @@ def chains(n_states=2, seed=0):
 def arrays_of(counts):
     """The arrays of a tree of them."""
     found = []
-    mapped(lambda one: found.append(one.toarray() if issparse(one) else one), counts)
+    map_arrays(lambda one: found.append(one.toarray() if issparse(one) else one), counts)
     return found
 
 
@@ -68,9 +68,9 @@ def test_looks_come_after_ever_more_sweeps_of_which_every_second_doubles():
 def test_half_of_what_counts_differ_by_is_the_share_that_moved():
     before = np.array([[3.0, 1.0], [2.0, 4.0]]), np.array([7.0, 3.0]), np.empty(0)
     now = np.array([[2.5, 1.5], [1.0, 5.0]]), np.array([5.0, 5.0]), np.empty(0)
-    assert moved(before, now, 10.0) == pytest.approx(0.2, abs=1e-15)
+    assert share_moved(before, now, 10.0) == pytest.approx(0.2, abs=1e-15)
     # Each row of a table has tokens of its own, as each statistic of numbers is a sum of its own.
-    assert moved(before[0], now[0], 10.0) == pytest.approx(0.1, abs=1e-15)
+    assert share_moved(before[0], now[0], 10.0) == pytest.approx(0.1, abs=1e-15)
 
 
 @pytest.mark.many(usual=2)
@@ -97,7 +97,7 @@ def test_counts_tell_no_more_than_the_posteriors_of_tokens_do():
         tables.append(np.concatenate(list(model.training_posteriors())))
         counts.append(np.ravel(model._learned.counts.emission))
     by_token = 0.5 * np.abs(tables[1] - tables[0]).sum(axis=1).mean()
-    by_counts = moved(counts[0], counts[1], len(tables[0]))
+    by_counts = share_moved(counts[0], counts[1], len(tables[0]))
     assert 0.5 * by_token < by_counts <= by_token + 1e-3
 
 
@@ -105,13 +105,13 @@ def test_counts_tell_no_more_than_the_posteriors_of_tokens_do():
 @pytest.mark.parametrize(("name", "title"), FAMILIES)
 def test_a_disturbance_leaves_nothing_behind(name, title, monkeypatch):
     """Every family and algorithm: a fit that was disturbed goes on to the same last bit."""
-    tried, disturbed = convergence._tried, []
+    tried, disturbed = convergence._after_disturbance, []
 
     def never(fit, looks, distance, *arguments):
         disturbed.append(tried(fit, looks, distance, *arguments))
         return fit._replace(looks=looks[-2:], distance=distance)
 
-    monkeypatch.setattr(convergence, "_tried", never)
+    monkeypatch.setattr(convergence, "_after_disturbance", never)
     situation, kind = SITUATIONS[name][title], getattr(sklearn_cvb, name)
     settings = situation.settings | {"max_iter": 46, "random_state": 0}
     with warnings.catch_warnings():
@@ -129,10 +129,10 @@ def test_counts_of_a_look_stay_what_they_were():
     counts = np.zeros(2)
     rule = StoppingRule(0.1, Counted())
     fit = Fit(State(counts, None, None), [0.0] * 5, False)
-    fit = looked_at(fit, rule)
+    fit = check_convergence(fit, rule)
     counts += 1.0
-    fit = looked_at(fit._replace(history=[0.0] * 7), rule)
-    fit = looked_at(fit._replace(history=[0.0] * 10), rule)
+    fit = check_convergence(fit._replace(history=[0.0] * 7), rule)
+    fit = check_convergence(fit._replace(history=[0.0] * 10), rule)
     assert (fit.distance, fit.converged) == (1.0, False)
 
 
@@ -163,7 +163,7 @@ def walk(distances, tol=0.0025, gains=None, unexplained=(), max_iter=1000):
     copy = zip(states, [0.0] * len(states) if gains is None else gains, strict=True)
     rule = StoppingRule(tol, Counted(), 0, lambda state: copy, gains is not None, max_iter)
     state = State(np.zeros(2), None, None)
-    return looked_at(Fit(state, [0.0] * 10, False, looks=(np.zeros(2),) * 2), rule)
+    return check_convergence(Fit(state, [0.0] * 10, False, looks=(np.zeros(2),) * 2), rule)
 
 
 def test_a_disturbed_fit_has_to_come_back_half_of_the_way():
@@ -227,7 +227,7 @@ def test_a_fit_that_moves_is_not_disturbed():
 
     rule = StoppingRule(0.1, Counted(), 0, disturbed)
     fit = Fit(State(np.ones(2), None, None), [0.0] * 10, False, looks=(np.zeros(2),) * 2)
-    fit = looked_at(fit, rule)
+    fit = check_convergence(fit, rule)
     assert (fit.distance, fit.converged) == (1.0, False)
 
 

@@ -296,7 +296,7 @@ def test_expected_counts_are_those_of_the_enumeration(make, total):
         weights *= rng.uniform(total, 1.0, len(weights))
         found, expected = model.real.infer(model.weights_of(weights)), model.infer(weights)
         close(model.flat(found.counts), expected.counts)
-        assert found.total == pytest.approx(expected.total, rel=1e-11)
+        assert found.log_normaliser == pytest.approx(expected.log_normaliser, rel=1e-11)
 
 
 @ALL
@@ -321,7 +321,7 @@ def test_units_left_out_are_those_of_the_enumeration(make, smallest, tolerance, 
         counts, flat_prior = twin.counts + others, model.flat_prior(prior)
         found = model.real.leave_out(model.counts_of(counts), prior, state.shares, frozen=frozen)
         expected = model.leave_out(counts, flat_prior, twin.shares, frozen=frozen)
-        assert found.total == pytest.approx(expected.total, rel=tolerance)
+        assert found.log_normaliser == pytest.approx(expected.log_normaliser, rel=tolerance)
         if not frozen:
             close(model.flat(found.counts), expected.counts, tolerance)
 

@@ -28,7 +28,7 @@ from sklearn_cvb.compilation.cases import SITUATIONS
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.scale import checkpoint_files as checkpoint
-from sklearn_cvb.scale.checkpoints import every_of
+from sklearn_cvb.scale.checkpoints import saving_interval
 from sklearn_cvb.scale.state_files import PackedTree, pack, unpack
 
 WHOLE, STOP = 9, 5
@@ -247,12 +247,12 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(name, tmp_path):
     broken_off(model, 3, X)
     (restart,) = folder.glob("*restart*.npz")
     saved = checkpoint.load(folder)
-    sound = saved.facts["fit"]
+    sound = saved.metadata["fit"]
     for place in (tmp_path, outside):
         place.mkdir(exist_ok=True)
         (place / restart.name).write_bytes(restart.read_bytes())
     crafted = name.format(sound) if isinstance(name, str) else name
-    checkpoint.save(folder, saved.arrays, saved.facts | {"fit": crafted})
+    checkpoint.save(folder, saved.arrays, saved.metadata | {"fit": crafted})
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.npz")}
     with pytest.raises(ValueError, match=r"checkpoint\.npz cannot be read .*delete the folder"):
         clone(model).fit(X)
@@ -310,8 +310,8 @@ def test_a_file_without_a_key_is_refused_by_name(key, tmp_path):
     one, _ = _two_broken_off(tmp_path)
     name = _restarts(one)[0].stem if key == "owner" else "checkpoint"
     saved = checkpoint.load(one, name)
-    del (saved.facts["about"] if key == "parameters" else saved.facts)[key]
-    checkpoint.save(one, saved.arrays, saved.facts, name)
+    del (saved.metadata["about"] if key == "parameters" else saved.metadata)[key]
+    checkpoint.save(one, saved.arrays, saved.metadata, name)
     with pytest.raises(ValueError, match=f"{name}.npz cannot be read .*does not say '{key}'"):
         _goes_on(one)
 
@@ -321,7 +321,7 @@ def test_a_file_that_holds_no_state_of_a_fit_is_refused(tmp_path):
     name = _restarts(one)[0].stem
     saved = checkpoint.load(one, name)
     arrays, tree = pack([1, 2])
-    checkpoint.save(one, arrays, saved.facts | {"fit": tree}, name)
+    checkpoint.save(one, arrays, saved.metadata | {"fit": tree}, name)
     with pytest.raises(ValueError, match=f"{name}.npz cannot be read .it holds no state of a fit"):
         _goes_on(one)
 
@@ -369,7 +369,7 @@ def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
 
 def test_a_state_that_cannot_be_saved_is_told_and_the_fit_goes_on(tmp_path, monkeypatch):
     model = EMHMM(max_iter=4, tol=0, random_state=0, checkpoint=tmp_path)
-    monkeypatch.setattr(SymbolChain, "lighter", lambda _, state: state._replace(prior=object()))
+    monkeypatch.setattr(SymbolChain, "compact", lambda _, state: state._replace(prior=object()))
     with pytest.warns(UserWarning, match="object cannot be saved; the fit goes on without"):
         model.fit(X)
     assert_same(model, EMHMM(max_iter=4, tol=0, random_state=0).fit(X))
@@ -418,7 +418,7 @@ def test_how_often_restarts_are_saved(tmp_path, monkeypatch):
         watch(model, "sweep", sweep)
         model.fit(X)
         assert sum("restart" in name for name in names) == n_saved, every
-    assert every_of("1.5 s").seconds == 1.5
+    assert saving_interval("1.5 s").seconds == 1.5
     for wrong in ("often", "60", "-1s", 0, 1.5):
         with pytest.raises(ValueError, match="every"):
             EMHMM(checkpoint=Checkpoint(tmp_path, every=wrong)).fit(X)

@@ -9,7 +9,7 @@ import pytest
 from sklearn_cvb import EMHMM
 from sklearn_cvb.learning.convergence import StoppingRule
 from sklearn_cvb.learning.generators import spawn_generators
-from sklearn_cvb.learning.gibbs import most_frequent, with_sample
+from sklearn_cvb.learning.gibbs import count_structures, most_frequent_structures
 from sklearn_cvb.learning.learned import best_fit
 from sklearn_cvb.learning.model import Fit, Model
 from sklearn_cvb.learning.sweeps import run_restarts, sweep_until
@@ -88,9 +88,9 @@ def test_sweeps_are_told_from_verbose_2_on(capsys):
 def test_the_structure_that_was_sampled_most_often_is_kept():
     memory = None
     for sample in "xyyxy":
-        memory = with_sample(memory, [(sample.encode(), sample), (b"same", "same")])
+        memory = count_structures(memory, [(sample.encode(), sample), (b"same", "same")])
     assert memory[0] == {b"x": (2, "x"), b"y": (3, "y")}
-    assert most_frequent(memory) == ["y", "same"]
+    assert most_frequent_structures(memory) == ["y", "same"]
 
 
 def test_two_restarts_run_at_once_on_two_threads():

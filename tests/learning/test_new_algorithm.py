@@ -10,12 +10,18 @@ from scipy.special import logsumexp
 
 import sklearn_cvb
 from sklearn_cvb.compilation.cases import SITUATIONS
-from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, begun
+from sklearn_cvb.learning.algorithms import CVB, EM, VB, Algorithm, first_state
 from sklearn_cvb.learning.gibbs import Gibbs, mean_means
-from sklearn_cvb.learning.model import FixedConcentrations, InferenceResult, Learnable, Model, mixed
+from sklearn_cvb.learning.model import (
+    FixedConcentrations,
+    InferenceResult,
+    Learnable,
+    Model,
+    mix_arrays,
+)
 from sklearn_cvb.learning.requirements import check_requirements
-from sklearn_cvb.learning.split_merge import Plan, SplitMerge
-from sklearn_cvb.streams.stepwise import Pace, StepwiseEM
+from sklearn_cvb.learning.split_merge import SplitMerge, SplitMergePlan
+from sklearn_cvb.streams.stepwise import StepwiseEM, StepwisePace
 
 
 def learned(algorithm, model, n_sweeps, seed=0):
@@ -36,22 +42,22 @@ class DampedEM(Algorithm):
     """EM whose counts move half of the way: all that a new algorithm has to say."""
 
     requires = Learnable
-    never_asks = ("average", "leave_out")
+    optional = ("average", "leave_out")
 
     def start(self, model, rng, seed=None):
-        return begun(model, rng, seed, keep=False)._replace(shares=None)
+        return first_state(model, rng, seed, keep=False)._replace(shares=None)
 
     def sweep(self, state, model, rng):
         weights, cost = model.maximise(state.counts, state.prior, state.weights)
         found = model.infer(weights, state.work)
         after = state._replace(
-            counts=mixed(state.counts, 0.5, found.counts, 0.5),
+            counts=mix_arrays(state.counts, 0.5, found.counts, 0.5),
             weights=weights,
             unexplained=found.unexplained,
             n_sweeps=state.n_sweeps + 1,
             work=found.work,
         )
-        return after, found.total - cost
+        return after, found.log_normaliser - cost
 
     def objective(self, state, model, history):
         return history[-1]
@@ -122,7 +128,7 @@ class EnumeratedHMM(EnumeratedModel):
     def hyper(self):
         return FixedConcentrations()
 
-    def learn(self, hyper, state, step, absence):
+    def learn_hyper(self, hyper, state, step, absence):
         return hyper
 
     def prior(self, hyper):
@@ -141,8 +147,8 @@ class EnumeratedHMM(EnumeratedModel):
             batch = [self.uses[i] for i in order[first : first + pace.batch_size]]
             found = replace(self, uses=tuple(batch)).infer(self.mean(counts + self.alpha))
             eta = (n_steps + 2) ** -pace.power
-            counts = mixed(counts, 1 - eta, found.counts, eta * len(order) / len(batch))
-            total, n_steps = total + found.total, n_steps + 1
+            counts = mix_arrays(counts, 1 - eta, found.counts, eta * len(order) / len(batch))
+            total, n_steps = total + found.log_normaliser, n_steps + 1
         return InferenceResult(counts, total, work=n_steps)
 
 
@@ -239,23 +245,23 @@ def itself(model):
 def test_stepwise_em_of_a_new_family_counts_its_steps(model):
     """With all units in a step each sweep makes one, from whatever order they are in."""
     power, counts = 0.6, model.infer(first_weights(model)).counts
-    state, history = learned(StepwiseEM(Pace(len(SEQUENCES), power), itself), model, 6)
+    state, history = learned(StepwiseEM(StepwisePace(len(SEQUENCES), power), itself), model, 6)
     for k in range(6):
         found = model.infer(model.mean(counts + ALPHA))
         eta = (k + 2) ** -power
         counts = (1 - eta) * counts + eta * found.counts
-        value = found.total + ALPHA * np.log(model.mean(counts + ALPHA)).sum()
+        value = found.log_normaliser + ALPHA * np.log(model.mean(counts + ALPHA)).sum()
         assert history[k] == pytest.approx(value, abs=1e-12)
     np.testing.assert_allclose(state.counts, counts, atol=1e-12)
     weights = model.mean(counts + ALPHA)
-    objective = model.infer(weights).total + ALPHA * np.log(weights).sum()
-    last = StepwiseEM(Pace(len(SEQUENCES), power), itself).objective(state, model, history)
+    objective = model.infer(weights).log_normaliser + ALPHA * np.log(weights).sum()
+    last = StepwiseEM(StepwisePace(len(SEQUENCES), power), itself).objective(state, model, history)
     assert last == pytest.approx(objective, abs=1e-12)
 
 
 @pytest.mark.long
 def test_stepwise_em_of_a_new_family_gets_to_where_em_gets(model):
-    algorithm = StepwiseEM(Pace(1, 0.51), itself)
+    algorithm = StepwiseEM(StepwisePace(1, 0.51), itself)
     state, history = learned(algorithm, model, 1000)
     _, of_em = learned(EM(), model, 600)
     assert state.work.n_steps == 1000 * len(SEQUENCES)
@@ -264,10 +270,10 @@ def test_stepwise_em_of_a_new_family_gets_to_where_em_gets(model):
 
 def test_stepwise_em_of_a_new_family_goes_on_in_the_orders_that_it_began_with(model):
     """The generator has moved on, or is another, and what is ruled out stays out of the orders."""
-    algorithm = StepwiseEM(Pace(1, 0.7), itself)
+    algorithm = StepwiseEM(StepwisePace(1, 0.7), itself)
     half, first = learned(algorithm, model, 4)
     _, whole = learned(algorithm, model, 8)
-    half = model.finished(half, goes_on=True)._replace(unexplained=np.array([2]))
+    half = model.finish(half, goes_on=True)._replace(unexplained=np.array([2]))
     other, orders = np.random.default_rng(9), []
 
     @dataclass(frozen=True)
@@ -300,7 +306,7 @@ def test_what_a_family_lacks_is_said(model):
     )
     with pytest.raises(NotImplementedError, match=says):
         check_requirements(CVB(), Half())
-    changing = SplitMerge(EM(), Plan(splits=(1,)))
+    changing = SplitMerge(EM(), SplitMergePlan(splits=(1,)))
     says = "SplitMerge needs layout, laid_out, split, merged of a model, which EnumeratedHMM does"
     with pytest.raises(NotImplementedError, match=says):
         check_requirements(changing, model)
@@ -309,7 +315,7 @@ def test_what_a_family_lacks_is_said(model):
 def test_a_fit_by_what_its_family_lacks_is_refused():
     class SplitAlignment(sklearn_cvb.EMAlignmentHMM):
         def _algorithm(self):
-            return SplitMerge(EM(), Plan(splits=(1,)))
+            return SplitMerge(EM(), SplitMergePlan(splits=(1,)))
 
     X = SITUATIONS["EMAlignmentHMM"]["raw"].X
     says = "SplitMerge needs layout, laid_out, split, merged of a model, which AlignmentModel does"

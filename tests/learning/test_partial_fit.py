@@ -11,7 +11,7 @@ import sklearn_cvb
 from sklearn_cvb import GammaPrior, StepSizes, Transitions
 from sklearn_cvb.learning.algorithms import EM, Algorithm
 from sklearn_cvb.learning.model import Learnable
-from sklearn_cvb.streams.seen import BatchSize, SeenSoFar, seen_after, step_for, step_size
+from sklearn_cvb.streams.seen import BatchSize, SeenSoFar, mixing_factors, seen_after, step_size
 
 NAMES = [
     f"{algorithm}{family}"
@@ -71,9 +71,9 @@ def test_steps():
     after = seen_after(before, BatchSize(4, 1, nothing), None)
     assert (before.mass, after.mass, after.n_batches) == (8, 12, 2)
     # All alike: what was counted stays.
-    step = step_for(before, after, 1.0, 0.0)
+    step = mixing_factors(before, after, 1.0, 0.0)
     assert (step.running, step.batch) == pytest.approx((1.0, 1.0))
-    assert step_for(before, before, 0.7, 1.0) == (1.0, 0.0, 1.0)
+    assert mixing_factors(before, before, 0.7, 1.0) == (1.0, 0.0, 1.0)
     assert seen_after(before, BatchSize(4, 1, nothing), 300).mass == 1200
     assert SeenSoFar(8, 2, 8.0, 1, nothing, {})[:4] == before[:4]
 

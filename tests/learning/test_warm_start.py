@@ -62,7 +62,7 @@ def test_what_a_fit_goes_on_from_is_asked_anew(name):
     # `init` may hold training data, and another fit may be asked for something else.
     situation = next(iter(SITUATIONS[name].values()))
     model = fitted(model_of(situation, max_iter=2, warm_start=True), situation)
-    read, _ = model._learned.resume
+    read, _ = model._learned.warm_start
     assert read.observation is None
     model.set_params(max_iter=3)
     assert np.size(fitted(model, situation).history_) == 3

@@ -111,7 +111,7 @@ def test_values_are_arranged_like_the_input():
 
 def test_places_are_named_by_sequence_and_position():
     starts = np.array([0, 2, 3, 7])
-    names = [reading.place(position, starts) for position in (0, 1, 2, 6)]
+    names = [reading.place_text(position, starts) for position in (0, 1, 2, 6)]
     assert names == [
         "sequence 0, position 0",
         "sequence 0, position 1",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sklearn_cvb import tag_dictionary_from
-from sklearn_cvb.chain.tags.knowledge import Legal
+from sklearn_cvb.chain.tags.knowledge import LegalStates
 from sklearn_cvb.reading.dictionary import check_dictionary
 
 WORDS = [["the"] * 200 + ["saw"] * 4, ["once"]]
@@ -38,18 +38,18 @@ def test_words_that_may_take_any_tag_have_no_weights():
 
 
 def test_shares_follow_the_order_of_states():
-    legal = Legal({"saw": {"VB": 3, "NN": 1}, "the": ("DT",)}, STATES, np.arange(4))
+    legal = LegalStates({"saw": {"VB": 3, "NN": 1}, "the": ("DT",)}, STATES, np.arange(4))
     saw, the, other = legal.shares(["saw", "the", "other"])
     np.testing.assert_array_equal(legal.row("saw"), [1, 3])
     np.testing.assert_allclose(saw, [0.25, 0.75], rtol=0, atol=0)
     assert np.isnan(the).tolist() == [True]
     assert np.isnan(other).tolist() == [True] * 4
     assert legal.any_weights
-    assert not Legal({"the": ("DT",)}, STATES, np.arange(4)).any_weights
+    assert not LegalStates({"the": ("DT",)}, STATES, np.arange(4)).any_weights
 
 
 def test_a_weight_of_zero_keeps_a_tag_possible():
-    legal = Legal({"saw": {"NN": 0, "VB": 5}}, STATES, np.arange(4))
+    legal = LegalStates({"saw": {"NN": 0, "VB": 5}}, STATES, np.arange(4))
     np.testing.assert_array_equal(legal.shares(["saw"])[0], [1e-6, 1.0])
 
 

@@ -199,7 +199,11 @@ def test_batches_after_a_fit_count_what_was_left_out_by_its_own_length(kind, tmp
     with pytest.warns(UserWarning, match="cannot be explained"):
         here, there = clone(tagger).fit(sequences), clone(tagger).fit(store)
     assert len(there.unexplained_) == 10
-    assert there._learned.seen[:3] == here._learned.seen[:3] == (5 * (2 + 3 + 2), 15, 35.0)
+    assert (
+        there._learned.seen_so_far[:3]
+        == here._learned.seen_so_far[:3]
+        == (5 * (2 + 3 + 2), 15, 35.0)
+    )
 
 
 def test_one_sequence_alone_is_inferred_from_the_prior(tmp_path):
@@ -590,7 +594,7 @@ def test_arrays_of_named_tuples_come_back_to_the_last_byte(tmp_path):
         (rng.random(size), [rng.random((size, 2)), np.arange(size)], ("a", None, np.empty(0)))
         for size in range(0, 100, 7)
     ]
-    kept = [file.keep(value) for value in values]
+    kept = [file.write_value(value) for value in values]
     for value, found in zip(values, kept, strict=True):
         numbers, (table, places), (name, none, empty) = found.load()
         np.testing.assert_array_equal(numbers, value[0])
@@ -599,8 +603,8 @@ def test_arrays_of_named_tuples_come_back_to_the_last_byte(tmp_path):
         assert (name, none, empty.shape) == ("a", None, (0,))
     # Nothing is written behind the last array of a value, or over its end.
     for size in range(1, 40):
-        alone = file.keep((np.full(size, np.pi),))
-        file.keep((np.full(3, np.e),))
+        alone = file.write_value((np.full(size, np.pi),))
+        file.write_value((np.full(3, np.e),))
         np.testing.assert_array_equal(alone.load()[0], np.pi)
     first = kept[3].load()[0]
     first[:] = 7.0

@@ -15,10 +15,10 @@ import pytest
 from sklearn_cvb.__main__ import main
 from sklearn_cvb.compilation import announcement
 from sklearn_cvb.demo import options
-from sklearn_cvb.demo.experiment import Settings, measured_sweeps, run_restarts
+from sklearn_cvb.demo.experiment import DemoSettings, measured_sweeps, run_restarts
 from sklearn_cvb.demo.published import published_accuracies
 from sklearn_cvb.demo.text import load_text
-from sklearn_cvb.display.tagged_words import TaggedWord, compare
+from sklearn_cvb.display.tagged_words import TaggedWord, tag_words
 
 TINY = ["--sentences", "30", "--restarts", "2", "--max-iter", "3", "--gibbs-sweeps", "5"]
 TITLES = {
@@ -227,7 +227,7 @@ def test_concentrations_of_a_number_and_by_algorithm(monkeypatch):
     ],
 )
 def test_default_concentrations_follow_min_count(min_count, betas):
-    settings = Settings({}, {}, min_count, 1, 50, 1500, 1, 0)
+    settings = DemoSettings({}, {}, min_count, 1, 50, 1500, 1, 0)
     assert tuple(settings.concentrations(name)[1] for name in TITLES) == betas
     assert [settings.concentrations(name)[0] for name in TITLES] == [0, 1, 1, 1, 1]
 
@@ -253,7 +253,7 @@ def test_measured_sweeps_are_all_or_run_from_first_to_last():
 def test_the_curve_ends_in_the_accuracy_of_the_fit():
     text = load_text(None, None, 40, 1, 0)
     y = [[None if i % 3 == 0 else tag for i, tag in enumerate(tags)] for tags in text.y]
-    settings = Settings({}, {}, 1, 2, 4, 6, 1, 0)
+    settings = DemoSettings({}, {}, 1, 2, 4, 6, 1, 0)
     for name in TITLES:
         first, second = run_restarts(name, text._replace(y=y), settings, lambda: None)
         sweeps, accuracies = first.curve
@@ -265,7 +265,7 @@ def test_the_curve_ends_in_the_accuracy_of_the_fit():
 
 
 def test_gold_tags_are_kept_where_they_differ():
-    words = compare(["a", "can", "leaks"], ["DT", "MD", "VBZ"], ["DT", "NN", None])
+    words = tag_words(["a", "can", "leaks"], ["DT", "MD", "VBZ"], ["DT", "NN", None])
     assert words == [
         TaggedWord("a", "DT", None),
         TaggedWord("can", "MD", "NN"),

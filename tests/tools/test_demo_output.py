@@ -107,13 +107,13 @@ def _on_terminal(columns, tmp_path, *arguments, interrupt_after=None):
 def test_the_table_fits_in_80_columns(has_paper):
     from rich.console import Console
 
-    from sklearn_cvb.demo.experiment import Restart, Unseen
+    from sklearn_cvb.demo.experiment import HeldOutScores, RestartScore
     from sklearn_cvb.demo.published import PublishedResult
 
     display = RichDisplay(has_paper)
     display.console.width = 80
-    restarts = (Restart(0.871, 1.25, ()), Restart(0.899, 1.5, ()))
-    unseen = Unseen(0.9321, 0.4567, 1234.56, None)
+    restarts = (RestartScore(0.871, 1.25, ()), RestartScore(0.899, 1.5, ()))
+    unseen = HeldOutScores(0.9321, 0.4567, 1234.56, None)
     display.show(TableRow("cvb-sequence", restarts, unseen, PublishedResult(81.4, 0.9)), True)
     file = io.StringIO()
     Console(file=file, width=80).print(display.rendered())
@@ -303,8 +303,8 @@ def test_a_folder_without_permission_is_refused(tmp_path, capsys, monkeypatch):
 def test_the_trial_leaves_an_earlier_picture_as_it_was(tmp_path):
     earlier = tmp_path / "curve.png"
     earlier.write_bytes(b"picture")
-    assert shown_by.refusal(earlier) is None
-    assert shown_by.refusal(tmp_path / "new.png") is None
+    assert shown_by.why_not_saved(earlier) is None
+    assert shown_by.why_not_saved(tmp_path / "new.png") is None
     assert earlier.read_bytes() == b"picture"
     assert [path.name for path in tmp_path.iterdir()] == ["curve.png"]
 

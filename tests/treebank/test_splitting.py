@@ -7,13 +7,13 @@ from annotation_enumeration import CASES, Case, arrays_of, as_dict
 from sklearn_cvb import EMLatentPCFG
 from sklearn_cvb.treebank import inference
 from sklearn_cvb.treebank import model as splitting
-from sklearn_cvb.treebank.parameters import unscaled
+from sklearn_cvb.treebank.parameters import unscaled_weights
 
 ALL = [*CASES]
 
 
 def expected_counts(weights, layout, trees):
-    return inference.expectation(unscaled(weights, layout), layout, trees)[:2]
+    return inference.expectation(unscaled_weights(weights, layout), layout, trees)[:2]
 
 
 def random_weights(layout, seed=0):
@@ -28,14 +28,14 @@ def test_splitting_changes_no_likelihood_and_merging_undoes_it(name, monkeypatch
     weights = random_weights(layout)
     counts, logs = expected_counts(weights, layout, trees)
     monkeypatch.setattr(splitting, "_NOISE", 0.0)
-    fine_weights, fine = splitting.split(weights, layout, 6, rng)
+    fine_weights, fine = splitting.split_subtypes(weights, layout, 6, rng)
     assert fine.rules.n_subtypes.tolist() == [2 * n for n in case.n_subtypes]
     fine_counts, fine_logs = expected_counts(fine_weights, fine, trees)
     np.testing.assert_allclose(fine_logs, logs, rtol=0, atol=1e-10)
-    _, losses = splitting.losses_of(fine_weights, fine_counts, fine, trees)
+    _, losses = splitting.merge_losses(fine_weights, fine_counts, fine, trees)
     assert len(losses) == sum(case.n_subtypes)
     np.testing.assert_allclose(losses, 0.0, atol=1e-10)
-    back, coarse = splitting.merged(fine_weights, fine_counts, fine, trees, 1.0)
+    back, coarse = splitting.merge_subtypes(fine_weights, fine_counts, fine, trees, 1.0)
     assert coarse.rules.n_subtypes.tolist() == case.n_subtypes
     np.testing.assert_allclose(back, counts, rtol=0, atol=1e-10)
 
@@ -44,8 +44,8 @@ def test_noise_tells_the_halves_apart():
     case = CASES["repeated"]
     rng = np.random.default_rng(0)
     weights = random_weights(case.layout)
-    fine_weights, fine = splitting.split(weights, case.layout, 4, rng)
-    halves = fine_weights[splitting._places(fine, fine, np.arange(8) % 4)]
+    fine_weights, fine = splitting.split_subtypes(weights, case.layout, 4, rng)
+    halves = fine_weights[splitting._coarse_cells(fine, fine, np.arange(8) % 4)]
     assert np.array_equal(halves, fine_weights)
     assert len(np.unique(fine_weights)) == len(fine_weights)
     np.testing.assert_allclose(fine.totals(fine_weights), 1.0, rtol=1e-12)
@@ -53,7 +53,9 @@ def test_noise_tells_the_halves_apart():
 
 def test_a_symbol_has_no_more_subtypes_than_it_may():
     case = CASES["ragged"]
-    _, fine = splitting.split(random_weights(case.layout), case.layout, 4, np.random.default_rng(0))
+    _, fine = splitting.split_subtypes(
+        random_weights(case.layout), case.layout, 4, np.random.default_rng(0)
+    )
     assert fine.rules.n_subtypes.tolist() == [4, 3, 2, 4]
 
 
@@ -66,7 +68,7 @@ def test_the_loss_of_a_merge_at_a_single_node_is_exact():
     layout, trees = case.layout, arrays_of(case)
     weights = random_weights(layout, 3)
     counts, logs = expected_counts(weights, layout, trees)
-    rows, losses = splitting.losses_of(weights, counts, layout, trees)
+    rows, losses = splitting.merge_losses(weights, counts, layout, trees)
     assert rows.tolist() == [1, 3]
     named = as_dict(case, weights)
     above = np.array([[named[1, (0, x, y)] for y in range(2)] for x in range(2)])
@@ -87,12 +89,12 @@ def test_what_loses_least_is_merged_first():
     layout, counts = model._learned.layout, model.counts_.cells
     treebank = model._read(trees, None).problem.treebank
     means = model.rule_probabilities_
-    found, coarse = splitting.merged(means, counts, layout, treebank.trees, 0.5)
+    found, coarse = splitting.merge_subtypes(means, counts, layout, treebank.trees, 0.5)
     names = [str(symbol) for symbol in treebank.symbols]
     numbers = dict(zip(names, coarse.rules.n_subtypes.tolist(), strict=True))
     assert numbers == {"S": 1, "A": 2, "X": 2, "B": 1}
     logs = inference.log_likelihoods(
-        unscaled(coarse.rows(found).mean(), coarse), coarse, treebank.trees
+        unscaled_weights(coarse.rows(found).mean(), coarse), coarse, treebank.trees
     )
     assert logs.sum() == pytest.approx(20 * np.log(0.5), abs=1e-6)
 
@@ -107,8 +109,8 @@ def test_what_loses_least_is_merged_first():
     ],
 )
 def test_rounds(most, length, splits, merges):
-    plan = splitting.plan_of(most, length)
+    plan = splitting.split_merge_plan(most, length)
     assert (plan.splits, plan.merges) == (splits, merges)
     alike = 20 if most > 1 else 0
-    assert plan.n_resting == max(merges, default=0) + alike
-    assert splitting.plan_of(most, None) == ((), (), alike)
+    assert plan.n_warm_up == max(merges, default=0) + alike
+    assert splitting.split_merge_plan(most, None) == ((), (), alike)

@@ -6,10 +6,10 @@ from nltk import Tree
 
 from sklearn_cvb import CVBLatentPCFG, EMLatentPCFG
 from sklearn_cvb.kernels.treebank.arrays import Parses
-from sklearn_cvb.treebank.binarise import Output, binarised, to_nltk
+from sklearn_cvb.treebank.binarise import Debinarisation, binarise, to_nltk
 from sklearn_cvb.treebank.reading import (
     bare_label,
-    cleaned,
+    clean_tree,
     trees_in,
     without_top,
 )
@@ -19,7 +19,7 @@ def treebank_of(texts, horizontal=0):
     gold = without_top(trees_in(texts, "X"))
     leaves = [leaf for tree in gold.trees for leaf in tree.leaves()]
     index = {leaf: n for n, leaf in enumerate(dict.fromkeys(leaves))}
-    treebank = binarised(gold.trees, [index[leaf] for leaf in leaves], gold.top, horizontal)
+    treebank = binarise(gold.trees, [index[leaf] for leaf in leaves], gold.top, horizontal)
     return treebank, list(index)
 
 
@@ -87,7 +87,7 @@ def test_trees_come_back_as_they_were(horizontal):
     """Chains each in a treebank of its own, where its path is the most frequent one."""
     for given, expected in BRACKETS:
         treebank, _ = treebank_of([given, "(TOP (A a) (B b))"], horizontal)
-        output = Output(treebank.symbols, treebank.paths, treebank.top, "S")
+        output = Debinarisation(treebank.symbols, treebank.paths, treebank.top, "S")
         words = [Tree.fromstring(expected).leaves(), ["a", "b"]]
         tree = to_nltk(output, parses_of(treebank), words)[0]
         assert str(tree).split() == str(Tree.fromstring(expected)).split()
@@ -130,7 +130,7 @@ def test_the_most_frequent_path_is_put_back():
     texts = ["(S (X (Q (A a) (B b))))"] + ["(S (Y (Q (A a) (B b))))"] * 2
     texts.append("(S (A a) (B b))")
     treebank, _ = treebank_of(texts)
-    output = Output(treebank.symbols, treebank.paths, treebank.top, "S")
+    output = Debinarisation(treebank.symbols, treebank.paths, treebank.top, "S")
     trees = to_nltk(output, parses_of(treebank), [["a", "b"]] * 4)
     assert {str(tree) for tree in trees[:3]} == {"(S (Y (Q (A a) (B b))))"}
 
@@ -222,7 +222,7 @@ def test_a_tree_may_have_many_words_and_be_deep():
     flat = Tree("S", [Tree("A", ["a"])] * 2000)
     model = CVBLatentPCFG(random_state=0, max_iter=3, rare_threshold=0).fit([deep] * 3 + [flat])
     assert np.isfinite(model.history_).all()
-    assert cleaned(deep, "X[0]") == deep
+    assert clean_tree(deep, "X[0]") == deep
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,14 @@ from sklearn_cvb.treebank.word_classes import (
     ANY_WORD,
     Signature,
     WordNumbers,
-    lexicon_of,
     signatures_of,
+    word_numbers_of,
 )
 
 
 def lexicon(pairs, starts=(), rare_threshold=1):
     """The lexicon of pairs of a word and its tag."""
-    return lexicon_of([w for w, _ in pairs], [t for _, t in pairs], starts, rare_threshold)
+    return word_numbers_of([w for w, _ in pairs], [t for _, t in pairs], starts, rare_threshold)
 
 
 def classes_in(found):

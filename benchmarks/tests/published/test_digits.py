@@ -120,7 +120,7 @@ def test_the_place_is_a_column_that_states_learn(labelled):
     model = digits.supervised(CVBHMM, "full", placed, numbers, has_places=True)
     pages = np.array([[(numbers[:, t] == k).sum() for k in range(10)] for t in range(8)])
     expected = (pages + 1) / (pages + 1).sum(axis=0)
-    np.testing.assert_allclose(model._learned.more.numeric.point[1], expected, atol=1e-8)
+    np.testing.assert_allclose(model._learned.extra.numeric.point[1], expected, atol=1e-8)
 
 
 def test_naive_bayes_leaves_digits_it_never_saw_next_to_nothing(labelled):

@@ -1,4 +1,4 @@
-"""Clusters of single steps, one for each state, and the values that they are of."""
+"""K-means starts of chains of numbers: a cluster of single steps for each state."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from sklearn_cvb.emissions.emission import Family, Observations, Scores
 
 # So many steps tell where the clusters are.
 _SAMPLE = 20_000
-# A rest for the other clusters: nothing is certain, a cluster of one step or of ones alone.
+# Probability shared by all clusters: no step is certain, nor in a cluster of its own.
 REST = 0.2
 # The first and the last sequence (not included) of some.
 Range = tuple[int, int]
@@ -20,7 +20,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class StepsInMemory:
-    """All steps of the data, where they are in one piece."""
+    """All steps of a problem in memory, as starts ask for them."""
 
     problem: NumericProblem
     is_elsewhere = False
@@ -43,7 +43,7 @@ class StepsInMemory:
         """States of some steps, -1 where not known; None where none are."""
         return None if self.problem.known is None else self.problem.known[steps]
 
-    def of_states(self) -> list[tuple[int, np.ndarray]]:
+    def values_of_known_states(self) -> list[tuple[int, np.ndarray]]:
         """States that are known of some steps, and values of all these."""
         known = self.problem.known
         told = [] if known is None else np.unique(known[known >= 0]).tolist()
@@ -55,16 +55,14 @@ class StepsInMemory:
         return observations_at(self.problem.observations, steps)
 
 
-def sampled_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
+def sample_steps(n_steps: int, rng: np.random.Generator) -> np.ndarray:
     """The steps that clusters are sought among."""
     if n_steps > _SAMPLE:
         return rng.choice(n_steps, _SAMPLE, replace=False)
     return np.arange(n_steps)
 
 
-def sampled_sequences(
-    starts: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def sample_sequences(starts: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Steps of whole sequences that paths are sought among, and where these begin."""
     lengths = np.diff(starts)
     chosen = np.arange(len(lengths))
@@ -76,28 +74,28 @@ def sampled_sequences(
 
 
 class Clusters(NamedTuple):
-    """A cluster of steps for each state, on columns in standard units."""
+    """K-means clusters, one for each state, on columns in standard units."""
 
-    ends: tuple[np.ndarray, np.ndarray]  # what is beyond them counts as if it were there
+    fences: tuple[np.ndarray, np.ndarray]  # what is beyond them counts as if it were there
     centre: np.ndarray
     scale: np.ndarray
-    found: Any  # by k-means
+    kmeans: Any  # by k-means
 
     def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
         """Of each range: nearly all of the cluster that is nearest."""
         n_states, starts = problem.cells.n_emitting, problem.corpus.starts
         for first, last in ranges:
             values = as_table(problem.observations.part(starts[first], starts[last]))
-            values = (np.clip(np.nan_to_num(values), *self.ends) - self.centre) / self.scale
-            shares = np.eye(n_states)[self.found.predict(values)]
+            values = (np.clip(np.nan_to_num(values), *self.fences) - self.centre) / self.scale
+            shares = np.eye(n_states)[self.kmeans.predict(values)]
             yield REST / n_states + (1.0 - REST) * shares
 
 
-class Nearest(NamedTuple):
-    """What says how near a step is to each state, and the rules that paths keep to, if any."""
+class NearestStates(NamedTuple):
+    """A seed by scores: each step is in the state of the largest, or on the best legal path."""
 
     scores: Scores
-    rules: Any = None  # `legal_paths.Rules`
+    rules: Any = None  # `legal_paths.PathRules`
 
     def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
         """Of each range: nearly all of the state that is nearest, or on the nearest path."""
@@ -105,45 +103,45 @@ class Nearest(NamedTuple):
         for first, last in ranges:
             starts = problem.corpus.starts[first : last + 1]
             begin, end = int(starts[0]), int(starts[-1])
-            scored = problem.scored(self.scores, begin, end, np.array([0, end - begin]))
-            every = np.empty(scored.shape)
-            scored.fill(every)
+            scored = problem.step_scores(self.scores, begin, end, np.array([0, end - begin]))
+            all_steps = np.empty(scored.shape)
+            scored.fill(all_steps)
             if self.rules is not None and self.rules.forbid:
-                shares = np.eye(n_states)[self.rules.paths(every, starts - begin)[0]]
+                shares = np.eye(n_states)[self.rules.paths(all_steps, starts - begin)[0]]
             else:
                 # Nothing is nearer to a step that is missing.
-                nothing = (every == every[:, :1]).all(axis=1, keepdims=True)
-                nearest = np.eye(n_states)[every.argmax(axis=1)]
+                nothing = (all_steps == all_steps[:, :1]).all(axis=1, keepdims=True)
+                nearest = np.eye(n_states)[all_steps.argmax(axis=1)]
                 shares = np.where(nothing, 1.0 / n_states, nearest)
             yield REST / n_states + (1.0 - REST) * shares
 
 
-def clusters_for(every: Any, rng: np.random.Generator) -> Any:
-    """Those of all steps, which are around values, or as the family has them."""
-    family, steps = every.problem.family, sampled_steps(every.n_steps, rng)
-    if family.clusters is None or every.is_elsewhere:
-        values = np.nan_to_num(every.values_at(steps))
-        return clusters_of(values, family, rng, every.of_states())
+def clusters_of_steps(all_steps: Any, rng: np.random.Generator) -> Any:
+    """Clusters of all steps: of values by k-means, or the starting scores of the family."""
+    family, steps = all_steps.problem.family, sample_steps(all_steps.n_steps, rng)
+    if family.starting_scores is None or all_steps.is_elsewhere:
+        values = np.nan_to_num(all_steps.values_at(steps))
+        return kmeans_clusters(values, family, rng, all_steps.values_of_known_states())
     steps = np.sort(steps)
-    known = every.known_at(steps)
+    known = all_steps.known_at(steps)
     known = np.full(len(steps), -1) if known is None else known
-    return Nearest(family.clusters(every.observed_at(steps), known, rng))
+    return NearestStates(family.starting_scores(all_steps.observed_at(steps), known, rng))
 
 
-def drawn_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndarray:
+def draw_steps(n_steps: int, n_states: int, rng: np.random.Generator) -> np.ndarray:
     """A step for each state to begin with."""
     return rng.choice(n_steps, n_states, replace=n_steps < n_states)
 
 
-def ends_of(values: np.ndarray, has_outliers: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Where outliers begin: the inner fences of each column (Tukey 1977), or nowhere."""
+def inner_fences(values: np.ndarray, has_outliers: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The inner fences of each column, beyond which are outliers (Tukey 1977); or infinite ones."""
     lower, upper = np.quantile(values, [0.25, 0.75], axis=0)
     # Of a column that has one value in most steps all others are not outliers.
     width = np.where((upper > lower) & has_outliers, 1.5 * (upper - lower), np.inf)
     return lower - width, upper + width
 
 
-def clusters_of(
+def kmeans_clusters(
     values: np.ndarray,
     family: Family,
     rng: np.random.Generator,
@@ -155,8 +153,8 @@ def clusters_of(
     """
     from sklearn.cluster import KMeans
 
-    ends, n_states = ends_of(values, family.has_outliers), family.n_states
-    values = np.clip(values, *ends)
+    fences, n_states = inner_fences(values, family.has_outliers), family.n_states
+    values = np.clip(values, *fences)
     centre, deviation = values.mean(axis=0), values.std(axis=0)
     scale = np.where(deviation > 0, deviation, 1.0)
     values = (values - centre) / scale
@@ -168,20 +166,20 @@ def clusters_of(
         # Means of the steps whose states are known, and any step elsewhere.
         begin = values[rng.choice(len(values), n_states)]
         for state, own in known:
-            begin[state] = ((np.clip(own, *ends) - centre) / scale).mean(axis=0)
-    found = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(values)
-    return Clusters(ends, centre, scale, found)
+            begin[state] = ((np.clip(own, *fences) - centre) / scale).mean(axis=0)
+    kmeans = KMeans(n_clusters, init=begin, n_init=1, random_state=seed).fit(values)
+    return Clusters(fences, centre, scale, kmeans)
 
 
-def are_read_later(observations: Any) -> bool:
+def is_lazy(observations: Any) -> bool:
     """Whether steps are read when asked for, with those that the family looks back at."""
-    return hasattr(observations, "at")
+    return hasattr(observations, "take")
 
 
 def observations_at(observations: Any, steps: np.ndarray) -> Any:
     """Some steps as a family reads them."""
-    if are_read_later(observations):
-        return observations.at(steps)
+    if is_lazy(observations):
+        return observations.take(steps)
     observed = None if observations.observed is None else observations.observed[steps]
     return Observations(observations.values[steps], observed, observations.features[steps])
 
@@ -190,9 +188,9 @@ def values_at(
     observations: Any, steps: np.ndarray, *, roots_of: Family | None = None
 ) -> np.ndarray:
     """All columns of some steps, side by side, NaN where missing; of counts of a family roots."""
-    if are_read_later(observations):
+    if is_lazy(observations):
         order = observations.family.order
-        return as_table(observations.at(steps), roots_of)[order :: order + 1]
+        return as_table(observations.take(steps), roots_of)[order :: order + 1]
     return as_table(observations, roots_of)[steps]
 
 

@@ -1,4 +1,4 @@
-"""What a chain of numbers is learned from, and inference of its steps: forward, and both ways."""
+"""The problem of a chain of numbers, and its E-step: forward-backward, filtering, paths, counts."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple, cast
@@ -23,16 +23,16 @@ from sklearn_cvb.learning.model import InferenceResult, StructureSample
 from sklearn_cvb.learning.threads import even_pieces, on_threads
 from sklearn_cvb.reading.series import FittedColumns
 
-# What is learned from
+# The problem
 
 
 class NumericProblem(NamedTuple):
-    """Observations and all that does not change while fitting."""
+    """Observations, family and layout of a chain: all that does not change while fitting."""
 
     # Which steps make which sequence; a token is 0, or -1 where a step is missing. Where no state
     # depends on another each step is a sequence of its own.
-    corpus: Any  # a `Corpus`, or what a store knows of it
-    given: Any  # as it was read
+    corpus: Any  # a `Corpus`, or the sequences of a store
+    original: Any  # as it was read
     observations: Any  # what the family reads
     family: Family
     cells: Cells  # the layout of start and transitions; there are no cells of emissions
@@ -42,7 +42,7 @@ class NumericProblem(NamedTuple):
     settings: bytes  # the emission as it was set, pickled
     known: np.ndarray | None = None  # states of all steps, -1 where not known; None for none
     contexts: np.ndarray | None = None  # of all steps; None where one table leads to all of them
-    any_choice: bool = True  # steps may take any state: all but those whose states are known
+    any_ambiguous: bool = True  # steps may take any state: all but those whose states are known
     is_part: bool = False  # whether other sequences are elsewhere
     longest: int = 0  # steps of the longest sequence in batches before
 
@@ -50,44 +50,45 @@ class NumericProblem(NamedTuple):
         """Ranges of sequences that are inferred together."""
         return even_pieces(self.corpus.starts, _PIECE)
 
-    def room(self, shape: tuple[int, ...]) -> Any:
-        """Place for what units keep between sweeps."""
+    def allocate(self, shape: tuple[int, ...]) -> Any:
+        """A table for shares of units between sweeps."""
         return np.empty(shape)
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What a fit that goes on must find again: observations, emission and allowed states."""
+        """Observations, emission and allowed states, which a fit that goes on must share."""
+        chain = self.cells.chain
         return (
             *(self.corpus.starts, self.observations, self.known, self.settings),
-            *(self.cells.n_states, self.cells.n_tables, self.cells.topology, self.contexts),
+            *(self.cells.n_states, chain.n_tables, chain.topology, self.contexts),
         )
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
-        """How many steps and sequences there are beside some."""
-        lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
+        """Numbers of steps and sequences without those that are unexplained."""
+        lengths = np.delete(np.diff(self.original.starts), self.original_sequences(unexplained))
         return int(lengths.sum()), len(lengths)
 
-    def of_given(self, by_sequence: np.ndarray) -> np.ndarray:
+    def original_sequences(self, by_sequence: np.ndarray) -> np.ndarray:
         """Indices of given sequences from those of `corpus`."""
-        if self.corpus.n_sequences == self.given.n_sequences:
+        if self.corpus.n_sequences == self.original.n_sequences:
             return by_sequence
-        own = np.searchsorted(self.given.starts, self.corpus.starts[by_sequence], side="right") - 1
-        return np.unique(own)
+        begins = self.corpus.starts[by_sequence]
+        return np.unique(np.searchsorted(self.original.starts, begins, side="right") - 1)
 
-    def scored(self, scores: Scores, begin: int, end: int, units: np.ndarray) -> "StepScores":
+    def step_scores(self, scores: Scores, begin: int, end: int, units: np.ndarray) -> "StepScores":
         """Some steps under scores, whose units begin at `units` among them."""
         known = None if self.known is None else self.known[begin:end]
         shape = end - begin, self.cells.n_emitting
         return StepScores(scores, self.observations.part(begin, end), shape, units, known)
 
     def stretches(self, begin: int, end: int, starts: np.ndarray) -> "ContextStretches":
-        """Which tables lead to some steps, whose sequences begin at `starts` among them."""
+        """The tables that lead to some steps, whose sequences begin at `starts` among them."""
         own = None if self.contexts is None else self.contexts[begin:end]
-        return stretches_for(own, starts)
+        return context_stretches(own, starts)
 
 
 def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
-    """Each step is a word of its own, with all states; cells are its row of a table of weights."""
+    """A lattice of all states at every step, whose cells are a table of weights, a row a step."""
     cell = np.arange(n_steps * n_states, dtype=np.int32)
     state = np.empty((n_steps, n_states), np.uint32)
     state[:] = cell[:n_states]
@@ -95,12 +96,12 @@ def lattice_of_steps(n_steps: int, n_states: int) -> Lattice:
     return Lattice(first, np.full(n_steps, n_states, np.int32), state.ravel(), cell)
 
 
-def in_contexts(
+def expand_contexts(
     lattice: Lattice, tables: ChainWeights, contexts: np.ndarray | None
 ) -> tuple[Lattice, ChainWeights]:
-    """Steps whose context is known as a part of their state: state k of context c is c K + k.
+    """The lattice and tables whose states are pairs: state k in context c is c K + k.
 
-    What leads to a state is the table of its context, wherever it comes from.
+    The table of its own context leads to a state, wherever it comes from.
     """
     if contexts is None:
         return lattice, tables
@@ -124,7 +125,7 @@ _SMALLEST_MESSAGE, SMALLEST_STEP = 1e-300, 1e-250
 
 
 class StepPosteriors(NamedTuple):
-    """What inference finds."""
+    """Posteriors of steps, pair marginals and log normalisers of sequences."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
     pairs: np.ndarray  # sums of pair marginals by the table that leads there, (n_tables, K, K)
@@ -133,15 +134,15 @@ class StepPosteriors(NamedTuple):
 
 
 class ChainTables(NamedTuple):
-    """Weights of the chain, as many tables as `ContextStretches` have on the first axis."""
+    """Weights of a chain in each context: tables on the first axis, as in `ContextStretches`."""
 
     start: np.ndarray
     transition: np.ndarray
     end: np.ndarray | None  # of a sequence's end after each state; None where ends are no events
 
 
-def chain_of(weights: ChainWeights, n_states: int) -> ChainTables:
-    """One chain for all steps, or a table of transitions for each context."""
+def tables_of_weights(weights: ChainWeights, n_states: int) -> ChainTables:
+    """The tables of a chain: one, or one for each context."""
     if len(weights.transition) > len(weights.start):
         transition = weights.transition.reshape(-1, n_states, n_states)
         return ChainTables(np.tile(weights.start, (len(transition), 1)), transition, None)
@@ -153,23 +154,23 @@ def chain_of(weights: ChainWeights, n_states: int) -> ChainTables:
 
 
 class ContextStretches(NamedTuple):
-    """Which table of a chain leads to each step: one to all steps of a stretch."""
+    """Stretches of steps in one context, and the table of the chain that leads to each."""
 
     begins: np.ndarray  # (n_stretches + 1,) as every sequence begins one; and the number of steps
     table: np.ndarray  # (n_stretches,)
 
 
-def one_table(starts: np.ndarray) -> ContextStretches:
-    """A single table."""
+def plain_stretches(starts: np.ndarray) -> ContextStretches:
+    """A stretch for each sequence, all of one table."""
     return ContextStretches(starts, np.zeros(len(starts) - 1, np.int64))
 
 
-def stretches_for(contexts: np.ndarray | None, starts: np.ndarray) -> ContextStretches:
-    """A table for each context, or a single one where steps have no contexts."""
-    return one_table(starts) if contexts is None else stretches_of(contexts, starts)
+def context_stretches(contexts: np.ndarray | None, starts: np.ndarray) -> ContextStretches:
+    """Stretches of contexts; of a single table where steps have none."""
+    return plain_stretches(starts) if contexts is None else stretches_by_table(contexts, starts)
 
 
-def stretches_of(table: np.ndarray, starts: np.ndarray) -> ContextStretches:
+def stretches_by_table(table: np.ndarray, starts: np.ndarray) -> ContextStretches:
     """Stretches of steps, given the table that leads to each."""
     begins = np.append(True, table[1:] != table[:-1])
     begins[starts[:-1]] = True
@@ -177,7 +178,7 @@ def stretches_of(table: np.ndarray, starts: np.ndarray) -> ContextStretches:
 
 
 class NumberWeights(NamedTuple):
-    """Weights of the chain, and what states emit."""
+    """Weights of the chain, and scores of the emissions, with their point in EM."""
 
     chain: ChainWeights
     scores: Scores | None = None  # None where the counts were expected under none
@@ -185,7 +186,7 @@ class NumberWeights(NamedTuple):
 
 
 class StepScores(NamedTuple):
-    """Observations, the scores that give their log weights, and states that are known."""
+    """Observations with the scores that give their log weights, and known states."""
 
     scores: Scores
     observations: Any
@@ -194,28 +195,28 @@ class StepScores(NamedTuple):
     known: np.ndarray | None = None
 
     def fill(self, logs: np.ndarray) -> None:
-        """Log weights of all steps, where states but the known one have none, into a table."""
+        """Fill a table with log weights of all steps; where a state is known, others get none."""
         self.scores.fill(self.observations, self.units, logs)
         if self.known is not None:
-            told = np.flatnonzero(self.known >= 0)
-            kept = logs[told, self.known[told]]
-            logs[told] = -np.inf
-            logs[told, self.known[told]] = kept
+            where_known = np.flatnonzero(self.known >= 0)
+            logs_of_known = logs[where_known, self.known[where_known]]
+            logs[where_known] = -np.inf
+            logs[where_known, self.known[where_known]] = logs_of_known
 
 
-class GivenLogs(NamedTuple):
-    """Scores that are log weights (n_steps, K) which are there already."""
+class TabulatedScores(NamedTuple):
+    """Scores that are a table of log weights (n_steps, K)."""
 
     logs: np.ndarray
 
     def fill(self, observations: Any, units: np.ndarray, out: np.ndarray) -> None:
-        """A copy, which may be changed."""
+        """Copy the table."""
         out[:] = self.logs
 
 
-def given_logs(logs: np.ndarray) -> StepScores:
-    """Log weights (n_steps, K), no matter of what."""
-    return StepScores(GivenLogs(logs), None, logs.shape, np.empty(0))
+def scores_from_logs(logs: np.ndarray) -> StepScores:
+    """Log weights (n_steps, K) as scores of steps."""
+    return StepScores(TabulatedScores(logs), None, logs.shape, np.empty(0))
 
 
 def infer(
@@ -243,18 +244,18 @@ def infer(
         message, room = np.empty_like(weights), room_for_steps(n_states)
         part = np.empty(len(weights)), message, found.log_z
         forward_steps(*chain[:2], weights, starts, *stretches, room, part)
-        fading = is_small(message, starts)
-    pass_over(chain, weights, starts, stretches, found)
+        fading = has_small_messages(message, starts)
+    forward_backward(chain, weights, starts, stretches, found)
     found.log_z[fading] = np.nan
     lost = np.isnan(found.log_z)
     if lost.any():
         found.pairs[:] = 0.0
         for first, last in runs_of(~lost):
-            pass_over(chain, weights, starts, stretches, found, first, last)
+            forward_backward(chain, weights, starts, stretches, found, first, last)
     found.pairs[:] *= chain.transition
     found.log_z[:] += np.add.reduceat(largest, starts[:-1])
     if lost.any():
-        _add_lost(chain, scores, starts, stretches, found, np.flatnonzero(lost))
+        _infer_lost_in_logs(chain, scores, starts, stretches, found, np.flatnonzero(lost))
     return found
 
 
@@ -299,7 +300,7 @@ def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(edges[::2], edges[1::2], strict=True))
 
 
-def some_stretches(
+def stretches_within(
     stretches: ContextStretches, begin: int, end: int
 ) -> tuple[np.ndarray, np.ndarray, slice]:
     """The stretches of whole sequences, from their first step and first table on; their tables."""
@@ -309,32 +310,32 @@ def some_stretches(
     return stretches.begins[first : last + 1] - begin, table - low, slice(low, table.max() + 1)
 
 
-def pass_over(
+def forward_backward(
     chain: ChainTables,
     weights: np.ndarray,
     starts: np.ndarray,
     stretches: ContextStretches,
-    found: StepPosteriors,
+    posteriors: StepPosteriors,
     first: int = 0,
     last: int | None = None,
 ) -> None:
-    """Forward and backward over the sequences from `first` to `last`, into `found`."""
+    """Forward and backward over the sequences from `first` to `last`, into `posteriors`."""
     last = len(starts) - 1 if last is None else last
     begin, end = starts[first], starts[last]
     some, own = stretches, slice(None)
     if end - begin < len(weights):
-        *some, own = some_stretches(stretches, begin, end)
+        *some, own = stretches_within(stretches, begin, end)
     inside = weights[begin:end], starts[first : last + 1] - begin, *some
-    posterior, log_z = found.posterior[begin:end], found.log_z[first:last]
+    posterior, log_z = posteriors.posterior[begin:end], posteriors.log_z[first:last]
     scale, transition = np.empty(end - begin), chain.transition[own]
     room = room_for_steps(weights.shape[1])
     forward_steps(chain.start[own], transition, *inside, room, (scale, posterior, log_z))
     backward = np.ascontiguousarray(np.swapaxes(transition, 1, 2))
-    backward_steps(backward, *inside, scale, room, (posterior, found.pairs[own], log_z))
+    backward_steps(backward, *inside, scale, room, (posterior, posteriors.pairs[own], log_z))
 
 
-def is_small(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Whether a state fades out of float64 in each sequence."""
+def has_small_messages(message: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Whether a state leaves the range of float64 in each sequence."""
     return np.minimum.reduceat(message.min(axis=1), starts[:-1]) < _SMALLEST_MESSAGE
 
 
@@ -357,9 +358,9 @@ class LogChain(NamedTuple):
     own: slice  # which tables of the chain these are
 
 
-def alone_in(chain: ChainTables, stretches: ContextStretches, steps: slice) -> LogChain:
+def log_chain_of(chain: ChainTables, stretches: ContextStretches, steps: slice) -> LogChain:
     """The chain's tables for the steps of one sequence, ends left out."""
-    begins, table, own = some_stretches(stretches, steps.start, steps.stop)
+    begins, table, own = stretches_within(stretches, steps.start, steps.stop)
     with np.errstate(divide="ignore"):
         start, transition = np.log(chain.start[own][table[0]]), np.log(chain.transition[own])
     return LogChain(start, transition, each_table(ContextStretches(begins, table)), own)
@@ -377,30 +378,30 @@ def _add_ends(
         log_weights[last] += np.log(chain.end[own])
 
 
-def _add_lost(
+def _infer_lost_in_logs(
     chain: ChainTables,
     scored: StepScores,
     starts: np.ndarray,
     stretches: ContextStretches,
-    found: StepPosteriors,
+    posteriors: StepPosteriors,
     lost: np.ndarray,
 ) -> None:
     """Add the sequences that leave the range of float64, in log space."""
     logs = logs_with_ends(chain, scored, starts, stretches)
     for i in lost:
         steps = slice(starts[i], starts[i + 1])
-        alone = alone_in(chain, stretches, steps)
-        own, lattice = found.posterior[steps], lattice_of_steps(*logs[steps].shape)
+        alone = log_chain_of(chain, stretches, steps)
+        own, lattice = posteriors.posterior[steps], lattice_of_steps(*logs[steps].shape)
         work = Passes(
             logs[steps].flatten(), np.empty(own.size), own.reshape(-1), np.empty(len(own))
         )
         tables = alone[:3]
-        found.log_z[i] = forward_backward_log(*tables, lattice, 0, len(own), own.size, work)
-        if np.isneginf(found.log_z[i]):
+        posteriors.log_z[i] = forward_backward_log(*tables, lattice, 0, len(own), own.size, work)
+        if np.isneginf(posteriors.log_z[i]):
             own[:] = 0.0
             continue
         own[:] = _summing_to_one(own)
-        pairs = found.pairs[alone.own]
+        pairs = posteriors.pairs[alone.own]
         add_pairs_log(*tables[1:], alone.table, lattice, 0, len(own), work, pairs)
 
 
@@ -415,29 +416,29 @@ def expectation(
 ) -> InferenceResult:
     """E-step over all sequences, on up to `n_jobs` threads."""
     starts, n_states = problem.corpus.starts, problem.cells.n_emitting
-    chain = chain_of(weights, n_states)
+    chain = tables_of_weights(weights, n_states)
     pieces = problem.pieces()
 
     def part(first: int, last: int) -> InferenceResult:
         begin, end = starts[first], starts[last]
         inside = starts[first : last + 1] - begin
-        scored = problem.scored(scores, begin, end, np.array([0, end - begin]))
-        found = infer(chain, scored, inside, problem.stretches(begin, end, inside))
-        explained = np.isfinite(found.log_z)
+        scored = problem.step_scores(scores, begin, end, np.array([0, end - begin]))
+        posteriors = infer(chain, scored, inside, problem.stretches(begin, end, inside))
+        explained = np.isfinite(posteriors.log_z)
         lost = first + np.flatnonzero(~explained)
-        counts = counts_of(found, scored.observations, problem, inside, scores)
-        return InferenceResult(counts, float(found.log_z[explained].sum()), lost)
+        counts = expected_counts(posteriors, scored.observations, problem, inside, scores)
+        return InferenceResult(counts, float(posteriors.log_z[explained].sum()), lost)
 
     counts, total, lost = None, 0.0, []
     for i in range(0, len(pieces), _ADDED):
         for share in on_threads(part, pieces[i : i + _ADDED], n_jobs):
-            counts = in_place(counts, share.counts)
-            total += share.total
+            counts = add_counts(counts, share.counts)
+            total += share.log_normaliser
             lost.append(share.unexplained)
     return InferenceResult(counts, total, np.concatenate(lost))
 
 
-def in_place(counts: HMMCounts | None, more: HMMCounts) -> HMMCounts:
+def add_counts(counts: HMMCounts | None, more: HMMCounts) -> HMMCounts:
     """Counts (None: of nothing) with those of one more piece in them."""
     if counts is None:
         return more
@@ -446,40 +447,40 @@ def in_place(counts: HMMCounts | None, more: HMMCounts) -> HMMCounts:
     return counts
 
 
-def counts_of(
-    found: StepPosteriors,
+def expected_counts(
+    posteriors: StepPosteriors,
     observations: object,
     problem: NumericProblem,
     starts: np.ndarray,
     scores: Scores | None = None,
 ) -> HMMCounts:
     """Counts and statistics of sequences, ends among the transitions; under `scores`."""
-    posterior, cells = found.posterior, problem.cells
+    posterior, cells = posteriors.posterior, problem.cells
     n = cells.n_emitting
-    transition = np.zeros((cells.n_tables * cells.n_states, cells.n_states))
+    transition = np.zeros((cells.chain.n_tables * cells.n_states, cells.n_states))
     start = np.zeros(cells.n_states)
-    transition[: cells.n_tables * n, :n] = found.pairs.reshape(-1, n)
+    transition[: cells.chain.n_tables * n, :n] = posteriors.pairs.reshape(-1, n)
     start[:n] = posterior[starts[:-1]].sum(axis=0)
-    if problem.cells.has_end:
+    if problem.cells.chain.has_end:
         transition[:n, n] = posterior[starts[1:] - 1].sum(axis=0)
     whole = np.array([0, len(posterior)])
-    statistics = statistics_of(found, observations, problem, whole, scores)[0]
+    statistics = statistics_of(posteriors, observations, problem, whole, scores)[0]
     return HMMCounts(start, transition, statistics)
 
 
 def statistics_of(
-    found: StepPosteriors,
+    posteriors: StepPosteriors,
     observations: Any,
     problem: NumericProblem,
     units: np.ndarray,
     scores: Any = None,
 ) -> np.ndarray:
     """Statistics (n_units, S, K) of steps, and of visits where their durations have laws."""
-    of_visits = () if found.visits is None else (found.visits,)
-    return problem.family.statistics(observations, found.posterior, units, scores, *of_visits)
+    of_visits = () if posteriors.visits is None else (posteriors.visits,)
+    return problem.family.statistics(observations, posteriors.posterior, units, scores, *of_visits)
 
 
-def independent(
+def independent_posteriors(
     posterior: np.ndarray,
     starts: np.ndarray,
     stretches: ContextStretches,
@@ -495,29 +496,30 @@ def independent(
     pairs = np.empty((n_tables, n, n))
     for k, own in enumerate(right[begin:end] for begin, end in pairwise(cuts)):
         pairs[k] = posterior[own - 1].T @ posterior[own]
-    topology, lasting = cells.topology, None
-    if cells.longest:
+    topology, lasting = cells.chain.topology, None
+    if cells.chain.longest:
         held = np.zeros((n_tables, n))
         np.add.at(held, each_table(stretches), posterior)
-        lasting = visits.geometric_visits(held, np.diagonal(pairs, axis1=1, axis2=2), cells.longest)
+        stays = np.diagonal(pairs, axis1=1, axis2=2)
+        lasting = visits.geometric_visits(held, stays, cells.chain.longest)
         pairs = without_stays(pairs)
     if topology is not None:
         pairs = np.where(topology.transition[:n, :n], pairs, 0.0)
     return StepPosteriors(posterior, pairs, np.zeros(len(starts) - 1), lasting)
 
 
-# What is known of each step as its sequence unfolds
+# Filtering, paths and their counts
 
 
 class FilteredSteps(NamedTuple):
-    """What is known of each step as its sequence unfolds."""
+    """Filtering distributions of steps, and log normalisers of sequences."""
 
     message: np.ndarray  # p(z_t | x_1..t)
     log_z: np.ndarray  # of each sequence
     logs: dict[int, np.ndarray]  # by sequence: log messages of those that leave float64
 
 
-def filtered(
+def filter_steps(
     chain: ChainTables,
     scores: StepScores,
     starts: np.ndarray,
@@ -530,7 +532,7 @@ def filtered(
     Without `stretches` the chain has one table. A state that underflows and comes back is seen if
     it matters for log Z, and with `every_step` for any message.
     """
-    stretches = one_table(starts) if stretches is None else stretches
+    stretches = plain_stretches(starts) if stretches is None else stretches
     weights, message = np.empty(scores.shape), np.empty(scores.shape)
     log_z = np.empty(len(starts) - 1)
     largest = fill_weights(chain, scores, starts, stretches, weights)
@@ -545,7 +547,7 @@ def filtered(
     by_sequence = {}
     for i in lost.tolist():
         steps = slice(starts[i], starts[i + 1])
-        own, tables = logs[steps], alone_in(chain, stretches, steps)[:3]
+        own, tables = logs[steps], log_chain_of(chain, stretches, steps)[:3]
         # Log forward messages, -inf from where no path is left.
         by_sequence[i] = forward = np.full(own.shape, -np.inf)
         work = Passes(own.flatten(), forward.reshape(-1), np.empty(0), np.empty(len(own)))
@@ -562,19 +564,19 @@ def _underflown(
     message: np.ndarray,
     every_step: bool,
 ) -> np.ndarray:
-    """Whether a state of each sequence underflows that may matter further on."""
-    small = is_small(message, starts)
+    """Whether a state of each sequence underflows that later steps may need."""
+    small = has_small_messages(message, starts)
     if every_step or not small.any():
         return small
     # Messages that go back from the end tell what matters.
     pairs = np.zeros(chain.transition.shape)
-    found = StepPosteriors(np.empty_like(weights), pairs, np.zeros(len(small)))
+    posteriors = StepPosteriors(np.empty_like(weights), pairs, np.zeros(len(small)))
     for first, last in runs_of(small):
-        pass_over(chain, weights, starts, stretches, found, first, last)
-    return np.isnan(found.log_z)
+        forward_backward(chain, weights, starts, stretches, posteriors, first, last)
+    return np.isnan(posteriors.log_z)
 
 
-def drawn_path(
+def draw_path(
     weights: ChainWeights,
     scored: StepScores,
     starts: np.ndarray,
@@ -583,10 +585,10 @@ def drawn_path(
 ) -> np.ndarray:
     """A path of every sequence, by forward filtering and backward sampling."""
     n_states = scored.shape[1]
-    chain = chain_of(weights, n_states)
-    stretches, lattice = stretches_for(contexts, starts), lattice_of_steps(*scored.shape)
-    lattice, tables = in_contexts(lattice, weights, contexts)
-    message, _, lost = filtered(chain, scored, starts, stretches)
+    chain = tables_of_weights(weights, n_states)
+    stretches, lattice = context_stretches(contexts, starts), lattice_of_steps(*scored.shape)
+    lattice, tables = expand_contexts(lattice, weights, contexts)
+    message, _, lost = filter_steps(chain, scored, starts, stretches)
     with np.errstate(divide="ignore"):
         logs, moves = np.log(message, out=message), np.log(tables.transition)
     for i, own in lost.items():
@@ -597,14 +599,14 @@ def drawn_path(
     return states if contexts is None else states % n_states
 
 
-def drawn_columns(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_states(probabilities: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A state for each row of probabilities, the last axis."""
     levels = np.cumsum(probabilities, axis=-1)
     drawn = rng.random((*levels.shape[:-1], 1)) * levels[..., -1:]
     return np.minimum((levels <= drawn).sum(axis=-1), levels.shape[-1] - 1)
 
 
-def counts_of_path(
+def count_path(
     path: np.ndarray, problem: NumericProblem, observations: Any, lasting: Any = None
 ) -> HMMCounts:
     """Counts of a path, ends among the transitions, and statistics of observations.
@@ -620,30 +622,33 @@ def counts_of_path(
     row = path[right - 1]
     if problem.contexts is not None:
         row = row + size * problem.contexts[right]
-    pairs = np.bincount(row * size + path[right], minlength=problem.cells.n_tables * size**2)
+    pairs = np.bincount(row * size + path[right], minlength=problem.cells.chain.n_tables * size**2)
     transition = pairs.reshape(-1, size).astype(float)
-    if problem.cells.longest:
+    if problem.cells.chain.longest:
         np.fill_diagonal(transition, 0.0)
-    if problem.cells.has_end:
+    if problem.cells.chain.has_end:
         transition[:, n] += np.bincount(path[starts[1:] - 1], minlength=size)
     posterior = np.zeros((len(path), n))
     posterior[np.arange(len(path)), path] = 1.0
-    found, whole = StepPosteriors(posterior, pairs, np.empty(0), lasting), np.array([0, len(path)])
-    return HMMCounts(start, transition, statistics_of(found, observations, problem, whole)[0])
+    posteriors, whole = (
+        StepPosteriors(posterior, pairs, np.empty(0), lasting),
+        np.array([0, len(path)]),
+    )
+    return HMMCounts(start, transition, statistics_of(posteriors, observations, problem, whole)[0])
 
 
-def drawn_structures(
+def draw_structures(
     problem: NumericProblem, weights: ChainWeights, scores: Any, rng: np.random.Generator
 ) -> StructureSample:
-    """The states of all steps given parameters, and their counts; values that are missing, too."""
+    """Sampled states of all steps given parameters, and their counts with imputed values."""
     n_steps = len(problem.corpus.tokens)
-    scored = problem.scored(scores, 0, n_steps, np.array([0, n_steps]))
+    scored = problem.step_scores(scores, 0, n_steps, np.array([0, n_steps]))
     starts, lasting = problem.corpus.starts, None
-    if problem.cells.longest:
-        tables, logs = given_to_visits(chain_of(weights, problem.cells.n_emitting), scored)
-        path = visits.drawn(tables, logs, starts, rng)[0].astype(np.int64)
-        lasting = visits.counts_of_visits(path, starts, tables.log_durations[0], rng)[None]
+    if problem.cells.chain.longest:
+        tables, logs = given_to_visits(tables_of_weights(weights, problem.cells.n_emitting), scored)
+        path = visits.draw_path(tables, logs, starts, rng)[0].astype(np.int64)
+        lasting = visits.count_visits(path, starts, tables.log_durations[0], rng)[None]
     else:
-        path = drawn_path(weights, scored, starts, problem.contexts, rng)
-    completed = problem.family.completed(problem.observations, scores, path, rng)
-    return StructureSample(counts_of_path(path, problem, completed, lasting), path)
+        path = draw_path(weights, scored, starts, problem.contexts, rng)
+    completed = problem.family.impute(problem.observations, scores, path, rng)
+    return StructureSample(count_path(path, problem, completed, lasting), path)

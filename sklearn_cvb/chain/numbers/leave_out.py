@@ -19,13 +19,13 @@ from sklearn_cvb.chain.numbers.e_step import (
     NumericProblem,
     StepPosteriors,
     StepScores,
-    filtered,
-    in_place,
-    independent,
+    add_counts,
+    filter_steps,
+    independent_posteriors,
     infer,
-    some_stretches,
     statistics_of,
-    stretches_of,
+    stretches_by_table,
+    stretches_within,
 )
 from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts
 from sklearn_cvb.learning.model import InferenceResult
@@ -41,7 +41,7 @@ Group = tuple[int, int, int, int]
 
 
 class NumberUnitLayout(NamedTuple):
-    """What is left out at a time."""
+    """Where units begin, the groups they are inferred in, and the tables of their contexts."""
 
     units: np.ndarray  # where units begin among all steps
     groups: list[Group]
@@ -58,7 +58,7 @@ class NumberUnitLayout(NamedTuple):
 
 
 class NumberUnits(NamedTuple):
-    """What each unit adds to the counts; all but the layout changes in place."""
+    """Shares of all units: posteriors, pairs and statistics, which change in place."""
 
     layout: NumberUnitLayout
     posterior: np.ndarray  # (n_steps, K)
@@ -66,7 +66,7 @@ class NumberUnits(NamedTuple):
     statistics: np.ndarray  # (n_units, S, K)
 
 
-def layout_for(
+def unit_layout(
     problem: NumericProblem, block_length: int | None, is_known: bool = False
 ) -> NumberUnitLayout:
     """Whole sequences; windows where asked for, or where one sequence is most of the data.
@@ -100,33 +100,33 @@ def _tables_of(
     every = np.arange(len(units) - 1)
     if problem.contexts is None:
         return ContextStretches(units, every), every, np.zeros_like(every)
-    n = problem.cells.n_tables
+    n = problem.cells.chain.n_tables
     both, table = np.unique(
         np.repeat(every, np.diff(units)) * n + problem.contexts, return_inverse=True
     )
-    return stretches_of(table, problem.corpus.starts), both // n, both % n
+    return stretches_by_table(table, problem.corpus.starts), both // n, both % n
 
 
 def counts_by_unit(
-    found: StepPosteriors, starts: np.ndarray, units: np.ndarray, has_end: bool
+    posteriors: StepPosteriors, starts: np.ndarray, units: np.ndarray, has_end: bool
 ) -> HMMCounts:
     """Start counts of each unit, and those of its tables with ends; no emissions."""
-    n_units, n = len(units) - 1, found.posterior.shape[1]
+    n_units, n = len(units) - 1, posteriors.posterior.shape[1]
     size = n + has_end
     # Without ends the pairs are all there is: a copy would take as long as half of inference.
-    start, transition = np.zeros((n_units, size)), found.pairs
+    start, transition = np.zeros((n_units, size)), posteriors.pairs
     if has_end:
         transition = np.zeros((n_units, size, size))
-        transition[:, :n, :n] = found.pairs
+        transition[:, :n, :n] = posteriors.pairs
     begins = np.searchsorted(units, starts[:-1])
-    start[begins, :n] = found.posterior[starts[:-1]]
+    start[begins, :n] = posteriors.posterior[starts[:-1]]
     if has_end:
         ends = np.append(begins[1:], n_units) - 1
-        transition[ends, :n, n] = found.posterior[starts[1:] - 1]
+        transition[ends, :n, n] = posteriors.posterior[starts[1:] - 1]
     return HMMCounts(start, transition, np.empty(0))
 
 
-def chain_without(
+def leave_one_out_chain(
     counts: HMMCounts,
     own: HMMCounts,
     prior: ChainPrior,
@@ -134,10 +134,10 @@ def chain_without(
     place: "_GroupPlace",
 ) -> ChainTables:
     """Posterior means of the chain from all counts but those of each unit."""
-    n, topology = problem.cells.n_emitting, problem.cells.topology
+    n, topology = problem.cells.n_emitting, problem.cells.chain.topology
     start = np.maximum(counts.start - own.start, 0.0)
     start = (start + prior.start) / (start.sum(axis=-1, keepdims=True) + prior.start_total)
-    if topology is not None and topology.tied:
+    if topology is not None and topology.is_tied:
         transition = np.repeat(start[:, None, :], n, axis=1)
         return ChainTables(start, np.ascontiguousarray(transition), None)
     rows: Any = counts.transition, prior.transition, prior.transition_total[:, None]
@@ -151,33 +151,33 @@ def chain_without(
     out = moved @ np.ones((moved.shape[-1], 1)) + total
     moved += below
     moved /= out
-    end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.has_end else None
+    end = np.ascontiguousarray(moved[:, :n, n]) if problem.cells.chain.has_end else None
     return ChainTables(
         np.ascontiguousarray(start[:, :n]), np.ascontiguousarray(moved[:, :n, :n]), end
     )
 
 
-def room_for_units(layout: NumberUnitLayout, problem: NumericProblem) -> NumberUnits:
-    """Place for what units add."""
+def allocate_units(layout: NumberUnitLayout, problem: NumericProblem) -> NumberUnits:
+    """Tables for the shares of units."""
     n, n_units = problem.cells.n_emitting, len(layout.units) - 1
-    posterior = problem.room((int(layout.units[-1]), n))
-    pairs = problem.room((len(layout.unit), n, n))
+    posterior = problem.allocate((int(layout.units[-1]), n))
+    pairs = problem.allocate((len(layout.unit), n, n))
     return NumberUnits(
-        layout, posterior, pairs, problem.room((n_units, problem.family.n_statistics, n))
+        layout, posterior, pairs, problem.allocate((n_units, problem.family.n_statistics, n))
     )
 
 
-def _summed(by_table: np.ndarray, context: np.ndarray, problem: NumericProblem) -> np.ndarray:
+def _sum_tables(by_table: np.ndarray, context: np.ndarray, problem: NumericProblem) -> np.ndarray:
     """Transition counts of all units from those of their tables."""
     if problem.contexts is None:
         return by_table.sum(axis=0)
     n = problem.cells.n_states
-    total = np.zeros((problem.cells.n_tables, n, n))
+    total = np.zeros((problem.cells.chain.n_tables, n, n))
     np.add.at(total, context, by_table)
     return total.reshape(-1, n)
 
 
-def with_known(statistics: np.ndarray, prior: ChainPrior) -> np.ndarray:
+def with_prior_statistics(statistics: np.ndarray, prior: ChainPrior) -> np.ndarray:
     """Statistics, with those that a prior has of batches before."""
     return statistics + prior.emission if prior.emission.size else statistics
 
@@ -188,46 +188,48 @@ def first_units(
     block_length: int | None,
 ) -> NumberUnits:
     """Independent steps in the units that are left out, from posteriors of ranges of sequences."""
-    layout = layout_for(problem, block_length)
-    found = room_for_units(layout, problem)
+    layout = unit_layout(problem, block_length)
+    shares = allocate_units(layout, problem)
     for group, posterior in zip(layout.groups, posteriors(layout.ranges), strict=True):
         place = _place_of(group, layout, problem)
         steps, units, tables, starts, bounds, stretches = place[:6]
-        found.posterior[steps] = posterior
+        shares.posterior[steps] = posterior
         n_tables = tables.stop - tables.start
-        own = independent(posterior, starts, stretches, n_tables, problem.cells)
-        found.pairs[tables] = own.pairs
+        inferred = independent_posteriors(posterior, starts, stretches, n_tables, problem.cells)
+        shares.pairs[tables] = inferred.pairs
         observations = problem.observations.part(steps.start, steps.stop)
-        found.statistics[units] = statistics_of(own, observations, problem, bounds)
-    return found
+        shares.statistics[units] = statistics_of(inferred, observations, problem, bounds)
+    return shares
 
 
-def inferred_units(
+def infer_units(
     problem: NumericProblem, block_length: int | None, counts: HMMCounts, prior: ChainPrior
 ) -> NumberUnits:
     """All units inferred from the same counts, nothing left out: where a lost fit goes on."""
-    layout = layout_for(problem, block_length, prior.emission.size > 0)
-    found, size = room_for_units(layout, problem), len(counts.start)
-    scores = problem.family.predictive(with_known(counts.emission, prior))
+    layout = unit_layout(problem, block_length, prior.emission.size > 0)
+    shares, size = allocate_units(layout, problem), len(counts.start)
+    scores = problem.family.predictive(with_prior_statistics(counts.emission, prior))
     for group in layout.groups:
         place = _place_of(group, layout, problem)
         steps, units, tables, starts, bounds, stretches = place[:6]
         n_tables = tables.stop - tables.start
         no_start, no_steps = np.zeros((len(bounds) - 1, size)), np.zeros((n_tables, size, size))
         nothing = HMMCounts(no_start, no_steps, np.empty(0))
-        chain = chain_without(counts, nothing, prior, problem, place)
-        scored = problem.scored(scores, steps.start, steps.stop, bounds)
-        own = infer(chain, scored, starts, stretches)
-        found.posterior[steps], found.pairs[tables] = own.posterior, own.pairs
-        found.statistics[units] = statistics_of(own, scored.observations, problem, bounds, scores)
-    return found
+        chain = leave_one_out_chain(counts, nothing, prior, problem, place)
+        scored = problem.step_scores(scores, steps.start, steps.stop, bounds)
+        inferred = infer(chain, scored, starts, stretches)
+        shares.posterior[steps], shares.pairs[tables] = inferred.posterior, inferred.pairs
+        shares.statistics[units] = statistics_of(
+            inferred, scored.observations, problem, bounds, scores
+        )
+    return shares
 
 
-def _sums(
+def _sum_units(
     own: HMMCounts, statistics: np.ndarray, place: "_GroupPlace", problem: NumericProblem
 ) -> HMMCounts:
     """Counts and statistics that a group's units add up to."""
-    start, transition = own.start.sum(axis=0), _summed(own.transition, place.context, problem)
+    start, transition = own.start.sum(axis=0), _sum_tables(own.transition, place.context, problem)
     return HMMCounts(start, transition, statistics.sum(axis=0))
 
 
@@ -236,8 +238,8 @@ def counts_of_units(shares: NumberUnits, problem: NumericProblem) -> HMMCounts:
     total: HMMCounts | None = None
     for group in shares.layout.groups:
         place = _place_of(group, shares.layout, problem)
-        own = _own_counts(shares, place, problem)
-        total = in_place(total, _sums(own, shares.statistics[place.units], place, problem))
+        own = _counts_of_group(shares, place, problem)
+        total = add_counts(total, _sum_units(own, shares.statistics[place.units], place, problem))
     assert total is not None, "there is a sequence"
     return total
 
@@ -251,21 +253,21 @@ def sweep(
     counted: HMMCounts | None = None
     lost = []
     for group in shares.layout.groups:
-        chain, scored, place, own = _without(group, shares, running, prior, problem)
+        chain, scored, place, own = _leave_out_group(group, shares, running, prior, problem)
         inside, units, tables, starts, bounds, stretches = place[:6]
-        found = infer(chain, scored, starts, stretches)
+        posteriors = infer(chain, scored, starts, stretches)
         # Posteriors of a group's units, each from all counts but its own, and their statistics.
-        statistics = statistics_of(found, scored.observations, problem, bounds, scored.scores)
-        after = counts_by_unit(found, starts, bounds, problem.cells.has_end)
-        less = _sums(own, shares.statistics[units], place, problem)
-        more = _sums(after, statistics, place, problem)
-        for table, gained, given in zip(running, more, less, strict=True):
-            table += gained - given
-        counted = in_place(counted, more)
-        shares.posterior[inside], shares.pairs[tables] = found.posterior, found.pairs
+        statistics = statistics_of(posteriors, scored.observations, problem, bounds, scored.scores)
+        after = counts_by_unit(posteriors, starts, bounds, problem.cells.chain.has_end)
+        less = _sum_units(own, shares.statistics[units], place, problem)
+        more = _sum_units(after, statistics, place, problem)
+        for table, new_counts, lost_counts in zip(running, more, less, strict=True):
+            table += new_counts - lost_counts
+        counted = add_counts(counted, more)
+        shares.posterior[inside], shares.pairs[tables] = posteriors.posterior, posteriors.pairs
         shares.statistics[units] = statistics
-        explained = np.isfinite(found.log_z)
-        total += found.log_z[explained].sum()
+        explained = np.isfinite(posteriors.log_z)
+        total += posteriors.log_z[explained].sum()
         lost.append(group[0] + np.flatnonzero(~explained))
     return InferenceResult(counted, total, np.concatenate(lost), shares)
 
@@ -276,20 +278,20 @@ def score(
     """Sum of log p(unit | all others), all counts frozen (nats)."""
     total = 0.0
     for group in shares.layout.groups:
-        chain, scored, place, _ = _without(group, shares, counts, prior, problem)
-        known = infer if problem.cells.longest else filtered
+        chain, scored, place, _ = _leave_out_group(group, shares, counts, prior, problem)
+        known = infer if problem.cells.chain.longest else filter_steps
         log_z = known(chain, scored, place.starts, place.stretches).log_z
         total += log_z[np.isfinite(log_z)].sum()
     return total
 
 
-def are_left_out(shares: NumberUnits, problem: NumericProblem, block_length: int | None) -> bool:
+def has_same_units(shares: NumberUnits, problem: NumericProblem, block_length: int | None) -> bool:
     """Whether these units are those that are left out now."""
-    return np.array_equal(layout_for(problem, block_length).units, shares.layout.units)
+    return np.array_equal(unit_layout(problem, block_length).units, shares.layout.units)
 
 
 class _GroupPlace(NamedTuple):
-    """Where a group lies: its steps, units and tables; and what is where among its steps."""
+    """Steps, units and tables of a group, and where sequences and units begin among its steps."""
 
     steps: slice
     units: slice
@@ -302,12 +304,12 @@ class _GroupPlace(NamedTuple):
 
 
 class LeaveOneOutInputs(NamedTuple):
-    """A group's units, what all others say of each, and their own counts."""
+    """Weights and scores of a group's units, each without its own counts, which are beside."""
 
     chain: ChainTables
     scored: StepScores
     place: _GroupPlace
-    own: HMMCounts
+    counts: HMMCounts
 
 
 def _place_of(group: Group, layout: NumberUnitLayout, problem: NumericProblem) -> _GroupPlace:
@@ -319,30 +321,32 @@ def _place_of(group: Group, layout: NumberUnitLayout, problem: NumericProblem) -
     stretches = ContextStretches(bounds - begin, np.arange(last_unit - first_unit))
     if problem.contexts is not None:
         tables = slice(*np.searchsorted(layout.unit, [first_unit, last_unit]).tolist())
-        inside, table, _ = some_stretches(layout.stretches, begin, end)
+        inside, table, _ = stretches_within(layout.stretches, begin, end)
         stretches = ContextStretches(inside, table)
     unit, context = layout.unit[tables] - first_unit, layout.context[tables]
     within = starts - begin, bounds - begin, stretches, unit, context
     return _GroupPlace(slice(begin, end), units, tables, *within)
 
 
-def _own_counts(shares: NumberUnits, place: _GroupPlace, problem: NumericProblem) -> HMMCounts:
+def _counts_of_group(shares: NumberUnits, place: _GroupPlace, problem: NumericProblem) -> HMMCounts:
     """Start and transition counts of a group's units."""
-    found = StepPosteriors(shares.posterior[place.steps], shares.pairs[place.tables], np.empty(0))
-    return counts_by_unit(found, place.starts, place.bounds, problem.cells.has_end)
+    posteriors = StepPosteriors(
+        shares.posterior[place.steps], shares.pairs[place.tables], np.empty(0)
+    )
+    return counts_by_unit(posteriors, place.starts, place.bounds, problem.cells.chain.has_end)
 
 
-def _without(
+def _leave_out_group(
     group: Group, shares: NumberUnits, counts: HMMCounts, prior: ChainPrior, problem: NumericProblem
 ) -> LeaveOneOutInputs:
-    """What is known of a group's units from all counts but those of each."""
+    """Weights and scores of a group's units, from all counts but those of each."""
     place = _place_of(group, shares.layout, problem)
-    own = _own_counts(shares, place, problem)
-    chain = chain_without(counts, own, prior, problem, place)
+    own = _counts_of_group(shares, place, problem)
+    chain = leave_one_out_chain(counts, own, prior, problem, place)
     others = counts.emission - shares.statistics[place.units]
     if len(shares.layout.units) == 2 and not problem.is_part:
         # Nothing is left: the prior alone, without rounding.
         others = np.zeros_like(others)
-    scores = problem.family.predictive(with_known(others, prior))
-    scored = problem.scored(scores, place.steps.start, place.steps.stop, place.bounds)
+    scores = problem.family.predictive(with_prior_statistics(others, prior))
+    scored = problem.step_scores(scores, place.steps.start, place.steps.stop, place.bounds)
     return LeaveOneOutInputs(chain, scored, place, own)

@@ -1,4 +1,4 @@
-"""Starts under a topology, or a given table with zeros: likely paths that the rules allow.
+"""Starts on legal paths: states found under a topology, or a given table with zeros.
 
 K-means numbers its clusters anyhow. Where most orders of states are ruled out few of its numberings
 are a path, and no algorithm that climbs finds out of the others. So steps are given to states by
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.numbers.clusters import as_table, clusters_of, drawn_steps, ends_of
+from sklearn_cvb.chain.numbers.clusters import as_table, draw_steps, inner_fences, kmeans_clusters
 from sklearn_cvb.chain.numbers.e_step import lattice_of_steps
 from sklearn_cvb.chain.parameters.user_tables import UserTables
 from sklearn_cvb.chain.paths.lattice import Cells, Topology
@@ -30,7 +30,7 @@ _NEXT_TO_NOTHING = 1e-3
 
 
 class PathRules(NamedTuple):
-    """What a sequence may do: probabilities that are known, else 1 where something is allowed."""
+    """Rules of legal paths: known probabilities, else 1 for what is allowed, 0 for what is not."""
 
     start: np.ndarray  # (K,)
     transition: np.ndarray  # (K, K)
@@ -70,22 +70,22 @@ class PathRules(NamedTuple):
 
 
 def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None:
-    """What a topology and given tables say; None where they say nothing of paths."""
-    n, topology, start, transition, end = cells.n_emitting, cells.topology, None, None, None
+    """The rules of a topology and of a user's tables; None where they rule out no path."""
+    n, topology, start, transition, end = cells.n_emitting, cells.chain.topology, None, None, None
     if tables is not None:
         start, transition = tables.start, tables.transition
     is_said = transition is not None or (start is not None and not start[:n].all())
     if topology is not None:
-        is_said = not topology.tied
-    if not is_said or cells.n_tables > 1:
+        is_said = not topology.is_tied
+    if not is_said or cells.chain.n_tables > 1:
         return None
     start = np.ones(n) if start is None else start[:n]
     transition = np.ones((cells.n_states,) * 2) if transition is None else transition
     if topology is not None:
         start, transition = topology.start[:n] * start, topology.transition * transition
-    if cells.has_end:
+    if cells.chain.has_end:
         end = transition[:n, n]
-    if cells.longest:
+    if cells.chain.longest:
         # Steps stay in a state for as long as its visit lasts.
         transition = np.where(np.eye(n, dtype=bool), 1.0, transition)
         if transition.all():
@@ -97,27 +97,27 @@ def rules_of(cells: Cells, tables: UserTables | None = None) -> PathRules | None
 
 
 class Sample(NamedTuple):
-    """Whole sequences to seek centres in, and how near their steps are to some."""
+    """A sample of whole sequences, and functions that score and cluster their steps."""
 
     starts: np.ndarray
     n_states: int
     known: np.ndarray | None  # states of steps, -1 where not known
     scores_of: Callable[[np.ndarray], Scores]  # what the steps of each state tell, by their states
-    near: Callable[[Scores], np.ndarray]  # how near each step is to each state, (n_steps, K)
-    clusters: Callable[[], np.ndarray]  # the cluster of each step, drawn anew
-    drawn: Callable[[], np.ndarray]  # clusters around steps that are drawn
+    nearness: Callable[[Scores], np.ndarray]  # how near each step is to each state, (n_steps, K)
+    kmeans_clusters: Callable[[], np.ndarray]  # the cluster of each step, drawn anew
+    draw_clusters: Callable[[], np.ndarray]  # clusters around steps that are drawn
 
     def by_cuts(self, cuts: np.ndarray) -> np.ndarray:
         """States in order, from one to the next at these shares of each sequence."""
         lengths = np.diff(self.starts).tolist()
         return np.concatenate([np.searchsorted(cuts, (np.arange(n) + 0.5) / n) for n in lengths])
 
-    def settled(self, states: np.ndarray, rules: PathRules) -> tuple[float, Scores]:
+    def refine(self, states: np.ndarray, rules: PathRules) -> tuple[float, Scores]:
         """Means and the nearest legal path in turn, from an assignment on; how near it is."""
         lattice, before = lattice_of_steps(len(states), self.n_states), -np.inf
         for _ in range(_TURNS):
             scores = self.scores_of(states)
-            near = self.near(scores)
+            near = self.nearness(scores)
             if self.known is not None:
                 others = np.arange(self.n_states) != self.known[:, None]
                 near[others & (self.known >= 0)[:, None]] = -np.inf
@@ -133,65 +133,65 @@ class Sample(NamedTuple):
 def legal_scores(
     sample: Sample, rules: PathRules, rng: np.random.Generator, *, is_first: bool
 ) -> Scores:
-    """What is nearest to a legal path, of several that are tried; of one drawn, if not the first.
+    """Scores of the best legal paths, of several tried; of one drawn, if not the first restart.
 
     A restart that is to differ is not the first.
     """
-    begun = (_candidates if is_first else _drawn)(sample, rules, rng)
-    tried = [sample.settled(states, rules) for states in begun]
+    begun = (_candidates if is_first else _random)(sample, rules, rng)
+    tried = [sample.refine(states, rules) for states in begun]
     best = max(total for total, _ in tried)
     # Of those that end alike the first: its numbers lose fewest steps.
     return next(scores for total, scores in tried if total >= best - 1e-9 * abs(best))
 
 
 def _candidates(sample: Sample, rules: PathRules, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Assignments to begin with: even segments and cuts where states have an order, clusters."""
+    """First assignments of steps: even segments and cuts where states are ordered, clusters."""
     k = sample.n_states
     if rules.is_ordered:
         yield sample.by_cuts(np.arange(1, k) / k)
         for _ in range(_TRIES):
             yield sample.by_cuts(np.sort(rng.random(k - 1)))
     for _ in range(_TRIES):
-        found = sample.clusters()
-        yield from _numbered(found, sample, rules, rng)
+        found = sample.kmeans_clusters()
+        yield from _numberings(found, sample, rules, rng)
         if sample.known is not None:
             # Clusters that began with known states have their numbers.
             yield found
 
 
-def _drawn(sample: Sample, rules: PathRules, rng: np.random.Generator) -> Iterator[np.ndarray]:
+def _random(sample: Sample, rules: PathRules, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """One assignment: at cuts, or of clusters around steps, that are drawn."""
     if rules.is_ordered:
         yield sample.by_cuts(np.sort(rng.random(sample.n_states - 1)))
     else:
-        yield _numbered(sample.drawn(), sample, rules, rng)[0]
+        yield _numberings(sample.draw_clusters(), sample, rules, rng)[0]
 
 
-def _numbered(
-    found: np.ndarray, sample: Sample, rules: PathRules, rng: np.random.Generator
+def _numberings(
+    clusters: np.ndarray, sample: Sample, rules: PathRules, rng: np.random.Generator
 ) -> list[np.ndarray]:
     """The numberings of clusters that lose fewest steps, begins and ends to the rules."""
     k, starts = sample.n_states, sample.starts
     if rules.is_ordered:
         # By where they are in their sequences.
         lengths = np.diff(starts)
-        places = np.arange(len(found)) - np.repeat(starts[:-1], lengths)
+        places = np.arange(len(clusters)) - np.repeat(starts[:-1], lengths)
         places = places / np.repeat(lengths, lengths)
-        n_steps = np.maximum(np.bincount(found, minlength=k), 1)
-        place = np.bincount(found, places, minlength=k) / n_steps
-        return [place.argsort().argsort()[found]]
+        n_steps = np.maximum(np.bincount(clusters, minlength=k), 1)
+        place = np.bincount(clusters, places, minlength=k) / n_steps
+        return [place.argsort().argsort()[clusters]]
     # What is outside of a sequence is one more cluster, and one more state.
     counts, cost = np.zeros((k + 1, k + 1)), np.zeros((k + 1, k + 1))
-    inside = np.ones(len(found), bool)
+    inside = np.ones(len(clusters), bool)
     inside[starts[:-1]] = False
     right = np.flatnonzero(inside)
-    np.add.at(counts, (found[right - 1], found[right]), 1.0)
-    counts[k, :k] = np.bincount(found[starts[:-1]], minlength=k)
-    counts[:k, k] = np.bincount(found[starts[1:] - 1], minlength=k)
+    np.add.at(counts, (clusters[right - 1], clusters[right]), 1.0)
+    counts[k, :k] = np.bincount(clusters[starts[:-1]], minlength=k)
+    counts[:k, k] = np.bincount(clusters[starts[1:] - 1], minlength=k)
     cost[:k, :k], cost[k, :k] = (_cost(table) for table in (rules.transition, rules.start))
     if rules.end is not None:
         cost[:k, k] = _cost(rules.end)
-    return [order[found] for order in _orders(counts, cost, rng)]
+    return [order[clusters] for order in _orders(counts, cost, rng)]
 
 
 def _cost(table: np.ndarray) -> np.ndarray:
@@ -223,22 +223,22 @@ class Centres(NamedTuple):
     """Means of states, on columns in standard units: steps are near to them in least squares."""
 
     family: Family
-    ends: tuple[np.ndarray, np.ndarray]
+    fences: tuple[np.ndarray, np.ndarray]
     centre: np.ndarray
     scale: np.ndarray
     means: np.ndarray  # (K, D)
 
     def fill(self, observations: Any, units: np.ndarray, out: np.ndarray) -> None:
         """Minus squared distances of steps, up to what all states share, into a table."""
-        out[:] = self.near(*self.standard(as_table(observations, self.family)))
+        out[:] = self.nearness(*self.to_standard(as_table(observations, self.family)))
 
-    def standard(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def to_standard(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Values in standard units, 0 where missing; 1 where they are not."""
         seen = ~np.isnan(values)
-        values = np.clip(np.where(seen, values, self.centre), *self.ends) - self.centre
+        values = np.clip(np.where(seen, values, self.centre), *self.fences) - self.centre
         return values / self.scale, seen.astype(np.float64)
 
-    def near(self, values: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    def nearness(self, values: np.ndarray, seen: np.ndarray) -> np.ndarray:
         """Minus squared distances of standard values, up to what all states share."""
         return 2.0 * values @ self.means.T - seen @ (self.means**2).T
 
@@ -250,14 +250,14 @@ def sample_of_values(
     family: Family,
     rng: np.random.Generator,
 ) -> Sample:
-    """Sequences whose steps are near to means."""
+    """A sample whose steps are scored by their distances from means."""
     n_states, seen = family.n_states, ~np.isnan(values)
     centre = np.where(seen, values, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
     whole = np.where(seen, values, centre)
     deviation = whole.std(axis=0)
     units = np.where(deviation > 0, deviation, 1.0)
-    centres = Centres(family, ends_of(whole, family.has_outliers), centre, units, np.empty(0))
-    table, observed = centres.standard(values)
+    centres = Centres(family, inner_fences(whole, family.has_outliers), centre, units, np.empty(0))
+    table, observed = centres.to_standard(values)
 
     def around(states: np.ndarray) -> Centres:
         of_states = np.eye(n_states)[states].T
@@ -267,17 +267,17 @@ def sample_of_values(
         return centres._replace(means=means)
 
     def clustered() -> np.ndarray:
-        told = [] if known is None else np.unique(known[known >= 0]).tolist()
-        own = [(state, table[known == state]) for state in told]
-        found: np.ndarray = clusters_of(table, family, rng, own).found.labels_
+        known_states = [] if known is None else np.unique(known[known >= 0]).tolist()
+        own = [(state, table[known == state]) for state in known_states]
+        found: np.ndarray = kmeans_clusters(table, family, rng, own).kmeans.labels_
         return found
 
     def drawn() -> np.ndarray:
-        means = table[drawn_steps(len(table), n_states, rng)]
-        return centres._replace(means=means).near(table, observed).argmax(axis=1)
+        means = table[draw_steps(len(table), n_states, rng)]
+        return centres._replace(means=means).nearness(table, observed).argmax(axis=1)
 
     def near(scores: Any) -> np.ndarray:
-        found: np.ndarray = scores.near(table, observed)
+        found: np.ndarray = scores.nearness(table, observed)
         return found
 
     return Sample(starts, n_states, known, around, near, clustered, drawn)
@@ -290,13 +290,13 @@ def sample_of_family(
     family: Family,
     rng: np.random.Generator,
 ) -> Sample:
-    """Sequences whose family says itself how near steps are, such as to lines."""
+    """A sample whose steps are scored by the family itself, such as by lines."""
     n, n_states = int(starts[-1]), family.n_states
-    whole, told = np.array([0, n]), np.full(n, -1) if known is None else known
+    whole, known_states = np.array([0, n]), np.full(n, -1) if known is None else known
 
     def around(states: np.ndarray) -> Scores:
         sums = family.statistics(observations, np.eye(n_states)[states], whole)[0]
-        found: Scores = family.at(family.most_likely(sums))
+        found: Scores = family.log_densities(family.most_likely(sums))
         return found
 
     def near(scores: Scores) -> np.ndarray:
@@ -305,6 +305,6 @@ def sample_of_family(
         return table
 
     def clustered() -> np.ndarray:
-        return near(family.clusters(observations, told, rng)).argmax(axis=1)
+        return near(family.starting_scores(observations, known_states, rng)).argmax(axis=1)
 
     return Sample(starts, n_states, known, around, near, clustered, clustered)

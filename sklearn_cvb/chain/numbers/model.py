@@ -1,4 +1,4 @@
-"""Chains of states that emit numbers, as models: what all algorithms ask of them."""
+"""The model of chains that emit numbers: the functions that EM, VB, CVB and Gibbs ask of it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,47 +10,47 @@ import numpy as np
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
-    counts_of_path,
-    drawn_columns,
-    drawn_structures,
+    count_path,
+    draw_states,
+    draw_structures,
     expectation,
 )
 from sklearn_cvb.chain.numbers.leave_out import (
     NumberUnits,
-    are_left_out,
     counts_of_units,
     first_units,
-    inferred_units,
+    has_same_units,
+    infer_units,
     score,
     sweep,
 )
 from sklearn_cvb.chain.numbers.starts import (
     STEPS,
-    EveryStep,
+    AllSteps,
     first_counts,
     posteriors_under,
     seed_for,
     starting_posteriors,
 )
-from sklearn_cvb.chain.numbers.visits import counts_of_visits
-from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn
+from sklearn_cvb.chain.numbers.visits import count_visits
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn_hyper
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
     ChainPrior,
     HMMCounts,
     divergence,
     exp_expected_log,
-    going_on,
     log_prior_density,
     posterior_mean,
     prior_of,
-    tied,
+    resume_hyper,
+    tie_rows,
     uniform_weights,
 )
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, noted
+from sklearn_cvb.chain.predictions.traces import ChainSamples, log_joint, trace_note
 from sklearn_cvb.chain.starts.state_merging import MERGED, holds_tokens, joined_counts, merged_state
-from sklearn_cvb.emissions.emission import Family, Scores, with_parts
+from sklearn_cvb.emissions.emission import Family, Scores, family_and_parts
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
@@ -60,17 +60,17 @@ from sklearn_cvb.reading.series import FittedColumns
 # Sampling
 
 
-def drawn_parameters(
+def draw_parameters(
     counts: HMMCounts, prior: ChainPrior, cells: Cells, family: Family, rng: np.random.Generator
 ) -> NumberWeights:
     """Parameters given the states of all steps, without scores."""
-    start = drawn_rows(counts.start, prior.start, rng)
-    transition = drawn_rows(counts.transition, prior.transition, rng)
-    chain = tied(ChainWeights(start, transition, np.empty(0)), cells)
+    start = draw_rows(counts.start, prior.start, rng)
+    transition = draw_rows(counts.transition, prior.transition, rng)
+    chain = tie_rows(ChainWeights(start, transition, np.empty(0)), cells)
     return NumberWeights(chain, None, family.draw(counts.emission, rng))
 
 
-def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """A row of probabilities from each Dirichlet(counts + prior); 0 where that is 0."""
     drawn = rng.standard_gamma(counts + prior)
     drawn = np.where((counts + prior > 0) & (drawn == 0), 1e-300, drawn)
@@ -78,14 +78,14 @@ def drawn_rows(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) 
     return drawn / np.where(total > 0, total, 1.0)
 
 
-# What predictions need of the emissions
+# Emissions of a fitted model
 
 
 class EmissionFit(NamedTuple):
-    """What predictions need of the emissions."""
+    """The emissions of a fitted model: its family, point and scores for predictions."""
 
     family: Family
-    point: Any  # what is shown, and what samples are drawn from
+    point: Any  # parameters, of which attributes and samples are made
     predicting: Scores  # log densities for states
     scoring: Scores  # and for likelihoods
     columns: FittedColumns
@@ -97,25 +97,27 @@ class EmissionFit(NamedTuple):
     longest: int = 0  # steps of the longest training sequence, where durations have laws
 
 
-def densities(
+def prediction_scores(
     reads: str, family: Family, statistics: np.ndarray, point: Any
 ) -> tuple[Scores, Scores]:
     """Log densities for states, and for likelihoods (see `EmissionFit.reads`)."""
     if reads == "point":
-        scores = family.at(point)
+        scores = family.log_densities(point)
         return scores, scores
     predictive = family.predictive(statistics)
-    return family.expected(statistics) if reads == "expected" else predictive, predictive
+    if reads == "expected":
+        return family.expected_log_densities(statistics), predictive
+    return predictive, predictive
 
 
 # The model
 
-# Functions of an emission that those of the model, and what a fit leaves, call.
-_OF_EMISSION = {
-    "maximise": ("most_likely", "at", "log_prior"),
-    "average": ("expected", "divergence", "mean", "predictive"),
+# Functions of an emission that functions of the model call.
+_EMISSION_FUNCTIONS = {
+    "maximise": ("most_likely", "log_densities", "log_prior"),
+    "average": ("expected_log_densities", "divergence", "mean", "predictive"),
     "leave_out": ("predictive", "mean"),
-    "resample": ("draw", "at", "log_evidence", "mean", "predictive"),
+    "resample": ("draw", "log_densities", "log_evidence", "mean", "predictive"),
 }
 
 
@@ -155,31 +157,31 @@ class NumberChain(Model):
     # Concentrations and prior
 
     def hyper(self) -> ChainConcentrations:
-        """Those of the first sweep; emissions have priors of their own."""
+        """Concentrations of the first sweep; emissions have priors of their own."""
         return self.concentrations._replace(learn_beta=False)
 
-    def learn(
+    def learn_hyper(
         self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
     ) -> ChainConcentrations:
         """One step of eq. 29 in its plain form."""
-        if not hyper.learned:
+        if not hyper.is_learned:
             return hyper
-        return learn(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
+        return learn_hyper(hyper, without_emission(state.counts), self.cells, state.n_sweeps, step)
 
     def prior(self, hyper: ChainConcentrations) -> ChainPrior:
-        """Of start and transitions."""
+        """The prior of start and transitions."""
         # No emission has a cell: totals of 1 keep functions of them away from 0.
         ones = np.ones(self.cells.n_states)
         return prior_of(self.cells, hyper)._replace(emission_total=ones)
 
     # Where a restart begins
 
-    def of_restart(self, index: int) -> "NumberChain":
+    def for_restart(self, index: int) -> "NumberChain":
         """K-means begins alike again and again: every other restart begins with steps."""
         return replace(self, init=STEPS) if self.init is None and index % 2 else self
 
     def seed(self, prior: ChainPrior, rng: np.random.Generator) -> np.random.Generator:
-        """The generator: starts draw where clusters begin, or for every step."""
+        """The generator itself: starts draw from it."""
         return rng
 
     def _first_posteriors(
@@ -202,7 +204,7 @@ class NumberChain(Model):
     def gains_of_joining(
         self, counts: HMMCounts, prior: ChainPrior, pairs: list[tuple[int, int]]
     ) -> list[float]:
-        """What the log evidence of all observations gains where two states are one."""
+        """The gain in log evidence of all observations where two states are joined."""
         log_evidence = self.problem.family.log_evidence
         both = (joined_counts(counts, pair, self.cells).emission for pair in pairs)
         return [log_evidence(one) for one in both]
@@ -213,7 +215,7 @@ class NumberChain(Model):
         """Posteriors of a start, as independent steps."""
         problem, first = self.problem, seed
         if isinstance(seed, HMMCounts):
-            units = inferred_units(problem, self.block_length, seed, prior)
+            units = infer_units(problem, self.block_length, seed, prior)
             return InferenceResult(counts_of_units(units, problem), 0.0, shares=units), None
         if keep:
             posteriors = partial(self._first_posteriors, seed)
@@ -221,10 +223,10 @@ class NumberChain(Model):
             return InferenceResult(counts_of_units(units, problem), 0.0, shares=units), None
         if isinstance(seed, np.random.Generator):
             is_merged = isinstance(self.init, str) and self.init == MERGED
-            first = self.init if is_merged else seed_for(EveryStep(problem), self.init, seed)
+            first = self.init if is_merged else seed_for(AllSteps(problem), self.init, seed)
         if isinstance(first, NumberWeights):
-            begun = self.infer(first)
-            return InferenceResult(begun.counts, begun.total), first
+            result = self.infer(first)
+            return InferenceResult(result.counts, result.log_normaliser), first
         found = replace(self, init=first)._first_posteriors(seed, problem.pieces())
         counts = first_counts(problem, found)
         return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
@@ -239,7 +241,7 @@ class NumberChain(Model):
         weights = posterior_mean(chain, prior, self.cells, before.chain)
         point = family.most_likely(counts.emission, before.point)
         cost = -log_prior_density(chain, prior, weights, self.cells) - family.log_prior(point)
-        return NumberWeights(weights, family.at(point), point), cost
+        return NumberWeights(weights, family.log_densities(point), point), cost
 
     def average(
         self, counts: HMMCounts, prior: ChainPrior, before: NumberWeights | None
@@ -248,7 +250,7 @@ class NumberChain(Model):
         chain, family = without_emission(counts), self.problem.family
         cost = divergence(chain, prior, self.cells) + family.divergence(counts.emission)
         weights = exp_expected_log(chain, prior, self.cells)
-        return NumberWeights(weights, family.expected(counts.emission)), cost
+        return NumberWeights(weights, family.expected_log_densities(counts.emission)), cost
 
     def infer(self, weights: NumberWeights, work: Any = None) -> InferenceResult:
         """E-step over all sequences."""
@@ -269,9 +271,9 @@ class NumberChain(Model):
 
     # Convergence
 
-    def disturbed(self, counts: HMMCounts, rng: np.random.Generator) -> HMMCounts:
+    def disturb(self, counts: HMMCounts, rng: np.random.Generator) -> HMMCounts:
         """Steps are counted again at random, some of them for other states."""
-        more = super().disturbed(without_emission(counts), rng)
+        more = super().disturb(without_emission(counts), rng)
         size = self.cells.n_emitting
         strays = rng.exponential(0.3 / size, (size, size))
         return more._replace(emission=counts.emission + counts.emission @ strays)
@@ -280,14 +282,14 @@ class NumberChain(Model):
 
     def first_sample(self, prior: ChainPrior, rng: np.random.Generator) -> StructureSample:
         """States drawn from the posteriors of a start."""
-        problem, topology = self.problem, self.cells.topology
+        problem, topology = self.problem, self.cells.chain.topology
         whole = [(0, len(problem.corpus.starts) - 1)]
-        path = drawn_columns(next(self._first_posteriors(rng, whole)), rng)
+        path = draw_states(next(self._first_posteriors(rng, whole)), rng)
         lasting = None
-        if self.cells.longest:
-            even = np.zeros((self.cells.n_emitting, self.cells.longest))
-            lasting = counts_of_visits(path, problem.corpus.starts, even, rng)[None]
-        counts = counts_of_path(path, problem, problem.observations, lasting)
+        if self.cells.chain.longest:
+            even = np.zeros((self.cells.n_emitting, self.cells.chain.longest))
+            lasting = count_visits(path, problem.corpus.starts, even, rng)[None]
+        counts = count_path(path, problem, problem.observations, lasting)
         if topology is not None:
             # Steps are drawn independently: what must not follow must not be learned from.
             counts = counts._replace(transition=np.where(topology.transition, counts.transition, 0))
@@ -303,17 +305,17 @@ class NumberChain(Model):
     ) -> StructureSample:
         """Parameters given all states, then all states given them (Gao and Johnson 2008)."""
         weights = self.draw_parameters(counts, prior, rng)
-        return drawn_structures(self.problem, weights.chain, weights.scores, rng)
+        return draw_structures(self.problem, weights.chain, weights.scores, rng)
 
     def draw_parameters(
         self, counts: HMMCounts, prior: ChainPrior, rng: np.random.Generator
     ) -> NumberWeights:
         """Those of the chain, and of what states emit."""
-        drawn = drawn_parameters(counts, prior, self.cells, self.problem.family, rng)
-        return drawn._replace(scores=self.problem.family.at(drawn.point))
+        drawn = draw_parameters(counts, prior, self.cells, self.problem.family, rng)
+        return drawn._replace(scores=self.problem.family.log_densities(drawn.point))
 
     draw_hyper = draw_hyper
-    noted = noted
+    trace_note = trace_note
 
     def log_evidence(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> float:
         """log p(x, z | alpha)."""
@@ -324,29 +326,31 @@ class NumberChain(Model):
         """Posterior means of the chain."""
         return posterior_mean(without_emission(counts), prior, self.cells)
 
-    def remembered(self, memory: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
+    def count_labels(self, label_counts: np.ndarray | None, sample: np.ndarray) -> np.ndarray:
         """How often each state was sampled at each step."""
         shape = len(sample), self.cells.n_emitting
-        frequency = np.zeros(shape) if memory is None else memory.copy()
+        frequency = np.zeros(shape) if label_counts is None else label_counts.copy()
         frequency[np.arange(len(sample)), sample] += 1.0
         return frequency
 
-    def kept(self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray) -> NumberSample:
+    def sample_to_keep(
+        self, counts: HMMCounts, prior: ChainPrior, sample: np.ndarray
+    ) -> NumberSample:
         """The states, and the statistics, each of which has its own predictive distributions."""
         return NumberSample(sample.astype(np.min_scalar_type(-self.cells.n_states)), counts, prior)
 
-    # What this model asks of its emission
+    # Requirements of the emission
 
     def required_of_parts(self, functions: Sequence[str]) -> Iterator[Requirement]:
-        """What these functions, and what a fit leaves, ask of what states emit."""
-        asked = [name for one in functions for name in _OF_EMISSION.get(one, ())]
-        for family in with_parts(self.problem.family):
+        """The functions that these, and fitted attributes, ask of each emission."""
+        asked = [name for one in functions for name in _EMISSION_FUNCTIONS.get(one, ())]
+        for family in family_and_parts(self.problem.family):
             yield Requirement("an emission", family, [*dict.fromkeys([*asked, "attributes"])])
 
-    # What a state tells of the training steps, and of what states emit
+    # Training posteriors and emissions of a state
 
     def posterior(self, state: State) -> np.ndarray | None:
-        """q(z_t) of every step; None where only weights tell."""
+        """q(z_t) of every step; None where only weights are kept."""
         if isinstance(state.shares, NumberUnits):
             return state.shares.posterior
         if state.shares is None:
@@ -355,7 +359,7 @@ class NumberChain(Model):
         return frequency / frequency[0].sum()
 
     def emissions(self, state: State, counts: HMMCounts) -> EmissionFit:
-        """What predictions need of the emissions, given the counts that a fit leaves."""
+        """The emissions of the fitted model, given its final counts."""
         problem, family, statistics = self.problem, self.problem.family, counts.emission
         reads, point = "predictive", None
         if state.weights is not None:
@@ -363,18 +367,18 @@ class NumberChain(Model):
             reads = "expected" if point is None else "point"
         if point is not None:
             point = family.most_likely(statistics, point)
-        scores = densities(reads, family, statistics, point)
+        scores = prediction_scores(reads, family, statistics, point)
         if point is None:
             point = family.mean(statistics)
         longest = 0
-        if self.cells.longest:
-            longest = max(problem.longest, int(np.diff(problem.given.starts).max()))
+        if self.cells.chain.longest:
+            longest = max(problem.longest, int(np.diff(problem.original.starts).max()))
         read = problem.columns, problem.is_table
         return EmissionFit(family, point, *scores, *read, reads, problem.settings, longest)
 
-    def sampled(self, state: State) -> tuple[ChainSamples, float]:
-        """What a sampler's chain leaves, and the share of its proposals that were accepted."""
-        kept = [one for block in state.work.kept for one in block]
+    def chain_samples(self, state: State) -> tuple[ChainSamples, float]:
+        """The kept samples of a chain, and the share of its proposals that were accepted."""
+        kept = [one for block in state.work.kept_samples for one in block]
         paths = np.array([one.path for one in kept]) if kept else None
         posteriors = tuple((one.counts, one.prior) for one in kept)
         return ChainSamples(paths, mean_means(state, self), posteriors), 1.0
@@ -383,24 +387,24 @@ class NumberChain(Model):
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; None where other windows are left out."""
-        hyper = going_on(self.hyper(), state.hyper)
+        hyper = resume_hyper(self.hyper(), state.hyper)
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
         if not isinstance(state.shares, NumberUnits):
             return state
-        if not are_left_out(state.shares, self.problem, self.block_length):
+        if not has_same_units(state.shares, self.problem, self.block_length):
             return None
-        units = self.own_units(state.shares)
+        units = self.copy_units(state.shares)
         return state._replace(shares=units, counts=counts_of_units(units, self.problem))
 
-    def own_units(self, units: NumberUnits) -> NumberUnits:
+    def copy_units(self, units: NumberUnits) -> NumberUnits:
         """Units that sweeps may change, also after Ctrl-C."""
         return NumberUnits(units.layout, *(table.copy() for table in units[1:]))
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without scores, which the next sweep makes anew."""
-        return self.finished(state, goes_on=True)
+        return self.finish(state, goes_on=True)
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """Without scores."""
         if state.weights is None:
             return state

@@ -1,4 +1,4 @@
-"""What hidden Markov models of numbers observe: series of steps (see `chain.observation`)."""
+"""The observation of hidden Markov models of numbers: reads series to fit, and to predict."""
 
 import pickle
 from collections.abc import Iterable
@@ -14,30 +14,30 @@ from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
     StepScores,
-    chain_of,
-    filtered,
-    given_logs,
+    context_stretches,
+    expand_contexts,
+    filter_steps,
     given_to_visits,
-    in_contexts,
     infer,
     lattice_of_steps,
-    stretches_for,
+    scores_from_logs,
+    tables_of_weights,
 )
 from sklearn_cvb.chain.numbers.model import (
     EmissionFit,
     NumberChain,
-    densities,
+    prediction_scores,
     without_emission,
 )
 from sklearn_cvb.chain.numbers.series import (
-    apart,
-    columns_again,
     columns_asked,
     emission_of,
-    observations_of,
+    new_series,
+    read_observations,
     refuse_other_sizes,
-    series_again,
+    series_in_fitted_columns,
     series_to_fit,
+    split_into_steps,
     with_common_columns,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
@@ -53,50 +53,36 @@ from sklearn_cvb.chain.parameters.rows import (
     weights_under,
 )
 from sklearn_cvb.chain.parameters.user_tables import (
-    columns_told,
+    columns_of_tables,
     fixed_rows,
     known_parameters,
-    with_given,
+    with_tables,
 )
 from sklearn_cvb.chain.paths.known_states import known_states, refuse_impossible
-from sklearn_cvb.chain.paths.lattice import Cells
+from sklearn_cvb.chain.paths.lattice import Cells, ChainLayout
 from sklearn_cvb.chain.paths.transitions import cells_under
 from sklearn_cvb.chain.predictions.prediction import (
     WeightedSequences,
-    by_context,
     chain_counts,
     mean_and_log,
+    state_transitions,
 )
 from sklearn_cvb.chain.starts.state_merging import MERGED
-from sklearn_cvb.chain.symbols.observed import left_out_by
-from sklearn_cvb.emissions.emission import Family, Scores, given_point
+from sklearn_cvb.chain.symbols.observed import update_unit_of
+from sklearn_cvb.emissions.emission import Family, Scores, point_from_user
 from sklearn_cvb.emissions.fixed import FixedFamily
 from sklearn_cvb.emissions.semi_markov import SemiMarkovFamily, law_of_durations
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.threads import threads_for_each
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Table,
-    arrange,
-    as_array,
-)
+from sklearn_cvb.reading.corpus import Corpus, Table, arrange, as_array
 from sklearn_cvb.reading.moments import Moments, moments_of, moments_with_labels
-from sklearn_cvb.reading.series import (
-    FittedColumns,
-    Series,
-    as_series,
-    by_name,
-    cautions_of_shape,
-)
-from sklearn_cvb.reading.validation import (
-    InvalidParameterError,
-    tell,
-)
+from sklearn_cvb.reading.series import FittedColumns, Series, as_series, by_name, cautions_of_shape
+from sklearn_cvb.reading.validation import InvalidParameterError, warn
 from sklearn_cvb.settings import Durations
 
-# What is set
+# Settings
 
 
 def refuse_settings_of_symbols(asked: ChainOptions) -> None:
@@ -133,7 +119,7 @@ def refuse_settings_of_symbols(asked: ChainOptions) -> None:
 class WeightedNumbers(WeightedSequences):
     """Sequences of numbers; cells are those of a table of weights, a row for each step."""
 
-    taken_off: np.ndarray  # the largest log weight of each step, which the table is without
+    log_offsets: np.ndarray  # the largest log weight of each step, which the table is without
     contexts: np.ndarray | None = None  # of all steps, where these have tables of their own
 
     def entries(self, kernel: Any = decoding.smoothed) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +130,7 @@ class WeightedNumbers(WeightedSequences):
         n_states, starts = self.cells.n_emitting, self.corpus.starts
         if kernel is decoding.smoothed:
             chain, stretches = self._chain()
-            found = infer(chain, self._scored(), starts, stretches, exact=True)
+            found = infer(chain, self._step_scores(), starts, stretches, exact=True)
             posterior, log_z = found.posterior, found.log_z
         else:
             posterior, log_z = self._filtered()
@@ -159,55 +145,55 @@ class WeightedNumbers(WeightedSequences):
 
     def _chain(self) -> tuple[ChainTables, ContextStretches]:
         """The chain's tables, and which of them leads to each step."""
-        stretches = stretches_for(self.contexts, self.corpus.starts)
-        return chain_of(self.weights, self.cells.n_emitting), stretches
+        stretches = context_stretches(self.contexts, self.corpus.starts)
+        return tables_of_weights(self.weights, self.cells.n_emitting), stretches
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
         chain, stretches = self._chain()
         # What came up to each step does not tell that the sequence ends.
         online, starts = chain._replace(end=None), self.corpus.starts
-        return filtered(online, self._scored(), starts, stretches, every_step=True)[:2]
+        return filter_steps(online, self._step_scores(), starts, stretches, every_step=True)[:2]
 
-    def _scored(self) -> StepScores:
+    def _step_scores(self) -> StepScores:
         """Log weights of all steps."""
-        return given_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
+        return scores_from_logs(self.logs.emission.reshape(-1, self.cells.n_emitting))
 
-    def tables(self) -> np.ndarray:
+    def table_numbers(self) -> np.ndarray:
         """The contexts of all steps."""
-        return super().tables() if self.contexts is None else self.contexts
+        return super().table_numbers() if self.contexts is None else self.contexts
 
     def log_emissions(self) -> np.ndarray:
         """Log densities (n_steps, K) under all states."""
-        logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.taken_off[:, None]
+        logs = self.logs.emission.reshape(-1, self.cells.n_emitting) + self.log_offsets[:, None]
         return logs
 
-    def lacking(self) -> np.ndarray:
+    def log_offset(self) -> np.ndarray:
         """The largest log weights of its steps."""
-        return np.add.reduceat(self.taken_off, self.corpus.starts[:-1])
+        return np.add.reduceat(self.log_offsets, self.corpus.starts[:-1])
 
     def log_z(self) -> np.ndarray:
         """Log density of each sequence, with its end where there is one."""
-        return self.entries()[1] + self.lacking()
+        return self.entries()[1] + self.log_offset()
 
 
 class WeightedContexts(WeightedNumbers):
     """Sequences of numbers whose steps have contexts."""
 
-    def _by_context(self) -> WeightedSequences:
+    def _expanded(self) -> WeightedSequences:
         """The same, whose states are pairs: the context of a step, which is known, and a state."""
-        lattice, weights = in_contexts(self.lattice, self.weights, self.contexts)
-        logs = in_contexts(self.lattice, self.logs, self.contexts)[1]
+        lattice, weights = expand_contexts(self.lattice, self.weights, self.contexts)
+        logs = expand_contexts(self.lattice, self.logs, self.contexts)[1]
         return WeightedSequences(self.corpus, lattice, weights, logs, self.cells)
 
     def best_path(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the most probable paths; -inf for each sequence that has none."""
-        path, log_p = WeightedSequences.best_path(self._by_context())
+        path, log_p = WeightedSequences.best_path(self._expanded())
         return path % self.cells.n_states, log_p
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
-        path, log_z = WeightedSequences.drawn_path(self._by_context(), rng)
+        path, log_z = WeightedSequences.draw_path(self._expanded(), rng)
         return path % self.cells.n_states, log_z
 
 
@@ -217,36 +203,36 @@ class WeightedVisits(WeightedNumbers):
 
     scores: Any = None  # those of durations
 
-    def _scored(self) -> StepScores:
+    def _step_scores(self) -> StepScores:
         """Log weights of all steps, and of durations."""
-        logs = super()._scored()
+        logs = super()._step_scores()
         return logs._replace(scores=self.scores._replace(emission=logs.scores))
 
-    def _to_visits(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
+    def _visit_arguments(self) -> tuple[visits.VisitTables, np.ndarray, np.ndarray]:
         """Tables of visits, log weights of all steps, and where sequences begin."""
-        return *given_to_visits(self._chain()[0], self._scored()), self.corpus.starts
+        return *given_to_visits(self._chain()[0], self._step_scores()), self.corpus.starts
 
     def _filtered(self) -> tuple[np.ndarray, np.ndarray]:
         """p(z_t | x_1..t) of all steps, and log weight of every sequence."""
-        return visits.filtered(*self._to_visits())
+        return visits.filter_steps(*self._visit_arguments())
 
     def states_without(self, all_others: bool) -> np.ndarray:
         """Chances of the state of each step given all others, or those before it."""
-        given = visits.given_others if all_others else visits.given_past
-        return visits.shares_of(given(*self._to_visits())[0])
+        given = visits.log_states_given_others if all_others else visits.log_states_given_past
+        return visits.normalise_logs(given(*self._visit_arguments())[0])
 
-    def at_the_end(self) -> tuple[np.ndarray, visits.VisitTables]:
-        """Last states and how long their visits go on (see `visits.at_the_end`); all tables."""
-        tables, logs, starts = self._to_visits()
-        return visits.at_the_end(tables, logs, starts)[0], tables
+    def final_visits(self) -> tuple[np.ndarray, visits.VisitTables]:
+        """Last states and how long their visits go on (see `visits.final_visits`); all tables."""
+        tables, logs, starts = self._visit_arguments()
+        return visits.final_visits(tables, logs, starts)[0], tables
 
     def best_path(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the most probable visits; -inf for each sequence that has none."""
-        return visits.best(*self._to_visits())
+        return visits.best_path(*self._visit_arguments())
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of visits drawn from the posterior; -inf for each sequence that has none."""
-        return visits.drawn(*self._to_visits(), rng)
+        return visits.draw_path(*self._visit_arguments(), rng)
 
 
 class NumericSequences(NamedTuple):
@@ -258,7 +244,7 @@ class NumericSequences(NamedTuple):
     contexts: np.ndarray | None = None
 
 
-def read_at(
+def weighted_numbers(
     given: NumericSequences, chain: tuple[ChainWeights, ChainWeights], scores: Scores, cells: Cells
 ) -> WeightedNumbers:
     """Sequences under weights and scores."""
@@ -266,20 +252,20 @@ def read_at(
     shape = len(corpus.tokens), cells.n_emitting
     emission, whole = np.empty(shape), np.array([0, shape[0]])
     StepScores(scores, observations, shape, whole, known).fill(emission)
-    taken_off = emission.max(axis=1)
+    log_offsets = emission.max(axis=1)
     # Steps that no state explains stay as they are.
-    taken_off[taken_off == -np.inf] = 0.0
-    emission -= taken_off[:, None]
+    log_offsets[log_offsets == -np.inf] = 0.0
+    emission -= log_offsets[:, None]
     weights = chain[0]._replace(emission=np.exp(emission).ravel())
     logs = chain[1]._replace(emission=emission.ravel())
     lattice = lattice_of_steps(*shape)
-    if cells.longest:
-        return WeightedVisits(corpus, lattice, weights, logs, cells, taken_off, scores=scores)
+    if cells.chain.longest:
+        return WeightedVisits(corpus, lattice, weights, logs, cells, log_offsets, scores=scores)
     kind = WeightedNumbers if contexts is None else WeightedContexts
-    return kind(corpus, lattice, weights, logs, cells, taken_off, contexts)
+    return kind(corpus, lattice, weights, logs, cells, log_offsets, contexts)
 
 
-# What is observed
+# The observation
 
 
 @dataclass(frozen=True)
@@ -287,7 +273,7 @@ class NumberObservation(Observation):
     """Series of numbers: columns of floats, and of categories as their codes."""
 
     has_vocabulary = False
-    draws_ahead = "predict_next(X, n_steps).samples are drawn to follow given sequences"
+    sample_hint = "predict_next(X, n_steps).samples are drawn to follow given sequences"
 
     def check(self) -> None:
         """Checks that the declared constraints cannot express."""
@@ -306,37 +292,37 @@ class NumberObservation(Observation):
             start = model_posterior(asked.init, own, given, asked.n_components)
         laid_out = layout_of(asked, series.emitted_names, moments_with_labels(series))
         cells, family, settings = laid_out
-        corpus = apart(given, cells)
+        corpus = split_into_steps(given, cells)
         if series.contexts is not None:
             n_tables, has_new = 1 + int(series.contexts.max()), asked.transitions.prior == "pooled"
-            tables = {"n_tables": n_tables + has_new, "has_new": has_new}
-            cells = cells._replace(**tables, has_contexts=True)
+            tables = {"n_tables": n_tables + has_new, "has_contexts": True, "has_new": has_new}
+            cells = cells._replace(chain=cells.chain._replace(**tables))
         problem = NumericProblem(
             corpus,
             given,
-            observations_of(series, family),
+            read_observations(series, family),
             family,
             cells,
             series.columns,
             series.is_table,
             start,
             settings,
-            states_told(asked, y, given, cells),
+            labelled_states(asked, y, given, cells),
             contexts=series.contexts,
         )
         return Reading(problem, None, attributes, messages, self)
 
-    def of_one_kind(self, X: Any) -> Any:
+    def with_common_columns(self, X: Any) -> Any:
         """Sequences, some of which are to be fitted to at a time, with the columns of all."""
         return with_common_columns(self.options, X)
 
-    def model(self, read: Reading) -> NumberChain:
+    def model(self, reading: Reading) -> NumberChain:
         """What is learned from a problem."""
-        asked, left_out, problem = self.options, left_out_by(self.options), read.problem
-        chooses = asked.weights is not None and problem.known is None
+        asked, left_out, problem = self.options, update_unit_of(self.options), reading.problem
+        chooses = asked.hdp is not None and problem.known is None
         return getattr(problem, "chain", NumberChain)(
             problem,
-            with_given(prior_settings(asked, None), asked, problem.cells, None),
+            with_tables(prior_settings(asked, None), asked, problem.cells, None),
             MERGED if asked.init is None and chooses else asked.init,
             None if left_out is None else left_out.block_length,
             threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
@@ -344,33 +330,35 @@ class NumberObservation(Observation):
 
     # What a fit leaves
 
-    def left_of(self, state: Any, counts: HMMCounts, chain: NumberChain) -> EmissionOutcome:
+    def emission_outcome(
+        self, state: Any, counts: HMMCounts, chain: NumberChain
+    ) -> EmissionOutcome:
         """Public counts and emissions, and weights that rows keep."""
         n, numeric = chain.cells.n_emitting, chain.emissions(state, counts)
         transition = counts.transition[:n, :n]
-        if chain.cells.has_contexts:
-            transition = by_context(counts.transition, chain.cells)
+        if chain.cells.chain.has_contexts:
+            transition = state_transitions(counts.transition, chain.cells)
         public = HMMCounts(counts.start[:n], transition, counts.emission.T)
         attributes = {"counts_": public, "n_columns_": numeric.family.n_columns}
         attributes |= numeric.family.attributes(numeric.point)
         kept = None if state.weights is None else state.weights.chain
         return EmissionOutcome(attributes, kept, numeric=numeric)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """States of all given steps: by the last posterior, or Viterbi by the final weights."""
-        state, problem, chain = result.best.state, result.read.problem, result.model
+        state, problem, chain = result.best.state, result.reading.problem, result.model
         posterior = chain.posterior(state)
         if posterior is None:
             training = under_final_weights(chain, state, result.algorithm.averages)
             path = training.best_path()[0]
         else:
             path = posterior.argmax(axis=1)
-        labels = arrange(problem.given, path.astype(np.int64), -1)
+        labels = arrange(problem.original, path.astype(np.int64), -1)
         return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
-    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+    def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given steps: the last ones, or under the final weights."""
-        chain = self.model(read)
+        chain = self.model(reading)
         posterior = chain.posterior(state)
         if posterior is None:
             again = under_final_weights(chain, state, averages)
@@ -379,19 +367,19 @@ class NumberObservation(Observation):
 
     # Reading a fitted model
 
-    def to_fit_again(self, learned: Learned, X: Any) -> Series:
+    def training_input(self, learned: Learned, X: Any) -> Series:
         """The training sequences once more, in the columns of the fit."""
-        return columns_again(self.options, learned, X)
+        return series_in_fitted_columns(self.options, learned, X)
 
-    def given_again(self, learned: Learned, X: Any) -> NumericSequences:
+    def read_new(self, learned: Learned, X: Any) -> NumericSequences:
         """New sequences with the columns that were fitted; no state is known."""
-        X, numeric = as_series(X), learned.more.numeric
-        series = series_again(self.options, learned, X)
+        X, numeric = as_series(X), learned.extra.numeric
+        series = new_series(self.options, learned, X)
         # What is read already needs no second look.
         if not (numeric.is_table or isinstance(X, Series)):
-            tell(cautions_of_shape(X, series, self.options.words.is_ordered))
+            warn(cautions_of_shape(X, series, self.options.words.is_ordered))
         return NumericSequences(
-            series.corpus, observations_of(series, numeric.family), contexts=series.contexts
+            series.corpus, read_observations(series, numeric.family), contexts=series.contexts
         )
 
     def read_under(
@@ -402,55 +390,57 @@ class NumberObservation(Observation):
         means: bool = False,
     ) -> WeightedNumbers:
         """Sequences under weights and their logs, and densities for states or for likelihoods."""
-        numeric, new = learned.more.numeric, self.given_again(learned, X)
+        numeric, new = learned.extra.numeric, self.read_new(learned, X)
         scores = numeric.scoring if means else numeric.predicting
-        return read_at(new, chain, scores, learned.layout)
+        return weighted_numbers(new, chain, scores, learned.layout)
 
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Under the mean weights, or those of each sample; how many steps have a likelihood."""
-        new, numeric, cells = self.given_again(learned, X), learned.more.numeric, learned.layout
+        new, numeric, cells = self.read_new(learned, X), learned.extra.numeric, learned.layout
         if samples is None:
             each: Iterable[Any] = [(mean_and_log(learned), numeric.scoring)]
         else:
             each = (_predictive(numeric.family, *sample, cells) for sample in samples)
-        found = (read_at(new, chain, scores, cells) for chain, scores in each)
+        found = (weighted_numbers(new, chain, scores, cells) for chain, scores in each)
         # Steps that lack inputs, or the steps before, have none.
-        counted = np.append(0, np.cumsum(numeric.family.observed(new.observations).any(axis=1)))
+        is_observed = numeric.family.observed_mask(new.observations).any(axis=1)
+        counted = np.append(0, np.cumsum(is_observed))
         return found, np.diff(counted[new.corpus.starts])
 
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[NumberWeights]
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Sequences under each of some parameters; and how many steps were observed."""
         new, cells, family = (
-            self.given_again(learned, X),
+            self.read_new(learned, X),
             learned.layout,
-            learned.more.numeric.family,
+            learned.extra.numeric.family,
         )
         at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
-        found = (read_at(new, (own, logs), family.at(point), cells) for own, logs, point in at)
+        scored = ((own, logs, family.log_densities(point)) for own, logs, point in at)
+        found = (weighted_numbers(new, (own, logs), scores, cells) for own, logs, scores in scored)
         return found, new.corpus.observed_lengths
 
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
         """The step of an observation as X, after those that tell what it is, where such are told.
 
         `before` is what was made of the observation before, None for none. One that is missing
         lacks all columns.
         """
-        family, columns = learned.more.numeric.family, learned.more.numeric.columns
+        family, columns = learned.extra.numeric.family, learned.extra.numeric.columns
         step = columns.step(observation, family.n_columns, columns_asked(self.options))
         past = [] if before is None else before[0]
         return [[*past[len(past) - family.order :], step]] if family.order else [[step]]
 
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
         return arrange(corpus, path.astype(np.int64), -1)
 
-    def before_forecasts(self, learned: Learned, X: Any) -> np.ndarray:
+    def last_steps(self, learned: Learned, X: Any) -> np.ndarray:
         """The steps (n_sequences, order, n_columns) that tell what comes after each sequence."""
-        series, order = series_again(self.options, learned, X), learned.more.numeric.family.order
+        series, order = new_series(self.options, learned, X), learned.extra.numeric.family.order
         ends = series.corpus.starts[1:]
         short = np.flatnonzero(np.diff(series.corpus.starts) < order)
         if len(short):
@@ -466,7 +456,7 @@ class NumberObservation(Observation):
             )
         return table
 
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -478,7 +468,7 @@ class NumberObservation(Observation):
 
         With contexts in their column, and labels of categories.
         """
-        fitted: EmissionFit = learned.more.numeric
+        fitted: EmissionFit = learned.extra.numeric
         numbers = np.random.default_rng(rng.randint(2**31 - 1))
         family, point = fitted.family, fitted.point
         if family.order:
@@ -489,40 +479,41 @@ class NumberObservation(Observation):
             values = family.sample(point, states, numbers)
         if contexts is not None and fitted.columns.context is not None:
             values = np.insert(values, fitted.columns.context, contexts, axis=1)
-        return values[:, 0] if fitted.is_table else _labelled(fitted, values), np.nan
+        return values[:, 0] if fitted.is_table else _with_labels(fitted, values), np.nan
 
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """What is learned of emissions, and attributes that tell it, in another order of states."""
-        before: EmissionFit = learned.more.numeric
+        before: EmissionFit = learned.extra.numeric
         family, counts = before.family, learned.counts
         start, transition = by.chain(counts.start, counts.transition)
         counts = HMMCounts(start, transition, counts.emission[by.order])
-        point, statistics = family.reordered(before.point, by.order), counts.emission.T
-        family = family.in_order(by.order)
-        scores = densities(before.reads, family, np.ascontiguousarray(statistics), point)
+        point, statistics = family.permuted_point(before.point, by.order), counts.emission.T
+        family = family.permuted(by.order)
+        scores = prediction_scores(before.reads, family, np.ascontiguousarray(statistics), point)
         numeric = before._replace(family=family, point=point, predicting=scores[0])
         numeric = numeric._replace(scoring=scores[1])
-        fields = {"counts": counts, "more": learned.more._replace(numeric=numeric)}
+        fields = {"counts": counts, "extra": learned.extra._replace(numeric=numeric)}
         return fields, family.attributes(point)
 
 
-# What options tell
+# From options
 
 
-def states_told(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.ndarray | None:
-    """The states of all steps that `y` tells, -1 where it does not; None where nothing does."""
+def labelled_states(asked: ChainOptions, y: Any, given: Corpus, cells: Cells) -> np.ndarray | None:
+    """States of all steps by the labels in `y`, -1 where not known; None where none are."""
     if y is None or asked.supervision != "y":
         return None
     known = known_states(y, given, cells.n_emitting)
-    if cells.topology is not None:
-        stays = cells.longest * np.eye(cells.n_states, dtype=bool)
-        transition = cells.topology.transition | (stays > 0)
-        refuse_impossible(known, given, cells.topology._replace(transition=transition))
+    topology = cells.chain.topology
+    if topology is not None:
+        stays = cells.chain.longest * np.eye(cells.n_states, dtype=bool)
+        transition = topology.transition | (stays > 0)
+        refuse_impossible(known, given, topology._replace(transition=transition))
     return known
 
 
 def settings_of(asked: ChainOptions) -> bytes:
-    """What says what statistics mean, pickled: the emission, and laws of durations."""
+    """Settings that give statistics their meaning, pickled: emission and laws of durations."""
     emission, durations = emission_of(asked.emission), asked.transitions.durations
     return pickle.dumps(emission if durations is None else (emission, durations))
 
@@ -534,35 +525,36 @@ def layout_of(
     emission, transitions = emission_of(asked.emission), asked.transitions
     n_states = asked.n_components
     # A chain without cells of emissions.
-    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0)
-    cells = cells._replace(is_stationary=transitions.start == "stationary")
+    chain = ChainLayout(is_stationary=transitions.start == "stationary")
+    cells = Cells(np.zeros(1, np.int64), np.empty(0, np.int32), n_states, 0, chain)
     cells = cells_under(cells, transitions)
     if names is not None:
-        columns_told(asked, emission).places_in(names, "X")
+        columns_of_tables(asked, emission).places_in(names, "X")
     family = emission.numbered(names).bind(moments, n_states)
     rows = fixed_rows(asked, n_states).get("emissions")
     if rows is not None:
         emitted = known_parameters(asked).emitted
-        known = given_point(
+        known = point_from_user(
             family, {name: emitted[name] for name in emitted if name != "durations"}
         )
         family = FixedFamily(family, known, rows)
     return cells, _lasting(family, cells, transitions.durations), settings_of(asked)
 
 
-def _lasting(family: Family, cells: Cells, asked: str | Durations | None) -> Family:
+def _lasting(family: Family, cells: Cells, durations: str | Durations | None) -> Family:
     """A family whose states last by laws of their own, where these are asked for."""
-    if asked is None or cells.topology is None:
+    if durations is None or cells.chain.topology is None:
         return family
-    law = law_of_durations(Durations.of(asked).law, cells.longest, cells.n_states)
-    endless = np.flatnonzero(np.diagonal(cells.topology.transition))
-    return SemiMarkovFamily(family, law, cells.longest, endless)
+    longest = cells.chain.longest
+    law = law_of_durations(Durations.of(durations).law, longest, cells.n_states)
+    endless = np.flatnonzero(np.diagonal(cells.chain.topology.transition))
+    return SemiMarkovFamily(family, law, longest, endless)
 
 
 def emitting(asked: ChainOptions, cells: Cells) -> EmissionFit:
     """What states emit under the parameters that `init` gives, and what is known of columns."""
     emission, given = emission_of(asked.emission), asked.init.emitted
-    names, categories, _ = columns_told(asked, emission)
+    names, categories, _ = columns_of_tables(asked, emission)
     names = names or emission.named()
     emission = emission.numbered(names)
     moments = moments_of(emission.example(given))
@@ -570,9 +562,11 @@ def emitting(asked: ChainOptions, cells: Cells) -> EmissionFit:
     refuse_other_sizes(columns, moments)
     family = emission.bind(moments, asked.n_components)
     family = _lasting(family, cells, asked.transitions.durations)
-    point = given_point(family, given)
-    fitted = EmissionFit(family, point, *(family.at(point),) * 2, columns, False, "point")
-    return fitted._replace(longest=cells.longest)
+    point = point_from_user(family, given)
+    fitted = EmissionFit(
+        family, point, *(family.log_densities(point),) * 2, columns, False, "point"
+    )
+    return fitted._replace(longest=cells.chain.longest)
 
 
 # Under weights
@@ -585,11 +579,13 @@ def under_final_weights(
     problem, cells = chain.problem, chain.cells
     if training is None:
         training = NumericSequences(
-            problem.given, problem.observations, problem.known, problem.contexts
+            problem.original, problem.observations, problem.known, problem.contexts
         )
     final, kept = without_emission(state.counts), state.weights.chain
     weights = weights_under(final, state.prior, cells, kept, averages=averages)
-    return read_at(training, weights, chain.emissions(state, state.counts).predicting, cells)
+    return weighted_numbers(
+        training, weights, chain.emissions(state, state.counts).predicting, cells
+    )
 
 
 def _predictive(
@@ -605,7 +601,7 @@ def counts_of_fit(learned: Learned) -> HMMCounts:
     return chain_counts(learned)._replace(emission=learned.counts.emission.T)
 
 
-def _labelled(fitted: EmissionFit, values: np.ndarray) -> np.ndarray:
+def _with_labels(fitted: EmissionFit, values: np.ndarray) -> np.ndarray:
     """The same table, with labels for their codes where columns hold categories."""
     names, categories, _ = fitted.columns
     if not categories:

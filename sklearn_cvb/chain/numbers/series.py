@@ -1,4 +1,4 @@
-"""Sequences of numbers to learn from: what their columns are, and what a family reads of them."""
+"""Reading series of numbers: columns, contexts and categories, and the observations of a family."""
 
 from functools import partial
 from numbers import Integral
@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.parameters.user_tables import columns_told
+from sklearn_cvb.chain.parameters.user_tables import columns_of_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.emissions import NAMED
 from sklearn_cvb.emissions.emission import Emission, Family, OutsideSupport
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.messages import nearest
+from sklearn_cvb.messages import did_you_mean
 from sklearn_cvb.reading.corpus import (
     Table,
     is_missing,
     is_table,
     names_of_columns,
-    place,
+    place_text,
     refuse_lengths,
     samples_of,
     sorted_types,
@@ -27,8 +27,8 @@ from sklearn_cvb.reading.moments import Moments
 from sklearn_cvb.reading.series import (
     Categories,
     FittedColumns,
-    OfOneKind,
     OpenLabels,
+    SamplesOfKnownColumns,
     Series,
     as_objects,
     as_series,
@@ -38,8 +38,8 @@ from sklearn_cvb.reading.series import (
     cautions_of_shape,
     columns_to_fit,
     declared_labels,
-    of_asked,
     read_series,
+    with_asked_columns,
 )
 from sklearn_cvb.reading.validation import InvalidParameterError
 
@@ -79,7 +79,7 @@ def series_to_fit(
         attributes = attributes_of_columns(series.table.shape[1], series.columns)
     if contexts is not None:
         column = column_of_contexts(contexts, series)
-        series = with_contexts(without_contexts(series, column))
+        series = check_contexts(split_contexts(series, column))
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.emitted_names)
     messages += cautions_of_shape(X, series, asked.words.is_ordered)
     # What is no order is told when it is bound.
@@ -93,7 +93,7 @@ def series_to_fit(
 
 
 def cautions_of_order(order: int, lengths: np.ndarray, of_rows: bool = False) -> list[str]:
-    """What is to be said of series without a step after those that it follows from.
+    """Cautions about series that are too short for an autoregression.
 
     Raises ValueError if all are so short; they may be the rows of a table.
     """
@@ -119,9 +119,9 @@ def columns_asked(asked: ChainOptions) -> list[Any] | None:
     return names if contexts is None else [*names, contexts]
 
 
-def columns_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
+def series_in_fitted_columns(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns and the codes of the fit, contexts among them."""
-    numeric = learned.more.numeric
+    numeric = learned.extra.numeric
     columns: FittedColumns = numeric.columns
     X = as_series(X)
     if isinstance(X, Series):
@@ -141,13 +141,13 @@ def columns_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     return series
 
 
-def series_again(asked: ChainOptions, learned: Learned, X: Any) -> Series:
+def new_series(asked: ChainOptions, learned: Learned, X: Any) -> Series:
     """New sequences in the columns of the fit, whose contexts are apart."""
-    series = columns_again(asked, learned, X)
-    column = learned.more.numeric.columns.context
+    series = series_in_fitted_columns(asked, learned, X)
+    column = learned.extra.numeric.columns.context
     if column is None:
         return series
-    return with_contexts(without_contexts(series, column), learned.layout)
+    return check_contexts(split_contexts(series, column), learned.layout)
 
 
 def refuse_other_sizes(columns: FittedColumns, moments: Moments) -> None:
@@ -173,7 +173,7 @@ def column_of_contexts(asked: Any, series: Series) -> int:
     if isinstance(asked, str) and asked in names:
         return names.index(asked)
     if isinstance(asked, str) or asked >= n_columns or n_columns == 1:
-        hint = nearest(asked, names) if isinstance(asked, str) else ""
+        hint = did_you_mean(asked, names) if isinstance(asked, str) else ""
         raise InvalidParameterError(
             f"Transitions(contexts={asked!r}) must name a column of X beside those that states "
             f"emit{hint}: X has {n_columns} columns{f', {names!r}' if names else ' without names'}"
@@ -181,7 +181,7 @@ def column_of_contexts(asked: Any, series: Series) -> int:
     return asked
 
 
-def without_contexts(series: Series, column: int) -> Series:
+def split_contexts(series: Series, column: int) -> Series:
     """Sequences whose contexts are apart from what states emit, not yet looked at."""
     table = np.delete(series.table, column, axis=1)
     tokens = np.where(np.isnan(table).all(axis=1), -1, 0).astype(np.int32)
@@ -190,7 +190,7 @@ def without_contexts(series: Series, column: int) -> Series:
     return series._replace(**rest, context_column=column)
 
 
-def with_contexts(series: Series, cells: Cells | None = None) -> Series:
+def check_contexts(series: Series, cells: Cells | None = None) -> Series:
     """Sequences whose contexts are whole numbers from 0 on, of which a fit has left so many.
 
     None: as many as they tell. That of a first step, which nothing leads to, may be missing.
@@ -199,49 +199,49 @@ def with_contexts(series: Series, cells: Cells | None = None) -> Series:
     contexts, starts = series.contexts.copy(), series.corpus.starts
     first = contexts[starts[:-1]]
     contexts[starts[:-1]] = np.where(np.isnan(first), 0.0, first)
-    most = _MOST_CONTEXTS if cells is None or cells.has_new else cells.n_tables
+    most = _MOST_CONTEXTS if cells is None or cells.chain.has_new else cells.chain.n_tables
     wrong = np.flatnonzero(~((contexts >= 0) & (contexts < most)) | (contexts % 1 != 0))
     if len(wrong):
         step = int(wrong[0])
         raise ValueError(
             f"X holds {contexts[step]:g} as a context (column {series.context_column}, "
-            f"{place(step, starts)}): "
+            f"{place_text(step, starts)}): "
             f"contexts are whole numbers from 0 to {most - 1}"
             + (_OTHER_NAMES if most == _MOST_CONTEXTS else ", those that were in fit")
         )
     if cells is not None:
-        contexts = np.minimum(contexts, cells.n_tables - 1)
+        contexts = np.minimum(contexts, cells.chain.n_tables - 1)
     return series._replace(contexts=contexts.astype(np.int64))
 
 
-def apart(given: Any, cells: Cells) -> Any:
+def split_into_steps(given: Any, cells: Cells) -> Any:
     """The sequences whose steps depend on each other: single steps where none do."""
-    if cells.topology is None or not cells.topology.tied:
+    if cells.chain.topology is None or not cells.chain.topology.is_tied:
         return given
     return given._replace(starts=np.arange(given.starts[-1] + 1), width=None)
 
 
-def observations_of(series: Series, family: Family) -> Any:
+def read_observations(series: Series, family: Family) -> Any:
     """What a family reads; a value that it cannot have is named by its sequence and position."""
     try:
         if family.order:
             return family.read_sequences(series.table, series.corpus.starts)
         return family.read(series.table)
     except OutsideSupport as error:
-        raise named(error, error.step, series.corpus.starts) from None
+        raise error_with_place(error, error.step, series.corpus.starts) from None
 
 
-def named(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
+def error_with_place(error: OutsideSupport, step: int, starts: np.ndarray) -> ValueError:
     """The error with the sequence and the position of a step."""
-    return ValueError(f"{error.why} ({place(step, starts)}, column {error.column})")
+    return ValueError(f"{error.why} ({place_text(step, starts)}, column {error.column})")
 
 
 def with_common_columns(asked: ChainOptions, X: Any) -> Any:
     """Sequences, some of which are to be fitted to at a time, with the columns of all."""
     if is_table(X) or len(getattr(X, "shape", ())) == 3:
         return X
-    samples = of_asked(samples_of(X), partial(columns_asked, asked))
-    return OfOneKind(samples, columns_to_fit(samples, partial(_categories, asked)))
+    samples = with_asked_columns(samples_of(X), partial(columns_asked, asked))
+    return SamplesOfKnownColumns(samples, columns_to_fit(samples, partial(_categories, asked)))
 
 
 def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None) -> Categories:
@@ -251,7 +251,7 @@ def _categories(asked: ChainOptions, samples: list[Any], names: list[Any] | None
     them. Contexts may have others later on, where these are pooled.
     """
     emission, transitions = emission_of(asked.emission), asked.transitions
-    told = columns_told(asked, emission)
+    told = columns_of_tables(asked, emission)
     contexts, kind = transitions.contexts, OpenLabels if transitions.prior == "pooled" else list
     tables, found = [as_objects(sample, f"X[{i}]") for i, sample in enumerate(samples)], {}
     keys = list(range(tables[0].shape[1])) if names is None else names

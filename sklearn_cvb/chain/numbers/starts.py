@@ -1,4 +1,4 @@
-"""Where a chain of numbers starts: posteriors of the training steps, some sequences at a time.
+"""Starts of chains of numbers: first posteriors of training steps, from clusters, paths or models.
 
 Steps are asked for in their order, so that what is drawn does not depend on how many at a time.
 """
@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.numbers.clusters import (
-    Nearest,
+    NearestStates,
     Range,
     StepsInMemory,
-    are_read_later,
-    clusters_for,
-    drawn_steps,
-    sampled_sequences,
+    clusters_of_steps,
+    draw_steps,
+    is_lazy,
+    sample_sequences,
 )
 from sklearn_cvb.chain.numbers.e_step import (
     NumberWeights,
     NumericProblem,
-    chain_of,
-    counts_of,
-    in_place,
-    independent,
+    add_counts,
+    expected_counts,
+    independent_posteriors,
     infer,
+    tables_of_weights,
 )
 from sklearn_cvb.chain.numbers.legal_paths import (
     PathRules,
@@ -34,11 +34,11 @@ from sklearn_cvb.chain.numbers.legal_paths import (
     sample_of_values,
 )
 from sklearn_cvb.chain.options import StartModel
-from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tied, uniform_weights
+from sklearn_cvb.chain.parameters.rows import HMMCounts, kept_to_topology, tie_rows, uniform_weights
 from sklearn_cvb.chain.parameters.user_tables import chain_tables
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.chain.starts.starting_points import posterior_arrays, smooth_weights
-from sklearn_cvb.emissions.emission import Family, given_point
+from sklearn_cvb.emissions.emission import Family, point_from_user
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.reading.corpus import Corpus
 from sklearn_cvb.reading.validation import InvalidParameterError
@@ -54,24 +54,24 @@ def starting_posteriors(
     problem: NumericProblem, init: Any, rng: np.random.Generator, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
     """Posteriors (n_steps, K) of each range, kept to what topology and known states allow."""
-    topology, n = problem.cells.topology, problem.cells.n_emitting
-    found = _posteriors(problem, init, rng, ranges)
-    for (first, last), posterior in zip(ranges, found, strict=True):
+    topology, n = problem.cells.chain.topology, problem.cells.n_emitting
+    posteriors = _posteriors(problem, init, rng, ranges)
+    for (first, last), posterior in zip(ranges, posteriors, strict=True):
         begin, end = problem.corpus.starts[[first, last]]
         if topology is not None:
             # No sequence begins in a state where none may.
             begins = problem.corpus.starts[first:last] - begin
             posterior = posterior.copy()
             allowed = topology.start[:n]
-            kept = posterior[begins] * allowed
-            kept[kept.sum(axis=1) == 0] = allowed
-            posterior[begins] = kept / kept.sum(axis=1, keepdims=True)
+            first_steps = posterior[begins] * allowed
+            first_steps[first_steps.sum(axis=1) == 0] = allowed
+            posterior[begins] = first_steps / first_steps.sum(axis=1, keepdims=True)
         if problem.known is not None:
             known = problem.known[begin:end]
-            told = np.flatnonzero(known >= 0)
+            where_known = np.flatnonzero(known >= 0)
             posterior = posterior.copy()
-            posterior[told] = 0.0
-            posterior[told, known[told]] = 1.0
+            posterior[where_known] = 0.0
+            posterior[where_known, known[where_known]] = 1.0
         # Kernels take rows; what a user gives may be laid out by columns.
         yield np.ascontiguousarray(posterior)
 
@@ -79,10 +79,10 @@ def starting_posteriors(
 def _posteriors(
     problem: NumericProblem, init: Any, rng: np.random.Generator, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
-    """What `init` says of each range."""
+    """Posteriors of each range, as `init` says."""
     starts, n = problem.corpus.starts, problem.cells.n_emitting
     steps = [(int(starts[first]), int(starts[last])) for first, last in ranges]
-    init = seed_for(EveryStep(problem), init, rng)
+    init = seed_for(AllSteps(problem), init, rng)
     if isinstance(init, NumberWeights):
         yield from posteriors_under(problem, init, ranges)
     elif hasattr(init, "posteriors"):
@@ -96,7 +96,7 @@ def _posteriors(
         for begin, end in steps:
             yield problem.start[begin:end]
     else:
-        arrays = posterior_arrays(init, problem.given.starts, n)
+        arrays = posterior_arrays(init, problem.original.starts, n)
         for i, array in enumerate(arrays):
             if not (np.abs(array.sum(axis=1) - 1.0) < 1e-6).all() or (array < 0).any():
                 raise ValueError(
@@ -107,29 +107,29 @@ def _posteriors(
             yield whole[begin:end]
 
 
-# What is drawn, or sought, for all parts of the data alike
+# Seeds, for all parts of the data alike
 
 
-class EveryStep(StepsInMemory):
-    """All steps, which tell statistics and counts, too."""
+class AllSteps(StepsInMemory):
+    """All steps in memory, with their statistics and counts."""
 
     def statistics_at(self, steps: np.ndarray) -> np.ndarray:
         """Statistics of one step for each state."""
         return statistics_at(self.problem.observations, steps, self.problem.family)
 
     def counts_under(self, seed: Any) -> HMMCounts:
-        """First counts of all steps, from what is drawn for all of them."""
+        """First counts of all steps, from a seed that was drawn for all of them."""
         pieces = self.problem.pieces()
         # Nothing is left to be drawn.
         rng = np.random.default_rng(0)
         return first_counts(self.problem, starting_posteriors(self.problem, seed, rng, pieces))
 
 
-def seed_for(every: Any, init: Any, rng: np.random.Generator) -> Any:
-    """What `init` says of all steps alike, of which posteriors are made; else `init` itself."""
-    problem = every.problem
+def seed_for(all_steps: Any, init: Any, rng: np.random.Generator) -> Any:
+    """A seed that posteriors of all steps are made from; or `init` itself, where it is one."""
+    problem = all_steps.problem
     if isinstance(init, HMMParameters):
-        return given_start(every, init, rng)
+        return user_start(all_steps, init, rng)
     if not (init is None or isinstance(init, str)) or init == "token":
         return init
     if init not in (None, STEPS, *_STARTS):
@@ -137,13 +137,13 @@ def seed_for(every: Any, init: Any, rng: np.random.Generator) -> Any:
             f"init={init!r} is for symbols: with numbers it is 'kmeans', 'token', arrays, a "
             "fitted model or None"
         )
-    rules = None if problem.cells.topology is None else rules_of(problem.cells)
+    rules = None if problem.cells.chain.topology is None else rules_of(problem.cells)
     if rules is not None:
-        return _legal_start(every, rules, rng, is_first=init != STEPS)
+        return _legal_start(all_steps, rules, rng, is_first=init != STEPS)
     if init == STEPS:
-        steps = drawn_steps(every.n_steps, problem.family.n_states, rng)
-        return weights_of_steps(every.statistics_at(steps), problem.family, problem.cells)
-    return clusters_for(every, rng)
+        steps = draw_steps(all_steps.n_steps, problem.family.n_states, rng)
+        return weights_of_steps(all_steps.statistics_at(steps), problem.family, problem.cells)
+    return clusters_of_steps(all_steps, rng)
 
 
 def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.ndarray:
@@ -151,8 +151,8 @@ def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.nd
     total = np.zeros((family.n_statistics, len(steps)))
     for state in np.flatnonzero(steps >= 0):
         # What a family looks back at is in the rows before.
-        if are_read_later(observations):
-            own = observations.at(steps[[state]]).part(family.order, family.order + 1)
+        if is_lazy(observations):
+            own = observations.take(steps[[state]]).part(family.order, family.order + 1)
         else:
             own = observations.part(steps[state], steps[state] + 1)
         total += family.statistics(own, np.eye(len(steps))[[state]], np.array([0, 1]))[0]
@@ -160,45 +160,51 @@ def statistics_at(observations: Any, steps: np.ndarray, family: Family) -> np.nd
 
 
 def weights_of_steps(statistics: np.ndarray, family: Family, cells: Cells) -> NumberWeights:
-    """States that stay, and emit what these statistics say."""
+    """Weights of states that mostly stay, with emissions from these statistics."""
     chain, point = uniform_weights(cells), family.mean(statistics)
     moves = (1.0 - _STAYS) * chain.transition + _STAYS * np.eye(cells.n_states)
     chain = kept_to_topology(chain._replace(transition=moves), cells)
-    return NumberWeights(tied(chain, cells), family.at(point), point)
+    return NumberWeights(tie_rows(chain, cells), family.log_densities(point), point)
 
 
-def given_start(every: Any, given: HMMParameters, rng: np.random.Generator) -> NumberWeights:
-    """Weights to start from: what is given, and all else as the steps that are nearest tell."""
-    problem, family = every.problem, every.problem.family
+def user_start(all_steps: Any, given: HMMParameters, rng: np.random.Generator) -> NumberWeights:
+    """Weights of a user's parameters; those left out are learned from the nearest steps."""
+    problem, family = all_steps.problem, all_steps.problem.family
     tables = chain_tables(given, problem.cells, None)
     rules = rules_of(problem.cells, tables)
     if given.emitted:
-        of_all = family.mean(every.counts_under(Alike()).emission)
-        nearest = family.at(given_point(family, given.emitted, of_all))
-        counts = every.counts_under(Nearest(nearest, rules))
-        point = given_point(family, given.emitted, family.mean(counts.emission))
+        of_all = family.mean(all_steps.counts_under(UniformStates()).emission)
+        nearest = family.log_densities(point_from_user(family, given.emitted, of_all))
+        counts = all_steps.counts_under(NearestStates(nearest, rules))
+        point = point_from_user(family, given.emitted, family.mean(counts.emission))
     else:
-        seed = clusters_for(every, rng) if rules is None else _legal_start(every, rules, rng)
-        counts = every.counts_under(seed)
+        seed = (
+            clusters_of_steps(all_steps, rng)
+            if rules is None
+            else _legal_start(all_steps, rules, rng)
+        )
+        counts = all_steps.counts_under(seed)
         point = family.mean(counts.emission)
     counted = smooth_weights(counts.start, counts.transition, np.empty(0))
     each = zip(tables, counted, strict=True)
     chain = ChainWeights(*(found if table is None else table for table, found in each))
     chain = kept_to_topology(chain, problem.cells)
-    return NumberWeights(tied(chain, problem.cells), family.at(point), point)
+    return NumberWeights(tie_rows(chain, problem.cells), family.log_densities(point), point)
 
 
 def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> HMMCounts:
     """Counts of independent steps with these posteriors (n_steps, K), a piece at a time."""
     counts = None
-    for (first, last), own in zip(problem.pieces(), posteriors, strict=True):
+    for (first, last), posterior in zip(problem.pieces(), posteriors, strict=True):
         starts = problem.corpus.starts[first : last + 1]
         begin, end = int(starts[0]), int(starts[-1])
         inside = starts - begin
         stretches = problem.stretches(begin, end, inside)
-        found = independent(own, inside, stretches, problem.cells.n_tables, problem.cells)
-        more = counts_of(found, problem.observations.part(begin, end), problem, inside)
-        counts = in_place(counts, more)
+        inferred = independent_posteriors(
+            posterior, inside, stretches, problem.cells.chain.n_tables, problem.cells
+        )
+        more = expected_counts(inferred, problem.observations.part(begin, end), problem, inside)
+        counts = add_counts(counts, more)
     assert counts is not None, "there is a sequence"
     return counts
 
@@ -206,21 +212,21 @@ def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> H
 def posteriors_under(
     problem: NumericProblem, weights: NumberWeights, ranges: Sequence[Range]
 ) -> Iterator[np.ndarray]:
-    """Posteriors (n_steps, K) of each range; of what these weights rule out equal ones."""
+    """Posteriors (n_steps, K) of each range under weights; uniform where no path explains."""
     assert weights.scores is not None, "they score steps"
-    n, chain = problem.cells.n_emitting, chain_of(weights.chain, problem.cells.n_emitting)
+    n, chain = problem.cells.n_emitting, tables_of_weights(weights.chain, problem.cells.n_emitting)
     for first, last in ranges:
         starts = problem.corpus.starts[first : last + 1]
         begin, end = int(starts[0]), int(starts[-1])
-        scored = problem.scored(weights.scores, begin, end, np.array([0, end - begin]))
+        scored = problem.step_scores(weights.scores, begin, end, np.array([0, end - begin]))
         inside = starts - begin
-        found = infer(chain, scored, inside, problem.stretches(begin, end, inside))
-        lost = np.repeat(np.isneginf(found.log_z), np.diff(starts))
-        yield np.where(lost[:, None], 1.0 / n, found.posterior)
+        posteriors = infer(chain, scored, inside, problem.stretches(begin, end, inside))
+        lost = np.repeat(np.isneginf(posteriors.log_z), np.diff(starts))
+        yield np.where(lost[:, None], 1.0 / n, posteriors.posterior)
 
 
-class Alike(NamedTuple):
-    """Every state is as likely, at every step."""
+class UniformStates(NamedTuple):
+    """A seed under which all states are equally probable at every step."""
 
     def posteriors(self, problem: NumericProblem, ranges: Iterable[Range]) -> Iterator[np.ndarray]:
         """Of each range of sequences."""
@@ -230,19 +236,19 @@ class Alike(NamedTuple):
 
 
 def _legal_start(
-    every: Any, rules: PathRules, rng: np.random.Generator, *, is_first: bool = True
-) -> Nearest:
-    """Paths that are near to what their steps tell, by whole sequences of some steps."""
-    problem, (steps, starts) = every.problem, sampled_sequences(every.starts, rng)
+    all_steps: Any, rules: PathRules, rng: np.random.Generator, *, is_first: bool = True
+) -> NearestStates:
+    """Scores of states nearest to legal paths, sought in a sample of whole sequences."""
+    problem, (steps, starts) = all_steps.problem, sample_sequences(all_steps.starts, rng)
     if rules.is_ordered:
         rules = rules.one_at_a_time()
-    known = every.known_at(steps)
-    if problem.family.clusters is None or every.is_elsewhere:
-        values = every.values_at(steps, roots_of=problem.family)
+    known = all_steps.known_at(steps)
+    if problem.family.starting_scores is None or all_steps.is_elsewhere:
+        values = all_steps.values_at(steps, roots_of=problem.family)
         sample = sample_of_values(values, starts, known, problem.family, rng)
     else:
-        sample = sample_of_family(every.observed_at(steps), starts, known, problem.family, rng)
-    return Nearest(legal_scores(sample, rules, rng, is_first=is_first), rules)
+        sample = sample_of_family(all_steps.observed_at(steps), starts, known, problem.family, rng)
+    return NearestStates(legal_scores(sample, rules, rng, is_first=is_first), rules)
 
 
 def model_posterior(init: StartModel, X: Any, corpus: Corpus, n_states: int) -> np.ndarray:

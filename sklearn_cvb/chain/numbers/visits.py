@@ -1,4 +1,4 @@
-"""Inference of hidden semi-Markov chains: the visits to states that steps make up.
+"""Inference of hidden semi-Markov chains: forward-backward, best and sampled paths of visits.
 
 A visit begins where its state is entered, and has a duration of its own; the last one of a sequence
 may go on beyond its end. All functions are of arrays: log weights (n_steps, K) of what was
@@ -36,7 +36,7 @@ class VisitTables(NamedTuple):
 
 
 class VisitExpectations(NamedTuple):
-    """What is expected of visits."""
+    """Posteriors of steps, expected pairs and durations of visits, and log normalisers."""
 
     posterior: np.ndarray  # (n_steps, K), zeros in sequences that no path explains
     pairs: np.ndarray  # (n_tables, K, K) of a visit and the next
@@ -74,8 +74,8 @@ def _passes(
     width, log_z = up_to_vectors(n), np.empty(len(starts) - 1)
     durations = np.zeros((n_tables, longest, width))
     durations[:, :, :n] = np.exp(np.swapaxes(tables.log_durations, 1, 2))
-    room, (entered, left) = room_for_visits(longest, n), np.empty((2, n_steps, n))
-    steps, forward = (durations, weights, starts, table), (entered, left, scale, log_z)
+    room, (entered, ended) = room_for_visits(longest, n), np.empty((2, n_steps, n))
+    steps, forward = (durations, weights, starts, table), (entered, ended, scale, log_z)
     forward_visits(*tables[:2], *steps, room, forward)
     backward = np.ascontiguousarray(np.swapaxes(tables.transition, 1, 2))
     lost = None
@@ -83,7 +83,7 @@ def _passes(
     while lost is None or not np.array_equal(lost, np.isnan(log_z)):
         lost, posterior = np.isnan(log_z), np.zeros((n_steps, width))
         visits, pairs = np.zeros_like(durations), np.zeros_like(backward)
-        both = entered, left, posterior, visits, pairs, log_z
+        both = entered, ended, posterior, visits, pairs, log_z
         backward_visits(backward, *steps, scale, room, both)
     log_z += np.add.reduceat(largest, starts[:-1])
     by_state = np.ascontiguousarray(np.swapaxes(visits[:, :, :n], 1, 2))
@@ -97,14 +97,14 @@ class _Logs(NamedTuple):
     """Forward messages of one sequence: logs of p(x, a visit begins at t) and of p(x, one ends)."""
 
     entered: np.ndarray
-    left: np.ndarray
+    ended: np.ndarray
     log_z: float
 
 
 def _forward_in_logs(tables: VisitTables, logs: np.ndarray, table: np.ndarray) -> _Logs:
     """One sequence that leaves float64: every step looks back at all durations."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
-    entered, left = np.full((2, *logs.shape), -np.inf)
+    entered, ended = np.full((2, *logs.shape), -np.inf)
     with np.errstate(divide="ignore"):
         moves, entered[0] = np.log(tables.transition), np.log(tables.start[table[0]])
     for t in range(n_steps):
@@ -112,10 +112,10 @@ def _forward_in_logs(tables: VisitTables, logs: np.ndarray, table: np.ndarray) -
         lasts = tables.log_durations if t + 1 < n_steps else tables.log_lasting
         emitted = np.cumsum(logs[begins][::-1], axis=0)[::-1]
         each = entered[begins] + lasts[table[begins], :, t - begins] + emitted
-        left[t] = np.logaddexp.reduce(each, axis=0)
+        ended[t] = np.logaddexp.reduce(each, axis=0)
         if t + 1 < n_steps:
-            entered[t + 1] = np.logaddexp.reduce(left[t][:, None] + moves[table[t + 1]], axis=0)
-    return _Logs(entered, left, float(np.logaddexp.reduce(left[-1])))
+            entered[t + 1] = np.logaddexp.reduce(ended[t][:, None] + moves[table[t + 1]], axis=0)
+    return _Logs(entered, ended, float(np.logaddexp.reduce(ended[-1])))
 
 
 def _add_in_logs(
@@ -128,7 +128,7 @@ def _add_in_logs(
 ) -> None:
     """Add what is expected of sequence i, which leaves float64."""
     n_steps, longest = len(logs), tables.log_durations.shape[-1]
-    entered, left, log_z = _forward_in_logs(tables, logs, table)
+    entered, ended, log_z = _forward_in_logs(tables, logs, table)
     found.log_z[i], posterior = log_z, found.posterior[steps]
     posterior[:] = 0.0
     if np.isneginf(log_z):
@@ -146,7 +146,7 @@ def _add_in_logs(
         posterior[t : last[-1] + 1] += covering[: len(emitted)]
         if t > 0:
             into = moves[own] + np.logaddexp.reduce(lasts, axis=0)
-            found.pairs[own] += np.exp(left[t - 1][:, None] + into - log_z)
+            found.pairs[own] += np.exp(ended[t - 1][:, None] + into - log_z)
             ahead[t - 1] = np.logaddexp.reduce(into, axis=1)
     posterior /= posterior.sum(axis=1, keepdims=True)
 
@@ -159,7 +159,7 @@ def _log_tables(tables: VisitTables) -> tuple[np.ndarray, ...]:
     return start, transition, *map(np.ascontiguousarray, each)
 
 
-def best(
+def best_path(
     tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """States of the most probable visits under a single table, and their log probabilities."""
@@ -185,7 +185,7 @@ def _log_entered(
     return entered, log_z
 
 
-def given_past(
+def log_states_given_past(
     tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(x_1..t-1, z_t), up to what the states of a step have in common; log Z."""
@@ -202,15 +202,15 @@ def given_past(
     return found, log_z
 
 
-def filtered(
+def filter_steps(
     tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """p(z_t | x_1..t) of all steps; log Z."""
-    before, log_z = given_past(tables, log_weights, starts)
-    return shares_of(before + log_weights), log_z
+    before, log_z = log_states_given_past(tables, log_weights, starts)
+    return normalise_logs(before + log_weights), log_z
 
 
-def given_others(
+def log_states_given_others(
     tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """log p(x but for x_t, z_t), up to what the states of a step have in common; log Z."""
@@ -234,27 +234,27 @@ def given_others(
     return found, log_z
 
 
-def shares_of(logs: np.ndarray) -> np.ndarray:
+def normalise_logs(logs: np.ndarray) -> np.ndarray:
     """Rows of numbers that sum to 1, given their logs up to a constant; NaN where all are 0."""
     with np.errstate(invalid="ignore"):
         shares = np.exp(logs - logs.max(axis=-1, keepdims=True))
         return shares / shares.sum(axis=-1, keepdims=True)
 
 
-def at_the_end(
+def final_visits(
     tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """p(state, steps that its visit goes on | x) at the end of each sequence, (n, K, L); log Z."""
     entered, log_z = _log_entered(tables, log_weights, starts)
     log_durations = tables.log_durations[0]
     found = np.full((len(starts) - 1, *log_durations.shape), -np.inf)
-    for own, begin, end in zip(found, starts[:-1], starts[1:], strict=True):
+    for table, begin, end in zip(found, starts[:-1], starts[1:], strict=True):
         emitted = np.zeros(len(log_durations))
         # The visit began so many steps ago.
         for age in range(min(log_durations.shape[1], end - begin)):
             emitted = emitted + log_weights[end - 1 - age]
             goes_on = (entered[end - 1 - age] + emitted)[:, None] + log_durations[:, age:]
-            rest = own[:, : goes_on.shape[1]]
+            rest = table[:, : goes_on.shape[1]]
             np.logaddexp(rest, goes_on, out=rest)
     # Where nothing explains a sequence a new visit follows whatever state.
     found[np.isneginf(log_z), :, 0] = 0.0
@@ -262,7 +262,7 @@ def at_the_end(
     return found / found.sum(axis=(1, 2), keepdims=True), log_z
 
 
-def drawn(
+def draw_path(
     tables: VisitTables, log_weights: np.ndarray, starts: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """States of visits drawn given what was observed, under a single table; log Z."""
@@ -273,7 +273,7 @@ def drawn(
     return path, log_z
 
 
-def counts_of_visits(
+def count_visits(
     path: np.ndarray, starts: np.ndarray, log_durations: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
     """How many visits of a path have each duration, (K, L); what lasts too long counts as L.
@@ -296,12 +296,12 @@ def counts_of_visits(
     return table
 
 
-def geometric_visits(held: np.ndarray, stays: np.ndarray, longest: int) -> np.ndarray:
-    """Visits by duration, (..., K, L), if states that `held` so many steps stayed so often.
+def geometric_visits(n_steps: np.ndarray, stays: np.ndarray, longest: int) -> np.ndarray:
+    """Visits by duration, (..., K, L), if states that have `n_steps` stayed so often.
 
     A start: all durations are there, as long as those of a chain that knows none.
     """
-    chance = np.clip(stays / np.maximum(held, 1e-300), 0.0, 0.999)[..., None]
+    chance = np.clip(stays / np.maximum(n_steps, 1e-300), 0.0, 0.999)[..., None]
     shares = chance ** np.arange(longest)
-    visits = np.maximum(held - stays, 0.0)[..., None]
+    visits = np.maximum(n_steps - stays, 0.0)[..., None]
     return visits * shares / shares.sum(axis=-1, keepdims=True)

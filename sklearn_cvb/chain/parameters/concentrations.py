@@ -1,4 +1,4 @@
-"""Learning alpha and beta while fitting (Wang and Blunsom 2013, eq. 29)."""
+"""Learning the concentrations alpha and beta from counts (Wang and Blunsom 2013, eq. 29)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +14,14 @@ from sklearn_cvb.chain.parameters.rows import (
 )
 from sklearn_cvb.chain.paths.lattice import Cells
 from sklearn_cvb.kernels.chain.absence import Absence
-from sklearn_cvb.learning.dirichlet import SymmetricRows, present, rests
+from sklearn_cvb.learning.dirichlet import SymmetricRows, positive_probability, stays_fixed
 from sklearn_cvb.learning.model import State
 
 # How often weights and alpha are learned anew from the same counts, as long as alpha moves by more.
 _SHARED_STEPS, _STANDS_STILL = 20, 1e-5
 
 
-def learn(
+def learn_hyper(
     concentrations: ChainConcentrations,
     counts: HMMCounts,
     cells: Cells,
@@ -34,47 +34,47 @@ def learn(
     `presence` gives None where it is not known, and nothing is learned; without it the plain form
     of eq. 29 is taken.
     """
-    if rests(concentrations.learned, n_sweeps):
+    if stays_fixed(concentrations.is_learned, n_sweeps):
         return concentrations
-    surely = certain(counts, cells) if presence is None else presence()
-    if surely is None:
+    present_shares = certain_presence(counts, cells) if presence is None else presence()
+    if present_shares is None:
         return concentrations
-    given = concentrations.given
-    if given is not None:
+    user_prior = concentrations.user_prior
+    if user_prior is not None:
         # Rows that are said teach nothing: as if they were not there.
-        counts = without_fixed(counts, given, cells)
-        there = zip(surely.totals, given.fixed, strict=True)
+        counts = without_fixed(counts, user_prior, cells)
+        there = zip(present_shares.totals, user_prior.fixed_rows, strict=True)
         seen = HMMCounts(*(total * ~fixed for total, fixed in there))
-        surely = Presence(without_fixed(surely.cells, given, cells), seen)
+        present_shares = Presence(without_fixed(present_shares.cells, user_prior, cells), seen)
     totals = row_totals(counts, cells)
 
     def rows(name: str, width: int) -> SymmetricRows:
-        tables = (counts, surely.cells, totals, surely.totals)
+        tables = (counts, present_shares.cells, totals, present_shares.totals)
         own, seen, sums, sums_seen = (getattr(table, name) for table in tables)
         return SymmetricRows(own, seen, sums, sums_seen, width)
 
     after = concentrations
-    if concentrations.shared is not None:
-        from sklearn_cvb.chain.parameters.shared_weights import learned_weights
+    if concentrations.state_weights is not None:
+        from sklearn_cvb.chain.parameters.shared_weights import learn_shared_weights
 
         # Weights and their alpha hold each other back: single steps would take up to a thousand
         # sweeps, in which a fit seems to have converged. Weights alone are there at once.
         for _ in range(_SHARED_STEPS):
-            before, after = after, learned_weights(after, counts, surely, step)
+            before, after = after, learn_shared_weights(after, counts, present_shares, step)
             if abs(after.alpha - before.alpha) <= _STANDS_STILL * before.alpha:
                 break
     elif concentrations.learn_alpha:
         moves, tables = rows("transition", cells.n_states), []
-        if cells.topology is None:
+        if cells.chain.topology is None:
             tables.append(moves)
         else:
             # Grouped by how many states may follow: the cells that share the prior.
-            widths = cells.topology.transition.sum(axis=1)
+            widths = cells.chain.topology.transition.sum(axis=1)
             for width in np.unique(widths).tolist():
                 own, seen, sums, sums_seen = (table[widths == width] for table in moves[:-1])
                 tables.append(SymmetricRows(own, seen, sums, sums_seen, width))
         if concentrations.start_alpha is None:
-            allowed = None if cells.topology is None else cells.topology.start
+            allowed = None if cells.chain.topology is None else cells.chain.topology.start
             tables.append(rows("start", cells.n_emitting if allowed is None else allowed.sum()))
         alpha = step(concentrations.alpha, tables, *concentrations.alpha_prior)
         after = concentrations._replace(alpha=alpha)
@@ -87,18 +87,18 @@ def learn(
 def draw_hyper(chain: Any, state: State, step: Any, rng: Any) -> ChainConcentrations:
     """Under HDP the weights of the states, alpha and gamma are drawn (a method of chains)."""
     before: ChainConcentrations = state.hyper
-    if before.shared is None:
-        return chain.learn(before, state, step, None)
-    rest = chain.learn(before._replace(shared=None, learn_alpha=False), state, step, None)
-    now = before._replace(beta=rest.beta)
+    if before.state_weights is None:
+        return chain.learn_hyper(before, state, step, None)
+    plain = before._replace(state_weights=None, learn_alpha=False)
+    after = before._replace(beta=chain.learn_hyper(plain, state, step, None).beta)
     if rng is None:
-        return now
-    from sklearn_cvb.chain.parameters.shared_weights import drawn_weights
+        return after
+    from sklearn_cvb.chain.parameters.shared_weights import draw_shared_weights
 
-    return drawn_weights(now, state.counts, rng)
+    return draw_shared_weights(after, state.counts, rng)
 
 
-def certain(counts: HMMCounts, cells: Cells) -> Presence:
+def certain_presence(counts: HMMCounts, cells: Cells) -> Presence:
     """The plain form: every cell with a positive count is surely present."""
     totals = row_totals(counts, cells)
     return Presence(*(HMMCounts(*map(np.ones_like, tables)) for tables in (counts, totals)))
@@ -107,13 +107,13 @@ def certain(counts: HMMCounts, cells: Cells) -> Presence:
 def presence(counts: HMMCounts, absence: Absence, cells: Cells) -> Presence:
     """P(C > 0) from the products of 1 - q, for cells and row totals."""
     here = HMMCounts(
-        present(absence.start, counts.start),
-        present(absence.transition, counts.transition),
-        present(absence.emission, counts.emission),
+        positive_probability(absence.start, counts.start),
+        positive_probability(absence.transition, counts.transition),
+        positive_probability(absence.emission, counts.emission),
     )
     totals = HMMCounts(
         np.ones(1),
-        present(absence.out, counts.transition.sum(axis=1)),
-        present(absence.emit, cells.row_totals(counts.emission)),
+        positive_probability(absence.out, counts.transition.sum(axis=1)),
+        positive_probability(absence.emit, cells.row_totals(counts.emission)),
     )
     return Presence(here, totals)

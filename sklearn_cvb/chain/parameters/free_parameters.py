@@ -1,4 +1,4 @@
-"""How many parameters a fit may move: the d of AIC and BIC."""
+"""The number of free parameters of a fitted chain: the d of AIC and BIC."""
 
 from typing import Any
 
@@ -33,16 +33,16 @@ def n_free(learned: Learned) -> int:
 
     A mixture of chains is one chain of blocks, which none leaves.
     """
-    if learned.n_free is not None:
-        return learned.n_free
-    cells, numeric = learned.layout, learned.more.numeric
+    if learned.n_free_parameters is not None:
+        return learned.n_free_parameters
+    cells, numeric = learned.layout, learned.extra.numeric
     start, transition, emission = _movable(learned)
     rows = np.arange(len(transition))[:, None]
     free = _of_rows(start, np.zeros(len(start), np.intp))
     free += _of_rows(transition, np.broadcast_to(rows, transition.shape))
     if numeric is None:
         return free + _of_rows(emission, cells.state)
-    if not cells.longest:
+    if not cells.chain.longest:
         return free + int(numeric.family.n_parameters)
     of_durations: int = numeric.family.n_free_durations(numeric.longest)
     return free + int(numeric.family.family.n_parameters) + of_durations
@@ -55,31 +55,33 @@ def _of_rows(movable: np.ndarray, rows: np.ndarray) -> int:
 
 def _movable(learned: Learned) -> HMMCounts:
     """Which cells of start, transitions and emissions a fit may move."""
-    cells, topology = learned.layout, learned.layout.topology
-    start_is_fixed, out_is_fixed, emit_is_fixed = learned.prior.fixed
+    cells, topology = learned.layout, learned.layout.chain.topology
+    start_is_fixed, out_is_fixed, emit_is_fixed = learned.prior.fixed_rows
     begins = np.arange(cells.n_states) < cells.n_emitting
     # Nothing follows the end, and no step of a fit has led to a new context.
-    leaves = np.tile(begins, cells.n_tables) & ~out_is_fixed
-    leaves[len(leaves) - cells.has_new * cells.n_states :] = False
-    start = begins & ~(start_is_fixed | cells.is_stationary)
+    leaves = np.tile(begins, cells.chain.n_tables) & ~out_is_fixed
+    leaves[len(leaves) - cells.chain.has_new * cells.n_states :] = False
+    start = begins & ~(start_is_fixed | cells.chain.is_stationary)
     transition = np.broadcast_to(leaves[:, None], (len(leaves), cells.n_states))
     if topology is not None:
         start = start & topology.start
-        transition = transition & topology.transition & (not topology.tied)
+        transition = transition & topology.transition & (not topology.is_tied)
     emission = ~emit_is_fixed[cells.state]
     if len(emission) and not _tells_of_unknown(learned):
         emission[cells.unknown] = False
     movable = HMMCounts(start, transition, emission)
-    is_lifted = learned.seen is not None and learned.seen.n_batches and len(cells.state)
-    if learned.still is None or is_lifted:
+    seen = learned.seen_so_far
+    is_lifted = seen is not None and seen.n_batches and len(cells.state)
+    if learned.zero_cells is None or is_lifted:
         return movable
-    return HMMCounts(*(own & ~still for own, still in zip(movable, learned.still, strict=True)))
+    each = zip(movable, learned.zero_cells, strict=True)
+    return HMMCounts(*(may_move & ~is_still for may_move, is_still in each))
 
 
 def _tells_of_unknown(learned: Learned) -> bool:
     """Whether training tokens say how likely unknown symbols are."""
     unknown = flat_cells(learned.counts.emission)[learned.layout.unknown]
-    return learned.rare is not None or bool(unknown.any())
+    return learned.unknown_word_counts is not None or bool(unknown.any())
 
 
 def still_cells(init: Any, cells: Cells, words: Any, prior: ChainPrior) -> HMMCounts | None:

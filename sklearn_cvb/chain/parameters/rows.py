@@ -1,4 +1,4 @@
-"""From concentrations to priors, and from counts to weights: all Dirichlet rows of a chain.
+"""Dirichlet rows of a chain: priors from concentrations, weights and divergences from counts.
 
 A tally holds counts with the prior added, and their denominators.
 """
@@ -17,7 +17,7 @@ from sklearn_cvb.learning.dirichlet import (
     FIRST_VALUE,
     FIXED_MASS,
     DirichletRows,
-    first_value,
+    first_concentration,
     log_density,
 )
 from sklearn_cvb.settings import VAGUE
@@ -75,7 +75,7 @@ class ChainPrior(NamedTuple):
     concentrations: Any = None
 
     @property
-    def fixed(self) -> tuple[np.ndarray, ...]:
+    def fixed_rows(self) -> tuple[np.ndarray, ...]:
         """Whether the start row, and each row of transitions and of emissions, is fixed."""
         totals = self.start_total, self.transition_total, self.emission_total
         return tuple(np.asarray(total) >= FIXED_MASS / 2 for total in totals)
@@ -86,10 +86,10 @@ class ChainPrior(NamedTuple):
         totals = self.transition_total.max(), self.emission_total.max(initial=0.0)
         return bool(max(self.start_total, *totals) >= FIXED_MASS / 2)
 
-    def over(self, below: "ChainPrior") -> "ChainPrior":
-        """This prior where it says something, one `below` where it is NaN."""
+    def filled_from(self, below: "ChainPrior") -> "ChainPrior":
+        """This prior, with the values of one `below` where it is NaN."""
         each: Any = zip(self._fields[:-1], self, below, strict=False)
-        tables: Any = {name: np.where(np.isnan(own), other, own) for name, own, other in each}
+        tables: Any = {name: np.where(np.isnan(value), other, value) for name, value, other in each}
         tables["start_total"] = float(tables["start_total"])
         return below._replace(**tables)
 
@@ -102,11 +102,11 @@ class ChainPrior(NamedTuple):
 class ChainConcentrations(NamedTuple):
     """alpha and beta of a sweep, which of them are learned, and their Gamma priors.
 
-    `start_alpha` None is `alpha`. `shared` are the weights of the states under the prior "hdp", or
-    a row of them for each state under "pooled", `gamma` their concentration, and `sticky` what is
-    added for staying in a state (see `sklearn_cvb.chain.parameters.shared_weights`).
+    `start_alpha` None is `alpha`. `state_weights` are the weights of the states under the prior
+    "hdp", or a row of them for each state under "pooled", `gamma` their concentration, and `sticky`
+    what is added for staying in a state (see `sklearn_cvb.chain.parameters.shared_weights`).
     `dictionary_weight` is how much the counts that a dictionary expects weigh; None without a
-    dictionary. `given` is what is said of single rows and cells (see
+    dictionary. `user_prior` has what a user says of single rows and cells (see
     `sklearn_cvb.chain.parameters.user_tables`), NaN where the concentrations say it.
     """
 
@@ -117,39 +117,39 @@ class ChainConcentrations(NamedTuple):
     alpha_prior: tuple[float, float]
     beta_prior: tuple[float, float]
     start_alpha: float | None
-    shared: tuple[Any, ...] | None = None
+    state_weights: tuple[Any, ...] | None = None
     gamma: float = 1.0
     learn_gamma: bool = False
     gamma_prior: tuple[float, float] = (1.0, 1.0)
     sticky: float = 0.0
     dictionary_weight: float | None = None
-    given: ChainPrior | None = None
+    user_prior: ChainPrior | None = None
 
     @property
-    def learned(self) -> bool:
+    def is_learned(self) -> bool:
         """Whether any of them is learned."""
-        return self.learn_alpha or self.learn_beta or self.shared is not None
+        return self.learn_alpha or self.learn_beta or self.state_weights is not None
 
     @property
     def is_pooled(self) -> bool:
         """Whether the rows of each state share weights of its own."""
-        return self.shared is not None and isinstance(self.shared[0], tuple)
+        return self.state_weights is not None and isinstance(self.state_weights[0], tuple)
 
     @property
     def weights(self) -> np.ndarray:
         """Rows of weights: that of all states, or one for each."""
-        return np.atleast_2d(np.array(self.shared))
+        return np.atleast_2d(np.array(self.state_weights))
 
-    def sharing(self, weights: np.ndarray) -> "ChainConcentrations":
+    def with_weights(self, weights: np.ndarray) -> "ChainConcentrations":
         """The same with other weights, in rows."""
         rows = tuple(map(tuple, weights.tolist()))
-        return self._replace(shared=rows if self.is_pooled else rows[0])
+        return self._replace(state_weights=rows if self.is_pooled else rows[0])
 
     def log_density(self) -> float:
         """Log density of the learned concentrations under their priors (nats)."""
         value = log_density(self.alpha, self.learn_alpha, self.alpha_prior)
         value += log_density(self.beta, self.learn_beta, self.beta_prior)
-        if self.shared is None:
+        if self.state_weights is None:
             return value
         # Of the weights over their logs, and of gamma.
         rows, gamma = self.weights, self.gamma
@@ -162,31 +162,31 @@ class ChainConcentrations(NamedTuple):
 # Priors
 
 
-def prior_settings(asked: ChainOptions, dictionary_weight: float | None) -> ChainConcentrations:
-    """Those of the first sweep, as is asked for."""
-    weights, n = asked.weights, asked.n_components
-    is_pooled = asked.transitions.prior == "pooled"
+def prior_settings(options: ChainOptions, dictionary_weight: float | None) -> ChainConcentrations:
+    """Concentrations of the first sweep."""
+    weights, n = options.hdp, options.n_components
+    is_pooled = options.transitions.prior == "pooled"
     usual = FIRST_VALUE if weights is None else 1.0
     first = ChainConcentrations(
-        first_value(usual if asked.alpha is None else asked.alpha),
-        first_value(asked.beta),
-        asked.alpha_prior is not None,
-        asked.beta_prior is not None,
-        asked.alpha_prior or VAGUE,
-        asked.beta_prior or VAGUE,
-        asked.transitions.start_alpha,
-        sticky=float(asked.transitions.sticky),
+        first_concentration(usual if options.alpha is None else options.alpha),
+        first_concentration(options.beta),
+        options.alpha_prior is not None,
+        options.beta_prior is not None,
+        options.alpha_prior or VAGUE,
+        options.beta_prior or VAGUE,
+        options.transitions.start_alpha,
+        sticky=float(options.transitions.sticky),
         dictionary_weight=dictionary_weight,
     )
     if is_pooled:
         # How alike contexts are is for the data to tell, if it is not said.
-        learned = first.learn_alpha or asked.alpha is None
+        learned = first.learn_alpha or options.alpha is None
         start = first.start_alpha
         return first._replace(
             alpha=n * first.alpha if learned else first.alpha,
             learn_alpha=learned,
             start_alpha=FIRST_VALUE if start is None else start,
-            shared=((1.0 / n,) * n,) * n,
+            state_weights=((1.0 / n,) * n,) * n,
             gamma=float(n),
         )
     if weights is None:
@@ -194,36 +194,36 @@ def prior_settings(asked: ChainOptions, dictionary_weight: float | None) -> Chai
     return first._replace(
         # Equal weights are the plain prior, and so is what is learned at first.
         alpha=n * first.alpha if first.learn_alpha else first.alpha,
-        shared=(1.0 / n,) * n,
-        gamma=float(weights.gamma) if asked.gamma_prior is None else _FIRST_GAMMA,
-        learn_gamma=asked.gamma_prior is not None,
-        gamma_prior=asked.gamma_prior or VAGUE,
+        state_weights=(1.0 / n,) * n,
+        gamma=float(weights.gamma) if options.gamma_prior is None else _FIRST_GAMMA,
+        learn_gamma=options.gamma_prior is not None,
+        gamma_prior=options.gamma_prior or VAGUE,
     )
 
 
-def shared_weights(hyper: ChainConcentrations, held: np.ndarray | None) -> dict[str, Any]:
+def shared_weights(hyper: ChainConcentrations, n_tokens: np.ndarray | None) -> dict[str, Any]:
     """The weights of the states, where the prior has them, and how many hold many tokens."""
-    if hyper.shared is None:
+    if hyper.state_weights is None:
         return {}
     if hyper.is_pooled:
         return {"pooled_transmat_": hyper.weights}
-    found = {"state_weights_": np.array(hyper.shared), "gamma_": hyper.gamma}
-    if held is not None:
-        many = held >= LEAST_SHARE * held.sum()
-        found["n_effective_components_"] = int(np.count_nonzero(many))
-    return found
+    attributes = {"state_weights_": np.array(hyper.state_weights), "gamma_": hyper.gamma}
+    if n_tokens is not None:
+        many = n_tokens >= LEAST_SHARE * n_tokens.sum()
+        attributes["n_effective_components_"] = int(np.count_nonzero(many))
+    return attributes
 
 
-def going_on(first: ChainConcentrations, before: ChainConcentrations) -> ChainConcentrations:
-    """The concentrations asked for now, where learned ones go on from their values `before`."""
+def resume_hyper(first: ChainConcentrations, before: ChainConcentrations) -> ChainConcentrations:
+    """Concentrations `first` of the options, where learned ones go on from those `before`."""
     beta = before.beta if first.learn_beta else first.beta
-    if np.shape(first.shared or ()) != np.shape(before.shared or ()):
+    if np.shape(first.state_weights or ()) != np.shape(before.state_weights or ()):
         # alpha was that of a cell, and is that of a row, or the other way round.
         return first._replace(beta=beta)
     return first._replace(
         alpha=before.alpha if first.learn_alpha else first.alpha,
         beta=beta,
-        shared=before.shared,
+        state_weights=before.state_weights,
         gamma=before.gamma if first.learn_gamma else first.gamma,
     )
 
@@ -232,33 +232,33 @@ def prior_of(cells: Cells, hyper: ChainConcentrations) -> ChainPrior:
     """The prior of a sweep: one concentration for each kind of cell, and what changes that."""
     n, alpha, beta = cells.n_states, hyper.alpha, hyper.beta
     start_alpha = alpha if hyper.start_alpha is None else hyper.start_alpha
-    n_rows = cells.n_tables * n
+    n_rows = cells.chain.n_tables * n
     start, transition = np.full(n, float(start_alpha)), np.full((n_rows, n), float(alpha))
     # No sequence is empty. The row of the end has a prior like all others: nothing counts there.
     start[cells.n_emitting :] = 0.0
     start_total, out = float(cells.n_emitting * start_alpha), np.full(n_rows, float(n * alpha))
-    if cells.topology is not None:
-        start, transition = cells.topology.masked(start, transition)
+    if cells.chain.topology is not None:
+        start, transition = cells.chain.topology.masked(start, transition)
         start_total, out = float(start.sum()), transition.sum(axis=1)
     if hyper.is_pooled:
-        transition = alpha * np.tile(hyper.weights, (cells.n_tables, 1))
+        transition = alpha * np.tile(hyper.weights, (cells.chain.n_tables, 1))
         out = np.full(n_rows, float(alpha))
-    elif hyper.shared is not None:
+    elif hyper.state_weights is not None:
         # alpha and start_alpha are totals of a row, and the end, which is no state, has as much as
         # one of K equal weights beside them.
-        ends = np.full(n - len(hyper.shared), 1.0 / len(hyper.shared))
-        start, start_total = start_alpha * np.append(hyper.shared, 0.0 * ends), start_alpha
-        transition = np.tile(alpha * np.append(hyper.shared, ends), (n, 1))
+        ends = np.full(n - len(hyper.state_weights), 1.0 / len(hyper.state_weights))
+        start, start_total = start_alpha * np.append(hyper.state_weights, 0.0 * ends), start_alpha
+        transition = np.tile(alpha * np.append(hyper.state_weights, ends), (n, 1))
         out = np.full(n, alpha * (1.0 + ends.sum()))
-    if hyper.shared is not None or hyper.sticky:
-        stays = np.tile(np.eye(n), (cells.n_tables, 1)) * (transition > 0) * hyper.sticky
+    if hyper.state_weights is not None or hyper.sticky:
+        stays = np.tile(np.eye(n), (cells.chain.n_tables, 1)) * (transition > 0) * hyper.sticky
         transition, out = transition + stays, out + stays.sum(axis=1)
     emission, emit = np.full(len(cells.state), float(beta)), np.full(n, float(cells.n_rows * beta))
     weighted = with_dictionary(emission, cells, hyper)
     if weighted is not emission:
         emission, emit = weighted, emit + cells.row_totals(weighted - emission)
     prior = ChainPrior(start, start_total, transition, out, emission, emit, hyper)
-    return prior if hyper.given is None else hyper.given.over(prior)
+    return prior if hyper.user_prior is None else hyper.user_prior.filled_from(prior)
 
 
 def with_dictionary(emission: np.ndarray, cells: Cells, hyper: ChainConcentrations) -> np.ndarray:
@@ -269,10 +269,11 @@ def with_dictionary(emission: np.ndarray, cells: Cells, hyper: ChainConcentratio
     """
     if hyper.dictionary_weight is None:
         return emission
-    if cells.centre is not None:
-        emission = emission * cells.centre
-    if cells.expected is not None:
-        emission = emission + hyper.dictionary_weight * np.nan_to_num(cells.expected)
+    expected_counts, scale = cells.tag_prior
+    if scale is not None:
+        emission = emission * scale
+    if expected_counts is not None:
+        emission = emission + hyper.dictionary_weight * np.nan_to_num(expected_counts)
     return emission
 
 
@@ -306,18 +307,19 @@ def rows_of(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> list[Dirichle
 
 
 def posterior_mean(
-    counts: HMMCounts, prior: ChainPrior, cells: Cells, kept: ChainWeights | None = None
+    counts: HMMCounts, prior: ChainPrior, cells: Cells, fallback: ChainWeights | None = None
 ) -> ChainWeights:
     """Posterior means, or maximum likelihood with a prior of 0.
 
-    Rows without count and prior keep the values of `kept`; None for uniform rows.
+    Rows without count and prior keep the values of `fallback`; None for uniform rows.
     """
     means = []
     for i, rows in enumerate(rows_of(counts, prior, cells)):
-        if kept is None and not (rows.count_totals + rows.prior_totals).all():
-            kept = uniform_weights(cells)
-        means.append(rows.mean(None if kept is None else kept[i].reshape(rows.counts.shape)))
-    if cells.is_stationary:
+        if fallback is None and not (rows.count_totals + rows.prior_totals).all():
+            fallback = uniform_weights(cells)
+        values = None if fallback is None else fallback[i].reshape(rows.counts.shape)
+        means.append(rows.mean(values))
+    if cells.chain.is_stationary:
         # Loaded where it is asked for: it has an optimiser.
         from sklearn_cvb.chain.parameters.stationary import most_likely
 
@@ -328,12 +330,12 @@ def posterior_mean(
 
 def _weights_of(tables: list[np.ndarray], cells: Cells) -> ChainWeights:
     """Tables as `rows_of` has them, as weights."""
-    return tied(ChainWeights(tables[0], tables[1], tables[2].reshape(-1)), cells)
+    return tie_rows(ChainWeights(tables[0], tables[1], tables[2].reshape(-1)), cells)
 
 
-def tied(weights: ChainWeights, cells: Cells) -> ChainWeights:
+def tie_rows(weights: ChainWeights, cells: Cells) -> ChainWeights:
     """Weights whose transitions all are the start row, where no state depends on another."""
-    if cells.topology is None or not cells.topology.tied:
+    if cells.chain.topology is None or not cells.chain.topology.is_tied:
         return weights
     return weights._replace(transition=np.tile(weights.start, (cells.n_states, 1)))
 
@@ -351,12 +353,17 @@ def expected_log(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> ChainWei
 
 
 def weights_under(
-    counts: HMMCounts, prior: ChainPrior, cells: Cells, kept: ChainWeights | None, *, averages: bool
+    counts: HMMCounts,
+    prior: ChainPrior,
+    cells: Cells,
+    fallback: ChainWeights | None,
+    *,
+    averages: bool,
 ) -> tuple[ChainWeights, ChainWeights]:
     """Weights for prediction, and their logs: exp E[log theta] or posterior means."""
     if averages:
         return exp_expected_log(counts, prior, cells), expected_log(counts, prior, cells)
-    weights = posterior_mean(counts, prior, cells, kept)
+    weights = posterior_mean(counts, prior, cells, fallback)
     return weights, log_weights(weights)
 
 
@@ -365,7 +372,7 @@ def uniform_weights(cells: Cells) -> ChainWeights:
     n = cells.n_states
     weights = ChainWeights(
         np.full(n, 1.0 / n),
-        np.full((cells.n_tables * n, n), 1.0 / n),
+        np.full((cells.chain.n_tables * n, n), 1.0 / n),
         np.full(len(cells.state), 1.0 / max(1, cells.n_rows)),
     )
     return kept_to_topology(weights, cells)
@@ -373,13 +380,13 @@ def uniform_weights(cells: Cells) -> ChainWeights:
 
 def kept_to_topology(weights: ChainWeights, cells: Cells) -> ChainWeights:
     """Weights with zeros where the topology allows nothing, and rows that sum to 1 again."""
-    if cells.topology is None and cells.has_end:
+    if cells.chain.topology is None and cells.chain.has_end:
         # No sequence is empty.
         start = np.append(weights.start[:-1], 0.0)
         return weights._replace(start=start / start.sum())
-    if cells.topology is None or cells.topology.tied:
+    if cells.chain.topology is None or cells.chain.topology.is_tied:
         return weights
-    start, transition = cells.topology.masked(weights.start, weights.transition)
+    start, transition = cells.chain.topology.masked(weights.start, weights.transition)
     return weights._replace(
         start=start / start.sum(), transition=transition / transition.sum(axis=1, keepdims=True)
     )
@@ -396,21 +403,21 @@ def log_weights(weights: ChainWeights) -> ChainWeights:
 
 def _allowed(cells: Cells) -> list[np.ndarray | slice]:
     """Which cells of start, transitions and emissions a topology allows, and the end."""
-    if cells.topology is not None:
-        return [cells.topology.start, cells.topology.transition.ravel(), slice(None)]
-    return [slice(cells.n_emitting if cells.has_end else None), slice(None), slice(None)]
+    if cells.chain.topology is not None:
+        return [cells.chain.topology.start, cells.chain.topology.transition.ravel(), slice(None)]
+    return [slice(cells.n_emitting if cells.chain.has_end else None), slice(None), slice(None)]
 
 
 def _listed_rows(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> list[DirichletRows]:
     """The Dirichlet posteriors of the cells that are allowed, listed one by one."""
     n = cells.n_states
-    rows_of_steps = np.repeat(np.arange(cells.n_tables * n, dtype=np.int32), n)
+    rows_of_steps = np.repeat(np.arange(cells.chain.n_tables * n, dtype=np.int32), n)
     places = np.zeros(n, np.int32), rows_of_steps, cells.state
     return [
         rows._replace(
-            counts=np.ravel(rows.counts)[kept], prior=np.ravel(rows.prior)[kept], row=row[kept]
+            counts=np.ravel(rows.counts)[legal], prior=np.ravel(rows.prior)[legal], row=row[legal]
         )
-        for rows, row, kept in zip(
+        for rows, row, legal in zip(
             rows_of(counts, prior, cells), places, _allowed(cells), strict=True
         )
     ]
@@ -421,14 +428,12 @@ def divergence(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
     return sum(rows.divergence() for rows in _listed_rows(counts, prior, cells))
 
 
-def weights_and_divergence(
-    counts: HMMCounts, prior: ChainPrior, cells: Cells
-) -> tuple[ChainWeights, float]:
+def vb_weights(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> tuple[ChainWeights, float]:
     """exp E[log theta], and KL of the posterior from the prior, which shares its digammas."""
     weights, value = ChainWeights(*(np.zeros(table.shape) for table in counts)), 0.0
     each = zip(_listed_rows(counts, prior, cells), weights, _allowed(cells), strict=True)
-    for rows, table, kept in each:
-        table.reshape(-1)[kept], divergence = rows.averages()
+    for rows, table, legal in each:
+        table.reshape(-1)[legal], divergence = rows.averages()
         value += divergence
     return weights, value
 
@@ -443,13 +448,12 @@ def log_prior_density(
         return 0.0
     if prior.any_fixed:
         free = without_fixed(HMMCounts(prior.start, prior.transition, prior.emission), prior, cells)
-        prior = prior._replace(
-            **free._asdict(), emission_total=prior.emission_total * ~prior.fixed[2]
-        )
+        total = prior.emission_total * ~prior.fixed_rows[2]
+        prior = prior._replace(**free._asdict(), emission_total=total)
     # Rows that all are the start row have no prior of their own.
-    is_tied = cells.topology is not None and cells.topology.tied
+    is_tied = cells.chain.topology is not None and cells.chain.topology.is_tied
     # The end has no parameters: nothing follows it, and it emits nothing.
-    n, n_rows = cells.n_emitting, cells.n_tables * cells.n_emitting
+    n, n_rows = cells.n_emitting, cells.chain.n_tables * cells.n_emitting
     value = float(np.sum(xlogy(prior.start, weights.start)))
     if not is_tied:
         value += float(np.sum(xlogy(prior.transition[:n_rows], weights.transition[:n_rows])))
@@ -469,13 +473,13 @@ def log_prior_density(
 
 def empty_counts(cells: Cells) -> HMMCounts:
     """Counts of zero."""
-    n = cells.n_states
-    return HMMCounts(np.zeros(n), np.zeros((cells.n_tables * n, n)), np.zeros(len(cells.state)))
+    n, n_rows = cells.n_states, cells.chain.n_tables * cells.n_states
+    return HMMCounts(np.zeros(n), np.zeros((n_rows, n)), np.zeros(len(cells.state)))
 
 
 def without_fixed(tables: HMMCounts, prior: ChainPrior, cells: Cells) -> HMMCounts:
     """Tables with zeros in the rows that are fixed."""
-    start, out, emit = prior.fixed
+    start, out, emit = prior.fixed_rows
     return HMMCounts(
         np.where(start, 0.0, tables.start),
         np.where(out[:, None], 0.0, tables.transition),
@@ -487,9 +491,8 @@ def word_major(cells: Cells, values: np.ndarray) -> np.ndarray | csr_array:
     """Cells as a (n_symbols, n_components) array, sparse where a dictionary rules states out."""
     if cells.is_full:
         return values.reshape(cells.n_rows, cells.n_emitting)
-    return csr_array(
-        (values, cells.state, cells.indptr.astype(np.int32)), shape=(cells.n_rows, cells.n_emitting)
-    )
+    csr = values, cells.state, cells.indptr.astype(np.int32)
+    return csr_array(csr, shape=(cells.n_rows, cells.n_emitting))
 
 
 def public_counts(counts: HMMCounts, cells: Cells) -> HMMCounts:
@@ -511,22 +514,20 @@ def with_end(counts: HMMCounts, end: np.ndarray) -> HMMCounts:
     return counts._replace(start=np.append(counts.start, 0.0), transition=transition)
 
 
-def rare_counts(emission: np.ndarray, cells: Cells, seen: np.ndarray) -> np.ndarray | None:
-    """Mean count, by state, of the words that were `seen` once; None without any."""
-    once = np.repeat(seen == 1, np.diff(cells.indptr[: cells.n_words + 1]))
+def rare_counts(emission: np.ndarray, cells: Cells, uses: np.ndarray) -> np.ndarray | None:
+    """Mean count, by state, of the words used once, by `uses`; None without any."""
+    once = np.repeat(uses == 1, np.diff(cells.indptr[: cells.n_words + 1]))
     if not once.any():
         return None
     slots = np.flatnonzero(once)
     total = np.bincount(cells.state[slots], weights=emission[slots], minlength=cells.n_emitting)
-    return total / np.count_nonzero(seen == 1)
+    return total / np.count_nonzero(uses == 1)
 
 
 def rare_in(problem: Any, counts: HMMCounts) -> np.ndarray | None:
     """Mean count, by state, of the words seen once in a problem that has no unknown ones."""
-    corpus, cells = problem.corpus, problem.cells
-    return (
-        None if corpus.unknown else rare_counts(counts.emission, cells, corpus.uses(cells.n_words))
-    )
+    cells, uses = problem.cells, problem.corpus.uses(problem.cells.n_words)
+    return None if problem.corpus.unknown else rare_counts(counts.emission, cells, uses)
 
 
 def with_rare(counts: HMMCounts, rare: np.ndarray | None, cells: Cells) -> HMMCounts:

@@ -64,12 +64,12 @@ class _RowPrior(NamedTuple):
     per_alpha: np.ndarray  # (n_rows,) By how much a total rises with alpha
 
 
-def _prior(concentrations: ChainConcentrations, own: _Table) -> _RowPrior:
+def _prior(concentrations: ChainConcentrations, rows: _Table) -> _RowPrior:
     """That of rows with these counts."""
-    alpha, weights, n_rows = concentrations.alpha, concentrations.weights, len(own.cells)
+    alpha, weights, n_rows = concentrations.alpha, concentrations.weights, len(rows.cells)
     scale, per_alpha, n = np.full(n_rows, alpha), np.ones(n_rows), weights.shape[1]
     n_moves = n_rows if concentrations.is_pooled else n
-    n_ends = own.ends.shape[1]
+    n_ends = rows.ends.shape[1]
     per_alpha[:n_moves] += n_ends / n
     if n_moves < n_rows and concentrations.start_alpha is not None:
         scale[n], per_alpha[n] = concentrations.start_alpha, 0.0
@@ -78,7 +78,7 @@ def _prior(concentrations: ChainConcentrations, own: _Table) -> _RowPrior:
     cells, totals = weighted.copy(), scale.copy()
     cells[np.arange(n_moves), np.arange(n_moves) % n] += concentrations.sticky
     totals[:n_moves] += concentrations.sticky + n_ends * alpha / n
-    return _RowPrior(weighted, _Table(cells, np.full_like(own.ends, alpha / n), totals), per_alpha)
+    return _RowPrior(weighted, _Table(cells, np.full_like(rows.ends, alpha / n), totals), per_alpha)
 
 
 def _by_weights(tables: np.ndarray, concentrations: ChainConcentrations) -> np.ndarray:
@@ -90,70 +90,72 @@ def _with_weights(
     concentrations: ChainConcentrations, shares: np.ndarray, **changed: Any
 ) -> ChainConcentrations:
     """With weights in proportion to these, and other changes."""
-    found = np.maximum(shares, 0.0)
-    found = np.maximum(found / found.sum(axis=1, keepdims=True), _SMALLEST)
-    return concentrations.sharing(found / found.sum(axis=1, keepdims=True))._replace(**changed)
+    weights = np.maximum(shares, 0.0)
+    weights = np.maximum(weights / weights.sum(axis=1, keepdims=True), _SMALLEST)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return concentrations.with_weights(weights)._replace(**changed)
 
 
-def learned_weights(
+def learn_shared_weights(
     concentrations: ChainConcentrations,
     counts: HMMCounts,
-    surely: Presence,
+    presence: Presence,
     step: Callable[..., Any],
 ) -> ChainConcentrations:
     """Weights, and what else is learned of alpha and gamma, after one step from expected tables."""
-    alpha, own = concentrations.alpha, _table(concentrations, counts)
-    seen, prior = _table(concentrations, surely.cells, surely.totals), _prior(concentrations, own)
+    alpha, rows = concentrations.alpha, _table(concentrations, counts)
+    shown = _table(concentrations, presence.cells, presence.totals)
+    prior = _prior(concentrations, rows)
     # Of the tables in a cell those from `sticky` are none of the weights'.
-    gained = dirichlet.expected_gain(own.cells, seen.cells, prior.table.cells)
+    gained = dirichlet.expected_gain(rows.cells, shown.cells, prior.table.cells)
     tables = prior.weighted * gained
     sums = _by_weights(tables, concentrations)
     if concentrations.learn_alpha:
         shape, rate = concentrations.alpha_prior
-        ends = prior.table.ends * dirichlet.expected_gain(own.ends, seen.ends, prior.table.ends)
+        ends = prior.table.ends * dirichlet.expected_gain(rows.ends, shown.ends, prior.table.ends)
         gain = shape - 1.0 + tables[prior.per_alpha > 0].sum() + ends.sum()
-        lost = dirichlet.expected_gain(own.totals, seen.totals, prior.table.totals)
+        lost = dirichlet.expected_gain(rows.totals, shown.totals, prior.table.totals)
         loss = rate + prior.per_alpha @ lost
         alpha = float(np.clip(gain / loss, dirichlet.SMALLEST, dirichlet.LARGEST))
     expected = sums + concentrations.gamma / sums.shape[1]
-    found = _with_weights(concentrations, expected, alpha=alpha)
+    after = _with_weights(concentrations, expected, alpha=alpha)
     if step is dirichlet.ascend:
-        found = _shortened(concentrations, found, own)
+        after = _shortened(concentrations, after, rows)
     if concentrations.learn_gamma:
         # A cell has a table of the weights no more surely than tokens, or than it has tables.
-        none = np.prod(1.0 - np.minimum(seen.cells, tables), axis=0)
+        none = np.prod(1.0 - np.minimum(shown.cells, tables), axis=0)
         n, total = sums.shape[1], sums.sum(axis=1)
         row = SymmetricRows(sums[0], 1.0 - none, total, np.ones(1), n)
         shape, rate = concentrations.gamma_prior
         # The prior of gamma / K, which every state's cell has.
         gamma = n * dirichlet.fixed_point(concentrations.gamma / n, [row], shape, rate * n)
-        found = found._replace(gamma=float(np.clip(gamma, dirichlet.SMALLEST, dirichlet.LARGEST)))
-    return found
+        after = after._replace(gamma=float(np.clip(gamma, dirichlet.SMALLEST, dirichlet.LARGEST)))
+    return after
 
 
-def _evidence(concentrations: ChainConcentrations, own: _Table) -> float:
+def _evidence(concentrations: ChainConcentrations, rows: _Table) -> float:
     """Log evidence of the rows' counts, and the log densities of what is learned."""
-    prior = _prior(concentrations, own).table
-    value = dirichlet.log_evidence(own.cells, prior.cells, own.totals, prior.totals)
-    value += dirichlet.log_evidence(own.ends, prior.ends, np.zeros(0), np.zeros(0))
+    prior = _prior(concentrations, rows).table
+    value = dirichlet.log_evidence(rows.cells, prior.cells, rows.totals, prior.totals)
+    value += dirichlet.log_evidence(rows.ends, prior.ends, np.zeros(0), np.zeros(0))
     return value + concentrations.log_density()
 
 
 def _shortened(
-    before: ChainConcentrations, after: ChainConcentrations, own: _Table
+    before: ChainConcentrations, after: ChainConcentrations, rows: _Table
 ) -> ChainConcentrations:
     """A step towards `after` that does not lower the evidence."""
-    least = _evidence(before, own)
+    least = _evidence(before, rows)
     for _ in range(30):
-        if _evidence(after, own) >= least:
+        if _evidence(after, rows) >= least:
             return after
         middle = np.sqrt(after.weights * before.weights)
-        after = after.sharing(middle / middle.sum(axis=1, keepdims=True))
+        after = after.with_weights(middle / middle.sum(axis=1, keepdims=True))
         after = after._replace(alpha=math.sqrt(after.alpha * before.alpha))
     return before
 
 
-def drawn_weights(
+def draw_shared_weights(
     concentrations: ChainConcentrations, counts: HMMCounts, rng: np.random.Generator
 ) -> ChainConcentrations:
     """Weights, and alpha and gamma where they are learned, drawn given whole counts.
@@ -162,27 +164,27 @@ def drawn_weights(
     states (Escobar and West 1995), then the weights.
     """
     alpha, gamma = concentrations.alpha, concentrations.gamma
-    own = _table(concentrations, counts)
-    prior = _prior(concentrations, own)
+    counted = _table(concentrations, counts)
+    prior = _prior(concentrations, counted)
     # Tables on the diagonal may come from `sticky` instead.
-    tables = _drawn_tables(own.cells, prior.table.cells, rng)
+    tables = _draw_tables(counted.cells, prior.table.cells, rng)
     tables = rng.binomial(tables, prior.weighted / prior.table.cells)
     if concentrations.learn_alpha:
         anew = tables[prior.per_alpha > 0].sum()
-        anew += _drawn_tables(own.ends, prior.table.ends, rng).sum()
-        rows = own.totals, prior.table.totals, prior.per_alpha
-        alpha = _drawn_concentration(anew, *rows, concentrations.alpha_prior, rng)
+        anew += _draw_tables(counted.ends, prior.table.ends, rng).sum()
+        rows = counted.totals, prior.table.totals, prior.per_alpha
+        alpha = _draw_concentration(anew, *rows, concentrations.alpha_prior, rng)
     sums = _by_weights(tables, concentrations)
     n = sums.shape[1]
     if concentrations.learn_gamma:
-        anew = _drawn_tables(sums, np.full(sums.shape, gamma / n), rng).sum()
+        anew = _draw_tables(sums, np.full(sums.shape, gamma / n), rng).sum()
         rows = sums.sum(axis=1), np.array([gamma]), np.ones(1)
-        gamma = _drawn_concentration(anew, *rows, concentrations.gamma_prior, rng)
+        gamma = _draw_concentration(anew, *rows, concentrations.gamma_prior, rng)
     weights = np.maximum(rng.standard_gamma(sums + gamma / n), 1e-300)
     return _with_weights(concentrations, weights, alpha=alpha, gamma=gamma)
 
 
-def _drawn_tables(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _draw_tables(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Table counts: customer i of a cell of prior u sits at a new one with chance u / (u + i)."""
     times = np.rint(counts).astype(np.int64).ravel()
     cell = np.repeat(np.arange(times.size), times)
@@ -192,7 +194,7 @@ def _drawn_tables(counts: np.ndarray, prior: np.ndarray, rng: np.random.Generato
     return np.bincount(cell[is_new], minlength=times.size).reshape(counts.shape)
 
 
-def _drawn_concentration(
+def _draw_concentration(
     anew: float,
     totals: np.ndarray,
     priors: np.ndarray,
@@ -205,13 +207,13 @@ def _drawn_concentration(
     Its likelihood is a^anew times Gamma(u) / Gamma(u + n) for each row of total n, whose prior u
     rises with it by `slopes`; the quotient is an integral over w of w^(u - 1) (1 - w)^(n - 1).
     """
-    there = totals > 0
-    a, b, n = priors[there], totals[there], np.count_nonzero(there)
+    has_counts = totals > 0
+    a, b, n = priors[has_counts], totals[has_counts], np.count_nonzero(has_counts)
     # Logs of Beta(a, b) variables, where small a would leave float64: Gamma(a) is Gamma(a + 1)
     # times U^(1 / a).
     log_x = np.log(rng.standard_gamma(a + 1.0)) + np.log1p(-rng.random(n)) / a
     log_y = np.log(rng.standard_gamma(b + 1.0)) + np.log1p(-rng.random(n)) / b
     logs = log_x - np.logaddexp(log_x, log_y)
     shape, rate = gamma
-    found = rng.gamma(shape + anew) / (rate - slopes[there] @ logs)
-    return float(np.clip(found, dirichlet.SMALLEST, dirichlet.LARGEST))
+    drawn = rng.gamma(shape + anew) / (rate - slopes[has_counts] @ logs)
+    return float(np.clip(drawn, dirichlet.SMALLEST, dirichlet.LARGEST))

@@ -1,4 +1,4 @@
-"""Chains that have run for ever: a sequence begins in the stationary distribution of its steps.
+"""Stationary chains: sequences begin in the stationary distribution of their transitions.
 
 The start row is then no parameter of its own. Given expected counts the rows of transitions that
 maximise the sum of n_ij log a_ij and of s_i log pi_i(A) have no closed form: a quasi-Newton search
@@ -25,9 +25,9 @@ def stationary_distribution(transition: np.ndarray) -> np.ndarray:
     """The distribution (K,) that a step leaves as it is."""
     n = len(transition)
     # pi (I - A + 1) = 1, as pi sums to 1.
-    found = np.linalg.solve((np.eye(n) - transition + 1.0).T, np.ones(n))
-    found = np.maximum(found, 0.0)
-    return found / found.sum()
+    shares = np.linalg.solve((np.eye(n) - transition + 1.0).T, np.ones(n))
+    shares = np.maximum(shares, 0.0)
+    return shares / shares.sum()
 
 
 def log_density_and_slopes(
@@ -58,8 +58,8 @@ def most_likely(starts: np.ndarray, moves: np.ndarray) -> tuple[np.ndarray, np.n
     scale = max(float(starts.sum() + moves.sum()), 1e-300)
     begin = np.log(np.maximum(first, _SMALLEST)).ravel()
     options = {"maxiter": _STEPS, "gtol": _GRADIENT, "ftol": 0.0}
-    found = minimize(cost, begin, jac=True, method="L-BFGS-B", options=options)
-    table = np.exp(log_softmax(found.x.reshape(n, n), axis=1))
+    optimum = minimize(cost, begin, jac=True, method="L-BFGS-B", options=options)
+    table = np.exp(log_softmax(optimum.x.reshape(n, n), axis=1))
     return stationary_distribution(table), table
 
 

@@ -1,4 +1,4 @@
-"""Tables that a user gives: checked, and laid out as a chain needs them."""
+"""Tables that a user gives: probabilities, prior cells and fixed rows, checked and laid out."""
 
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ _OFF, _ROUNDING = 1e-6, 1e-12
 
 
 class UserTables(NamedTuple):
-    """The tables of a chain as they are given; None for those that are not."""
+    """Probabilities of a chain that a user gives; None for tables that are not given."""
 
     start: np.ndarray | None
     transition: np.ndarray | None
@@ -46,36 +46,34 @@ def probabilities(name: str, value: Any, shape: tuple[int, ...], rest: bool = Fa
     return (rows / np.where(is_off, sums, 1.0)[:, None]).reshape(shape)
 
 
-def chain_tables(given: HMMParameters, cells: Cells, vocabulary: np.ndarray | None) -> UserTables:
+def chain_tables(init: HMMParameters, cells: Cells, vocabulary: np.ndarray | None) -> UserTables:
     """Start, transitions and, where states emit symbols, emissions, over all cells."""
     n, start, transition, emission = cells.n_emitting, None, None, None
-    _refuse_other_order(given)
-    if given.startprob is not None:
-        start = probabilities("startprob", given.startprob, (n,))
+    _refuse_other_order(init)
+    if init.startprob is not None:
+        start = probabilities("startprob", init.startprob, (n,))
         start = np.append(start, np.zeros(cells.n_states - n))
-    if given.transmat is not None:
-        transition = probabilities("transmat", given.transmat, (n, n), rest=cells.has_end)
-        if cells.has_end:
+    if init.transmat is not None:
+        transition = probabilities("transmat", init.transmat, (n, n), rest=cells.chain.has_end)
+        if cells.chain.has_end:
             ends = np.maximum(1.0 - transition.sum(axis=1, keepdims=True), 0.0)
             transition = np.vstack([np.hstack([transition, ends]), np.full(n + 1, 1 / (n + 1))])
-    _refuse_ruled_out(start, transition, cells)
+    _check_allowed(start, transition, cells)
     if vocabulary is None:
-        if given.emissionprob is not None:
+        if init.emissionprob is not None:
             raise InvalidParameterError("emissionprob is for symbols; this model emits numbers")
-    elif given.emitted:
-        raise InvalidParameterError(f"{next(iter(given.emitted))}: this model emits symbols")
-    elif given.emissionprob is not None:
-        emission = _emissions(given, cells, vocabulary)
+    elif init.emitted:
+        raise InvalidParameterError(f"{next(iter(init.emitted))}: this model emits symbols")
+    elif init.emissionprob is not None:
+        emission = _emissions(init, cells, vocabulary)
     return UserTables(start, transition, emission)
 
 
-def _refuse_ruled_out(
-    start: np.ndarray | None, transition: np.ndarray | None, cells: Cells
-) -> None:
-    topology = cells.topology
+def _check_allowed(start: np.ndarray | None, transition: np.ndarray | None, cells: Cells) -> None:
+    topology = cells.chain.topology
     if topology is None:
         return
-    if topology.tied:
+    if topology.is_tied:
         if transition is not None and (start is None or np.abs(transition - start).max() > _OFF):
             raise InvalidParameterError("transmat: with topology='independent' rows are startprob")
         return
@@ -85,16 +83,16 @@ def _refuse_ruled_out(
     ):
         if table is not None and (table[~allowed] > 0.0).any():
             k = int(np.argwhere((table > 0.0) & ~allowed)[0][0])
-            stays = ", or stays, which durations tell of" if cells.longest else ""
+            stays = ", or stays, which durations tell of" if cells.chain.longest else ""
             raise InvalidParameterError(f"{name}: row {k} has what the topology rules out{stays}")
 
 
-def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np.ndarray:
+def _emissions(init: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np.ndarray:
     """One value for each cell; unknown words have 0 unless a last column is theirs."""
     n_words, known, order = cells.n_words, vocabulary.tolist(), np.arange(cells.n_words)
-    if given.symbols is not None:
-        words = list(given.symbols)
-        if given.vocabulary is None and len(words) == n_words + 1:
+    if init.symbols is not None:
+        words = list(init.symbols)
+        if init.vocabulary is None and len(words) == n_words + 1:
             # The column of unknown symbols.
             words = words[:n_words]
         odd = sorted(set(known) ^ set(words), key=str)
@@ -105,10 +103,10 @@ def _emissions(given: HMMParameters, cells: Cells, vocabulary: np.ndarray) -> np
             )
         places = {word: i for i, word in enumerate(words)}
         order = np.array([places[word] for word in known], dtype=np.intp)
-    width = as_numbers("emissionprob", given.emissionprob).shape[-1:]
+    width = as_numbers("emissionprob", init.emissionprob).shape[-1:]
     has_rest = cells.n_rows > n_words and width == (n_words + 1,)
     shape = cells.n_emitting, n_words + has_rest
-    table = probabilities("emissionprob", given.emissionprob, shape)
+    table = probabilities("emissionprob", init.emissionprob, shape)
     rest = table[:, n_words:] if has_rest else np.zeros((len(table), cells.n_rows - n_words))
     return _of_cells(np.hstack([table[:, :n_words][:, order], rest]), cells)
 
@@ -123,42 +121,42 @@ def _of_cells(table: np.ndarray, cells: Cells) -> np.ndarray:
 _NAMES = {"start": "startprob", "transitions": "transmat", "emissions": "emissionprob"}
 
 
-def known_parameters(asked: ChainOptions) -> HMMParameters:
+def known_parameters(options: ChainOptions) -> HMMParameters:
     """What `fixed` keeps: what `init` says, or the posterior means of the model that it is."""
-    given = asked.init if isinstance(asked.init, HMMParameters) else asked.means
-    if given is None:
+    known = options.init if isinstance(options.init, HMMParameters) else options.init_means
+    if known is None:
         raise InvalidParameterError(
             "fixed needs what is to stay: init=HMMParameters(...), or a fitted model"
         )
-    return given
+    return known
 
 
 # What a frame that is given has a column for.
 _BY_COLUMN = ("means", "covariances", "rates", "probabilities", "locations", "scales", "shapes")
 
 
-def columns_told(asked: ChainOptions, emission: Any) -> FittedColumns:
-    """Names and labels of columns that come with what `init` gives, or `fixed` keeps."""
-    given = known_parameters(asked) if asked.fixed else asked.init
-    told = given.emissions if isinstance(given, HMMParameters) else None
-    if told is None:
+def columns_of_tables(options: ChainOptions, emission: Any) -> FittedColumns:
+    """Names of columns, and their labels, as tables of `init` or of fixed rows have them."""
+    init = known_parameters(options) if options.fixed else options.init
+    tables = init.emissions if isinstance(init, HMMParameters) else None
+    if tables is None:
         return FittedColumns()
-    names: Any = told.get("feature_names_in")
-    for table in (told[name] for name in _BY_COLUMN if hasattr(told.get(name), "columns")):
-        own = names_of_columns(table)
-        if all(isinstance(name, str) for name in own):
-            names = own if names is None else names
-            if own != list(names):
-                raise InvalidParameterError(f"tables have columns {own!r} and {list(names)!r}")
-    labels = emission.labels(told) | dict(told.get("categories", {}))
+    names: Any = tables.get("feature_names_in")
+    for table in (tables[name] for name in _BY_COLUMN if hasattr(tables.get(name), "columns")):
+        columns = names_of_columns(table)
+        if all(isinstance(name, str) for name in columns):
+            names = columns if names is None else names
+            if columns != list(names):
+                raise InvalidParameterError(f"tables have columns {columns!r} and {list(names)!r}")
+    labels = emission.labels(tables) | dict(tables.get("categories", {}))
     return FittedColumns(None if names is None else list(names), labels)
 
 
-def _refuse_other_order(given: HMMParameters) -> None:
+def _refuse_other_order(init: HMMParameters) -> None:
     """Raise where tables that are frames name the same states in another order."""
-    columns: Any = getattr(given.transmat, "columns", None)
+    columns: Any = getattr(init.transmat, "columns", None)
     named = [("transmat's columns", columns)]
-    tables = {name: getattr(given, name) for name in _NAMES.values()} | given.emitted
+    tables = {name: getattr(init, name) for name in _NAMES.values()} | init.emitted
     named += [(name, getattr(one, "index", None)) for name, one in tables.items()]
     orders = [(name, own.tolist()) for name, own in named if hasattr(own, "to_numpy")]
     for name, own in orders:
@@ -170,10 +168,10 @@ def _refuse_other_order(given: HMMParameters) -> None:
                 )
 
 
-def fixed_rows(asked: ChainOptions, n_states: int) -> dict[str, np.ndarray]:
+def fixed_rows(options: ChainOptions, n_states: int) -> dict[str, np.ndarray]:
     """Which rows of which tables are fixed; a table of which none is has no entry."""
-    found = {}
-    for name, value in asked.fixed.items():
+    rows_of = {}
+    for name, value in options.fixed.items():
         rows = np.asarray(value)
         shapes = [()] if name == "start" else [(), (n_states,)]
         if name not in _NAMES or rows.dtype != bool or rows.shape not in shapes:
@@ -182,32 +180,32 @@ def fixed_rows(asked: ChainOptions, n_states: int) -> dict[str, np.ndarray]:
                 f"boolean array of shape {(n_states,)}; got {value!r} for {name!r}"
             )
         if rows.any():
-            found[name] = np.broadcast_to(rows, n_states)
-    return found
+            rows_of[name] = np.broadcast_to(rows, n_states)
+    return rows_of
 
 
-def with_given(
-    first: ChainConcentrations, asked: ChainOptions, cells: Cells, vocabulary: np.ndarray | None
+def with_tables(
+    first: ChainConcentrations, options: ChainOptions, cells: Cells, vocabulary: np.ndarray | None
 ) -> ChainConcentrations:
-    """Concentrations that know what is said of single cells and rows, and not made from them."""
-    n, rows = cells.n_states, fixed_rows(asked, cells.n_emitting)
+    """Concentrations with a prior for single cells, from arrays as alpha or beta and fixed rows."""
+    n, rows = cells.n_states, fixed_rows(options, cells.n_emitting)
     if vocabulary is None:
         # What states emit is the family's (see `sklearn_cvb.emissions.fixed`).
         rows.pop("emissions", None)
-    n_rows, emission = cells.n_tables * n, np.full(len(cells.state), np.nan)
+    n_rows, emission = cells.chain.n_tables * n, np.full(len(cells.state), np.nan)
     none, emit = np.full((2, n), np.nan)
     out, steps = np.full(n_rows, np.nan), np.full((n_rows, n), np.nan)
-    given = ChainPrior(none, np.nan, steps, out, emission, emit)
-    if _is_table(asked.alpha):
-        first, given = _with_steps(first, given, asked, cells)
-    if _is_table(asked.beta):
-        given = _with_words(first, given, asked, cells, vocabulary)
+    user_prior = ChainPrior(none, np.nan, steps, out, emission, emit)
+    if _is_table(options.alpha):
+        first, user_prior = _with_steps(first, user_prior, options, cells)
+    if _is_table(options.beta):
+        user_prior = _with_words(first, user_prior, options, cells, vocabulary)
     if rows:
-        _refuse(first, asked, rows)
-        tables = chain_tables(known_parameters(asked), cells, vocabulary)
-        given = _with_fixed(given, tables, rows, cells)
-    is_said = rows or _is_table(asked.alpha) or _is_table(asked.beta)
-    return first._replace(given=given) if is_said else first
+        _refuse(first, options, rows)
+        tables = chain_tables(known_parameters(options), cells, vocabulary)
+        user_prior = _with_fixed(user_prior, tables, rows, cells)
+    is_said = rows or _is_table(options.alpha) or _is_table(options.beta)
+    return first._replace(user_prior=user_prior) if is_said else first
 
 
 def _is_table(concentration: Any) -> bool:
@@ -215,34 +213,34 @@ def _is_table(concentration: Any) -> bool:
     return isinstance(concentration, list | tuple) or bool(np.ndim(concentration))
 
 
-def _table(name: str, asked: ChainOptions, *shapes: tuple[int, int]) -> np.ndarray:
+def _table(name: str, options: ChainOptions, *shapes: tuple[int, int]) -> np.ndarray:
     """Prior cells of one of these shapes."""
-    table = as_numbers(name, getattr(asked, name))
+    table = as_numbers(name, getattr(options, name))
     if table.shape not in shapes:
         needs = " or ".join(map(str, shapes))
         raise InvalidParameterError(f"{name} has shape {table.shape}, this model needs {needs}")
-    check_concentrations(name, table, or_zero=asked.kind.by_em)
+    check_concentrations(name, table, or_zero=options.kind.by_em)
     return table
 
 
 def _with_steps(
-    first: ChainConcentrations, given: ChainPrior, asked: ChainOptions, cells: Cells
+    first: ChainConcentrations, user_prior: ChainPrior, options: ChainOptions, cells: Cells
 ) -> tuple[ChainConcentrations, ChainPrior]:
     """With prior cells of transitions; the start row has the usual concentration."""
     n = cells.n_emitting
-    if first.shared is not None:
+    if first.state_weights is not None:
         raise InvalidParameterError("under an HDP alpha is a number: the total of a row")
-    table = _table("alpha", asked, (n, cells.n_states)) + first.sticky * np.eye(n, cells.n_states)
-    if cells.topology is not None:
-        table = np.where(cells.topology.transition[:n], table, 0.0)
-    given.transition[:n], given.transition_total[:n] = table, table.sum(axis=1)
-    return first._replace(alpha=0.0 if asked.kind.by_em else first.alpha), given
+    table = _table("alpha", options, (n, cells.n_states)) + first.sticky * np.eye(n, cells.n_states)
+    if cells.chain.topology is not None:
+        table = np.where(cells.chain.topology.transition[:n], table, 0.0)
+    user_prior.transition[:n], user_prior.transition_total[:n] = table, table.sum(axis=1)
+    return first._replace(alpha=0.0 if options.kind.by_em else first.alpha), user_prior
 
 
 def _with_words(
     first: ChainConcentrations,
-    given: ChainPrior,
-    asked: ChainOptions,
+    user_prior: ChainPrior,
+    options: ChainOptions,
     cells: Cells,
     vocabulary: np.ndarray | None,
 ) -> ChainPrior:
@@ -250,21 +248,21 @@ def _with_words(
     if vocabulary is None:
         raise InvalidParameterError("beta is for symbols: emissions of numbers have priors")
     n, n_words = cells.n_emitting, cells.n_words
-    names = names_of_columns(asked.beta) if hasattr(asked.beta, "columns") else []
+    names = names_of_columns(options.beta) if hasattr(options.beta, "columns") else []
     known = vocabulary.tolist()
     if set(names) & set(known) and names[:n_words] != known:
         raise InvalidParameterError(f"beta has columns {names!r}, but the symbols are {known!r}")
-    table = _table("beta", asked, *((n, size) for size in sorted({n_words, cells.n_rows})))
-    usual = 0.0 if asked.kind.by_em else first.beta
+    table = _table("beta", options, *((n, size) for size in sorted({n_words, cells.n_rows})))
+    usual = 0.0 if options.kind.by_em else first.beta
     table = np.pad(table, ((0, 0), (0, cells.n_rows - table.shape[1])), constant_values=usual)
     plain = _of_cells(table, cells)
-    emission, total = with_dictionary(plain, cells, first), given.emission_total
+    emission, total = with_dictionary(plain, cells, first), user_prior.emission_total
     total[:n] = table.sum(axis=1) + cells.row_totals(emission - plain)[:n]
-    return given._replace(emission=emission)
+    return user_prior._replace(emission=emission)
 
 
 def _with_fixed(
-    given: ChainPrior, tables: UserTables, rows: dict[str, np.ndarray], cells: Cells
+    user_prior: ChainPrior, tables: UserTables, rows: dict[str, np.ndarray], cells: Cells
 ) -> ChainPrior:
     """With rows that are fixed, whose tables must be there."""
     for name, table in zip(_NAMES, tables, strict=True):
@@ -272,30 +270,30 @@ def _with_fixed(
             raise InvalidParameterError(f"fixed[{name!r}] needs {_NAMES[name]} in init")
     ends = np.zeros(cells.n_states - cells.n_emitting, bool)
     if tables.start is not None and "start" in rows:
-        given = given._replace(start=FIXED_MASS * tables.start, start_total=FIXED_MASS)
+        user_prior = user_prior._replace(start=FIXED_MASS * tables.start, start_total=FIXED_MASS)
     if tables.transition is not None and "transitions" in rows:
-        here = np.append(rows["transitions"], ends)
-        given.transition_total[here] = FIXED_MASS
-        given.transition[here] = FIXED_MASS * tables.transition[here]
+        is_fixed = np.append(rows["transitions"], ends)
+        user_prior.transition_total[is_fixed] = FIXED_MASS
+        user_prior.transition[is_fixed] = FIXED_MASS * tables.transition[is_fixed]
     if tables.emission is not None and "emissions" in rows:
-        here = np.append(rows["emissions"], ends)
-        given.emission_total[here], place = FIXED_MASS, here[cells.state]
-        given.emission[place] = FIXED_MASS * tables.emission[place]
-    return given
+        is_fixed = np.append(rows["emissions"], ends)
+        user_prior.emission_total[is_fixed], place = FIXED_MASS, is_fixed[cells.state]
+        user_prior.emission[place] = FIXED_MASS * tables.emission[place]
+    return user_prior
 
 
-def _refuse(first: ChainConcentrations, asked: ChainOptions, rows: dict[str, np.ndarray]) -> None:
+def _refuse(first: ChainConcentrations, options: ChainOptions, rows: dict[str, np.ndarray]) -> None:
     """Raise where rows cannot be fixed, or leave nothing to learn a concentration from."""
-    every = {name: bool(own.all()) for name, own in rows.items()}
+    every = {name: bool(is_fixed.all()) for name, is_fixed in rows.items()}
     begins = "start" in rows or first.start_alpha is not None
     why = {
         "an HDP as prior of transitions shares out what these rows would keep": (
-            first.shared is not None
+            first.state_weights is not None
             and not first.is_pooled
             and bool(rows.keys() & {"start", "transitions"})
         ),
         "update='token' takes steps from the mean of several rows: use update='sequence'": (
-            "transitions" in rows and asked.leaves_out and asked.update == "token"
+            "transitions" in rows and options.is_collapsed and options.update == "token"
         ),
         "no row is left to learn alpha from: give it a number": (
             first.learn_alpha and begins and every.get("transitions", False)
@@ -306,4 +304,4 @@ def _refuse(first: ChainConcentrations, asked: ChainOptions, rows: dict[str, np.
     }
     for message, is_so in why.items():
         if is_so:
-            raise InvalidParameterError(f"fixed={asked.fixed!r}: {message}")
+            raise InvalidParameterError(f"fixed={options.fixed!r}: {message}")

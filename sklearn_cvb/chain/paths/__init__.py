@@ -1,1 +1,1 @@
-"""Which paths there are: states of each token, steps between them, and what is known."""
+"""Lattices of allowed states, topologies of transitions, and known states of tokens."""

@@ -1,4 +1,4 @@
-"""States that are known of some tokens: what `y` tells a model with ``supervision="y"``."""
+"""Known states of some tokens: those in `y` under ``supervision="y"``."""
 
 from itertools import pairwise
 from numbers import Integral, Real
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from sklearn_cvb.chain.paths.lattice import Topology
-from sklearn_cvb.reading.corpus import Corpus, place, short_repr
+from sklearn_cvb.reading.corpus import Corpus, place_text, short_repr
 
 
 def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
     """State of each token, -1 where unknown."""
     from sklearn_cvb.chain.tags.knowledge import read_labels
 
-    found = np.full(len(corpus.tokens), -1, np.int32)
+    states = np.full(len(corpus.tokens), -1, np.int32)
     for t, label in enumerate(read_labels(y, corpus, numeric=True)):
         if label is None:
             continue
@@ -23,11 +23,11 @@ def known_states(y: Any, corpus: Corpus, n_states: int) -> np.ndarray:
         )
         if isinstance(label, bool) or not is_whole or not -1 <= label < n_states:
             raise ValueError(
-                f"y holds {short_repr(label)} ({place(t, corpus.starts)}): states are 0 to "
+                f"y holds {short_repr(label)} ({place_text(t, corpus.starts)}): states are 0 to "
                 f"{n_states - 1}, or -1 or None where unknown (see n_components)"
             )
-        found[t] = int(label)
-    return found
+        states[t] = int(label)
+    return states
 
 
 def refuse_impossible(known: np.ndarray, corpus: Corpus, topology: Topology) -> None:
@@ -44,5 +44,5 @@ def refuse_impossible(known: np.ndarray, corpus: Corpus, topology: Topology) -> 
             if not reached.any():
                 raise ValueError(
                     f"no path that transitions allow has the states y tells up to "
-                    f"{place(t, corpus.starts)} (state {known[t]} there)"
+                    f"{place_text(t, corpus.starts)} (state {known[t]} there)"
                 )

@@ -1,4 +1,4 @@
-"""What is allowed: states of each token, by a dictionary, labels or not at all, and steps between.
+"""Lattices: which states each token may take, which may follow which, and the cells they count in.
 
 A token with one allowed state cuts a chain in independent pieces: given the states at its borders,
 a run of ambiguous tokens can be inferred alone (`sklearn_cvb.kernels.chain.runs`).
@@ -26,12 +26,12 @@ NAMES = ("full", "independent", "constant", "left-right")
 
 
 class Topology(NamedTuple):
-    """What a model rules out beforehand."""
+    """Which states sequences may start in, and which may follow which."""
 
     start: np.ndarray  # (n_states,) Where a sequence may start
     transition: np.ndarray  # (n_states, n_states) Which state (column) may follow which (row)
     # Whether all rows of transitions are the start row: no state depends on the one before.
-    tied: bool
+    is_tied: bool
 
     @property
     def is_ordered(self) -> bool:
@@ -44,24 +44,10 @@ class Topology(NamedTuple):
         return np.where(self.start, start, 0.0), np.where(self.transition, transition, 0.0)
 
 
-class Cells(NamedTuple):
-    """The parameters there are: for each word (row) the states that may emit it (CSR rows)."""
+class ChainLayout(NamedTuple):
+    """What shapes the start row and the tables of transitions: topology, ends, contexts, visits."""
 
-    # (n_rows + 1,) Row r owns the cells ``indptr[r] : indptr[r + 1]``. Rows are the vocabulary,
-    # then the unknown item where the model has one.
-    indptr: np.ndarray
-    state: np.ndarray  # (n_cells,) State of each cell, ascending within a row
-    n_states: int  # with the end of a sequence, where that is a state
-    n_words: int  # size of the vocabulary, without the unknown item
-    # (n_cells,) How often the corpus would hold each cell if its words were tagged in the shares
-    # that a weighted dictionary gives; NaN for words without weights. None without any weights.
-    expected: np.ndarray | None = None
-    # (n_cells,) What the concentration of each cell is multiplied by: shares times their number for
-    # words that are known by their form alone, 1 for all others. None for 1 throughout.
-    centre: np.ndarray | None = None
     topology: Topology | None = None  # which states may follow which; None for all
-    # The cells that a dictionary rules out but a label needs, ascending; None for none.
-    by_label: np.ndarray | None = None
     has_end: bool = False  # whether the last state is the end of a sequence (see above)
     is_stationary: bool = False  # whether sequences begin in the stationary distribution
     n_tables: int = 1  # how many tables of transitions there are, one below the other
@@ -69,10 +55,36 @@ class Cells(NamedTuple):
     has_new: bool = False  # whether the last one is that of contexts which were not in fit
     longest: int = 0  # the longest visit, where durations have laws of their own; 0 where not
 
+
+class TagPrior(NamedTuple):
+    """What a dictionary with weights, and forms of words, add to the prior of emissions."""
+
+    # (n_cells,) How often the corpus would hold each cell if its words were tagged in the shares
+    # that the weights give; NaN for words without weights. None without any weights.
+    expected_counts: np.ndarray | None = None
+    # (n_cells,) What the concentration of each cell is multiplied by: shares times their number for
+    # words that are known by their form alone, 1 for all others. None for 1 throughout.
+    scale: np.ndarray | None = None
+
+
+class Cells(NamedTuple):
+    """The layout of parameters: for each word (a CSR row) the states that may emit it."""
+
+    # (n_rows + 1,) Row r owns the cells ``indptr[r] : indptr[r + 1]``. Rows are the vocabulary,
+    # then the unknown item where the model has one.
+    indptr: np.ndarray
+    state: np.ndarray  # (n_cells,) State of each cell, ascending within a row
+    n_states: int  # with the end of a sequence, where that is a state
+    n_words: int  # size of the vocabulary, without the unknown item
+    chain: ChainLayout = ChainLayout()
+    # The cells that a dictionary rules out but a label needs, ascending; None for none.
+    by_label: np.ndarray | None = None
+    tag_prior: TagPrior = TagPrior()
+
     @property
     def n_emitting(self) -> int:
         """Number of states that a token may take: all but the end."""
-        return self.n_states - self.has_end
+        return self.n_states - self.chain.has_end
 
     @property
     def n_rows(self) -> int:
@@ -108,7 +120,7 @@ class Cells(NamedTuple):
         """Sum `values` (n_cells,) by state."""
         if self.is_full:
             totals = values.reshape(self.n_rows, self.n_emitting).sum(axis=0)
-            return np.append(totals, 0.0) if self.has_end else totals
+            return np.append(totals, 0.0) if self.chain.has_end else totals
         return np.bincount(self.state, weights=values, minlength=self.n_states)
 
     def keys(self) -> np.ndarray:
@@ -124,22 +136,24 @@ class Cells(NamedTuple):
             return self
         places = np.searchsorted(keys, added)
         in_row = np.bincount(added // self.n_states, minlength=self.n_rows)
-        expected, centre = self.expected, self.centre
+        expected, scale = self.tag_prior
         return self._replace(
             indptr=self.indptr + np.append(0, np.cumsum(in_row)),
             state=np.insert(self.state, places, added % self.n_states),
-            expected=None if expected is None else np.insert(expected, places, np.nan),
-            centre=None if centre is None else np.insert(centre, places, 1.0),
             by_label=places + np.arange(len(added)),
+            tag_prior=TagPrior(
+                None if expected is None else np.insert(expected, places, np.nan),
+                None if scale is None else np.insert(scale, places, 1.0),
+            ),
         )
 
 
 class WordLayout(NamedTuple):
-    """What words tell of a model."""
+    """The words of a corpus, their cells, and what labels and forms say of this corpus alone."""
 
     words: Any  # Vocabulary or TagKnowledge
     cells: Cells
-    told: Any = None  # what is known of the tokens of this corpus alone
+    corpus_tags: Any = None  # what is known of the tokens of this corpus alone
     messages: tuple[str, ...] = ()
 
 
@@ -159,48 +173,48 @@ class Runs(NamedTuple):
 class Problem(NamedTuple):
     """What an algorithm learns from: a corpus, its lattice, the layout of the parameters.
 
-    Under a topology, and with ends, the corpus may be other than the one `given`.
+    Under a topology, and with ends, the corpus may differ from the `original` one.
     """
 
     corpus: Corpus
     lattice: Lattice
     cells: Cells
     runs: Runs
-    given: Corpus  # the corpus as it was read
-    # For each sequence of `corpus` the given one that holds it; None where they are the same.
+    original: Corpus  # the corpus as it was read
+    # For each sequence of `corpus` the original one that holds it; None where they are the same.
     sequences: np.ndarray | None = None
-    # For each token of `corpus` its place among the given ones, -1 for an end; None: the same.
+    # For each token of `corpus` its place in the original, -1 for an end; None: the same.
     places: np.ndarray | None = None
-    left_out: "Problem | None" = None  # the given sequences that no path can explain
+    impossible: "Problem | None" = None  # the original sequences that no path can explain
 
-    def among_given(self, values: np.ndarray, of_left_out: np.ndarray | None) -> np.ndarray:
-        """Values of all given tokens, from those of the corpus and those left out."""
+    def in_original_order(self, values: np.ndarray, of_impossible: np.ndarray | None) -> np.ndarray:
+        """Values of all tokens as read, from those of the corpus and of impossible sequences."""
         if self.places is None:
             return values
-        result = np.empty((len(self.given.tokens), *values.shape[1:]), values.dtype)
-        result[self.places[self.is_given]] = values[self.is_given]
-        rest = self.left_out
-        if rest is not None and rest.places is not None and of_left_out is not None:
-            result[rest.places[rest.is_given]] = of_left_out[rest.is_given]
+        result = np.empty((len(self.original.tokens), *values.shape[1:]), values.dtype)
+        result[self.places[self.without_ends]] = values[self.without_ends]
+        rest = self.impossible
+        if rest is not None and rest.places is not None and of_impossible is not None:
+            result[rest.places[rest.without_ends]] = of_impossible[rest.without_ends]
         return result
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
-        """Given sequences that no path explains, from those of `corpus` and those left out."""
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
+        """Original sequences that no path explains, from those of `corpus` and impossible ones."""
         if self.sequences is not None:
             unexplained = np.unique(self.sequences[unexplained])
-        if self.left_out is not None:
-            unexplained = np.sort(np.concatenate([unexplained, self.left_out.sequences]))
+        if self.impossible is not None:
+            unexplained = np.sort(np.concatenate([unexplained, self.impossible.sequences]))
         return unexplained
 
     def sizes_without(self, unexplained: np.ndarray) -> tuple[int, int]:
         """How many tokens and sequences there are beside some."""
-        lengths = np.delete(np.diff(self.given.starts), self.of_given(unexplained))
+        lengths = np.delete(np.diff(self.original.starts), self.original_sequences(unexplained))
         return int(lengths.sum()), len(lengths)
 
     @property
     def word_uses(self) -> np.ndarray:
         """How often each word of the vocabulary is observed."""
-        tokens, n_words = self.given.tokens, self.cells.n_words
+        tokens, n_words = self.original.tokens, self.cells.n_words
         return np.bincount(tokens[(tokens >= 0) & (tokens < n_words)], minlength=n_words)
 
     @property
@@ -209,34 +223,34 @@ class Problem(NamedTuple):
         corpus, cells = self.corpus, self.cells
         return (
             *(corpus.tokens, corpus.starts, self.lattice),
-            *(cells.state, cells.n_states, cells.topology),
+            *(cells.state, cells.n_states, cells.chain.topology),
         )
 
     @property
-    def n_learned(self) -> int:
+    def n_explained(self) -> int:
         """How many tokens are observed where a path explains them."""
         return int(np.count_nonzero(self.corpus.tokens >= 0))
 
     @property
     def longest(self) -> tuple[int, int]:
         """Tokens of the longest sequence, and of all, without ends."""
-        lengths = np.diff(self.corpus.starts) - self.cells.has_end
+        lengths = np.diff(self.corpus.starts) - self.cells.chain.has_end
         return int(lengths.max(initial=0)), int(lengths.sum())
 
     @property
-    def any_choice(self) -> bool:
+    def any_ambiguous(self) -> bool:
         """Whether any token may take several states."""
         return bool(len(self.runs.begin))
 
     @property
-    def any_told(self) -> bool:
+    def any_certain(self) -> bool:
         """Whether any token but the ends has a single allowed state."""
-        if not self.cells.has_end:
+        if not self.cells.chain.has_end:
             return self.runs.any_certain
         return int(np.count_nonzero(self.lattice.count == 1)) > self.corpus.n_sequences
 
     @property
-    def is_given(self) -> np.ndarray | slice:
+    def without_ends(self) -> np.ndarray | slice:
         """Which tokens of `corpus` are not ends."""
         return slice(None) if self.places is None else self.places >= 0
 
@@ -291,7 +305,7 @@ def cells_for(
     return Cells(indptr, np.concatenate(rows).astype(np.int32), n_states, n_words)
 
 
-def expect(
+def with_expected(
     cells: Cells, shares: list[np.ndarray], tokens: np.ndarray, times: np.ndarray | None = None
 ) -> Cells:
     """Cells that know how often a dictionary's weights expect each of them in a corpus.
@@ -300,10 +314,11 @@ def expect(
     each stands for.
     """
     known = (tokens >= 0) & (tokens < cells.n_words)
-    seen = np.bincount(tokens[known], None if times is None else times[known], cells.n_words)
-    uses = np.repeat(seen, np.diff(cells.indptr)[: cells.n_words])
-    without = np.full(len(cells.state) - len(uses), np.nan)
-    return cells._replace(expected=np.concatenate([*shares, without]) * np.append(uses, without))
+    uses = np.bincount(tokens[known], None if times is None else times[known], cells.n_words)
+    cell_uses = np.repeat(uses, np.diff(cells.indptr)[: cells.n_words])
+    without = np.full(len(cells.state) - len(cell_uses), np.nan)
+    expected_counts = np.concatenate([*shares, without]) * np.append(cell_uses, without)
+    return cells._replace(tag_prior=TagPrior(expected_counts))
 
 
 def lattice_for(
@@ -374,9 +389,7 @@ def _ranges(begins: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return np.arange(len(offsets), dtype=np.int64) + offsets, lengths
 
 
-def without_impossible(
-    lattice: Lattice, corpus: Corpus, cells: Cells, emission: np.ndarray
-) -> Lattice:
+def mask_unknown(lattice: Lattice, corpus: Corpus, cells: Cells, emission: np.ndarray) -> Lattice:
     """Unknown tokens are unobserved where no state of theirs gives the unknown item any weight."""
     if not corpus.unknown or emission[cells.unknown].all():
         return lattice
@@ -396,9 +409,9 @@ def restrict(lattice: Lattice, labels: np.ndarray) -> tuple[Lattice, np.ndarray]
     tokens = np.flatnonzero(labels >= 0)
     slots, lengths = _ranges(first[tokens].astype(np.int64), first[tokens] + count[tokens])
     tokens = np.repeat(tokens, lengths)
-    found = lattice.state[slots] == labels[tokens]
+    is_label = lattice.state[slots] == labels[tokens]
     count[labels >= 0] = 0
-    first[tokens[found]], count[tokens[found]] = slots[found], 1
+    first[tokens[is_label]], count[tokens[is_label]] = slots[is_label], 1
     return lattice._replace(first=first, count=count), np.flatnonzero(count == 0)
 
 
@@ -409,14 +422,14 @@ def overrule(
     states = labels[tokens]
     # All words outside the vocabulary share the row after it.
     rows = np.minimum(corpus.tokens[tokens], cells.n_words).astype(np.int64)
-    own = np.searchsorted(cells.keys(), rows * cells.n_states + states)
+    label_cells = np.searchsorted(cells.keys(), rows * cells.n_states + states)
     first, count = lattice.first.copy(), lattice.count.copy()
     first[tokens], count[tokens] = len(lattice.state) + np.arange(len(tokens)), 1
     return Lattice(
         first,
         count,
         np.append(lattice.state, states.astype(lattice.state.dtype)),
-        np.append(lattice.cell, own.astype(lattice.cell.dtype)),
+        np.append(lattice.cell, label_cells.astype(lattice.cell.dtype)),
     )
 
 
@@ -432,13 +445,13 @@ def entry_cells(lattice: Lattice) -> np.ndarray:
 
 def _of_entries(lattice: Lattice, values: np.ndarray) -> np.ndarray:
     """The values of the slots of all entries, some tokens at a time: indices need much room."""
-    found, position = np.empty(int(lattice.count.sum()), values.dtype), 0
+    result, position = np.empty(int(lattice.count.sum()), values.dtype), 0
     for begin in range(0, len(lattice.count), _BLOCK):
         first = lattice.first[begin : begin + _BLOCK].astype(np.int64)
         slots, _ = _ranges(first, first + lattice.count[begin : begin + _BLOCK])
-        found[position : position + len(slots)] = values[slots]
+        result[position : position + len(slots)] = values[slots]
         position += len(slots)
-    return found
+    return result
 
 
 def dense_posterior(lattice: Lattice, posterior: np.ndarray, n_states: int) -> np.ndarray:
@@ -449,7 +462,7 @@ def dense_posterior(lattice: Lattice, posterior: np.ndarray, n_states: int) -> n
     return table
 
 
-def spans_of(lattice: Lattice, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def run_spans(lattice: Lattice, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Where runs begin and end, and the first run of each sequence (see `Runs`)."""
     ambiguous = lattice.count > 1
     # The token before or after is another's where a sequence begins or ends.
@@ -479,9 +492,9 @@ def certain_counts(
 
 def cells_with_end(cells: Cells) -> Cells:
     """The layout with one more state, the end, which emits nothing and which nothing follows."""
-    topology = cells.topology
+    topology = cells.chain.topology
     if topology is not None:
-        if topology.tied:
+        if topology.is_tied:
             raise InvalidParameterError(
                 "Transitions(end_state=True) lets the end depend on the last state, but with the "
                 "topology 'independent' nothing depends on any state before: use end_state=False"
@@ -490,7 +503,8 @@ def cells_with_end(cells: Cells) -> Cells:
         transition = np.pad(topology.transition, (0, 1))
         transition[:, -1] = True
         topology = Topology(np.append(topology.start, False), transition, False)
-    return cells._replace(n_states=cells.n_states + 1, has_end=True, topology=topology)
+    chain = cells.chain._replace(topology=topology, has_end=True)
+    return cells._replace(n_states=cells.n_states + 1, chain=chain)
 
 
 def cells_with_visits(cells: Cells, longest: int) -> Cells:
@@ -500,10 +514,10 @@ def cells_with_visits(cells: Cells, longest: int) -> Cells:
     topology none follows another.
     """
     every = np.ones((cells.n_states, cells.n_states), bool)
-    start, allowed, is_tied = cells.topology or Topology(every[0], every, False)
+    start, allowed, is_tied = cells.chain.topology or Topology(every[0], every, False)
     others = allowed & ~(np.eye(len(every), dtype=bool) | is_tied)
     topology = Topology(start, others | np.diag(~others.any(axis=1)), False)
-    return cells._replace(longest=longest, topology=topology)
+    return cells._replace(chain=cells.chain._replace(longest=longest, topology=topology))
 
 
 def refuse_without_paths(n_entries: int) -> None:
@@ -514,13 +528,13 @@ def refuse_without_paths(n_entries: int) -> None:
         )
 
 
-def _placed(problem: Problem, given: Corpus, places: np.ndarray) -> Problem:
-    """A problem whose tokens, and those left out, have their places in the corpus as read."""
-    rest = problem.left_out
+def _placed(problem: Problem, original: Corpus, places: np.ndarray) -> Problem:
+    """A problem whose tokens, impossible ones too, have their places in the original corpus."""
+    impossible = problem.impossible
     return problem._replace(
-        given=given,
+        original=original,
         places=places if problem.places is None else places[problem.places],
-        left_out=None if rest is None else _placed(rest, given, places),
+        impossible=None if impossible is None else _placed(impossible, original, places),
     )
 
 
@@ -543,14 +557,14 @@ def lattice_with_end(
 
 def problem_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """What is learned from a corpus, with ends and under a topology where the layout has them."""
-    problem = problem_of_some(corpus, lattice, cells)
+    problem = partial_problem(corpus, lattice, cells)
     refuse_without_paths(len(problem.lattice.count))
     return problem
 
 
-def problem_of_some(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
+def partial_problem(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     """The same of a part of a corpus, of which nothing may have a path."""
-    if not cells.has_end:
+    if not cells.chain.has_end:
         return _without_ends(corpus, lattice, cells)
     longer, starts, is_end = lattice_with_end(lattice, corpus.starts, cells)
     tokens = np.full(len(is_end), -1, corpus.tokens.dtype)
@@ -566,11 +580,11 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     Where no state depends on another every token is a sequence of its own. Else the sequences that
     no path can explain are set aside: collapsed methods could not take them out of the counts.
     """
-    topology = cells.topology
+    topology = cells.chain.topology
     if topology is None:
         return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
     lengths = np.diff(corpus.starts)
-    if topology.tied:
+    if topology.is_tied:
         alone = corpus._replace(starts=np.arange(len(corpus.tokens) + 1), width=None)
         sequences = np.repeat(np.arange(len(lengths)), lengths)
         return Problem(alone, lattice, cells, _runs_of(alone, lattice, cells), corpus, sequences)
@@ -583,8 +597,8 @@ def _without_ends(corpus: Corpus, lattice: Lattice, cells: Cells) -> Problem:
     possible = np.isfinite(log_p)
     if possible.all():
         return Problem(corpus, lattice, cells, _runs_of(corpus, lattice, cells), corpus)
-    left_out = _some_sequences(corpus, lattice, cells, ~possible)
-    return _some_sequences(corpus, lattice, cells, possible)._replace(left_out=left_out)
+    impossible = _some_sequences(corpus, lattice, cells, ~possible)
+    return _some_sequences(corpus, lattice, cells, possible)._replace(impossible=impossible)
 
 
 def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.ndarray) -> Problem:
@@ -606,7 +620,7 @@ def _some_sequences(corpus: Corpus, lattice: Lattice, cells: Cells, chosen: np.n
         narrowed,
         cells,
         _runs_of(some, narrowed, cells),
-        given=corpus,
+        original=corpus,
         sequences=np.flatnonzero(chosen),
         places=np.flatnonzero(tokens),
     )
@@ -616,4 +630,4 @@ def _runs_of(corpus: Corpus, lattice: Lattice, cells: Cells) -> Runs:
     """The ambiguous runs of a corpus, and what is certain."""
     starts, any_certain = corpus.starts, bool((lattice.count == 1).any())
     certain = certain_counts(lattice, starts, cells.n_states, len(cells.state))
-    return Runs(*spans_of(lattice, starts), any_certain, *certain)
+    return Runs(*run_spans(lattice, starts), any_certain, *certain)

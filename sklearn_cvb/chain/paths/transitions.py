@@ -1,4 +1,4 @@
-"""What may be asked of transitions, and what those by context and visits that last cannot do."""
+"""Checks of transitions: which options go together, and what contexts and durations exclude."""
 
 from typing import Any
 
@@ -10,25 +10,25 @@ from sklearn_cvb.reading.validation import InvalidParameterError, as_numbers, ch
 from sklearn_cvb.settings import Durations, HMMParameters, Transitions
 
 
-def check_transitions(asked: ChainOptions) -> None:
+def check_transitions(options: ChainOptions) -> None:
     """Raise where fields of transitions do not go together, or not with the rest of a model."""
-    transitions, kind = asked.transitions, asked.kind
+    transitions, kind = options.transitions, options.kind
     if transitions.start_alpha is not None:
         check_concentrations("start_alpha", np.array(transitions.start_alpha), kind.by_em)
     if transitions.start == "stationary":
         from sklearn_cvb.chain.parameters.stationary import check_stationary
 
-        check_stationary(transitions, kind.by_em, asked.fixed)
+        check_stationary(transitions, kind.by_em, options.fixed)
     if transitions.contexts is not None:
-        _check_contexts(asked)
+        _check_contexts(options)
     if transitions.durations is not None:
-        _check_durations(asked)
+        _check_durations(options)
     is_pooled = transitions.prior == "pooled"
     if transitions.shared is None and not is_pooled:
         return
     if kind.why_no_weights:
         prior = "prior='pooled'" if is_pooled else "HDP as prior of transitions"
-        raise InvalidParameterError(f"{asked.name} takes no {prior}: {kind.why_no_weights}")
+        raise InvalidParameterError(f"{options.name} takes no {prior}: {kind.why_no_weights}")
     if is_pooled:
         if transitions.contexts is None:
             raise InvalidParameterError(
@@ -47,86 +47,88 @@ def _is_full(transitions: Transitions) -> bool:
     return isinstance(transitions.topology, str) and transitions.topology == "full"
 
 
-def _check_contexts(asked: ChainOptions) -> None:
-    """Raise where a model is set to what transitions by context do not have."""
-    transitions, init = asked.transitions, asked.init
+def _check_contexts(options: ChainOptions) -> None:
+    """Raise where other options exclude transitions by context."""
+    transitions, init = options.transitions, options.init
     reasons = {
         "a topology other than 'full'": not _is_full(transitions),
         "end_state=True: an end has no context": transitions.end_state,
         "start='stationary': no distribution stays as it is": transitions.start != "free",
         "prior='hdp'": transitions.shared is not None,
-        _as_columns(asked): emits_symbols(asked.emission),
-        "an array as alpha": bool(np.ndim(asked.alpha)),
-        "fixed transitions": "transitions" in asked.fixed,
+        _as_columns(options): emits_symbols(options.emission),
+        "an array as alpha": bool(np.ndim(options.alpha)),
+        "fixed transitions": "transitions" in options.fixed,
         "transmat in init": isinstance(init, HMMParameters) and init.transmat is not None,
     }
     for what, is_so in reasons.items():
         refuse_contexts(is_so, what)
 
 
-def _as_columns(asked: ChainOptions) -> str:
+def _as_columns(options: ChainOptions) -> str:
     """Symbols, and what to write where they are to be columns."""
     return (
-        f"symbols as such: write {asked.name}({asked.n_components}, emission=Categorical(), "
+        f"symbols as such: write {options.name}({options.n_components}, emission=Categorical(), "
         "transitions=...), after `from sklearn_cvb.emissions import Categorical`; text is read, too"
     )
 
 
 def refuse_contexts(is_so: bool, what: str) -> None:
-    """Raise where steps have contexts, if that is so, with which something cannot do."""
+    """Raise, if that is so, that transitions by context exclude something."""
     if is_so:
         raise InvalidParameterError(f"Transitions(contexts=...) does not go with {what}")
 
 
-def _check_durations(asked: ChainOptions) -> None:
-    """Raise where a model is set to what visits with durations of their own do not have."""
-    transitions = asked.transitions
+def _check_durations(options: ChainOptions) -> None:
+    """Raise where other options exclude visits with durations of their own."""
+    transitions = options.transitions
     reasons = {
-        "taggers": asked.dictionary is not None,
+        "taggers": options.dictionary is not None,
         "end_state=True: a visit may go on beyond the end": transitions.end_state,
         "start='stationary'": transitions.start != "free",
         "sticky: no state follows itself": transitions.sticky > 0,
         "prior='hdp'": transitions.shared is not None,
         "contexts": transitions.contexts is not None,
-        _as_columns(asked): emits_symbols(asked.emission),
+        _as_columns(options): emits_symbols(options.emission),
     }
     for what, is_so in reasons.items():
         refuse_durations(is_so, what)
 
 
 def refuse_durations(is_so: bool, what: str) -> None:
-    """Raise where visits have durations of their own, if that is so, that something cannot do."""
+    """Raise, if that is so, that durations exclude something."""
     if is_so:
         raise InvalidParameterError(f"Transitions(durations=...) does not go with {what}")
 
 
-def cells_under(cells: Cells, asked: Transitions) -> Cells:
+def cells_under(cells: Cells, transitions: Transitions) -> Cells:
     """A layout with the topology, ends and visits that transitions say."""
-    cells = cells._replace(topology=topology_of(asked.topology, cells.n_states))
-    if asked.end_state:
+    topology = topology_of(transitions.topology, cells.n_states)
+    cells = cells._replace(chain=cells.chain._replace(topology=topology))
+    if transitions.end_state:
         cells = cells_with_end(cells)
-    if asked.durations is None:
+    if transitions.durations is None:
         return cells
-    cells = cells_with_visits(cells, int(Durations.of(asked.durations).longest))
-    is_still = cells.topology is None or cells.topology.transition.trace() == cells.n_states
+    cells = cells_with_visits(cells, int(Durations.of(transitions.durations).longest))
+    topology = cells.chain.topology
+    is_still = topology is None or topology.transition.trace() == cells.n_states
     refuse_durations(is_still, "a single state, or a topology where none leads to another")
     return cells
 
 
 def contexts_to_draw(contexts: Any, cells: Cells) -> list[np.ndarray]:
     """Contexts of each sequence to draw, as whole numbers; ValueError where they are none."""
-    if not cells.has_contexts:
+    if not cells.chain.has_contexts:
         raise ValueError("contexts are for models with Transitions(contexts=...); this has none")
     if contexts is None:
         raise ValueError(
             "steps follow each other by their contexts: give `contexts`, an array for each sequence"
         )
-    found = []
-    for i, own in enumerate(contexts):
-        table = as_numbers(f"contexts[{i}]", own)
-        if table.ndim != 1 or not len(table) or not np.isin(table, np.arange(cells.n_tables)).all():
+    tables, n_tables = [], cells.chain.n_tables
+    for i, context in enumerate(contexts):
+        table = as_numbers(f"contexts[{i}]", context)
+        if table.ndim != 1 or not len(table) or not np.isin(table, np.arange(n_tables)).all():
             raise ValueError(
-                f"contexts[{i}] must be a row of whole numbers from 0 to {cells.n_tables - 1}"
+                f"contexts[{i}] must be a row of whole numbers from 0 to {n_tables - 1}"
             )
-        found.append(table.astype(np.int64))
-    return found
+        tables.append(table.astype(np.int64))
+    return tables

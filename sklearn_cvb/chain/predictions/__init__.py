@@ -1,1 +1,1 @@
-"""What a fitted chain says of sequences: paths, probabilities, forecasts, drawn ones."""
+"""Predictions of a fitted chain: paths, probabilities, forecasts and samples."""

@@ -62,14 +62,14 @@ def paths_of_visits(
     if before is None:
         first = _draw_rows(np.cumsum(start)[None], np.zeros(len(lengths), int), rng)
         before = first, 1 + _draw_rows(lasts, first, rng)
-    last, left = before[0], before[1].copy()
+    last, remaining = before[0], before[1].copy()
     for t in range(inside.shape[1]):
-        new = np.flatnonzero(left == 0)
+        new = np.flatnonzero(remaining == 0)
         states[:, t] = last
         states[new, t] = _draw_rows(moves, last[new], rng)
-        left[new] = 1 + _draw_rows(lasts, states[new, t], rng)
+        remaining[new] = 1 + _draw_rows(lasts, states[new, t], rng)
         last = states[:, t]
-        left -= 1
+        remaining -= 1
     return states[inside]
 
 
@@ -130,8 +130,8 @@ def _check_that_paths_end(start: np.ndarray, transition: np.ndarray) -> None:
         reached = reached | (transition[reached] > 0).any(axis=0)
     among = np.ix_(reached, reached)
     try:
-        left = np.linalg.solve(np.eye(reached.sum()) - transition[among], np.ones(reached.sum()))
-        mean = float(start[reached] @ left)
+        lengths = np.linalg.solve(np.eye(reached.sum()) - transition[among], np.ones(reached.sum()))
+        mean = float(start[reached] @ lengths)
     except np.linalg.LinAlgError:
         mean = np.inf
     if not 0.0 < mean < _LONGEST_ON_AVERAGE:

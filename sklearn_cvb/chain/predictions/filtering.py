@@ -41,9 +41,9 @@ class Filter:
     """
 
     def __init__(self, observation: "Observation", learned: Learned) -> None:
-        refuse_contexts(learned.layout.has_contexts, "start_filter: use filter_proba")
-        self._observation = observation.without_start()
-        self._learned = learned._replace(resume=None, seen=None)
+        refuse_contexts(learned.layout.chain.has_contexts, "start_filter: use filter_proba")
+        self._observation = observation.without_init()
+        self._learned = learned._replace(warm_start=None, seen_so_far=None)
         self._chain, self._log_durations = _chain_of(learned)
         # Logs of p(z_t, steps that its visit goes on | x_1..t), (L, K).
         self._visits: np.ndarray | None = None
@@ -108,7 +108,7 @@ class Filter:
         """
         learned, (_, logs) = self._learned, self._chain
         observed, n = self._observation, learned.layout.n_emitting
-        steps = observed.steps_after(learned, self._steps, observation)
+        steps = observed.next_input(learned, self._steps, observation)
         read = observed.read_under(learned, steps, self._chain)
         emission = read.log_emissions()[-1]
         if self._visits is None:
@@ -130,7 +130,7 @@ class Filter:
         self._steps = steps
         proba = np.exp(logsumexp(self._visits, axis=0))
         best = np.full(len(read.corpus.tokens), proba.argmax(), np.int32)
-        self.state = observed.arranged(learned.words, read.corpus, best)[0][-1]
+        self.state = observed.arrange(learned.words, read.corpus, best)[0][-1]
         return proba
 
 
@@ -140,6 +140,6 @@ def _chain_of(learned: Learned) -> tuple[tuple[ChainWeights, ChainWeights], np.n
     Where these have no laws visits are steps: each state follows itself as its row says.
     """
     log_durations = np.zeros((1, learned.layout.n_emitting))
-    if learned.layout.longest:
-        log_durations = learned.more.numeric.predicting.log_durations(1)[0].T
+    if learned.layout.chain.longest:
+        log_durations = learned.extra.numeric.predicting.log_durations(1)[0].T
     return predicting_weights(learned), log_durations

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_cvb.chain.numbers.e_step import drawn_columns
+from sklearn_cvb.chain.numbers.e_step import draw_states
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
 from sklearn_cvb.chain.predictions.drawing import paths_of_visits
 from sklearn_cvb.chain.predictions.prediction import posterior_table
-from sklearn_cvb.emissions.emission import shaped, with_parts
+from sklearn_cvb.emissions.emission import family_and_parts, finite_array
 from sklearn_cvb.kernels.chain import decoding
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.requirements import Requirement, refuse_lacking
@@ -47,10 +47,10 @@ class Forecast(NamedTuple):
 def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -> None:
     """Raise unless the numbers of steps and draws and the probability make sense."""
     refuse_contexts(
-        learned.layout.has_contexts,
+        learned.layout.chain.has_contexts,
         "predict_next: append steps without values, but with contexts, and use predict_proba",
     )
-    families = with_parts(learned.more.numeric.family)
+    families = family_and_parts(learned.extra.numeric.family)
     asked = "sample", "moments"
     refuse_lacking("predict_next", (Requirement("an emission", own, asked) for own in families))
     check_counts(n_steps=n_steps, n_draws=n_draws)
@@ -60,7 +60,7 @@ def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -
 
 def known_steps(numeric: Any, before: np.ndarray, n_steps: int, inputs: Any) -> np.ndarray:
     """Steps before (n_samples, order, D), and those ahead, NaN but for the `inputs` of these."""
-    columns, n_samples = numeric.family.given_columns, len(before)
+    columns, n_samples = numeric.family.covariate_columns, len(before)
     ahead = np.full((n_samples, n_steps, before.shape[2]), np.nan)
     if not len(columns) and inputs is not None:
         raise ValueError("inputs are for Regression emissions; this model has none")
@@ -71,15 +71,15 @@ def known_steps(numeric: Any, before: np.ndarray, n_steps: int, inputs: Any) -> 
                 f"inputs of shape {(n_samples, n_steps, len(columns))}"
             )
         names = numeric.columns.names
-        own = FittedColumns(names and [names[column] for column in columns])
+        input_columns = FittedColumns(names and [names[column] for column in columns])
         for frame in [inputs] if hasattr(inputs, "columns") else inputs:
             if hasattr(frame, "columns"):
-                own.places_in(names_of_columns(frame), "inputs")
-        ahead[:, :, columns] = shaped("inputs", inputs, (n_samples, n_steps, len(columns)))
+                input_columns.places_in(names_of_columns(frame), "inputs")
+        ahead[:, :, columns] = finite_array("inputs", inputs, (n_samples, n_steps, len(columns)))
     return np.concatenate([before, ahead], axis=1)
 
 
-class Ahead(NamedTuple):
+class StateForecast(NamedTuple):
     """The states of the next steps of some sequences."""
 
     proba: np.ndarray  # (n_samples, n_steps, K)
@@ -89,13 +89,13 @@ class Ahead(NamedTuple):
 
 
 # Of numbers of steps and draws.
-GoesOn = Callable[[int, int, np.random.Generator], Ahead]
+StateForecaster = Callable[[int, int, np.random.Generator], StateForecast]
 
 
 def forecast(
     family: Any,
     known: np.ndarray,
-    going_on: list[GoesOn],
+    forecasters: list[StateForecaster],
     points: list[Any],
     level: float,
     n_draws: int,
@@ -109,17 +109,17 @@ def forecast(
     n_steps = known.shape[1] - family.order
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     means, probabilities, samples = [], [], []
-    for number, (goes_on, point) in enumerate(zip(going_on, points, strict=True)):
+    for number, (forecaster, point) in enumerate(zip(forecasters, points, strict=True)):
         n_own = max(1, len(range(number, n_draws, len(points))))
-        proba, states, moves = goes_on(n_steps, n_own, rng)
+        proba, states, moves = forecaster(n_steps, n_own, rng)
         paths = states.reshape(-1, n_steps)
-        drawn = family.drawn_ahead(point, paths, np.repeat(known, n_own, axis=0), rng)
-        samples.append(drawn.reshape(*states.shape, -1))
+        values = family.sample_forecasts(point, paths, np.repeat(known, n_own, axis=0), rng)
+        samples.append(values.reshape(*states.shape, -1))
         if moves is None and family.order:
             # What steps look back at depends on how long visits last: no sum tells their means.
             means.append(samples[-1].mean(axis=1))
         else:
-            means.append(family.means_ahead(point, proba, moves, known))
+            means.append(family.forecast_means(point, proba, moves, known))
         probabilities.append(proba)
     every, tails = np.concatenate(samples, axis=1), [0.5 - 0.5 * level, 0.5 + 0.5 * level]
     lower, upper = np.quantile(every, tails, axis=1)
@@ -127,17 +127,17 @@ def forecast(
     return Forecast(mean, lower, upper, proba, every, level)
 
 
-def going_on_after(read: Any, transition: np.ndarray) -> GoesOn:
+def state_forecaster(read: Any, transition: np.ndarray) -> StateForecaster:
     """How the states of sequences go on under the parameters that they are read under."""
-    if read.cells.longest:
-        return partial(_visits_ahead, *read.at_the_end())
+    if read.cells.chain.longest:
+        return partial(_forecast_visits, *read.final_visits())
     last = posterior_table(read, decoding.filtered)[read.corpus.starts[1:] - 1]
-    return partial(_states_ahead, last, transition)
+    return partial(_forecast_states, last, transition)
 
 
-def _visits_ahead(
+def _forecast_visits(
     last: np.ndarray, tables: Any, n_steps: int, n_draws: int, rng: np.random.Generator
-) -> Ahead:
+) -> StateForecast:
     """Of visits, of which it is known how long the last ones go on: (n_samples, K, L)."""
     durations = np.exp(tables.log_durations[0])
     durations /= durations.sum(axis=1, keepdims=True)
@@ -148,19 +148,19 @@ def _visits_ahead(
         now = np.pad(now[:, :, 1:], ((0, 0), (0, 0), (0, 1))) + entered[:, :, None] * durations
         proba.append(now.sum(axis=2))
     # A sequence at a time: every draw of all at once would have a copy of their tables.
-    each = (drawn_columns(np.broadcast_to(own.ravel(), (n_draws, own.size)), rng) for own in last)
-    drawn = np.concatenate(list(each))
-    lengths = np.full(len(drawn), n_steps)
-    before = drawn // longest, drawn % longest
+    each = (draw_states(np.broadcast_to(one.ravel(), (n_draws, one.size)), rng) for one in last)
+    last_visits = np.concatenate(list(each))
+    lengths = np.full(len(last_visits), n_steps)
+    before = last_visits // longest, last_visits % longest
     paths = paths_of_visits(tables.start[0], transition, durations, lengths, rng, before)
-    return Ahead(np.stack(proba, axis=1), paths.reshape(len(last), n_draws, n_steps), None)
+    return StateForecast(np.stack(proba, axis=1), paths.reshape(len(last), n_draws, n_steps), None)
 
 
-def _states_ahead(
+def _forecast_states(
     last: np.ndarray, transition: np.ndarray, n_steps: int, n_draws: int, rng: np.random.Generator
-) -> Ahead:
+) -> StateForecast:
     """Of chains, whose last states have these probabilities."""
-    moves = moves_ahead(transition, n_steps)
+    moves = transitions_ahead(transition, n_steps)
     ahead = [last @ moves[0]]
     goes_on = ahead[0].sum(axis=1, keepdims=True)
     if not goes_on.all():
@@ -169,14 +169,14 @@ def _states_ahead(
             "it surely ends before"
         )
     ahead[0] /= goes_on
-    paths = [drawn_columns(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)]
+    paths = [draw_states(np.repeat(ahead[0][:, None], n_draws, axis=1), rng)]
     for transition in moves[1:]:
         ahead.append(ahead[-1] @ transition)
-        paths.append(drawn_columns(transition[paths[-1]], rng))
-    return Ahead(np.stack(ahead, axis=1), np.stack(paths, axis=2), moves)
+        paths.append(draw_states(transition[paths[-1]], rng))
+    return StateForecast(np.stack(ahead, axis=1), np.stack(paths, axis=2), moves)
 
 
-def moves_ahead(transition: np.ndarray, n_steps: int) -> list[np.ndarray]:
+def transitions_ahead(transition: np.ndarray, n_steps: int) -> list[np.ndarray]:
     """Transitions (K, K) of each step ahead, given that no sequence ends before the last.
 
     Rows sum to 1 (to 0 where nothing goes on), but for those of the first step: these are in

@@ -1,4 +1,4 @@
-"""Predictions of hidden Markov models: functions of what a fit has left, whoever learned it."""
+"""Predictions of a fitted chain: its weights, and posteriors and paths of sequences under them."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from sklearn_cvb.chain.parameters import rows as parameters
+from sklearn_cvb.chain.parameters import rows
 from sklearn_cvb.chain.paths.lattice import Cells, dense_posterior, entry_cells, lattice_with_end
 from sklearn_cvb.chain.paths.transitions import contexts_to_draw
 from sklearn_cvb.chain.predictions import drawing
@@ -18,41 +18,41 @@ from sklearn_cvb.kernels.chain.decoding import best_states
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights, Lattice
 from sklearn_cvb.learning.learned import Learned, made_once
 from sklearn_cvb.reading.corpus import Corpus
-from sklearn_cvb.reading.validation import check_counts, tell
+from sklearn_cvb.reading.validation import check_counts, warn
 
 
-class BesideCounts(NamedTuple):
-    """What chains leave beside their counts."""
+class ChainExtras(NamedTuple):
+    """A fitted chain beside its counts: ends, emissions of numbers, samples."""
 
     end: np.ndarray | None = None  # (n_components,) Count of the sequences that end in each state
     numeric: Any = None  # what states emit, where that are numbers
-    sampled: Any = None  # what only a sampler's chain tells
+    samples: Any = None  # what only a sampler's chain tells
 
 
 # Counts and weights
 
 
-def running_counts(learned: Learned) -> parameters.HMMCounts:
+def running_counts(learned: Learned) -> rows.HMMCounts:
     """Flat counts with their ends, of the chain alone where observations are numbers."""
     counts, cells = learned.counts, learned.layout
     # A chain of numbers has no cells of emissions.
-    emission = parameters.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
+    emission = rows.flat_cells(counts.emission) if len(cells.state) else np.empty(0)
     steps = counts.transition.reshape(-1, counts.transition.shape[-1])
-    counts = parameters.HMMCounts(counts.start, steps, emission)
-    return parameters.with_end(counts, learned.more.end) if cells.has_end else counts
+    counts = rows.HMMCounts(counts.start, steps, emission)
+    return rows.with_end(counts, learned.extra.end) if cells.chain.has_end else counts
 
 
-def chain_counts(learned: Learned) -> parameters.HMMCounts:
+def chain_counts(learned: Learned) -> rows.HMMCounts:
     """The counts as weights are made from them: unknown words have those of words seen once."""
-    return parameters.with_rare(running_counts(learned), learned.rare, learned.layout)
+    return rows.with_rare(running_counts(learned), learned.unknown_word_counts, learned.layout)
 
 
 def mean_weights(learned: Learned) -> ChainWeights:
     """Posterior-mean weights; of a sampler their averages over its samples."""
-    if learned.more.sampled is not None:
-        return learned.more.sampled.means
-    return parameters.posterior_mean(
-        chain_counts(learned), learned.prior, learned.layout, learned.kept
+    if learned.extra.samples is not None:
+        return learned.extra.samples.means
+    return rows.posterior_mean(
+        chain_counts(learned), learned.prior, learned.layout, learned.fallback
     )
 
 
@@ -60,7 +60,7 @@ def mean_weights(learned: Learned) -> ChainWeights:
 def mean_and_log(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """Posterior-mean weights and their logs."""
     weights = mean_weights(learned)
-    return weights, parameters.log_weights(weights)
+    return weights, rows.log_weights(weights)
 
 
 def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
@@ -72,33 +72,33 @@ def predicting_weights(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
 def _averages(learned: Learned) -> tuple[ChainWeights, ChainWeights]:
     """exp E[log parameters], and its logs."""
     counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
-    return parameters.weights_under(counts, prior, cells, None, averages=True)
+    return rows.weights_under(counts, prior, cells, None, averages=True)
 
 
-def by_context(transition: np.ndarray, cells: Cells) -> np.ndarray:
+def state_transitions(transition: np.ndarray, cells: Cells) -> np.ndarray:
     """Transitions between states that emit, (K, K); with contexts (n_contexts, K, K)."""
     n = cells.n_emitting
-    if not cells.has_contexts:
+    if not cells.chain.has_contexts:
         return transition[:n, :n]
-    return transition.reshape(cells.n_tables, n, n)
+    return transition.reshape(cells.chain.n_tables, n, n)
 
 
-def steps_of(learned: Learned) -> np.ndarray:
-    """Mean transition probabilities between states that emit (see `by_context`)."""
-    return by_context(mean_weights(learned).transition, learned.layout)
+def mean_transitions(learned: Learned) -> np.ndarray:
+    """Mean transition probabilities between states that emit (see `state_transitions`)."""
+    return state_transitions(mean_weights(learned).transition, learned.layout)
 
 
 def emission_table(learned: Learned) -> np.ndarray:
     """Mean emission probabilities, (n_components, n_symbols)."""
-    weights: Any = parameters.word_major(learned.layout, mean_weights(learned).emission)
+    weights: Any = rows.word_major(learned.layout, mean_weights(learned).emission)
     if hasattr(weights, "toarray"):
         # The cells that a dictionary rules out share the rest of their row.
         dense = weights.toarray()
         listed = np.zeros(dense.shape, bool)
         listed[np.repeat(np.arange(len(dense)), np.diff(weights.indptr)), weights.indices] = True
         n_ruled_out = np.maximum(1, (~listed).sum(axis=0))
-        rest = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / n_ruled_out
-        weights = np.where(listed, dense, rest)
+        ruled_out = np.clip(1.0 - dense.sum(axis=0), 0.0, None) / n_ruled_out
+        weights = np.where(listed, dense, ruled_out)
     return np.ascontiguousarray(weights.T)
 
 
@@ -125,7 +125,7 @@ class WeightedSequences:
     def _with_ends(self) -> tuple[Lattice, np.ndarray, np.ndarray | slice]:
         """Lattice and starts of sequences with their ends; which tokens are not ends."""
         starts = self.corpus.starts
-        if not self.cells.has_end:
+        if not self.cells.chain.has_end:
             return self.lattice, starts, slice(None)
         lattice, starts, is_end = lattice_with_end(self.lattice, starts, self.cells)
         return lattice, starts, ~is_end
@@ -140,12 +140,12 @@ class WeightedSequences:
             posterior = posterior[np.repeat(inside, lattice.count)]
         return posterior, log_z
 
-    def tables(self) -> np.ndarray:
+    def table_numbers(self) -> np.ndarray:
         """Which table of transitions leads to each token."""
         return np.zeros(len(self.corpus.tokens), np.intp)
 
-    def lacking(self) -> np.ndarray:
-        """What log weights of each sequence, also of its best path, are without."""
+    def log_offset(self) -> np.ndarray:
+        """What is to be added to log weights of each sequence, also of its best path."""
         return np.zeros(self.corpus.n_sequences)
 
     def log_z(self) -> np.ndarray:
@@ -163,7 +163,7 @@ class WeightedSequences:
         decoding.viterbi(self.logs, lattice, starts, path, log_p)
         return path[inside], log_p
 
-    def drawn_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def draw_path(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """States of paths drawn from the posterior; -inf for each sequence that has none."""
         lattice, starts, inside = self._with_ends()
         log_z = np.empty(len(starts) - 1)
@@ -196,11 +196,11 @@ def smoothed_entries(
     return posterior, log_z
 
 
-def tell_unexplained(log_p: np.ndarray) -> None:
+def warn_of_unexplained(log_p: np.ndarray) -> None:
     """Warn of sequences that no path explains."""
     unexplained = (log_p == -np.inf).nonzero()[0]
     if len(unexplained):
-        tell(
+        warn(
             [
                 f"no path explains sequences {unexplained[:5].tolist()} ({len(unexplained)} in "
                 "all): each token gets its most probable state by emission"
@@ -208,7 +208,7 @@ def tell_unexplained(log_p: np.ndarray) -> None:
         )
 
 
-def paths(read: WeightedSequences, decoding: str) -> tuple[np.ndarray, np.ndarray]:
+def decode(read: WeightedSequences, decoding: str) -> tuple[np.ndarray, np.ndarray]:
     """The states of all tokens, and log p of each sequence."""
     if decoding == "viterbi":
         return read.best_path()
@@ -223,16 +223,16 @@ def posterior_table(
 ) -> np.ndarray:
     """Posteriors over all states, token by token; warns of what no path explains."""
     posterior, log_z = read.entries(kernel)
-    tell_unexplained(log_z)
+    warn_of_unexplained(log_z)
     return read.table(posterior)
 
 
-def mean_likelihoods(found: list[np.ndarray]) -> np.ndarray:
+def mean_likelihoods(log_z: list[np.ndarray]) -> np.ndarray:
     """Log of the mean over samples (paper eq. 28)."""
-    return found[0] if len(found) == 1 else logsumexp(found, axis=0) - math.log(len(found))
+    return log_z[0] if len(log_z) == 1 else logsumexp(log_z, axis=0) - math.log(len(log_z))
 
 
-def drawn_states(
+def draw_states(
     learned: Learned,
     n_samples: int,
     length: int | ArrayLike | None,
@@ -241,16 +241,16 @@ def drawn_states(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """States of sampled sequences, flat, their lengths, and contexts, which then tell lengths."""
     n, weights = learned.layout.n_emitting, mean_weights(learned)
-    if contexts is not None or learned.layout.has_contexts:
+    if contexts is not None or learned.layout.chain.has_contexts:
         known = contexts_to_draw(contexts, learned.layout)
         lengths, rows = np.array(list(map(len, known))), np.concatenate(known)
         tables = weights.start, weights.transition, lengths
         return drawing.paths_of_lengths(*tables, rng, rows), lengths, rows
-    if learned.layout.longest and length is not None:
-        numeric, lengths = learned.more.numeric, drawing.lengths_to_draw(n_samples, length)
+    if learned.layout.chain.longest and length is not None:
+        numeric, lengths = learned.extra.numeric, drawing.lengths_to_draw(n_samples, length)
         durations = numeric.family.durations(numeric.point)
         return drawing.paths_of_visits(*weights[:2], durations, lengths, rng), lengths, None
-    start, transition, has_end = weights.start[:n], weights.transition, learned.layout.has_end
+    start, transition, has_end = weights.start[:n], weights.transition, learned.layout.chain.has_end
     steps, end = transition[:n, :n], transition[:-1, -1]
     if length is None:
         if not has_end:

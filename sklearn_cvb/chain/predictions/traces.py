@@ -1,4 +1,4 @@
-"""What the chains of a sampler tell: likelihoods over samples, and traces."""
+"""Samples and traces of a sampler: joint likelihoods, concentrations, and counts of kept paths."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -49,7 +49,7 @@ def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
     if n_draws < 1:
         return None
     rows = [
-        [(one.value, *one.notes[:3]) for one in trace[n_burn_in : n_burn_in + n_draws]]
+        [(one.value, *one.values[:3]) for one in trace[n_burn_in : n_burn_in + n_draws]]
         for trace in traces
     ]
     return Chains(*np.moveaxis(np.array(rows, dtype=float), 2, 0))
@@ -57,26 +57,26 @@ def chains_of(fits: Sequence[Fit], n_burn_in: int) -> Chains | None:
 
 def log_joint(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
     """log p(x, z | alpha, beta) of actual counts through Gamma functions (nats)."""
-    known = 0.0
+    of_fixed = 0.0
     if prior.any_fixed:
         tables = prior.start, prior.transition, prior.emission
         free = without_fixed(counts, prior, cells)
         parts = zip(counts, free, tables, strict=True)
-        known = sum(float(xlogy(own - rest, u / FIXED_MASS).sum()) for own, rest, u in parts)
+        of_fixed = sum(float(xlogy(own - rest, u / FIXED_MASS).sum()) for own, rest, u in parts)
         counts = free
-    moved = counts.transition > 0
-    begun = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
+    has_step = counts.transition > 0
+    has_start = np.s_[:] if prior.start.min() > 0.0 else counts.start > 0
     return (
-        known
+        of_fixed
         + dirichlet.log_evidence(
-            counts.start[begun],
-            prior.start[begun],
+            counts.start[has_start],
+            prior.start[has_start],
             counts.start.sum(),
             np.asarray(prior.start_total),
         )
         + dirichlet.log_evidence(
-            counts.transition[moved],
-            prior.transition[moved],
+            counts.transition[has_step],
+            prior.transition[has_step],
             counts.transition.sum(axis=1),
             prior.transition_total,
         )
@@ -85,18 +85,18 @@ def log_joint(counts: HMMCounts, prior: ChainPrior, cells: Cells) -> float:
     )
 
 
-def noted(chain: Any, hyper: ChainConcentrations, counts: HMMCounts) -> tuple[Any, ...]:
+def trace_note(chain: Any, hyper: ChainConcentrations, counts: HMMCounts) -> tuple[Any, ...]:
     """Concentrations, and the number of states that have a token (a method of chains)."""
     n_tokens = (counts.start + counts.transition.sum(axis=0))[: chain.cells.n_emitting]
-    return hyper.alpha, hyper.beta, int(np.count_nonzero(n_tokens)), hyper.shared
+    return hyper.alpha, hyper.beta, int(np.count_nonzero(n_tokens)), hyper.state_weights
 
 
 class ChainSamples(NamedTuple):
-    """What only a sampler's chain tells."""
+    """The kept samples of a sampler, and the traces of its chains."""
 
     paths: np.ndarray | None  # states of all training tokens in the kept samples, if any
     means: ChainWeights  # averages over samples of the posterior means given the sample
-    kept: Any  # `PathCounts`, or counts and prior of each kept sample
+    per_sample: Any  # `PathCounts`, or counts and prior of each kept sample
     chains: Chains | None = None  # of all restarts
 
     @property
@@ -107,29 +107,28 @@ class ChainSamples(NamedTuple):
 
     def posteriors(self) -> Iterable[tuple[HMMCounts, ChainPrior]]:
         """Counts and prior of each kept sample."""
-        if not isinstance(self.kept, PathCounts):
-            return self.kept
+        samples = self.per_sample
+        if not isinstance(samples, PathCounts):
+            return samples
         assert self.paths is not None, "samples were kept"
-        return (
-            (self.kept.counts(path), self.kept.prior(row)) for row, path in enumerate(self.paths)
-        )
+        return ((samples.counts(path), samples.prior(row)) for row, path in enumerate(self.paths))
 
 
 class PathCounts(NamedTuple):
-    """What tells the counts of a sampled path, and the prior it was drawn under."""
+    """Counts and prior of each sampled path, made anew from its states."""
 
     problem: Problem
     counts_rare: bool  # whether unknown words take the mean count of words seen once
     last: ChainPrior  # of the last sweep
     concentrations: np.ndarray  # alpha and beta of each sample, (n_samples, 2)
-    shared: tuple[Any, ...]  # weights of the states of each sample
+    state_weights: tuple[Any, ...]  # weights of the states of each sample
 
     def counts(self, path: np.ndarray) -> HMMCounts:
         """Counts of one kept sample, the unknown item's as `handle_unknown` says."""
         problem, cells = self.problem, self.problem.cells
-        if cells.has_end:
+        if cells.chain.has_end:
             states = np.full(len(problem.corpus.tokens), cells.n_emitting)
-            states[problem.is_given] = path
+            states[problem.without_ends] = path
             path = states
         counts = counts_of_path(problem, slots_of(problem.lattice, path))
         return with_rare(counts, rare_in(problem, counts) if self.counts_rare else None, cells)
@@ -137,11 +136,11 @@ class PathCounts(NamedTuple):
     def prior(self, row: int) -> ChainPrior:
         """Prior of one kept sample: its own where concentrations are learned."""
         first = self.last.concentrations
-        if not first.learned:
+        if not first.is_learned:
             return self.last
         alpha, beta = self.concentrations[row].tolist()
-        here = first._replace(alpha=alpha, beta=beta, shared=self.shared[row])
-        return prior_of(self.problem.cells, here)
+        hyper = first._replace(alpha=alpha, beta=beta, state_weights=self.state_weights[row])
+        return prior_of(self.problem.cells, hyper)
 
 
 def refuse_without_posterior(sampled: ChainSamples, temperatures: Any, name: str) -> None:

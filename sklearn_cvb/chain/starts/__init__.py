@@ -1,1 +1,1 @@
-"""Where a fit starts."""
+"""Starting points of fits: drawn, given, or many states merged to fewer."""

@@ -1,4 +1,4 @@
-"""Where a fit starts: posteriors of the training tokens, or weights for a first E-step."""
+"""Starting points of a fit: posteriors of the training tokens, or weights for a first E-step."""
 
 import math
 from collections.abc import Callable
@@ -99,19 +99,19 @@ def counts_from_marginals(problem: Problem, posterior: np.ndarray) -> HMMCounts:
         # Missing observations have cell -1.
         np.bincount(cell + 1, posterior, len(cells.state) + 1)[1:],
     )
-    topology = problem.cells.topology
+    topology = problem.cells.chain.topology
     if topology is None:
         return counts
     start, transition = topology.masked(counts.start, counts.transition)
     return counts._replace(start=start, transition=transition)
 
 
-def kept_to_start(start: StartingPoint, problem: Problem) -> StartingPoint:
+def legal_start(start: StartingPoint, problem: Problem) -> StartingPoint:
     """A start under the topology of a problem: no sequence begins where none may.
 
     Weights of transitions that are ruled out become 0.
     """
-    topology = problem.cells.topology
+    topology = problem.cells.chain.topology
     if start.weights is not None:
         return StartingPoint(None, kept_to_topology(start.weights, problem.cells))
     if topology is None:
@@ -123,11 +123,11 @@ def kept_to_start(start: StartingPoint, problem: Problem) -> StartingPoint:
     states, entries = entry_states(lattice), posterior_of(start, problem).copy()
     allowed = topology.start[states[inside]]
     tokens = np.repeat(np.arange(problem.corpus.n_sequences), lattice.count[first])
-    kept = np.where(allowed, entries[inside], 0.0)
+    entries_of_first = np.where(allowed, entries[inside], 0.0)
     # Where the start gives no allowed state anything, all of them are as likely.
-    lost = np.bincount(tokens, weights=kept) == 0
-    kept = np.where(lost[tokens], allowed, kept)
-    entries[inside] = kept / np.bincount(tokens, weights=kept)[tokens]
+    lost = np.bincount(tokens, weights=entries_of_first) == 0
+    entries_of_first = np.where(lost[tokens], allowed, entries_of_first)
+    entries[inside] = entries_of_first / np.bincount(tokens, weights=entries_of_first)[tokens]
     return StartingPoint(entries, None)
 
 
@@ -154,7 +154,7 @@ def token_start(problem: Problem, rng: np.random.Generator) -> StartingPoint:
     Times the shares that a weighted dictionary gives them.
     """
     entries = rng.standard_exponential(int(problem.lattice.count.sum()))
-    if problem.cells.expected is not None:
+    if problem.cells.tag_prior.expected_counts is not None:
         entries *= _expected_entries(problem)
     normalise_entries(problem.lattice, entries)
     return StartingPoint(entries, None)
@@ -162,7 +162,7 @@ def token_start(problem: Problem, rng: np.random.Generator) -> StartingPoint:
 
 def _expected_entries(problem: Problem) -> np.ndarray:
     """What a dictionary expects of each (token, state) entry, in proportion; 1 without weights."""
-    expected = problem.cells.expected
+    expected = problem.cells.tag_prior.expected_counts
     if expected is None:
         return np.ones(int(problem.lattice.count.sum()))
     # Any state is as likely for words without weights, and for a missing observation, which takes
@@ -193,13 +193,13 @@ def parameter_weights(cells: Cells, rng: np.random.Generator) -> ChainWeights:
     totals[totals == 0] = 1.0
     return ChainWeights(
         rng.dirichlet(np.ones(n)),
-        rng.dirichlet(np.ones(n), size=cells.n_tables * n),
+        rng.dirichlet(np.ones(n), size=cells.chain.n_tables * n),
         cells.divided(emission, totals),
     )
 
 
-def given_weights(
-    given: HMMParameters,
+def table_weights(
+    init: HMMParameters,
     cells: Cells,
     vocabulary: np.ndarray,
     rng: np.random.Generator,
@@ -209,7 +209,7 @@ def given_weights(
 
     ``emitted(cuts)`` has the emissions that segments count (see `segments_start`).
     """
-    tables, others = chain_tables(given, cells, vocabulary), parameter_weights(cells, rng)
+    tables, others = chain_tables(init, cells, vocabulary), parameter_weights(cells, rng)
     if tables.emission is not None:
         # All steps as likely: symbols tell the states, and these the steps.
         others = uniform_weights(cells)
@@ -232,7 +232,7 @@ def cuts_of(init: str, n_states: int, rng: np.random.Generator) -> np.ndarray:
 
 def segments_start(problem: Problem, cuts: np.ndarray) -> StartingPoint:
     """Nearly all of the states in their order, from one to the next at these cuts."""
-    has_end, starts = problem.cells.has_end, problem.corpus.starts
+    has_end, starts = problem.cells.chain.has_end, problem.corpus.starts
     lengths = np.diff(starts)
     places = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths) + 0.5
     states = np.searchsorted(cuts, places / np.repeat(np.maximum(lengths - has_end, 1), lengths))
@@ -244,18 +244,17 @@ def segments_start(problem: Problem, cuts: np.ndarray) -> StartingPoint:
 
 def emitted_in_segments(problem: Problem, cuts: np.ndarray) -> np.ndarray:
     """How often segments emit what each cell stands for."""
-    found = segments_start(problem, cuts).posterior
-    assert found is not None, "it is made of posteriors"
-    return counts_from_marginals(problem, found).emission
+    posterior = segments_start(problem, cuts).posterior
+    assert posterior is not None, "it is made of posteriors"
+    return counts_from_marginals(problem, posterior).emission
 
 
 def smooth_weights(start: np.ndarray, transition: np.ndarray, emission: np.ndarray) -> ChainWeights:
     """Weights of counted steps, a little added to each; emissions as they are given."""
     start = start + _UNAMBIGUOUS_COUNT
     transition = transition + _UNAMBIGUOUS_COUNT
-    return ChainWeights(
-        start / start.sum(), transition / transition.sum(axis=1, keepdims=True), emission
-    )
+    transition /= transition.sum(axis=1, keepdims=True)
+    return ChainWeights(start / start.sum(), transition, emission)
 
 
 def context_counts(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -289,7 +288,7 @@ def _from_neighbours(
     rows = csr_array((posterior, entry_states(lattice), bounds), shape=(n_tokens, n_states))
     # The same numbers in a smaller type.
     states, bounds = rows.indices, rows.indptr
-    found, step = np.empty(len(posterior)), max(1, _BLOCK // n_states)
+    result, step = np.empty(len(posterior)), max(1, _BLOCK // n_states)
     for begin in range(0, n_tokens, step):
         end = min(begin + step, n_tokens)
         # The tokens beside those of the block; what is wrong at the borders is put right below.
@@ -301,10 +300,10 @@ def _from_neighbours(
         left[inside] = weights.start
         inside = starts[(starts > begin) & (starts <= end)] - begin - 1
         right[inside] = 1.0
-        own = slice(bounds[begin], bounds[end])
+        block = slice(bounds[begin], bounds[end])
         tokens = np.repeat(np.arange(end - begin), lattice.count[begin:end])
-        found[own] = left[tokens, states[own]] * right[tokens, states[own]]
-    return found
+        result[block] = left[tokens, states[block]] * right[tokens, states[block]]
+    return result
 
 
 def posterior_arrays(init: Any, starts: np.ndarray, n_states: int) -> list[np.ndarray]:
@@ -326,10 +325,10 @@ def posterior_arrays(init: Any, starts: np.ndarray, n_states: int) -> list[np.nd
 
 def array_start(problem: Problem, init: Any) -> StartingPoint:
     """Posteriors given as arrays, which must keep to the allowed states."""
-    starts = problem.given.starts
+    starts = problem.original.starts
     table = np.concatenate(posterior_arrays(init, starts, problem.cells.n_emitting))
     places = np.arange(len(table)) if problem.places is None else problem.places
-    if problem.cells.has_end:
+    if problem.cells.chain.has_end:
         # An end has place -1, the last row.
         table = np.pad(table, (0, 1))
         table[-1, -1] = 1.0
@@ -360,7 +359,7 @@ def model_counts(problem: Problem, model: StartModel, vocabulary: np.ndarray) ->
         len(emission) == len(cells.state)
         and (cells.is_full or np.array_equal(listed, cells.state))
         and len(model.counts.start) == cells.n_emitting
-        and (model.end_counts is not None) == cells.has_end
+        and (model.end_counts is not None) == cells.chain.has_end
         and list(model.vocabulary) == list(vocabulary)
     )
     if not same:
@@ -370,13 +369,13 @@ def model_counts(problem: Problem, model: StartModel, vocabulary: np.ndarray) ->
             "transitions, emission, tag_dictionary and labels that overrule the dictionary"
         )
     counts = HMMCounts(model.counts.start, model.counts.transition, emission)
-    if cells.has_end:
+    if cells.chain.has_end:
         counts = with_end(counts, model.end_counts)
-    topology = problem.cells.topology
+    topology = problem.cells.chain.topology
     if topology is not None:
         start, transition = topology.masked(counts.start, counts.transition)
         lost = (start != counts.start).any() or (transition != counts.transition).any()
-        if lost or (topology.tied and transition.any()):
+        if lost or (topology.is_tied and transition.any()):
             raise ValueError("init is a model with steps that transitions rule out")
     return counts
 
@@ -386,8 +385,8 @@ def model_start(
 ) -> StartingPoint:
     """The posterior-mean weights of a fitted model."""
     counts = model_counts(problem, model, vocabulary)
-    kept = uniform_weights(problem.cells)
-    return StartingPoint(None, posterior_mean(counts, prior, problem.cells, kept))
+    fallback = uniform_weights(problem.cells)
+    return StartingPoint(None, posterior_mean(counts, prior, problem.cells, fallback))
 
 
 def starting_point(
@@ -413,7 +412,7 @@ def starting_point(
         start = model_start(problem, init, prior, vocabulary)
     elif isinstance(init, HMMParameters):
         emitted = partial(emitted_in_segments, problem)
-        start = StartingPoint(None, given_weights(init, problem.cells, vocabulary, rng, emitted))
+        start = StartingPoint(None, table_weights(init, problem.cells, vocabulary, rng, emitted))
     else:
         start = array_start(problem, init)
-    return kept_to_start(start, problem)
+    return legal_start(start, problem)

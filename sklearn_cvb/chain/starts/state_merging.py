@@ -1,4 +1,4 @@
-"""Where a fit that chooses its number of states begins: many states, and pairs of them joined.
+"""Merging of states: where a fit that chooses their number begins.
 
 Where two states share a role no sweep joins them: each of their tokens is explained by both. So
 pairs are joined outright between sweeps of VB, and stay so where its lower bound on the evidence
@@ -32,7 +32,7 @@ _DIGITS = 9
 _TRIED, _FOLLOWED = 10, 3
 
 
-def pays(n_tokens: int, n_states: int, n_emissions: int) -> bool:
+def merging_pays(n_tokens: int, n_states: int, n_emissions: int) -> bool:
     """Whether states are joined: each has as many tokens as parameters of what it emits.
 
     Where it has fewer, as with the words of a text, the bound pays for the parameters of a state
@@ -43,15 +43,15 @@ def pays(n_tokens: int, n_states: int, n_emissions: int) -> bool:
 
 def merged_state(chain: Any, rng: np.random.Generator) -> State:
     """VB's state from a chain's own start, once no pair of states is joined any more."""
-    state, bound = _settled(VB().start(chain, rng), chain, rng, _SWEEPS)
-    joined = _with_one_less(state, bound, chain, rng)
+    state, bound = _converge(VB().start(chain, rng), chain, rng, _SWEEPS)
+    joined = _merge_one_pair(state, bound, chain, rng)
     while joined is not None:
         state, bound = joined
-        joined = _with_one_less(state, bound, chain, rng)
+        joined = _merge_one_pair(state, bound, chain, rng)
     return state
 
 
-def _settled(state: State, chain: Any, rng: np.random.Generator, most: int) -> tuple[State, float]:
+def _converge(state: State, chain: Any, rng: np.random.Generator, most: int) -> tuple[State, float]:
     """State and bound after at most so many sweeps."""
     state, bound = VB().sweep(state, chain, rng)
     for _ in range(most - 1):
@@ -64,7 +64,7 @@ def _settled(state: State, chain: Any, rng: np.random.Generator, most: int) -> t
     return state, bound
 
 
-def _with_one_less(
+def _merge_one_pair(
     state: State, bound: float, chain: Any, rng: np.random.Generator
 ) -> tuple[State, float] | None:
     """State and bound with two states joined; None where the bound never rises by it."""
@@ -76,7 +76,7 @@ def _with_one_less(
     # Equal ones in the order of the pairs, however the parts of a corpus were summed.
     tried.sort(key=lambda one: -round(one[0] / chain.n_observed, _DIGITS))
     for _, after in tried[:_FOLLOWED]:
-        after, value = _settled(after, chain, rng, _SWEEPS_BETWEEN)
+        after, value = _converge(after, chain, rng, _SWEEPS_BETWEEN)
         if value > bound:
             return after, value
     return None
@@ -112,11 +112,11 @@ def likely_pairs(chain: Any, state: State) -> list[tuple[int, int]]:
     return [pairs[place] for place in order]
 
 
-def gains_of_rows(own: np.ndarray, prior: np.ndarray, pairs: list[tuple[int, int]]) -> list[float]:
+def gains_of_rows(rows: np.ndarray, prior: np.ndarray, pairs: list[tuple[int, int]]) -> list[float]:
     """What the log evidence (nats) of rows of counts gains where two are one."""
-    alone = _log_evidence(own, prior)
+    alone = _log_evidence(rows, prior)
     return [
-        _log_evidence(own[[i]] + own[[j]], prior[[i]])[0] - alone[i] - alone[j] for i, j in pairs
+        _log_evidence(rows[[i]] + rows[[j]], prior[[i]])[0] - alone[i] - alone[j] for i, j in pairs
     ]
 
 

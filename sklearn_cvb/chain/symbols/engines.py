@@ -1,4 +1,4 @@
-"""The engines of a chain: ways to infer the same thing, each faster for some data.
+"""Engines of the E-step of symbols: each infers the same, and is the fastest for some sequences.
 
 Expected counts of EM and VB come from three engines; each sequence has one.
 
@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.parameters.rows import HMMCounts, empty_counts, log_weights
-from sklearn_cvb.chain.paths.lattice import Cells, Problem, certain_counts, spans_of
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, certain_counts, run_spans
 from sklearn_cvb.kernels.chain.forward_backward import (
     ChainWeights,
     Lattice,
@@ -115,21 +115,21 @@ def engines_of(problem: Problem, lost: np.ndarray = _NONE) -> Engines:
     if len(problem.corpus.starts) < 2:
         # Of a part in which no path explains any sequence.
         return Engines(None, None, [np.empty(0, np.intp)])
-    rest = np.ones(len(problem.corpus.starts) - 1, bool)
-    rest[lost] = False
+    is_free = np.ones(len(problem.corpus.starts) - 1, bool)
+    is_free[lost] = False
     runs, batches = None, None
-    if problem.any_told:
+    if problem.any_certain:
         _, sizes = _run_sizes(problem.lattice, problem.runs.begin, problem.runs.end)
         wide = np.concatenate([[0], np.cumsum(sizes > _LARGEST_RUN)])
-        rest &= np.diff(wide[problem.runs.sequence]) == 0
-        n_tokens = np.diff(problem.corpus.starts)[rest].sum()
+        is_free &= np.diff(wide[problem.runs.sequence]) == 0
+        n_tokens = np.diff(problem.corpus.starts)[is_free].sum()
         if n_tokens > _SMALLEST_SHARE * len(problem.corpus.tokens):
-            runs = _runs_of(problem, rest)
+            runs = _runs_of(problem, is_free)
     elif _fits_side_by_side(problem):
-        batches = _batches_of(problem, rest)
+        batches = _batches_of(problem, is_free)
     if runs is None and batches is None:
-        rest[:] = False
-    members = np.flatnonzero(~rest)
+        is_free[:] = False
+    members = np.flatnonzero(~is_free)
     pieces = [members[slice(*piece)] for piece in _pieces_of(problem, members)]
     return Engines(runs, batches, pieces if len(members) else None, lost)
 
@@ -186,7 +186,7 @@ def _runs_of(problem: Problem, chosen: np.ndarray) -> RunEngine:
         tokens = np.repeat(chosen, lengths)
         lattice = lattice._replace(first=lattice.first[tokens], count=lattice.count[tokens])
         starts = np.concatenate([[0], np.cumsum(lengths[chosen])])
-        begin, end, sequence = spans_of(lattice, starts)
+        begin, end, sequence = run_spans(lattice, starts)
         certain = certain_counts(lattice, starts, cells.n_states, len(cells.state))
     entries, steps = _run_sizes(lattice, begin, end)
     members = np.flatnonzero(chosen)
@@ -222,14 +222,14 @@ def _fits_side_by_side(problem: Problem) -> bool:
     """Whether all states are allowed everywhere, in sequences that are several and not too long."""
     lengths, cells = np.diff(problem.corpus.starts), problem.cells
     size = lengths.max() * min(SIDE_BY_SIDE, len(lengths)) * width_for(cells.n_states)
-    is_open = problem.lattice.count[problem.is_given].min() == cells.n_emitting
+    is_open = problem.lattice.count[problem.without_ends].min() == cells.n_emitting
     return bool(len(lengths) > 1 and is_open and size <= _LARGEST_BATCH)
 
 
 def _batches_of(problem: Problem, chosen: np.ndarray) -> list[LockstepBatch] | None:
     """Side by side: the chosen sequences, in batches for several threads."""
     cells, lengths, lattice = problem.cells, np.diff(problem.corpus.starts), problem.lattice
-    if cells.has_end:
+    if cells.chain.has_end:
         # Words have a slot for each state that emits, and rows one for the end as well.
         first = lattice.first // cells.n_emitting * cells.n_states
         lattice = lattice._replace(first=first.astype(lattice.first.dtype))
@@ -242,16 +242,16 @@ def _batches_of(problem: Problem, chosen: np.ndarray) -> list[LockstepBatch] | N
         members = np.ascontiguousarray(order[index::n_batches])
         side = min(SIDE_BY_SIDE, len(members))
         messages = messages_for(side, lengths[members[0]], cells.n_states)
-        own = tables if index == 0 else tables_beside(tables)
-        batches.append(LockstepBatch(members, lattice, own, messages))
+        batch_tables = tables if index == 0 else tables_beside(tables)
+        batches.append(LockstepBatch(members, lattice, batch_tables, messages))
     return batches or None
 
 
-class Share(NamedTuple):
-    """What a piece of the sequences contributes: counts, sum of log Z, and who is lost."""
+class PieceResult(NamedTuple):
+    """Expected counts and the sum of log Z of some sequences, and those that float64 lost."""
 
     counts: HMMCounts
-    total: float
+    log_normaliser: float
     lost: np.ndarray = _NONE
 
 
@@ -285,7 +285,7 @@ def expectation(
         return expectation(weights, problem, engines, n_jobs, logs)
     (counts, total, _), *others = shares
     for share in others:
-        total += share.total
+        total += share.log_normaliser
         for table, more in zip(counts, share.counts, strict=True):
             table += more
     # Sequences that float64 may lose even one at a time go to log space.
@@ -307,7 +307,7 @@ def expectation(
 
 def infer_runs(
     weights: ChainWeights, cells: Cells, engine: RunEngine, piece: tuple[int, int]
-) -> Share:
+) -> PieceResult:
     """Counts and log weights of some runs."""
     counts, entries, steps = empty_counts(cells), *engine.sizes
     borders = RunBorders(*(values[slice(*piece)] for values in engine.borders))
@@ -316,18 +316,18 @@ def infer_runs(
     total = expected_counts_of_runs(weights, engine.lattice, borders, room, counts, lost)
     runs = piece[0] + np.flatnonzero(lost)
     sequences = np.searchsorted(engine.sequence, runs, side="right") - 1
-    return Share(counts, total, engine.members[sequences])
+    return PieceResult(counts, total, engine.members[sequences])
 
 
-def count_certain(weights: ChainWeights, cells: Cells, engine: RunEngine) -> Share:
+def count_certain(weights: ChainWeights, cells: Cells, engine: RunEngine) -> PieceResult:
     """Counts of what is certain, and its log weight."""
     total = 0.0
     for table, times in zip(weights, engine.certain, strict=True):
         held = times > 0
         if not (table[held] > 0).all():
-            return Share(engine.certain, 0.0, _without_weight(weights, engine))
+            return PieceResult(engine.certain, 0.0, _without_weight(weights, engine))
         total += float(np.sum(times[held] * np.log(table[held])))
-    return Share(HMMCounts(*map(np.copy, engine.certain)), total)
+    return PieceResult(HMMCounts(*map(np.copy, engine.certain)), total)
 
 
 def _without_weight(weights: ChainWeights, engine: RunEngine) -> np.ndarray:
@@ -348,19 +348,19 @@ def _without_weight(weights: ChainWeights, engine: RunEngine) -> np.ndarray:
 
 def infer_batch(
     weights: ChainWeights, cells: Cells, problem: Problem, batch: LockstepBatch
-) -> Share:
+) -> PieceResult:
     """Counts and log Z of some sequences side by side."""
     clear_counts(batch.tables)
     lost = np.zeros(problem.corpus.n_sequences, bool)
     side = min(SIDE_BY_SIDE, len(batch.members))
-    given = batch.lattice, problem.corpus.starts, batch.members, side, cells.n_states
-    total = expected_counts_dense(*given, batch.tables, batch.messages, lost)
+    batch_arguments = batch.lattice, problem.corpus.starts, batch.members, side, cells.n_states
+    total = expected_counts_dense(*batch_arguments, batch.tables, batch.messages, lost)
     counts = empty_counts(cells)
     if np.isnan(total):
         clear_messages(batch.messages)
     else:
         add_tables(weights, problem.lattice, cells.n_emitting, batch.tables, counts)
-    return Share(counts, total, np.flatnonzero(lost))
+    return PieceResult(counts, total, np.flatnonzero(lost))
 
 
 # One sequence at a time
@@ -368,10 +368,10 @@ def infer_batch(
 
 def infer_sequences(
     weights: ChainWeights, cells: Cells, problem: Problem, log_z: np.ndarray, members: np.ndarray
-) -> Share:
+) -> PieceResult:
     """Counts of some sequences; fills their log Z, NaN where log space has to decide."""
     lattice, starts, counts = problem.lattice, problem.corpus.starts, empty_counts(cells)
     passes = passes_for(starts, lattice.count)
     expected_counts(weights, lattice, starts, members, passes, counts, log_z)
     counts.transition[:] *= weights.transition
-    return Share(counts, 0.0)
+    return PieceResult(counts, 0.0)

@@ -74,7 +74,7 @@ HALF_OF_ALL = (
 
 
 class UpdateUnit(NamedTuple):
-    """What is left out at a time."""
+    """What CVB leaves out at a time: a token, a sequence, or a window of at most `block_length`."""
 
     update: str
     block_length: int | None
@@ -86,7 +86,7 @@ WHOLE = UpdateUnit("sequence", None)
 # How units are laid out
 
 
-class Most(NamedTuple):
+class LargestSizes(NamedTuple):
     """What a buffer for any unit has to hold, found once: there are passes over single units."""
 
     n_tokens: int
@@ -100,7 +100,7 @@ class SymbolUnitLayout(NamedTuple):
 
     sequences: UnitTokens  # all units, token by token
     n_states: int
-    most: Most
+    largest: LargestSizes
     lists: Lists | None = None  # all units by their lists
     settled: CertainEmissions | None = None  # what lists leave out
     borders: WindowMessages | None = None  # where units are windows
@@ -111,9 +111,9 @@ class SymbolUnitLayout(NamedTuple):
         return len(self.sequences.begin)
 
 
-def layout_of(problem: Problem, left_out: UpdateUnit) -> SymbolUnitLayout | None:
+def layout_of(problem: Problem, update_unit: UpdateUnit) -> SymbolUnitLayout | None:
     """Where units keep what they infer; None where tokens are left out."""
-    return None if left_out.update == "token" else layout_for(problem, left_out.block_length)
+    return None if update_unit.update == "token" else layout_for(problem, update_unit.block_length)
 
 
 def layout_for(problem: Problem, block_length: int | None = None) -> SymbolUnitLayout:
@@ -125,7 +125,7 @@ def layout_for(problem: Problem, block_length: int | None = None) -> SymbolUnitL
     steps are ruled out.
     """
     starts, cells = problem.corpus.starts, problem.cells
-    n_steps, restricted = cells.n_states**2, cells.topology is not None
+    n_steps, restricted = cells.n_states**2, cells.chain.topology is not None
     begin, end, borrowed = _windows(starts, block_length)
     if not (restricted or borrowed.any()) and problem.runs.any_certain:
         n_entries, n_pairs = _sizes(begin, end, problem.lattice.count, 0)
@@ -133,7 +133,7 @@ def layout_for(problem: Problem, block_length: int | None = None) -> SymbolUnitL
             summed = np.zeros(len(begin), bool)
             offsets = _offsets(n_entries), _offsets(n_pairs)
             sequences = UnitTokens(begin, end, *offsets, summed, True, problem.lattice)
-            most = _most(sequences)
+            most = _largest_sizes(sequences)
             lists, settled = lists_for(sequences, cells.n_states, len(cells.state))
             if lists is not None:
                 return SymbolUnitLayout(sequences, cells.n_states, most, lists, settled)
@@ -142,7 +142,7 @@ def layout_for(problem: Problem, block_length: int | None = None) -> SymbolUnitL
     n_pairs[summed] = n_steps
     offsets = _offsets(n_entries), _offsets(n_pairs)
     sequences = UnitTokens(begin, end, *offsets, summed, False, problem.lattice)
-    most = _most(sequences)
+    most = _largest_sizes(sequences)
     if not borrowed.any():
         return SymbolUnitLayout(sequences, cells.n_states, most)
     right = np.ones((len(begin), cells.n_states))
@@ -176,10 +176,10 @@ def _sizes(
 
     Blocks are stored `without` so many rows and columns.
     """
-    own = np.where(count > 1, count, 0)
-    n_entries = _sums(own, begin, end)
-    np.maximum(own - without, 0, out=own)
-    return n_entries, _sums(own[1:] * own[:-1], begin, end - 1)
+    ambiguous = np.where(count > 1, count, 0)
+    n_entries = _sums(ambiguous, begin, end)
+    np.maximum(ambiguous - without, 0, out=ambiguous)
+    return n_entries, _sums(ambiguous[1:] * ambiguous[:-1], begin, end - 1)
 
 
 def _sums(values: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -190,9 +190,9 @@ def _sums(values: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     return np.where(end > begin, sums, 0)
 
 
-def _most(sequences: UnitTokens) -> Most:
+def _largest_sizes(sequences: UnitTokens) -> LargestSizes:
     """What a buffer for any of the units has to hold."""
-    return Most(
+    return LargestSizes(
         int((sequences.end - sequences.begin).max(initial=0)),
         int(np.diff(sequences.entry).max(initial=0)),
         int(np.diff(sequences.pair).max(initial=0)),
@@ -208,8 +208,10 @@ def stored_entries(layout: SymbolUnitLayout, entries: np.ndarray) -> np.ndarray:
 def all_entries(layout: SymbolUnitLayout, posterior: np.ndarray) -> np.ndarray:
     """Posteriors of all (token, state) entries: 1 where a token has one state."""
     entries = np.ones(int(layout.sequences.lattice.count.sum(dtype=np.int64)))
-    places, own = _places(layout)
-    entries[places if own is None else places[own]] = posterior if own is None else posterior[own]
+    places, is_own = _places(layout)
+    if is_own is not None:
+        places, posterior = places[is_own], posterior[is_own]
+    entries[places] = posterior
     return entries
 
 
@@ -220,30 +222,30 @@ def _places(layout: SymbolUnitLayout) -> tuple[np.ndarray, np.ndarray | None]:
         return np.repeat(count > 1, count), None
     unit, place = ragged(sequences.end - sequences.begin)
     token = sequences.begin[unit] + place
-    kept = count[token] > 1
+    is_kept = count[token] > 1
     first = np.cumsum(count, dtype=np.int64) - count
-    owner, j = ragged(count[token[kept]])
-    places = first[token[kept]][owner] + j
+    owner, j = ragged(count[token[is_kept]])
+    places = first[token[is_kept]][owner] + j
     is_borrowed = layout.borders.borrowed[unit] & (place == 0)
-    return places, ~is_borrowed[kept][owner]
+    return places, ~is_borrowed[is_kept][owner]
 
 
 # First posteriors, and what they add up to
 
 
 class SymbolUnits(NamedTuple):
-    """What is left out at a time: posteriors, and the counts that they add up to."""
+    """All units of CVB: their posteriors and pair marginals, and the counts that they add up to."""
 
-    own: HMMCounts  # what these posteriors add up to
+    counts: HMMCounts  # what these posteriors add up to
     learns: bool  # whether a concentration is learned, which asks how surely pairs were there
     layout: SymbolUnitLayout | None  # None where tokens are left out
     posterior: np.ndarray  # q(z_t) as the layout keeps it; of all entries where there is none
     pairs: np.ndarray  # pair marginals as the layout keeps them
-    left_out: UpdateUnit
+    update_unit: UpdateUnit
     n_sweeps: int = 0
     # Absence of transitions in units that keep the sum of their pairs (`kernels.chain.absence`);
     # None before a sweep has noted it.
-    absent: np.ndarray | None = None
+    pair_absence: np.ndarray | None = None
 
     @property
     def laid_out(self) -> SymbolUnitLayout:
@@ -255,7 +257,7 @@ class SymbolUnits(NamedTuple):
 def first_units(
     problem: Problem,
     starting_point: Callable[[], starting.StartingPoint],
-    left_out: UpdateUnit,
+    update_unit: UpdateUnit,
     learns: bool,
 ) -> SymbolUnits:
     """Units before the first sweep: posteriors of a start, and their counts.
@@ -263,23 +265,23 @@ def first_units(
     Weights give the posteriors and pair marginals of one E-step; posteriors stand for independent
     tokens. `starting_point` is called for the start, whose memory is free before pairs are made.
     """
-    layout, nothing = layout_of(problem, left_out), np.empty(0)
-    units = SymbolUnits(HMMCounts(*[nothing] * 3), learns, layout, nothing, nothing, left_out)
+    layout, nothing = layout_of(problem, update_unit), np.empty(0)
+    units = SymbolUnits(HMMCounts(*[nothing] * 3), learns, layout, nothing, nothing, update_unit)
     start = starting_point()
     if layout is None:
         entries = starting.posterior_of(start, problem)
         counts = starting.counts_from_marginals(problem, entries)
-        return units._replace(own=counts, posterior=entries)
+        return units._replace(counts=counts, posterior=entries)
     expected = None
-    if start.weights is not None and left_out.block_length is None:
+    if start.weights is not None and update_unit.block_length is None:
         expected = _expected(units, start.weights)
     if expected is None:
         posterior = stored_entries(layout, starting.posterior_of(start, problem))
         # As large as the posteriors themselves: it goes before pairs are made.
         del start
-        pairs = product_pairs(layout, posterior, problem.cells.topology)
+        pairs = product_pairs(layout, posterior, problem.cells.chain.topology)
         expected = units._replace(posterior=posterior, pairs=pairs)
-    return expected._replace(own=counts_of(expected, problem.cells))
+    return expected._replace(counts=counts_of(expected, problem.cells))
 
 
 def _expected(units: SymbolUnits, weights: ChainWeights) -> SymbolUnits | None:
@@ -290,11 +292,11 @@ def _expected(units: SymbolUnits, weights: ChainWeights) -> SymbolUnits | None:
     tally = ChainTally(weights.start, weights.transition, ones, weights.emission, ones)
     shared = shared_by(tally, Floor(*tally, 0.0, 0.0))
     sizes = layout.sequences.entry[-1], layout.sequences.pair[-1], layout.n_units
-    found = UnitResults(*map(np.empty, sizes))
-    make_pass(EXPECT, Pass(layout, shared, found, _noted(units)))
-    if not np.isfinite(found.log_z).all():
+    results = UnitResults(*map(np.empty, sizes))
+    make_pass(EXPECT, Pass(layout, shared, results, _absence_table(units)))
+    if not np.isfinite(results.log_z).all():
         return None
-    return units._replace(posterior=found.posterior, pairs=found.pairs)
+    return units._replace(posterior=results.posterior, pairs=results.pairs)
 
 
 def product_pairs(
@@ -320,7 +322,7 @@ def _fill_sums(
 ) -> None:
     """`product_pairs` of units that keep a sum."""
     sequences, n_states = layout.sequences, layout.n_states
-    token, at, last = _kept(sequences, units)
+    token, at, last = _entries(sequences, units)
     sums = np.zeros((len(units), n_states, n_states))
     # A table of a stretch at a time, which begins with the last token of the one before.
     for first in range(0, len(token), _STRETCH):
@@ -330,15 +332,15 @@ def _fill_sums(
             begin = max(last[i - 1] if i else 0, first) - first
             if begin >= len(table):
                 break
-            own = table[begin : last[i] - first]
-            sums[i] += own[:-1].T @ own[1:]
+            unit = table[begin : last[i] - first]
+            sums[i] += unit[:-1].T @ unit[1:]
     if topology is not None:
         sums[:, ~topology.transition] = 0.0
     owner, place = ragged(np.full(len(units), n_states**2))
     pairs[sequences.pair[units][owner] + place] = sums.ravel()
 
 
-def _kept(sequences: UnitTokens, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _entries(sequences: UnitTokens, units: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The tokens of units, where the posteriors of each begin, and where the units end."""
     lengths = (sequences.end - sequences.begin)[units]
     owner, place = ragged(lengths)
@@ -368,16 +370,16 @@ def _fill_blocks(
 ) -> None:
     """`product_pairs` of units that keep blocks."""
     sequences = layout.sequences
-    token, at, last = _kept(sequences, units)
+    token, at, last = _entries(sequences, units)
     count = sequences.lattice.count[token].astype(np.int64)
-    own = np.where(count > 1, count, 0)
-    kept = own if sequences.whole else np.maximum(own - 1, 0)
+    ambiguous = np.where(count > 1, count, 0)
+    stored = ambiguous if sequences.whole else np.maximum(ambiguous - 1, 0)
     is_first = np.zeros(len(token) + 1, bool)
     is_first[last] = True
-    is_pair = np.flatnonzero(~is_first[1:-1] & (own[1:] > 0) & (own[:-1] > 0)) + 1
-    pair, step = ragged(kept[is_pair] * kept[is_pair - 1])
+    is_pair = np.flatnonzero(~is_first[1:-1] & (ambiguous[1:] > 0) & (ambiguous[:-1] > 0)) + 1
+    pair, step = ragged(stored[is_pair] * stored[is_pair - 1])
     right = is_pair[pair]
-    i, j = np.divmod(step, kept[right])
+    i, j = np.divmod(step, stored[right])
     values = posterior[at[right - 1] + i] * posterior[at[right] + j]
     owner, place = ragged(np.diff(sequences.pair)[units])
     pairs[sequences.pair[units][owner] + place] = values
@@ -400,8 +402,8 @@ def resumed(units: SymbolUnits, problem: Problem) -> SymbolUnits:
     of_tokens = units.layout is None
     counted = counts_of_tokens(units, problem) if of_tokens else counts_of(units, problem.cells)
     rounding = _ROUNDING * len(problem.corpus.tokens)
-    apart = (np.abs(a - b).max(initial=0.0) for a, b in zip(counted, units.own, strict=True))
-    return units if all(one <= rounding for one in apart) else units._replace(own=counted)
+    apart = (np.abs(a - b).max(initial=0.0) for a, b in zip(counted, units.counts, strict=True))
+    return units if all(one <= rounding for one in apart) else units._replace(counts=counted)
 
 
 # A sweep and its score
@@ -426,7 +428,7 @@ def sweep(
     is_alone, rest, n_out = units.laid_out.n_units == 1, counts, 1.0
     if is_alone:
         # Taking away nearly all that was counted would leave rounding.
-        pairs = zip(counts, units.own, strict=True)
+        pairs = zip(counts, units.counts, strict=True)
         rest, n_out = HMMCounts(*(np.maximum(a - b, 0.0) for a, b in pairs)), 0.0
     floor, is_fixed = floor_of(prior), prior.any_fixed
     before = tally_of(rest, prior, problem.cells)
@@ -435,18 +437,18 @@ def sweep(
         make_pass(INFER if is_alone else SCORE, work)
     else:
         make_pass(EXPECT if is_alone else SWEEP, work)
-    rest_of_cells = prior.emission + (counts.emission - units.own.emission)
-    total = total_of(work.layout, work.stored.log_z, rest_of_cells)
+    rest_of_cells = prior.emission + (counts.emission - units.counts.emission)
+    total = total_of(work.layout, work.results.log_z, rest_of_cells)
     del rest_of_cells  # as large as the emissions themselves, of which more are made
     if frozen:
         return units, total
-    units = units._replace(n_sweeps=units.n_sweeps + 1, absent=work.absent)
+    units = units._replace(n_sweeps=units.n_sweeps + 1, pair_absence=work.absent)
     # Beside the mass of a row that is fixed no change of its counts has a digit.
     if is_alone or is_fixed or units.n_sweeps % REBUILT == 0:
-        own = counts_of(units, problem.cells)
+        own_counts = counts_of(units, problem.cells)
     else:
-        own = moved(units.own, before, work.shared)
-    return units._replace(own=own), total
+        own_counts = shifted_counts(units.counts, before, work.shared)
+    return units._replace(counts=own_counts), total
 
 
 def shared_by(tally: ChainTally, floor: Floor, n_out: float = 1.0) -> SharedCounts:
@@ -480,16 +482,16 @@ def shared_nothing(cells: Cells) -> SharedCounts:
     return shared_by(zeros, Floor(*zeros, 0.0, 0.0))
 
 
-def moved(own: HMMCounts, before: ChainTally, after: SharedCounts) -> HMMCounts:
+def shifted_counts(counts: HMMCounts, before: ChainTally, after: SharedCounts) -> HMMCounts:
     """The counts of units after what a sweep has taken out of a tally, and put back."""
     tables = (
-        (own.start, before.start, after.start),
-        (own.transition, before.transition, after.transition),
-        (own.emission, before.emission, after.emission[:-1]),
+        (counts.start, before.start, after.start),
+        (counts.transition, before.transition, after.transition),
+        (counts.emission, before.emission, after.emission[:-1]),
     )
     changes = [now - then for _, then, now in tables]
-    for change, (own, _, _) in zip(changes, tables, strict=True):
-        change += own
+    for change, (counts, _, _) in zip(changes, tables, strict=True):
+        change += counts
         np.maximum(change, 0.0, out=change)
     return HMMCounts(*changes)
 
@@ -513,17 +515,17 @@ class Pass(NamedTuple):
 
     layout: SymbolUnitLayout
     shared: SharedCounts
-    stored: UnitResults
+    results: UnitResults
     absent: np.ndarray | None = None
 
 
 def _pass(units: SymbolUnits, shared: SharedCounts) -> Pass:
     """What a pass over these units changes and needs."""
-    stored = UnitResults(units.posterior, units.pairs, np.empty(units.laid_out.n_units))
-    return Pass(units.laid_out, shared, stored, _noted(units))
+    results = UnitResults(units.posterior, units.pairs, np.empty(units.laid_out.n_units))
+    return Pass(units.laid_out, shared, results, _absence_table(units))
 
 
-def _noted(units: SymbolUnits) -> np.ndarray | None:
+def _absence_table(units: SymbolUnits) -> np.ndarray | None:
     """Where a pass notes how surely each pair was there, which a sum of pairs does not say.
 
     None where nobody asks. All passes of a fit get the same type, or kernels would be compiled
@@ -545,14 +547,14 @@ def make_pass(steps: int, work: Pass, span: tuple[int, int] | None = None) -> No
     while first < last:
         arguments = steps, (first, last), work.shared
         if layout.lists is not None:
-            most = layout.most
+            most = layout.largest
             one, other = np.empty((2, most.n_entries))
             rows = np.empty((N_ROWS, layout.n_states))
             buffers = ListBuffers(one, other, np.empty(most.n_pairs), rows)
-            stop = pass_over_lists(*arguments, layout.lists, work.stored, buffers)
+            stop = pass_over_lists(*arguments, layout.lists, work.results, buffers)
         else:
-            given = layout.sequences, work.stored, layout.borders, work.absent
-            stop = pass_over_sequences(*arguments, *given, _buffers(layout))
+            arrays = layout.sequences, work.results, layout.borders, work.absent
+            stop = pass_over_sequences(*arguments, *arrays, _buffers(layout))
         if stop < last:
             _recover(steps, work, stop)
         first = stop + 1
@@ -560,8 +562,8 @@ def make_pass(steps: int, work: Pass, span: tuple[int, int] | None = None) -> No
 
 def _recover(steps: int, work: Pass, unit: int) -> None:
     """Finish the steps of a pass for a unit that was lost on the way."""
-    layout, stored = work.layout, work.stored
-    arguments = work.shared, layout.sequences, stored, layout.borders, work.absent
+    layout, results = work.layout, work.results
+    arguments = work.shared, layout.sequences, results, layout.borders, work.absent
     infer_lost(steps, unit, *arguments, _buffers(layout))
     if layout.settled is not None:
         # Log space weighs all tokens, lists leave the settled ones out.
@@ -570,14 +572,14 @@ def _recover(steps: int, work: Pass, unit: int) -> None:
         cells = lattice.cell[lattice.first[tokens]][lattice.count[tokens] == 1]
         cells = cells[cells >= 0]
         cells = cells[layout.settled.is_settled[cells]]
-        stored.log_z[unit] -= np.log(work.shared.emission[cells]).sum()
+        results.log_z[unit] -= np.log(work.shared.emission[cells]).sum()
     if steps & PUT_BACK:
         make_pass(PUT_BACK, work, (unit, unit + 1))
 
 
 def _buffers(layout: SymbolUnitLayout) -> UnitWorkspace:
     """Buffers for any unit, token by token."""
-    most = layout.most
+    most = layout.largest
     # Certain tokens have an entry of their own while a unit is inferred.
     n_entries = most.n_entries + most.n_tokens
     return workspace_of_size(n_entries, most.n_tokens, layout.n_states, most.n_block)
@@ -589,7 +591,7 @@ def _buffers(layout: SymbolUnitLayout) -> UnitWorkspace:
 def knows_absence(units: SymbolUnits) -> bool:
     """Whether sums of pairs, if there are any, were watched in the last sweep."""
     layout = units.layout
-    return layout is None or units.absent is not None or not layout.sequences.summed.any()
+    return layout is None or units.pair_absence is not None or not layout.sequences.summed.any()
 
 
 def absence_of(units: SymbolUnits, problem: Problem) -> Absence:
@@ -602,8 +604,8 @@ def absence_of(units: SymbolUnits, problem: Problem) -> Absence:
     borrowed = np.zeros(layout.n_units, bool) if layout.borders is None else layout.borders.borrowed
     block = np.empty(int(problem.lattice.count.max(initial=0)) ** 2)
     absence_of_units(layout.sequences, borrowed, units.posterior, units.pairs, absence, block)
-    if units.absent is not None:
-        absence.transition[:] *= units.absent
+    if units.pair_absence is not None:
+        absence.transition[:] *= units.pair_absence
     return absence
 
 
@@ -621,7 +623,7 @@ def sweep_by_token(
         tally, floor_of(prior), tokens, leave_token_out.token_workspace(problem.cells.n_states)
     )
     # Counted anew, so that rounding does not build up.
-    return units._replace(own=counts_of_tokens(units, problem)), total
+    return units._replace(counts=counts_of_tokens(units, problem)), total
 
 
 def counts_of_tokens(units: SymbolUnits, problem: Problem) -> HMMCounts:
@@ -638,7 +640,7 @@ def _tokens(units: SymbolUnits, problem: Problem) -> leave_token_out.Tokens:
 def score_of_tokens(units: SymbolUnits, prior: ChainPrior, problem: Problem) -> float:
     """Score of independent tokens, whole sequences left out."""
     starts, n_states = problem.corpus.starts, problem.cells.n_states
-    tally, floor = tally_of(units.own, prior, problem.cells), floor_of(prior)
+    tally, floor = tally_of(units.counts, prior, problem.cells), floor_of(prior)
     factors = ChainFactors(tally.start, tally.transition, tally.emission, *np.empty((2, n_states)))
     tokens = _tokens(units, problem)
     longest = int(np.diff(starts).max())
@@ -659,6 +661,6 @@ def score_in_windows(
     """Score of independent tokens, windows left out."""
     layout = layout_for(problem, block_length)
     posterior = stored_entries(layout, units.posterior)
-    pairs = product_pairs(layout, posterior, problem.cells.topology)
+    pairs = product_pairs(layout, posterior, problem.cells.chain.topology)
     windows = units._replace(layout=layout, posterior=posterior, pairs=pairs)
-    return sweep(windows, units.own, prior, problem, frozen=True)[1]
+    return sweep(windows, units.counts, prior, problem, frozen=True)[1]

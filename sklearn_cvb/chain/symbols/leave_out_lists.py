@@ -62,7 +62,7 @@ def ragged(sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return owner, np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _before(values: np.ndarray, first_value: int, is_first: np.ndarray) -> np.ndarray:
+def _value_before(values: np.ndarray, first_value: int, is_first: np.ndarray) -> np.ndarray:
     """The value of the token before each, or `first_value` where there is none."""
     shifted = np.concatenate([[first_value], values[:-1]])
     return np.where(is_first, first_value, shifted)
@@ -76,11 +76,11 @@ def _tokens_of(lattice: Lattice, begin: np.ndarray, end: np.ndarray, n_states: i
     base = lattice.first[token].astype(np.int64)
     state = lattice.state[base].astype(np.int64)
     is_first, is_last = place == 0, place == (end - begin - 1)[owner]
-    own = np.where(n > 1, n, 0)
-    before_unit = np.cumsum(own)[np.flatnonzero(is_first)] - own[is_first]
-    entry = np.cumsum(own) - own - before_unit[owner]
-    n_before = _before(n, 1, is_first)
-    row = _before(state, n_states, is_first)
+    n_entries = np.where(n > 1, n, 0)
+    before_unit = np.cumsum(n_entries)[np.flatnonzero(is_first)] - n_entries[is_first]
+    entry = np.cumsum(n_entries) - n_entries - before_unit[owner]
+    n_before = _value_before(n, 1, is_first)
+    row = _value_before(state, n_states, is_first)
     return _Tokens(
         n=n,
         base=base,
@@ -93,8 +93,8 @@ def _tokens_of(lattice: Lattice, begin: np.ndarray, end: np.ndarray, n_states: i
         certain_before=n_before == 1,
         row=row,
         n_before=n_before,
-        base_before=_before(base, 0, is_first),
-        entry_before=_before(entry, 0, is_first),
+        base_before=_value_before(base, 0, is_first),
+        entry_before=_value_before(entry, 0, is_first),
     )
 
 
@@ -108,7 +108,7 @@ def _run_lengths(tokens: _Tokens) -> np.ndarray:
     return lengths[is_ambiguous]
 
 
-def _border(
+def _border_steps(
     tokens: _Tokens, lattice: Lattice, n_states: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Owner, entry and step of each way into or out of a run, in the order of tokens."""
@@ -124,7 +124,7 @@ def _border(
     return tokens.owner[token], entry, row * n_states + to
 
 
-def _inside(tokens: _Tokens, lattice: Lattice, n_states: int) -> tuple[np.ndarray, np.ndarray]:
+def _run_steps(tokens: _Tokens, lattice: Lattice, n_states: int) -> tuple[np.ndarray, np.ndarray]:
     """Owner and step of each pair of states of neighbours inside runs, row by row."""
     is_inside = (tokens.n > 1) & ~tokens.certain_before
     token, place = ragged(np.where(is_inside, tokens.n_before * tokens.n, 0))
@@ -146,7 +146,7 @@ def _parts(
     state = lattice.state[tokens.base[token] + j].astype(np.int64)
     unseen = is_unseen[token]
     last, i = ragged(np.where(tokens.is_last, tokens.n, 0))
-    owner_border, entry_border, step_border = _border(tokens, lattice, n_states)
+    owner_border, entry_border, step_border = _border_steps(tokens, lattice, n_states)
     owner = tokens.owner
     return {
         listed.CERTAIN: (owner[certain], tokens.state[certain]),
@@ -158,7 +158,7 @@ def _parts(
             np.column_stack([np.where(unseen, len(settled), cell), state]),
         ),
         listed.BORDER: (owner_border, np.column_stack([entry_border, step_border])),
-        listed.INSIDE: _inside(tokens, lattice, n_states),
+        listed.INSIDE: _run_steps(tokens, lattice, n_states),
         listed.TOKEN: (
             owner[ambiguous],
             np.column_stack([tokens.n[ambiguous], _run_lengths(tokens)]),
@@ -172,7 +172,7 @@ def _parts(
     }
 
 
-def _listed(
+def _lists_of_units(
     lattice: Lattice, begin: np.ndarray, end: np.ndarray, n_states: int, settled: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The parts of the lists of some units, one after the other, and where they begin."""
@@ -235,8 +235,8 @@ def lists_for(
     parts: list[np.ndarray] = []
     used = 0
     for first in range(0, len(begin), _CHUNK):
-        some = slice(first, first + _CHUNK)
-        more, where = _listed(lattice, begin[some], end[some], n_states, is_settled)
+        chunk = slice(first, first + _CHUNK)
+        more, where = _lists_of_units(lattice, begin[chunk], end[chunk], n_states, is_settled)
         where += sum(map(len, items))
         used += more.nbytes + where.nbytes
         if used > room:

@@ -1,4 +1,4 @@
-"""Chains of states that emit symbols, as models: what all algorithms ask of them."""
+"""Hidden Markov models of symbols, as EM, VB, CVB and samplers learn them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -7,23 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn, presence
+from sklearn_cvb.chain.parameters.concentrations import draw_hyper, learn_hyper, presence
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
     ChainPrior,
     HMMCounts,
     expected_log,
-    going_on,
     log_prior_density,
     posterior_mean,
     prior_of,
     rare_in,
+    resume_hyper,
     uniform_weights,
-    weights_and_divergence,
+    vb_weights,
     with_rare,
 )
 from sklearn_cvb.chain.paths.lattice import Cells, Problem
-from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts, log_joint, noted
+from sklearn_cvb.chain.predictions.traces import ChainSamples, PathCounts, log_joint, trace_note
 from sklearn_cvb.chain.starts import starting_points as starting
 from sklearn_cvb.chain.starts.starting_points import StartingPoint
 from sklearn_cvb.chain.starts.state_merging import MERGED, gains_of_rows, merged_state
@@ -43,6 +43,7 @@ from sklearn_cvb.chain.symbols.leave_out import (
     sweep,
     sweep_by_token,
 )
+from sklearn_cvb.chain.symbols.sampling import SampledPath
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.learning.gibbs import mean_means, sampled_labels
 from sklearn_cvb.learning.model import InferenceResult, Model, State, StructureSample
@@ -57,11 +58,7 @@ _RESAMPLE = {
 
 
 # Where restarts begin after the first one, by where that began.
-_OF_RESTARTS = {
-    "context": "token",
-    "unambiguous": "token",
-    starting.SEGMENTS: starting.CUTS,
-}
+_LATER_INITS = {"context": "token", "unambiguous": "token", starting.SEGMENTS: starting.CUTS}
 
 
 class VBWeights(NamedTuple):
@@ -82,10 +79,10 @@ class ChainSettings(NamedTuple):
     concentrations: ChainConcentrations
     init: Any
     vocabulary: np.ndarray  # the words that a fitted model given as `init` must know
-    left_out: UpdateUnit = UpdateUnit("sequence", None)  # CVB: what is left out at a time
-    resampled: str = "token"  # Gibbs: what is drawn at a time
+    update_unit: UpdateUnit = UpdateUnit("sequence", None)  # CVB: what is left out at a time
+    resampling_unit: str = "token"  # Gibbs: what is drawn at a time
     # Gibbs: the lowest temperature; None for 1 throughout, whose samples are kept.
-    coldest: float | None = None
+    lowest_temperature: float | None = None
     # Whether unknown words take the mean count of words seen once in what samples tell.
     counts_rare: bool = False
     n_threads: int = 1  # of one restart
@@ -114,7 +111,7 @@ class SymbolChain(Model):
         """Those of the first sweep."""
         return self.settings.concentrations
 
-    def learn(
+    def learn_hyper(
         self, hyper: ChainConcentrations, state: State, step: Any, absence: Any
     ) -> ChainConcentrations:
         """One step of eq. 29 from the last counts."""
@@ -126,7 +123,7 @@ class SymbolChain(Model):
             absent = absence()
             return None if absent is None else presence(counts, absent, cells)
 
-        return learn(hyper, counts, cells, state.n_sweeps, step, absence and present)
+        return learn_hyper(hyper, counts, cells, state.n_sweeps, step, absence and present)
 
     def absence(self, shares: Any) -> Any:
         """P(C = 0) of all counts under posteriors and pairs, once sums of pairs were watched."""
@@ -138,10 +135,10 @@ class SymbolChain(Model):
 
     # Where a restart begins
 
-    def of_restart(self, index: int) -> "SymbolChain":
-        """Starts that are always the same are for the first one."""
+    def for_restart(self, index: int) -> "SymbolChain":
+        """With another `init` where the first is always the same."""
         init = self.settings.init
-        others = _OF_RESTARTS.get(init, init) if isinstance(init, str) else init
+        others = _LATER_INITS.get(init, init) if isinstance(init, str) else init
         return replace(self, settings=self.settings._replace(init=others))
 
     def seed(self, prior: ChainPrior, rng: np.random.Generator) -> Any:
@@ -154,22 +151,22 @@ class SymbolChain(Model):
         """Counts of a fitted model, of token posteriors, or of one E-step."""
         problem, init = self.problem, self.settings.init
         if keep:
-            start = self.beginning(prior, seed)
-            units = first_units(problem, start, self.settings.left_out, self.learns)
-            return InferenceResult(units.own, 0.0, shares=units), None
+            start = self.start_maker(prior, seed)
+            units = first_units(problem, start, self.settings.update_unit, self.learns)
+            return InferenceResult(units.counts, 0.0, shares=units), None
         if not isinstance(seed, StartingPoint) and hasattr(init, "predict_proba"):
             counts = starting.model_counts(problem, init, self.settings.vocabulary)
             return InferenceResult(counts, 0.0), uniform_weights(self.cells)
-        first = self.beginning(prior, seed)()
+        first = self.start_maker(prior, seed)()
         if first.weights is not None:
-            found = self.infer(first.weights)
+            counts, log_z, _, _, work = self.infer(first.weights)
             # Which sequences have no path is told after the first sweep.
-            return InferenceResult(found.counts, found.total, work=found.work), first.weights
+            return InferenceResult(counts, log_z, work=work), first.weights
         assert first.posterior is not None, "a start has weights or posteriors"
         counts = starting.counts_from_marginals(problem, first.posterior)
         return InferenceResult(counts, 0.0), uniform_weights(self.cells)
 
-    def beginning(self, prior: ChainPrior, seed: Any) -> Callable[[], StartingPoint]:
+    def start_maker(self, prior: ChainPrior, seed: Any) -> Callable[[], StartingPoint]:
         """What makes posteriors or weights to start from: of a seed, or as `init` says."""
         if isinstance(seed, ChainWeights):
             return partial(StartingPoint, None, seed)
@@ -187,7 +184,7 @@ class SymbolChain(Model):
     @property
     def learns(self) -> bool:
         """Whether a concentration is learned."""
-        return self.hyper().learned
+        return self.hyper().is_learned
 
     def gains_of_joining(
         self, counts: HMMCounts, prior: ChainPrior, pairs: list[tuple[int, int]]
@@ -209,7 +206,7 @@ class SymbolChain(Model):
 
     def average(self, counts: HMMCounts, prior: ChainPrior, before: Any) -> tuple[VBWeights, float]:
         """exp E[log theta] (eq. 11), and KL of the posterior from the prior."""
-        weights, divergence = weights_and_divergence(counts, prior, self.cells)
+        weights, divergence = vb_weights(counts, prior, self.cells)
         return VBWeights(weights, counts, prior), divergence
 
     def infer(
@@ -228,23 +225,22 @@ class SymbolChain(Model):
     ) -> InferenceResult:
         """Each sequence, or window, from the counts of all others (eqs. 24-25)."""
         units, total = sweep(shares, counts, prior, self.problem, frozen=frozen)
-        return InferenceResult(units.own, total, shares=units)
+        return InferenceResult(units.counts, total, shares=units)
 
     # Sampling
 
     def first_sample(self, prior: ChainPrior, rng: np.random.Generator) -> StructureSample:
         """A path drawn from where `init` says."""
         problem, settings = self.problem, self.settings
-        if settings.resampled == "sequence" and settings.coldest is not None:
-            sampling.check_powers(settings.coldest, prior, len(problem.corpus.tokens))
-        slots = sampling.first_slots(problem, prior, self.beginning(prior, rng)(), rng)
-        return StructureSample(
-            sampling.counts_of_path(problem, slots), sampling.SampledPath(slots, self._scan())
-        )
+        if settings.resampling_unit == "sequence" and settings.lowest_temperature is not None:
+            sampling.check_powers(settings.lowest_temperature, prior, len(problem.corpus.tokens))
+        slots = sampling.first_slots(problem, prior, self.start_maker(prior, rng)(), rng)
+        counts = sampling.counts_of_path(problem, slots)
+        return StructureSample(counts, SampledPath(slots, self._scan()))
 
     def _scan(self) -> Any:
         """The order of visits, where one token is drawn at a time."""
-        if self.settings.resampled != "token":
+        if self.settings.resampling_unit != "token":
             return None
         return sampling.scan_for(self.problem.lattice, self.problem.corpus.starts)
 
@@ -252,42 +248,36 @@ class SymbolChain(Model):
         self,
         counts: HMMCounts,
         prior: ChainPrior,
-        sample: sampling.SampledPath,
+        sample: SampledPath,
         rng: np.random.Generator,
         temperature: float,
     ) -> StructureSample:
         """All paths anew, a token, a sequence or all at a time."""
-        resample = _RESAMPLE[self.settings.resampled]
+        resample = _RESAMPLE[self.settings.resampling_unit]
         slots, counts, proposals = resample(sample, counts, self.problem, prior, temperature, rng)
-        return StructureSample(
-            counts, sampling.SampledPath(slots, sample.scan), proposals=proposals
-        )
+        return StructureSample(counts, SampledPath(slots, sample.scan), proposals=proposals)
 
     draw_hyper = draw_hyper
-    noted = noted
+    trace_note = trace_note
 
-    def log_evidence(
-        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
-    ) -> float:
+    def log_evidence(self, counts: HMMCounts, prior: ChainPrior, sample: SampledPath) -> float:
         """log p(x, z | alpha, beta)."""
         return log_joint(counts, prior, self.cells)
 
-    def means(
-        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
-    ) -> ChainWeights:
+    def means(self, counts: HMMCounts, prior: ChainPrior, sample: SampledPath) -> ChainWeights:
         """Posterior means given one path."""
         rare = rare_in(self.problem, counts) if self.settings.counts_rare else None
         return posterior_mean(with_rare(counts, rare, self.cells), prior, self.cells)
 
-    def remembered(self, memory: np.ndarray | None, sample: sampling.SampledPath) -> np.ndarray:
+    def count_labels(self, label_counts: np.ndarray | None, sample: SampledPath) -> np.ndarray:
         """How often each (token, state) entry was sampled."""
-        return sampling.frequencies(self.problem.lattice, sample.slots, memory)
+        return sampling.frequencies(self.problem.lattice, sample.slots, label_counts)
 
-    def kept(
-        self, counts: HMMCounts, prior: ChainPrior, sample: sampling.SampledPath
+    def sample_to_keep(
+        self, counts: HMMCounts, prior: ChainPrior, sample: SampledPath
     ) -> np.ndarray | None:
         """The states of all tokens, but for annealed chains."""
-        if self.settings.coldest is not None:
+        if self.settings.lowest_temperature is not None:
             return None
         states = self.problem.lattice.state[sample.slots]
         # The smallest integer type for states: samples are the largest part of a fit.
@@ -301,59 +291,59 @@ class SymbolChain(Model):
             units = state.shares
             is_whole = units.layout is None
             return units.posterior if is_whole else all_entries(units.laid_out, units.posterior)
-        if isinstance(state.shares, sampling.SampledPath):
+        if isinstance(state.shares, SampledPath):
             frequency = sampled_labels(state, self)
             return frequency / frequency[: self.problem.lattice.count[0]].sum()
         return None
 
-    def sampled(self, state: State) -> tuple[ChainSamples, float]:
-        """What a sampler's chain leaves, and the share of its proposals that were accepted."""
+    def chain_samples(self, state: State) -> tuple[ChainSamples, float]:
+        """Kept samples of a sampler, and the share of its proposals that were accepted."""
         memory, problem, settings = state.work, self.problem, self.settings
-        notes = [one.notes for block in memory.trace for one in block if one.is_kept]
+        notes = [one.values for block in memory.trace for one in block if one.is_kept]
         proposed, accepted = np.broadcast_to(memory.proposals, 2).tolist()
-        paths, kept = None, None
-        if memory.kept:
-            paths = np.concatenate(memory.kept)[:, problem.is_given]
-            drawn = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
-            kept = PathCounts(problem, settings.counts_rare, state.prior, *drawn)
+        paths, path_counts = None, None
+        if memory.kept_samples:
+            paths = np.concatenate(memory.kept_samples)[:, problem.without_ends]
+            of_samples = np.array([note[:2] for note in notes]), tuple(note[3] for note in notes)
+            path_counts = PathCounts(problem, settings.counts_rare, state.prior, *of_samples)
         rate = accepted / proposed if proposed else 1.0
-        return ChainSamples(paths, mean_means(state, self), kept), rate
+        return ChainSamples(paths, mean_means(state, self), path_counts), rate
 
     # Going on
 
     def rebase(self, state: State) -> State | None:
         """The state under the prior of now; learned concentrations go on from their values."""
-        hyper = going_on(self.hyper(), state.hyper)
+        hyper = resume_hyper(self.hyper(), state.hyper)
         shares = state.shares
         state = state._replace(hyper=hyper, prior=self.prior(hyper))
-        if isinstance(shares, sampling.SampledPath):
+        if isinstance(shares, SampledPath):
             scan = self._scan() if shares.scan is None else shares.scan
             return state._replace(shares=shares._replace(scan=scan))
         if not isinstance(shares, SymbolUnits):
             return state
-        if shares.left_out != self.settings.left_out:
+        if shares.update_unit != self.settings.update_unit:
             return None
         units = resumed(shares._replace(learns=self.learns), self.problem)
-        return state._replace(shares=units, counts=units.own)
+        return state._replace(shares=units, counts=units.counts)
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without layouts, engines and the order of visits, which the problem gives."""
-        state, shares, work = self.finished(state, goes_on=True), state.shares, state.work
-        if isinstance(shares, sampling.SampledPath):
+        state, shares, work = self.finish(state, goes_on=True), state.shares, state.work
+        if isinstance(shares, SampledPath):
             return state._replace(shares=shares._replace(scan=None))
         if isinstance(shares, SymbolUnits):
             # But for the messages that windows leave each other.
-            kept: Any = shares.layout and shares.layout.borders
-            return state._replace(shares=shares._replace(layout=kept))
+            borders: Any = shares.layout and shares.layout.borders
+            return state._replace(shares=shares._replace(layout=borders))
         if isinstance(work, Engines):
             return state._replace(work=Engines(None, None, None, work.lost))
         return state
 
-    def completed(self, state: State) -> State:
+    def restore(self, state: State) -> State:
         """With layout and engines."""
         shares, work = state.shares, state.work
         if isinstance(shares, SymbolUnits):
-            layout = layout_of(self.problem, shares.left_out)
+            layout = layout_of(self.problem, shares.update_unit)
             borders: Any = shares.layout
             if layout is not None and borders is not None:
                 layout = layout._replace(borders=borders)
@@ -362,7 +352,7 @@ class SymbolChain(Model):
             return state._replace(work=engines_of(self.problem, work.lost))
         return state
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
+    def finish(self, state: State, *, goes_on: bool) -> State:
         """Weights alone of VB's; of CVB's pairs, the largest part, only the next sweep has use."""
         if isinstance(state.weights, VBWeights):
             state = state._replace(weights=state.weights.weights)
@@ -387,8 +377,8 @@ class TokenChain(SymbolChain):
         """Each token from the counts of all others (figure 3); a score leaves out sequences."""
         if not frozen:
             units, total = sweep_by_token(shares, counts, prior, self.problem)
-            return InferenceResult(units.own, total, shares=units)
-        window, lengths = shares.left_out.block_length, np.diff(self.problem.corpus.starts)
+            return InferenceResult(units.counts, total, shares=units)
+        window, lengths = shares.update_unit.block_length, np.diff(self.problem.corpus.starts)
         if window is None and 2 * lengths.max() > lengths.sum():
             window = _SCORE_WINDOW
         # Windows that cut nothing are sequences, and their score compiles sooner.

@@ -1,4 +1,4 @@
-"""What hidden Markov models of symbols observe: sequences of words (see `chain.observation`)."""
+"""Observations that are symbols: sequences of words (see `chain.observation`)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from sklearn_cvb.chain.parameters.rows import (
     shared_weights,
     weights_under,
 )
-from sklearn_cvb.chain.parameters.user_tables import with_given
+from sklearn_cvb.chain.parameters.user_tables import with_tables
 from sklearn_cvb.chain.paths.lattice import (
     Cells,
     Problem,
@@ -27,14 +27,14 @@ from sklearn_cvb.chain.paths.lattice import (
     cells_for,
     dense_posterior,
     lattice_for,
+    mask_unknown,
     problem_of,
     restrict,
-    without_impossible,
 )
 from sklearn_cvb.chain.paths.transitions import cells_under
 from sklearn_cvb.chain.predictions import prediction
 from sklearn_cvb.chain.starts.starting_points import SEGMENTS
-from sklearn_cvb.chain.starts.state_merging import MERGED, pays
+from sklearn_cvb.chain.starts.state_merging import MERGED, merging_pays
 from sklearn_cvb.chain.symbols.leave_out import HALF_OF_ALL, WHOLE, UpdateUnit
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain, TokenChain
 from sklearn_cvb.kernels.chain.decoding import best_states, viterbi
@@ -67,9 +67,9 @@ class SymbolObservation(Observation):
         sequences, attributes, messages = reading.sequences_to_fit(known, X, y)
         types = reading.types_to_learn(known, sequences)
         vocabulary, corpus = reading.encoded_by(known, types, sequences)
-        words, cells, told, of_words = self.words_and_cells(vocabulary, corpus, y, streams=streams)
+        words, cells, tags, of_words = self.word_layout(vocabulary, corpus, y, streams=streams)
         attributes = {**attributes, **self.attributes_of(words)}
-        lattice, words, of_labels = self.training_lattice(words, told, cells, corpus, sequences, y)
+        lattice, words, of_labels = self.training_lattice(words, tags, cells, corpus, sequences, y)
         problem = problem_of(corpus, lattice, cells)
         messages = (*messages, *of_words, *of_labels)
         if not streams:
@@ -79,44 +79,46 @@ class SymbolObservation(Observation):
     def caution_of_giant(self, problem: Problem) -> tuple[str, ...]:
         """What to say where leaving out one sequence leaves little."""
         longest, n_tokens = problem.longest
-        if 2 * longest <= n_tokens or left_out_by(self.options, longest, n_tokens) != WHOLE:
+        if 2 * longest <= n_tokens or update_unit_of(self.options, longest, n_tokens) != WHOLE:
             return ()
         return (HALF_OF_ALL.format(int(np.diff(problem.corpus.starts).argmax())),)
 
-    def words_and_cells(
+    def word_layout(
         self, vocabulary: Vocabulary, corpus: Corpus, y: Any, *, streams: bool = False
     ) -> WordLayout:
-        """What words tell, and the whole layout of parameters, with topology and ends."""
-        read = self.words_read(vocabulary, corpus, y, streams)
+        """Words and the whole layout of parameters, with topology and ends."""
+        layout = self.read_words(vocabulary, corpus, y, streams)
         transitions = self.options.transitions
-        cells = cells_under(read.cells, transitions)
-        if cells.topology is not None and not cells.topology.tied:
+        cells = cells_under(layout.cells, transitions)
+        if cells.chain.topology is not None and not cells.chain.topology.is_tied:
             self._refuse_token_updates()
-        return read._replace(cells=cells._replace(is_stationary=transitions.start == "stationary"))
+        is_stationary = transitions.start == "stationary"
+        chain = cells.chain._replace(is_stationary=is_stationary)
+        return layout._replace(cells=cells._replace(chain=chain))
 
     def _refuse_token_updates(self) -> None:
         """Raise where a token moves at a time, which cannot keep to a topology."""
-        asked, left_out = self.options, left_out_by(self.options)
-        update = "sequence" if left_out is None else left_out.update
-        if asked.samples is not None:
-            update = resampled_by(asked)
+        options, unit = self.options, update_unit_of(self.options)
+        update = "sequence" if unit is None else unit.update
+        if options.samples is not None:
+            update = resampling_unit_of(options)
         if update == "token":
-            raise InvalidParameterError(asked.kind.why_all_steps)
+            raise InvalidParameterError(options.kind.why_all_steps)
 
-    def words_read(
+    def read_words(
         self, vocabulary: Vocabulary, corpus: Corpus | None, y: Any, streams: bool
     ) -> WordLayout:
-        """What words tell: that any state may emit them."""
-        asked, n_words = self.options, len(vocabulary.types)
-        with_unknown = asked.words.handle_unknown != "error"
-        return WordLayout(vocabulary, cells_for(None, asked.n_components, n_words, with_unknown))
+        """Words and their cells: any state may emit each."""
+        options, n_words = self.options, len(vocabulary.types)
+        with_unknown = options.words.handle_unknown != "error"
+        return WordLayout(vocabulary, cells_for(None, options.n_components, n_words, with_unknown))
 
     def attributes_of(self, words: Any) -> dict[str, Any]:
-        """The fitted attributes that tell them."""
+        """Fitted attributes of the words."""
         return {"vocabulary_": words.types}
 
     def training_lattice(
-        self, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
+        self, words: Any, tags: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
     ) -> tuple[Lattice, Any, tuple[str, ...]]:
         """Allowed states of each token, the words with what `y` tells, and messages."""
         lattice = lattice_for(corpus, cells)
@@ -129,81 +131,86 @@ class SymbolObservation(Observation):
 
     # How a chain begins
 
-    def model(self, read: Reading) -> SymbolChain:
+    def model(self, reading: Reading) -> SymbolChain:
         """What is learned from a problem."""
-        settings = self.settings(read)
-        kind = TokenChain if settings.left_out.update == "token" else SymbolChain
-        return getattr(read.problem, "chain", kind)(read.problem, settings)
+        settings = self.settings(reading)
+        kind = TokenChain if settings.update_unit.update == "token" else SymbolChain
+        return getattr(reading.problem, "chain", kind)(reading.problem, settings)
 
-    def settings(self, read: Reading) -> ChainSettings:
+    def settings(self, reading: Reading) -> ChainSettings:
         """How a chain begins, and what is inferred at a time: all that parameters say of it."""
-        asked, weight, words = self.options, None, read.words
-        if asked.dictionary is not None:
+        options, weight, words = self.options, None, reading.words
+        if options.dictionary is not None:
             # One concentration for all emissions can be learned only where all are equal.
-            is_equal = getattr(words, "is_clean", False) and asked.beta_prior is not None
-            weight = 0.0 if is_equal else asked.dictionary.weight
-        left_out = left_out_by(asked, *read.problem.longest)
-        temperatures = None if asked.samples is None else asked.samples.temperatures
-        init = self.usual_start(read) if asked.init is None else asked.init
-        if asked.init is None and init == "parameter" and left_out and left_out.update == "token":
+            is_equal = getattr(words, "is_clean", False) and options.beta_prior is not None
+            weight = 0.0 if is_equal else options.dictionary.weight
+        unit = update_unit_of(options, *reading.problem.longest)
+        n_restarts = 1 if options.fixed_start else options.n_restarts
+        temperatures = None if options.samples is None else options.samples.temperatures
+        init = self.usual_start(reading) if options.init is None else options.init
+        if options.init is None and init == "parameter" and unit and unit.update == "token":
             init = "word"
         if isinstance(init, str) and init == "kmeans":
             raise InvalidParameterError(
-                f"The 'init' parameter of {asked.name} must be a str among 'context', "
+                f"The 'init' parameter of {options.name} must be a str among 'context', "
                 "'parameter', 'token', 'unambiguous' and 'word': 'kmeans' is for numbers "
                 "(see `emission`)"
             )
         return ChainSettings(
-            with_given(prior_settings(asked, weight), asked, read.problem.cells, words.types),
+            with_tables(
+                prior_settings(options, weight), options, reading.problem.cells, words.types
+            ),
             init,
             words.types,
-            left_out or WHOLE,
-            resampled_by(asked),
+            unit or WHOLE,
+            resampling_unit_of(options),
             None if temperatures is None else min(temperatures),
-            counts_rare=asked.words.handle_unknown in ("rare", "form"),
-            n_threads=threads_for_each(1 if asked.fixed_start else asked.n_restarts, asked.n_jobs),
+            counts_rare=options.words.handle_unknown in ("rare", "form"),
+            n_threads=threads_for_each(n_restarts, options.n_jobs),
         )
 
-    def usual_start(self, read: Reading) -> str:
+    def usual_start(self, reading: Reading) -> str:
         """Where to start if `init` does not say; token updates take "word" for "parameter"."""
-        words, problem, asked = read.words, read.problem, self.options
+        words, problem, options = reading.words, reading.problem, self.options
         cells = problem.cells
-        chooses = asked.weights is not None and not problem.any_told
+        chooses = options.hdp is not None and not problem.any_certain
         # States may be joined before a fit that chooses their number, where it pays.
-        if chooses and pays(problem.n_learned, cells.n_emitting, cells.n_rows):
+        if chooses and merging_pays(problem.n_explained, cells.n_emitting, cells.n_rows):
             return MERGED
-        if getattr(words, "is_clean", False) and cells.topology is None:
-            assert asked.kind.usual_starts is not None, "of taggers"
-            return asked.kind.usual_starts[words.is_told]
-        if cells.is_full and cells.topology is not None and cells.topology.is_ordered:
+        if getattr(words, "is_clean", False) and cells.chain.topology is None:
+            assert options.kind.usual_starts is not None, "of taggers"
+            return options.kind.usual_starts[words.has_labels]
+        if cells.is_full and cells.chain.topology is not None and cells.chain.topology.is_ordered:
             return SEGMENTS
-        return "parameter" if cells.is_full and not problem.any_told else "token"
+        return "parameter" if cells.is_full and not problem.any_certain else "token"
 
     # What a fit leaves
 
-    def left_of(self, state: Any, counts: HMMCounts, chain: SymbolChain) -> EmissionOutcome:
+    def emission_outcome(
+        self, state: Any, counts: HMMCounts, chain: SymbolChain
+    ) -> EmissionOutcome:
         """Public counts and beta, weights that rows keep, what unknown words get beside."""
         attributes = {"counts_": public_counts(counts, chain.cells), "beta_": state.hyper.beta}
         rare = rare_in(chain.problem, counts) if chain.settings.counts_rare else None
         return EmissionOutcome(attributes, state.weights, rare)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
-        """The states of the training tokens, and what follows from them."""
-        state, read = result.best.state, result.read
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
+        """The states of the training tokens, and weights of states under an HDP."""
+        state, reading = result.best.state, result.reading
         averages, n_jobs = result.algorithm.averages, self.options.n_jobs
-        found = path_of_chain(result.model, state, n_jobs, averages=averages)
-        labels = self.arranged(read.words, read.problem.given, found)
-        return {"labels_": labels, **shared_weights(state.hyper, np.bincount(found, minlength=1))}
+        path = best_path(result.model, state, n_jobs, averages=averages)
+        labels = self.arrange(reading.words, reading.problem.original, path)
+        return {"labels_": labels, **shared_weights(state.hyper, np.bincount(path, minlength=1))}
 
-    def posteriors(self, state: Any, read: Reading, averages: bool) -> np.ndarray:
+    def posteriors(self, state: Any, reading: Reading, averages: bool) -> np.ndarray:
         """Posteriors of all given tokens: the last ones, or under the final weights."""
-        problem = read.problem
-        entries, lattice = self.model(read).posterior(state), problem.lattice
+        problem = reading.problem
+        entries, lattice = self.model(reading).posterior(state), problem.lattice
         if entries is None:
             weights = _final_weights(averages, state, problem.cells)
             entries, _ = prediction.smoothed_entries(*weights, lattice, problem.corpus.starts)
         table = dense_posterior(lattice, entries, problem.cells.n_states)
-        table = problem.among_given(table, _of_left_out(averages, state, problem))
+        table = problem.in_original_order(table, _of_impossible(averages, state, problem))
         return table[:, : problem.cells.n_emitting]
 
     # Reading a fitted model
@@ -218,7 +225,7 @@ class SymbolObservation(Observation):
         """Weights with what else is known of unknown words, and the lattice that reads them."""
         return self.lattice_of(learned, corpus), weights, logs
 
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """States in the shape of the input."""
         return reading.arrange(corpus, path.astype(np.int64), -1)
 
@@ -237,38 +244,40 @@ class SymbolObservation(Observation):
         """Sequences under weights and their logs; unknown words nobody emits are unobserved."""
         corpus = self.encoded(learned, X)
         lattice, weights, logs = self.with_unknown(learned, corpus, *chain)
-        lattice = without_impossible(lattice, corpus, learned.layout, weights.emission)
+        lattice = mask_unknown(lattice, corpus, learned.layout, weights.emission)
         return prediction.WeightedSequences(corpus, lattice, weights, logs, learned.layout)
 
-    def steps_after(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
+    def next_input(self, learned: Learned, before: Any, observation: Any) -> list[Any]:
         """A single observation as X."""
         return [[observation]]
 
-    def reads_under(
+    def read_under_samples(
         self, learned: Learned, X: Any, samples: Iterable[tuple[HMMCounts, ChainPrior]] | None
     ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
-        """Under the mean weights, or those of each sample; and how many tokens were observed."""
+        """Sequences under mean weights, or those of each sample; observed tokens of each."""
         if samples is None:
-            return self._reads_of(learned, X, [prediction.mean_and_log(learned)])
+            return self._under_each(learned, X, [prediction.mean_and_log(learned)])
         means = (posterior_mean(*sample, learned.layout) for sample in samples)
-        return self.reads_at(learned, X, means)
+        return self.read_under_each(learned, X, means)
 
-    def reads_at(
+    def read_under_each(
         self, learned: Learned, X: Any, weights: Iterable[ChainWeights]
     ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
-        """Sequences under each of some weights; and how many tokens were observed."""
-        return self._reads_of(learned, X, ((own, log_weights(own)) for own in weights))
+        """Sequences under each of some weights, one after the other; observed tokens of each."""
+        return self._under_each(learned, X, ((each, log_weights(each)) for each in weights))
 
-    def _reads_of(
+    def _under_each(
         self, learned: Learned, X: Any, weights: Iterable[tuple[ChainWeights, ChainWeights]]
     ) -> tuple[Iterable[prediction.WeightedSequences], np.ndarray]:
         """Sequences under each of some weights and their logs."""
         corpus = self.encoded(learned, X)
         lattice, cells = self.lattice_of(learned, corpus), learned.layout
-        found = (prediction.WeightedSequences(corpus, lattice, *own, cells) for own in weights)
-        return found, corpus.observed_lengths
+        sequences = (
+            prediction.WeightedSequences(corpus, lattice, *pair, cells) for pair in weights
+        )
+        return sequences, corpus.observed_lengths
 
-    def drawn(
+    def draw_emissions(
         self,
         learned: Learned,
         states: np.ndarray,
@@ -276,16 +285,16 @@ class SymbolObservation(Observation):
         rng: np.random.RandomState,
         contexts: None,
     ) -> tuple[np.ndarray, Any]:
-        """What each state emits, and what stands for nothing: None, also for no known symbol."""
+        """A symbol for each state; None for a missing one, and where no known symbol is drawn."""
         vocabulary = learned.words.types
         emission = np.cumsum(prediction.emission_table(learned)[:, : len(vocabulary)], axis=1)
         symbols = np.full(len(states), -1, np.int32)
         for state in np.intersect1d(states, np.flatnonzero(emission.sum(axis=1))):
-            here, row = states == state, emission[state]
-            levels = rng.random_sample(np.count_nonzero(here)) * row[-1]
+            in_state, row = states == state, emission[state]
+            levels = rng.random_sample(np.count_nonzero(in_state)) * row[-1]
             # A product with a tiny total may round up to it.
             last = np.searchsorted(row, row[-1])
-            symbols[here] = np.minimum(np.searchsorted(row, levels, side="right"), last)
+            symbols[in_state] = np.minimum(np.searchsorted(row, levels, side="right"), last)
         known = symbols >= 0
         if known.all():
             return vocabulary[symbols], None
@@ -293,52 +302,51 @@ class SymbolObservation(Observation):
         words[known] = vocabulary[symbols[known]]
         return words, None
 
-    def reordered(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What is learned of emissions, and attributes that tell it, in another order."""
-        rare = None if learned.rare is None else learned.rare[by.order]
-        return {"counts": by.tables(learned.counts), "rare": rare}, {}
+    def reorder_states(self, learned: Learned, by: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Emissions in another order of states."""
+        rare = learned.unknown_word_counts
+        rare = None if rare is None else rare[by.order]
+        return {"counts": by.tables(learned.counts), "unknown_word_counts": rare}, {}
 
 
 # What is left out or drawn at a time, and where a fit ends
 
 
-def left_out_by(asked: ChainOptions, longest: int = 0, n_tokens: int = 0) -> UpdateUnit | None:
+def update_unit_of(options: ChainOptions, longest: int = 0, n_tokens: int = 0) -> UpdateUnit | None:
     """What is left out at a time, given the longest sequence; None where nothing is left out."""
-    if not asked.leaves_out:
+    if not options.is_collapsed:
         return None
-    if isinstance(asked.update, Windows):
-        return UpdateUnit("sequence", asked.update.length)
-    if asked.update is None:
+    if isinstance(options.update, Windows):
+        return UpdateUnit("sequence", options.update.length)
+    if options.update is None:
         window = window_for(longest, n_tokens) if longest >= _LONG else None
         return UpdateUnit("sequence", window)
-    return UpdateUnit(asked.update, None)
+    return UpdateUnit(options.update, None)
 
 
-def resampled_by(asked: ChainOptions) -> str:
+def resampling_unit_of(options: ChainOptions) -> str:
     """What a sampler draws at a time."""
-    return "token" if asked.samples is None or asked.update is None else asked.update
+    return "token" if options.samples is None or options.update is None else options.update
 
 
-def path_of_chain(
-    chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool
-) -> np.ndarray:
-    """States of all given tokens, also of sequences left out."""
+def best_path(chain: SymbolChain, state: Any, n_jobs: int | None, *, averages: bool) -> np.ndarray:
+    """States of all original tokens, also of impossible sequences."""
     problem = chain.problem
-    table = _of_left_out(averages, state, problem)
-    rest = None if table is None else table.argmax(axis=1)
+    table = _of_impossible(averages, state, problem)
+    impossible = None if table is None else table.argmax(axis=1)
     posterior = chain.posterior(state)
-    found = np.empty(len(problem.corpus.tokens), np.int32)
+    path = np.empty(len(problem.corpus.tokens), np.int32)
     if posterior is not None:
-        best_states(problem.lattice, posterior, 0, len(found), found)
-        return problem.among_given(found, rest)
+        best_states(problem.lattice, posterior, 0, len(path), path)
+        return problem.in_original_order(path, impossible)
     _, logs = _final_weights(averages, state, problem.cells)
     starts, log_p = problem.corpus.starts, np.empty(problem.corpus.n_sequences)
 
     def label(begin: int, end: int) -> None:
-        viterbi(logs, problem.lattice, starts[begin : end + 1], found, log_p[begin:end])
+        viterbi(logs, problem.lattice, starts[begin : end + 1], path, log_p[begin:end])
 
     on_threads(label, even_pieces(starts, _SHORTEST_PIECE), n_jobs)
-    return problem.among_given(found, rest)
+    return problem.in_original_order(path, impossible)
 
 
 def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[ChainWeights, ChainWeights]:
@@ -346,11 +354,11 @@ def _final_weights(averages: bool, state: Any, cells: Cells) -> tuple[ChainWeigh
     return weights_under(state.counts, state.prior, cells, state.weights, averages=averages)
 
 
-def _of_left_out(averages: bool, state: Any, problem: Problem) -> np.ndarray | None:
-    """Posteriors of the sequences left out: the most probable legal state by emission."""
-    rest = problem.left_out
-    if rest is None:
+def _of_impossible(averages: bool, state: Any, problem: Problem) -> np.ndarray | None:
+    """Posteriors of impossible sequences: the most probable legal state by emission."""
+    impossible = problem.impossible
+    if impossible is None:
         return None
-    weights = _final_weights(averages, state, rest.cells)
-    entries, _ = prediction.smoothed_entries(*weights, rest.lattice, rest.corpus.starts)
-    return dense_posterior(rest.lattice, entries, rest.cells.n_states)
+    weights = _final_weights(averages, state, impossible.cells)
+    entries, _ = prediction.smoothed_entries(*weights, impossible.lattice, impossible.corpus.starts)
+    return dense_posterior(impossible.lattice, entries, impossible.cells.n_states)

@@ -11,7 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_cvb.chain.parameters.rows import ChainPrior, HMMCounts, posterior_mean, tally_of, tied
+from sklearn_cvb.chain.parameters.rows import (
+    ChainPrior,
+    HMMCounts,
+    posterior_mean,
+    tally_of,
+    tie_rows,
+)
 from sklearn_cvb.chain.paths.lattice import Cells, Problem, Runs
 from sklearn_cvb.chain.starts.starting_points import StartingPoint, counts_from_marginals
 from sklearn_cvb.kernels.chain import gibbs
@@ -87,10 +93,10 @@ def first_slots(
     # Each sequence uses its random numbers from its last token to its first.
     starts, tokens = problem.corpus.starts, np.arange(len(slots))
     mirrored = np.repeat(starts[:-1] + starts[1:] - 1, np.diff(starts)) - tokens
-    return drawn_given_weights(weights, problem, levels[mirrored[lattice.count > 1]], slots)
+    return draw_path(weights, problem, levels[mirrored[lattice.count > 1]], slots)
 
 
-def drawn_given_weights(
+def draw_path(
     weights: ChainWeights, problem: Problem, levels: np.ndarray, slots: np.ndarray
 ) -> np.ndarray:
     """The path `slots` with the states of all ambiguous tokens drawn anew, given weights.
@@ -105,8 +111,8 @@ def drawn_given_weights(
     paths = gibbs.Proposal(slots, drawn, levels, np.empty(0))
     owners = np.searchsorted(stretches.sequence, np.flatnonzero(is_lost), side="right") - 1
     for i in np.unique(owners).tolist():
-        own = range(*stretches.sequence[i : i + 2].tolist())
-        lost = [stretch for stretch in own if is_lost[stretch]]
+        of_sequence = range(*stretches.sequence[i : i + 2].tolist())
+        lost = [stretch for stretch in of_sequence if is_lost[stretch]]
         _draw_in_logs(factors, problem.lattice, stretches, i, lost, paths, work)
     return drawn
 
@@ -198,7 +204,7 @@ def scan_for(lattice: Lattice, starts: np.ndarray) -> Scan:
 
 
 def sweep_by_token(
-    walk: SampledPath,
+    sample: SampledPath,
     counts: HMMCounts,
     problem: Problem,
     prior: ChainPrior,
@@ -209,9 +215,9 @@ def sweep_by_token(
 
     At temperature 1 a token takes one uniform number, at others one for each of its states.
     """
-    cells, lattice, scan = problem.cells, problem.lattice, walk.scan
+    cells, lattice, scan = problem.cells, problem.lattice, sample.scan
     assert scan is not None, "made at the start of a fit by token"
-    path = gibbs.Path(lattice.state[walk.slots], walk.slots.copy())
+    path = gibbs.Path(lattice.state[sample.slots], sample.slots.copy())
     tally = tally_of(counts, prior, cells)
     races, chance = temperature != 1.0, np.empty(cells.n_states)
     for begin, end in pairwise(scan.blocks.tolist()):
@@ -266,14 +272,14 @@ def urn_of(counts: HMMCounts, prior: ChainPrior, cells: Cells, temperature: floa
 
 
 def sweep_by_sequence(
-    walk: SampledPath,
+    sample: SampledPath,
     counts: HMMCounts,
     problem: Problem,
     prior: ChainPrior,
     temperature: float,
     rng: np.random.Generator,
 ) -> Swept:
-    """Propose a new path for every sequence that has an ambiguous token; `walk` stays whole."""
+    """Propose a new path for every sequence that has an ambiguous token; `sample` stays whole."""
     cells, lattice = problem.cells, problem.lattice
     stretches, work = stretches_of(problem)
     urn = urn_of(counts, prior, cells, temperature)
@@ -281,7 +287,7 @@ def sweep_by_sequence(
     factors = gibbs.ChainFactors(weights.start, weights.transition, weights.emission, *scales)
     n_sequences = len(stretches.starts) - 1
     levels, chances = rng.random(n_levels(stretches)), rng.random(n_sequences)
-    proposal = gibbs.Proposal(walk.slots.copy(), walk.slots.copy(), levels, chances)
+    proposal = gibbs.Proposal(sample.slots.copy(), sample.slots.copy(), levels, chances)
     n_accepted, begin = 0, 0
     while begin < n_sequences:
         i, n = gibbs.resample_sequences(urn, factors, lattice, stretches, proposal, begin, work)
@@ -289,8 +295,8 @@ def sweep_by_sequence(
         begin = i + 1
         if i < n_sequences:
             # float64 may have lost sequence i, whose counts are taken out.
-            own = range(*stretches.sequence[i : i + 2].tolist())
-            possible = _draw_in_logs(factors, lattice, stretches, i, own, proposal, work)
+            of_sequence = range(*stretches.sequence[i : i + 2].tolist())
+            possible = _draw_in_logs(factors, lattice, stretches, i, of_sequence, proposal, work)
             if not possible:
                 bounds = slice(*stretches.starts[i : i + 2].tolist())
                 proposal.drawn[bounds] = proposal.slots[bounds]
@@ -330,7 +336,7 @@ def frequencies(lattice: Lattice, slots: np.ndarray, before: np.ndarray | None) 
 
 
 def sweep_by_parameters(
-    walk: SampledPath,
+    sample: SampledPath,
     counts: HMMCounts,
     problem: Problem,
     prior: ChainPrior,
@@ -340,7 +346,7 @@ def sweep_by_parameters(
     """Draw parameters given the states, then all states given the parameters."""
     weights = draw_weights(counts, prior, problem.cells, temperature, rng)
     levels = rng.random(n_levels(problem.runs))
-    slots = drawn_given_weights(weights, problem, levels, walk.slots)
+    slots = draw_path(weights, problem, levels, sample.slots)
     return slots, counts_of_path(problem, slots), np.zeros(2, np.int64)
 
 
@@ -353,20 +359,20 @@ def draw_weights(
     """
     n = cells.n_states
     rows = np.repeat(np.arange(n), n)
-    rest = prior.emission_total - cells.row_totals(prior.emission)
-    rest[rest < _ROUNDING * prior.emission_total] = 0.0
+    ruled_out = prior.emission_total - cells.row_totals(prior.emission)
+    ruled_out[ruled_out < _ROUNDING * prior.emission_total] = 0.0
     start = draw_rows(
         counts.start + prior.start, np.zeros(n, np.intp), np.zeros(1), temperature, rng
     )
     transition = draw_rows(
         (counts.transition + prior.transition).ravel(), rows, np.zeros(n), temperature, rng
     )
-    emission = draw_rows(counts.emission + prior.emission, cells.state, rest, temperature, rng)
+    emission = draw_rows(counts.emission + prior.emission, cells.state, ruled_out, temperature, rng)
     return ChainWeights(start, transition.reshape(n, n), emission)
 
 
-def drawn_parameters(
+def draw_parameters(
     counts: HMMCounts, prior: ChainPrior, cells: Cells, rng: np.random.Generator
 ) -> ChainWeights:
     """All rows given the states of all tokens, under the posterior."""
-    return tied(draw_weights(counts, prior, cells, 1.0, rng), cells)
+    return tie_rows(draw_weights(counts, prior, cells, 1.0, rng), cells)

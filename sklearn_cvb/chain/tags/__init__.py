@@ -1,1 +1,1 @@
-"""What is known of words and their tags."""
+"""Taggers: the tags of words by a dictionary, by labels, and by their forms."""

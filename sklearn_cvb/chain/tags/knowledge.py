@@ -1,4 +1,4 @@
-"""What a tagger knows besides counts: one value, made from dictionary, corpus, labels and settings.
+"""Knowledge of a tagger besides counts: legal tags of words, and shares of tags by their forms.
 
 `read_tags` makes it, with the layout of emissions; `TagObservation` says what follows for a corpus,
 and prediction reads it. `sklearn_cvb.streams.tag_growth` makes the next from the last for
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.paths.lattice import Cells, WordLayout, cells_for, expect
+from sklearn_cvb.chain.paths.lattice import Cells, TagPrior, WordLayout, cells_for, with_expected
 from sklearn_cvb.chain.tags import word_forms
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Vocabulary, as_list, known_of, short_repr
@@ -29,7 +29,7 @@ from sklearn_cvb.reading.dictionary import (
     tags_in,
     tags_of,
 )
-from sklearn_cvb.reading.unknown_tokens import Unknown, caution_of_unknown
+from sklearn_cvb.reading.unknown_tokens import UnknownTokens, caution_of_unknown
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 _LABEL_FORM = 'y holds one tag sequence per sentence, such as [["DET", "NOUN"], ["PRON", "VERB"]]'
@@ -55,7 +55,7 @@ class TagSettings(NamedTuple):
     streams: bool = False  # a first batch of `partial_fit`: not all words are known
 
 
-class Legal(NamedTuple):
+class LegalStates(NamedTuple):
     """The states a word may take: a dictionary, the states of words missing from it."""
 
     tag_dictionary: dict[Any, Any]
@@ -91,16 +91,16 @@ class Legal(NamedTuple):
 
         A weight of 0 gets a very small share: learners never come back from none at all.
         """
-        found = []
+        shares = []
         for word in words:
             entry = self.tag_dictionary.get(word)
             if not isinstance(entry, Mapping):
-                found.append(np.full(len(self.row(word)), np.nan))
+                shares.append(np.full(len(self.row(word)), np.nan))
                 continue
             tags = sorted(entry, key=self.states.__getitem__)
             weights = np.array([entry[tag] for tag in tags], dtype=np.float64)
-            found.append(np.maximum(weights / weights.sum(), _SMALLEST_SHARE))
-        return found
+            shares.append(np.maximum(weights / weights.sum(), _SMALLEST_SHARE))
+        return shares
 
 
 class WordShares(NamedTuple):
@@ -116,18 +116,18 @@ class WordShares(NamedTuple):
 
 
 class TagKnowledge(NamedTuple):
-    """What a tagger knows besides counts."""
+    """Legal tags of words, and what a fit has read from dictionary, labels and forms."""
 
     vocabulary: Vocabulary
     classes: np.ndarray  # (n_states,) The tags
-    legal: Legal  # the states of words with an entry in the cleaned dictionary, and of all others
+    legal: LegalStates  # of words with an entry in the cleaned dictionary, and of all others
     # Of open tags by the forms of words; None where forms tell nothing.
     shares: word_forms.TagShares | None
     dropped: dict[Any, Any]  # the tags that were dropped from the dictionary, by word
     coverage: Coverage
     labelled: np.ndarray  # the words of the vocabulary that had a label, ascending
     is_clean: bool  # whether the dictionary was cleaned
-    is_told: bool  # whether there were labels
+    has_labels: bool  # whether there were labels
     # None after a fit or a first batch, from which it can be found again.
     word_shares: WordShares | None = None
 
@@ -148,29 +148,29 @@ class TagKnowledge(NamedTuple):
 
 
 class CorpusTags(NamedTuple):
-    """What one corpus tells besides: nothing of it is kept."""
+    """Labels of one corpus, and its words that are known by form alone: none of it is kept."""
 
     labels: list[Any]  # one for each token, None where unknown; empty for none at all
     # States and shares of the words of the vocabulary that are known by their form alone.
-    formed: dict[int, word_forms.Row]
-    outside: dict[Hashable, word_forms.Row]  # the same of other words
+    formed: dict[int, word_forms.StateRow]
+    outside: dict[Hashable, word_forms.StateRow]  # the same of other words
 
 
 # Reading
 
 
-def settings_of(asked: ChainOptions, streams: bool = False) -> TagSettings:
+def settings_of(options: ChainOptions, streams: bool = False) -> TagSettings:
     """The parameters of a tagger that say how dictionary and labels are read."""
-    dictionary = asked.dictionary
+    dictionary = options.dictionary
     assert dictionary is not None, "taggers have one"
     return TagSettings(
         dictionary.entries,
         dictionary.denoise,
         dictionary.unknown_tags,
-        asked.supervision,
-        asked.n_components,
-        asked.words.handle_unknown,
-        asked.beta_prior is not None,
+        options.supervision,
+        options.n_components,
+        options.words.handle_unknown,
+        options.beta_prior is not None,
         streams,
     )
 
@@ -199,7 +199,7 @@ def read_labels(y: Any, corpus: Corpus, numeric: bool = False) -> list[Any]:
         else:
             raise TypeError(f"y[{i}] is the single value {short_repr(tags)}: {_LABEL_FORM}")
     if not all(map(reading.is_hashable, labels)):
-        raise reading.unhashable(labels, corpus.starts, "tag")
+        raise reading.unhashable_error(labels, corpus.starts, "tag")
     return [None if reading.is_missing(tag) else tag for tag in labels]
 
 
@@ -209,8 +209,8 @@ def labels_of(y: Any, corpus: Corpus, vocabulary: Vocabulary) -> list[Any]:
 
 
 def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: Any) -> WordLayout:
-    """What is known before anything is counted, and the layout of emissions."""
-    dictionary, given = settings.tag_dictionary, settings.unknown_tags
+    """Knowledge from a dictionary, a corpus and its labels, and the layout of emissions."""
+    dictionary, declared = settings.tag_dictionary, settings.unknown_tags
     types = vocabulary.types.tolist()
     every = [*types, *corpus.unknown]
     uses = corpus.uses(len(every))
@@ -222,7 +222,7 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
     labels: list[Any] = []
     if y is not None and settings.supervision == "y":
         labels = labels_of(y, corpus, vocabulary)
-    unknown_tags = [] if given is None else check_unknown_tags(given)
+    unknown_tags = [] if declared is None else check_unknown_tags(declared)
     tags, n = list({*listed, *labels, *unknown_tags} - {None}), settings.n_components
     ignored = ""
     if tags and n not in (None, len(tags)):
@@ -230,31 +230,31 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
     # Numbers of states where there is no tag.
     tags = reading.sorted_types(tags) if tags else list(range(n or 2))
     states = dict(zip(tags, range(len(tags)), strict=True))
-    open_states = set(map(states.__getitem__, tags if given is None else unknown_tags))
+    open_states = set(map(states.__getitem__, tags if declared is None else unknown_tags))
     missing = np.array(sorted(open_states), dtype=np.int32)
     words = list(dictionary) if settings.streams else lookup.words
     is_clean = settings.denoise == "auto" and word_forms.can_be_cleaned(dictionary, words)
-    dropped = word_forms.disagreeing(dictionary, words) if is_clean else {}
+    dropped = word_forms.disagreeing_tags(dictionary, words) if is_clean else {}
     if dropped and labels:
         pairs = zip(corpus.tokens.tolist(), labels, strict=True)
-        told_pairs = {(every[token], tag) for token, tag in pairs if token >= 0}
-        dropped = word_forms.keeping(dropped, told_pairs)
-    kept = word_forms.without(dictionary, dropped) if dropped else dictionary
+        labelled = {(every[token], tag) for token, tag in pairs if token >= 0}
+        dropped = word_forms.without_pairs(dropped, labelled)
+    cleaned = word_forms.drop_tags(dictionary, dropped) if dropped else dictionary
     shares: word_forms.TagShares | None = None
-    by_code: dict[int, word_forms.Row] = {}
+    by_code: dict[int, word_forms.StateRow] = {}
     if settings.handle_unknown == "form":
         tallies = _label_tallies(corpus, every, labels, states) if labels else {}
-        seen = dict(zip(types, uses.tolist(), strict=False))
-        told = word_forms.known_tags(kept, states, tallies, seen)
-        only = None if given is None else missing
-        shares = word_forms.tag_shares(told, len(states), only)
+        use_counts = dict(zip(types, uses.tolist(), strict=False))
+        known = word_forms.known_tags(cleaned, states, tallies, use_counts)
+        only = None if declared is None else missing
+        shares = word_forms.tag_shares(known, len(states), only)
         if shares is not None:
             begins = word_forms.only_beginning(corpus, every).tolist()
-            by_code = word_forms.by_form(shares, every, told.tallies, begins)
+            by_code = word_forms.by_form(shares, every, known.tallies, begins)
     knowledge = TagKnowledge(
         vocabulary,
         reading.as_array(tags),
-        Legal(kept, states, missing),
+        LegalStates(cleaned, states, missing),
         shares,
         dropped,
         coverage,
@@ -262,13 +262,13 @@ def read_tags(settings: TagSettings, vocabulary: Vocabulary, corpus: Corpus, y: 
         is_clean,
         labels.count(None) < len(labels),
     )
-    told_here = CorpusTags(
+    of_corpus = CorpusTags(
         labels,
         {code: row for code, row in by_code.items() if code < len(types)},
         {every[code]: row for code, row in by_code.items() if code >= len(types)},
     )
-    cells = _laid_out(knowledge, told_here, corpus, settings)
-    return WordLayout(knowledge, cells, told_here, tuple(filter(None, (*odd, ignored))))
+    cells = _emission_layout(knowledge, of_corpus, corpus, settings)
+    return WordLayout(knowledge, cells, of_corpus, tuple(filter(None, (*odd, ignored))))
 
 
 def _label_tallies(
@@ -281,8 +281,8 @@ def _label_tallies(
     tallies: dict[Any, Any] = {}
     pairs, places = np.unique(pairs, axis=0, return_inverse=True)
     times = None if corpus.times is None else corpus.times[known]
-    for (word, state), seen in zip(pairs, np.bincount(places.ravel(), times), strict=True):
-        tallies.setdefault(words[word], Counter())[int(state)] = int(seen)
+    for (word, state), times_seen in zip(pairs, np.bincount(places.ravel(), times), strict=True):
+        tallies.setdefault(words[word], Counter())[int(state)] = int(times_seen)
     return tallies
 
 
@@ -296,7 +296,7 @@ def cautions_of_tags(knowledge: TagKnowledge, labels: Iterable[Any]) -> list[str
     """What is to be said of labels, None where unknown, that hardly ever are a tagger's tags."""
     known, uses = knowledge.legal.states, Counter(label for label in labels if label is not None)
     new = {tag: n for tag, n in uses.items() if tag not in known}
-    unknown = Unknown(list(new), np.array(list(new.values()), np.int64), uses.total())
+    unknown = UnknownTokens(list(new), np.array(list(new.values()), np.int64), uses.total())
     return caution_of_unknown(unknown, known, "tags of y", fewest=1)
 
 
@@ -306,7 +306,7 @@ def are_labelled(corpus: Corpus, states: np.ndarray, n_words: int) -> np.ndarray
 
 
 def attributes_of(knowledge: TagKnowledge) -> dict[str, Any]:
-    """The fitted attributes that tell what is known."""
+    """Fitted attributes that show this knowledge."""
     return {
         "vocabulary_": knowledge.types,
         "classes_": knowledge.classes,
@@ -322,13 +322,13 @@ def attributes_of(knowledge: TagKnowledge) -> dict[str, Any]:
 # What follows for a layout and for the corpus of a fit
 
 
-def _laid_out(
-    knowledge: TagKnowledge, told: CorpusTags, corpus: Corpus, settings: TagSettings
+def _emission_layout(
+    knowledge: TagKnowledge, tags: CorpusTags, corpus: Corpus, settings: TagSettings
 ) -> Cells:
     """The layout of emissions, and what weights, shapes, forms and labels expect of each."""
     legal, types = knowledge.legal, knowledge.vocabulary.types.tolist()
     # One concentration for all emissions can be learned only where all are equal.
-    formed = {} if settings.beta_is_learned else told.formed
+    formed = {} if settings.beta_is_learned else tags.formed
     any_weights = legal.any_weights
     if any_weights and settings.beta_is_learned:
         raise InvalidParameterError(
@@ -337,9 +337,9 @@ def _laid_out(
             "(tag_dictionary_from(..., weights=False))"
         )
     rows, with_unknown = None, settings.handle_unknown != "error"
-    if settings.tag_dictionary or settings.unknown_tags is not None or told.formed:
+    if settings.tag_dictionary or settings.unknown_tags is not None or tags.formed:
         rows = legal.rows(types)
-        for i, (states, _) in told.formed.items():
+        for i, (states, _) in tags.formed.items():
             rows[i] = states
     cells = cells_for(rows, len(knowledge.classes), len(types), with_unknown)
     if knowledge.is_clean or any_weights or formed:
@@ -348,28 +348,29 @@ def _laid_out(
             shares = legal.shares(types)
         else:
             shares = word_forms.ShapeShares(legal.tag_dictionary).rows(types, legal)
-            if told.labels:
+            if tags.labels:
                 # Labels say themselves how often their tokens have a tag.
-                untold = np.array([tag is None for tag in told.labels], bool)
-                tokens, times = tokens[untold], None if times is None else times[untold]
-        for i, (_, some) in formed.items():
-            shares[i] = some
-        cells = expect(cells, shares, tokens, times)
+                no_label = np.array([tag is None for tag in tags.labels], bool)
+                tokens, times = tokens[no_label], None if times is None else times[no_label]
+        for i, (_, row) in formed.items():
+            shares[i] = row
+        cells = with_expected(cells, shares, tokens, times)
     if formed:
         # The prior is drawn to the shares of words known by their form alone. A form is worth half
         # of the word's uses and a few more: rare words need it most.
-        assert cells.expected is not None, "forms add to what is expected"
-        centre, expected = np.ones(len(cells.state)), cells.expected.copy()
-        for word, (_, some) in formed.items():
+        weighted = cells.tag_prior.expected_counts
+        assert weighted is not None, "forms add to what is expected"
+        expected_counts, scale = weighted.copy(), np.ones(len(cells.state))
+        for word, (_, row) in formed.items():
             here = slice(cells.indptr[word], cells.indptr[word + 1])
-            centre[here] = len(some) * some
-            expected[here] = FORM_WEIGHT * (expected[here] + FORM_USES * some)
-        cells = cells._replace(centre=centre, expected=expected)
-    if not told.labels or cells.is_full:
+            scale[here] = len(row) * row
+            expected_counts[here] = FORM_WEIGHT * (expected_counts[here] + FORM_USES * row)
+        cells = cells._replace(tag_prior=TagPrior(expected_counts, scale))
+    if not tags.labels or cells.is_full:
         return cells
-    of_labels = encode_labels(legal.states, told.labels)
-    those = are_labelled(corpus, of_labels, cells.n_words)
-    return cells.with_labels(corpus.tokens[those], of_labels[those])
+    of_labels = encode_labels(legal.states, tags.labels)
+    is_labelled = are_labelled(corpus, of_labels, cells.n_words)
+    return cells.with_labels(corpus.tokens[is_labelled], of_labels[is_labelled])
 
 
 # Questions
@@ -379,14 +380,14 @@ def tag_sources(knowledge: TagKnowledge, corpus: Corpus) -> np.ndarray:
     """What tells the tags of each token, arranged as the corpus was given."""
     words = [*knowledge.types.tolist(), *corpus.unknown]
     types, places = np.unique(corpus.tokens, return_inverse=True)
-    labelled, found = set(knowledge.labelled.tolist()), []
+    labelled, sources = set(knowledge.labelled.tolist()), []
     for i in types.tolist():
         entry = None if i < 0 else knowledge.legal.tag_dictionary.get(words[i])
         if entry is not None:
-            found.append("dictionary" if len(set(tags_of(entry))) == 1 else "ambiguous")
+            sources.append("dictionary" if len(set(tags_of(entry))) == 1 else "ambiguous")
         elif i in labelled:
-            found.append("seen")
+            sources.append("seen")
         else:
             is_formed = i >= 0 and knowledge.shares is not None and isinstance(words[i], str)
-            found.append("form" if is_formed else "open")
-    return reading.arrange(corpus, np.array(found, dtype=object)[places], None)
+            sources.append("form" if is_formed else "open")
+    return reading.arrange(corpus, np.array(sources, dtype=object)[places], None)

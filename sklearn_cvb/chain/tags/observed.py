@@ -1,4 +1,4 @@
-"""What taggers observe: words, whose tags a dictionary and labels tell (see `knowledge`)."""
+"""Observations of taggers: words with tags by dictionary and labels (see `knowledge`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from sklearn_cvb.chain.predictions.prediction import chain_counts
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags import word_forms
 from sklearn_cvb.chain.tags.knowledge import (
-    Legal,
+    LegalStates,
     TagKnowledge,
     are_labelled,
     attributes_of,
@@ -37,39 +37,39 @@ class TagObservation(SymbolObservation):
 
     # Reading
 
-    def words_read(
+    def read_words(
         self, vocabulary: Vocabulary, corpus: Corpus | None, y: Any, streams: bool
     ) -> WordLayout:
-        """What a dictionary, a corpus and labels tell."""
+        """Knowledge from a dictionary, a corpus and labels, and the layout of emissions."""
         assert corpus is not None, "no tagger is made of parameters"
         return read_tags(settings_of(self.options, streams), vocabulary, corpus, y)
 
     def attributes_of(self, words: Any) -> dict[str, Any]:
-        """The fitted attributes that tell what is known."""
+        """Fitted attributes that show what the tagger knows."""
         return attributes_of(words)
 
     def training_lattice(
-        self, words: Any, told: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
+        self, words: Any, tags: Any, cells: Cells, corpus: Corpus, sequences: Sequences, y: Any
     ) -> tuple[Lattice, Any, tuple[str, ...]]:
-        """The states that tokens may take, the words with labels, what is to be said."""
+        """Allowed states of each token, knowledge with the labelled words, and messages."""
         dictionary, knowledge = self.options.dictionary, words
         assert dictionary is not None, "taggers have one"
         rows = knowledge.legal.rows(corpus.unknown)
         for i, word in enumerate(corpus.unknown):
-            if word in told.outside:
-                rows[i] = told.outside[word][0]
+            if word in tags.outside:
+                rows[i] = tags.outside[word][0]
         lattice = lattice_for(corpus, cells, rows)
-        if not told.labels:
+        if not tags.labels:
             return lattice, knowledge, ()
-        states = encode_labels(knowledge.legal.states, told.labels)
-        here = corpus.tokens[are_labelled(corpus, states, cells.n_words)]
-        knowledge = knowledge._replace(labelled=np.union1d(knowledge.labelled, here))
+        states = encode_labels(knowledge.legal.states, tags.labels)
+        labelled = corpus.tokens[are_labelled(corpus, states, cells.n_words)]
+        knowledge = knowledge._replace(labelled=np.union1d(knowledge.labelled, labelled))
         lattice, forbidden = restrict(lattice, states)
         if not len(forbidden):
             return lattice, knowledge, ()
         unknown_tags = () if dictionary.unknown_tags is None else dictionary.unknown_tags
         known = set(tags_in(dictionary.entries or {}, (), unknown_tags))
-        overruled = OverruledLabels(forbidden, corpus, sequences.tokens, told.labels, known)
+        overruled = OverruledLabels(forbidden, corpus, sequences.tokens, tags.labels, known)
         lattice = overrule(lattice, forbidden, corpus, states, cells)
         return lattice, knowledge, (str(overruled),)
 
@@ -88,13 +88,13 @@ class TagObservation(SymbolObservation):
             return lattice, weights, logs
         counts, prior, cells = chain_counts(learned), learned.prior, learned.layout
         totals = cells.row_totals(counts.emission) + prior.emission_total
-        here = counts.emission[cells.unknown] + prior.emission[cells.unknown]
+        of_unknown = counts.emission[cells.unknown] + prior.emission[cells.unknown]
         # As many uses as an unknown word is taken to have; any number where that is none.
-        uses = here.sum() or 1.0
+        uses = of_unknown.sum() or 1.0
         scale = np.divide(uses, totals, out=np.zeros_like(totals), where=totals > 0)
         return _with_unknown_words(lattice, (weights, logs), rows, scale)
 
-    def arranged(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
+    def arrange(self, words: Any, corpus: Corpus, path: np.ndarray) -> np.ndarray:
         """The tags of all tokens, arranged as the corpus was given."""
         tags = words.classes[path]
         return reading.arrange(corpus, tags, -1 if tags.dtype.kind in "iu" else None)
@@ -111,14 +111,14 @@ def _lattice_and_unknown(
         return lattice_for(corpus, cells, knowledge.legal.rows(corpus.unknown)), []
     rows: list[_MaybeShares] = []
     if corpus.unknown:
-        corpus, begins = _apart(corpus, list(knowledge.index))
+        corpus, begins = _split_by_beginning(corpus, list(knowledge.index))
         rows = _unknown_rows(knowledge.shares, corpus.unknown, knowledge.legal, begins)
     any_shares = any(shares is not None for _, shares in rows)
     lattice = lattice_for(corpus, cells, [states for states, _ in rows])
     return lattice, rows if any_shares else []
 
 
-def _apart(corpus: Corpus, words: Sequence[Any]) -> tuple[Corpus, list[bool]]:
+def _split_by_beginning(corpus: Corpus, words: Sequence[Any]) -> tuple[Corpus, list[bool]]:
     """Unknown words as types of their own where they begin a sentence, and which these are."""
     # What is predicted of a sentence does not depend on the others, so here each token counts.
     unknown = np.flatnonzero(corpus.tokens >= len(words))
@@ -133,7 +133,7 @@ def _apart(corpus: Corpus, words: Sequence[Any]) -> tuple[Corpus, list[bool]]:
 
 
 def _unknown_rows(
-    shares: word_forms.TagShares, words: Sequence[Any], legal: Legal, begins: Sequence[bool]
+    shares: word_forms.TagShares, words: Sequence[Any], legal: LegalStates, begins: Sequence[bool]
 ) -> list[_MaybeShares]:
     """States and shares of words outside the vocabulary, by their entry or their form."""
     rows: list[_MaybeShares] = []
@@ -148,9 +148,9 @@ def _unknown_rows(
             rows.append((states, legal.shares([word])[0]))
         elif isinstance(word, str):
             # An entry without counts says half of the shares, the form of the word the rest.
-            some, theirs = shares.row(word, is_first)
-            dense = np.zeros(max(states[-1], some[-1]) + 1)
-            dense[some] = theirs
+            open_states, theirs = shares.row(word, is_first)
+            dense = np.zeros(max(states[-1], open_states[-1]) + 1)
+            dense[open_states] = theirs
             equal, formed = np.full(len(states), 1 / len(states)), dense[states]
             mixed = 0.5 * (equal + formed / formed.sum()) if formed.any() else equal
             rows.append((states, mixed))
@@ -169,9 +169,9 @@ def _with_unknown_words(
     # p(word | tag) is p(tag | word) / p(tag) times what is the same for all tags.
     lengths = [len(states) for states, _ in rows]
     slots = np.arange(len(lattice.cell) - sum(lengths), len(lattice.cell))
-    known = np.repeat([some is not None for _, some in rows], lengths)
+    known = np.repeat([row is not None for _, row in rows], lengths)
     slots = slots[known]
-    emission = np.concatenate([some for _, some in rows if some is not None])
+    emission = np.concatenate([row for _, row in rows if row is not None])
     emission = emission * scale[lattice.state[slots]]
     cell = lattice.cell.copy()
     cell[slots] = len(weights[0].emission) + np.arange(len(slots))

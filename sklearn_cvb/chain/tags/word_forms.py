@@ -28,7 +28,7 @@ from sklearn_cvb.reading.dictionary import is_weighted, tags_of
 from sklearn_cvb.reading.unknown_tokens import without_capital
 
 if TYPE_CHECKING:
-    from sklearn_cvb.chain.tags.knowledge import Legal
+    from sklearn_cvb.chain.tags.knowledge import LegalStates
 
 _HYPHENS = frozenset("-\u2010\u2011\u2012\u2013")
 # No tag of a word gets less than this beside 1 for a tag all of whose words have its shape.
@@ -52,7 +52,7 @@ _ONE_SIGN, _BOTH_SIGNS = 0.5, 0.95
 _MOST_MARKS = 2
 
 # The states that a word may take, ascending, and the share of each.
-Row = tuple[np.ndarray, np.ndarray]
+StateRow = tuple[np.ndarray, np.ndarray]
 # Nodes of a trie by symbol, each with those below it.
 Branches = dict[str, tuple[int, "Branches"]]
 
@@ -129,7 +129,7 @@ def can_be_cleaned(tag_dictionary: Mapping[Any, Any], words: Collection[Hashable
     return any(letter.isalpha() for word in text for letter in word)
 
 
-def disagreeing(
+def disagreeing_tags(
     tag_dictionary: Mapping[Any, Any], words: Iterable[str]
 ) -> dict[str, tuple[Any, ...]]:
     """The tags to drop, by word: those that its forms in other case lack.
@@ -144,34 +144,34 @@ def disagreeing(
     {'Of': ('NNP',), 'of': ('RP',)}
     """
     present = {word for word in words if word in tag_dictionary}
-    found = {}
+    dropped = {}
     for word in sorted(present):
-        listed = kept = tags_of(tag_dictionary[word])
+        listed = agreed = tags_of(tag_dictionary[word])
         if len(listed) == 1 or is_weighted(tag_dictionary[word]):
             continue
         for form in (word.lower(), word.capitalize(), word.upper()):
             if form != word and form in present:
                 theirs = tags_of(tag_dictionary[form])
-                kept = tuple(tag for tag in kept if tag in theirs) or kept
-        if len(kept) < len(listed):
-            found[word] = tuple(tag for tag in listed if tag not in kept)
-    return found
+                agreed = tuple(tag for tag in agreed if tag in theirs) or agreed
+        if len(agreed) < len(listed):
+            dropped[word] = tuple(tag for tag in listed if tag not in agreed)
+    return dropped
 
 
-def keeping(dropped: Mapping[Any, Any], pairs: Container[Any]) -> dict[str, tuple[Any, ...]]:
+def without_pairs(dropped: Mapping[Any, Any], pairs: Container[Any]) -> dict[str, tuple[Any, ...]]:
     """What is to be dropped without these pairs of a word and a tag."""
-    rest = {
+    left = {
         word: tuple(t for t in tags if (word, t) not in pairs) for word, tags in dropped.items()
     }
-    return {word: tags for word, tags in rest.items() if tags}
+    return {word: tags for word, tags in left.items() if tags}
 
 
-def without(tag_dictionary: Mapping[Any, Any], dropped: Mapping[Any, Any]) -> dict[Any, Any]:
+def drop_tags(tag_dictionary: Mapping[Any, Any], dropped: Mapping[Any, Any]) -> dict[Any, Any]:
     """The dictionary without the tags to drop."""
-    kept = dict(tag_dictionary)
+    cleaned = dict(tag_dictionary)
     for word, tags in dropped.items():
-        kept[word] = tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
-    return kept
+        cleaned[word] = tuple(tag for tag in tags_of(tag_dictionary[word]) if tag not in tags)
+    return cleaned
 
 
 class ShapeShares:
@@ -186,24 +186,25 @@ class ShapeShares:
                 self._by_shape[shape][tag] += number / len(tags)
                 self._totals[tag] += number / len(tags)
 
-    def of(self, word: Hashable, tags: Sequence[Any]) -> np.ndarray:
+    def shares_of(self, word: Hashable, tags: Sequence[Any]) -> np.ndarray:
         """The shares of a word's tags, which sum to 1."""
-        here: dict[Any, Any] = self._by_shape.get(shape_of(word), {})
-        weights = [_LEAST + here.get(tag, 0.0) / self._totals.get(tag, 1.0) for tag in tags]
+        of_shape: dict[Any, Any] = self._by_shape.get(shape_of(word), {})
+        weights = [_LEAST + of_shape.get(tag, 0.0) / self._totals.get(tag, 1.0) for tag in tags]
         return np.array(weights) / sum(weights)
 
-    def rows(self, words: Iterable[Hashable], legal: "Legal") -> list[np.ndarray]:
+    def rows(self, words: Iterable[Hashable], legal: "LegalStates") -> list[np.ndarray]:
         """The shares of each word's states, times `SHAPE_WEIGHT`; NaN for words without an entry.
 
         Entries that have weights keep their own shares.
         """
         tags, words = list(legal.states), list(words)
-        found = legal.shares(words)
+        rows = legal.shares(words)
         for i, word in enumerate(words):
             entry = legal.tag_dictionary.get(word)
             if entry is not None and not is_weighted(entry):
-                found[i] = SHAPE_WEIGHT * self.of(word, [tags[k] for k in legal.row(word).tolist()])
-        return found
+                of_word = [tags[k] for k in legal.row(word).tolist()]
+                rows[i] = SHAPE_WEIGHT * self.shares_of(word, of_word)
+        return rows
 
 
 # Where sentences begin
@@ -214,8 +215,8 @@ def beginnings(corpus: Corpus, words: Sequence[Any]) -> np.ndarray:
     places, last = corpus.starts[:-1], corpus.starts[1:] - 1
     for _ in range(_MOST_MARKS):
         types, which = np.unique(corpus.tokens[places], return_inverse=True)
-        some = [words[code] if code >= 0 else None for code in types.tolist()]
-        are_marks = [isinstance(w, str) and not any(map(str.isalpha, w)) for w in some]
+        first_words = [words[code] if code >= 0 else None for code in types.tolist()]
+        are_marks = [isinstance(w, str) and not any(map(str.isalpha, w)) for w in first_words]
         places = np.minimum(places + np.array(are_marks)[which], last)
     return places
 
@@ -224,25 +225,25 @@ def only_beginning(corpus: Corpus, words: Sequence[Any]) -> np.ndarray:
     """Which of the types (see `beginnings`) are seen, but only where a sentence begins."""
     begins = np.zeros(len(corpus.tokens), bool)
     begins[beginnings(corpus, words)] = True
-    found = np.zeros(len(words) + 1, bool)
-    found[corpus.tokens[begins]] = True
+    result = np.zeros(len(words) + 1, bool)
+    result[corpus.tokens[begins]] = True
     # The last value is of missing observations.
-    found[corpus.tokens[~begins]] = False
-    return found[:-1]
+    result[corpus.tokens[~begins]] = False
+    return result[:-1]
 
 
 # The shares of open tags
 
 
 class KnownTags(NamedTuple):
-    """What a dictionary and labels tell of words."""
+    """Tags of words by a dictionary and labels, and the words that say something of others."""
 
     tallies: dict[Any, Any]  # of a word: how often each state was seen, or once each; all above 0
     voting: list[Any]  # rarer strings that may not take every tag: theirs tell those of other words
 
 
-class Forms(NamedTuple):
-    """What forms tell of words, as the nodes of a trie.
+class FormTable(NamedTuple):
+    """A value for each open tag at each form of words, the nodes of a trie.
 
     All words, then words of one shape, then those of them with one last letter (or first one), and
     so on. Two shapes differ, too, if one is of words that are also known in lower case.
@@ -254,28 +255,28 @@ class Forms(NamedTuple):
     table: np.ndarray  # (n_nodes, n_open) What each node tells of the tags
 
     def row(self, symbols: list[str]) -> np.ndarray:
-        """What the longest known form of a word tells (see `_symbols`)."""
+        """Values of the longest known form of a word (see `_symbols`)."""
         node, below = 0, self.branches
         for symbol in symbols:
-            found = below.get(symbol)
-            if found is None:
+            branch = below.get(symbol)
+            if branch is None:
                 break
-            node, below = found
+            node, below = branch
         return self.table[node]
 
 
 class TagShares(NamedTuple):
     """The shares of open tags by the forms of words."""
 
-    endings: Forms  # shares at each ending, drawn to those of the shorter one
-    beginnings: Forms  # what these are multiplied by
+    endings: FormTable  # shares at each ending, drawn to those of the shorter one
+    beginnings: FormTable  # what these are multiplied by
     states: np.ndarray  # (n_open,) States of the open tags, ascending
     places: dict[Any, Any]  # where each of these is in it
     lower: dict[
         Any, Any
     ]  # what is told of the words that are written in lower case (see `KnownTags`)
 
-    def row(self, word: str, begins: bool = False) -> Row:
+    def row(self, word: str, begins: bool = False) -> StateRow:
         """States and shares of a word that nothing else is known of.
 
         A word known in lower case takes half of its shares from there. One that has its capital
@@ -286,35 +287,35 @@ class TagShares(NamedTuple):
         if lower == word:
             return self.states, self._by_form(word, word, False)
         tally = self.lower.get(lower)
-        own = self._by_form(word, lower, tally is not None)
+        shares = self._by_form(word, lower, tally is not None)
         begins = begins and without_capital(word) is not None
         if tally is not None:
-            return self._with_tally(own, tally, _BOTH_SIGNS if begins else _ONE_SIGN)
+            return self._with_tally(shares, tally, _BOTH_SIGNS if begins else _ONE_SIGN)
         if begins:
             other = self._by_form(lower, lower, False)
-            own = (1 - _ONE_SIGN) * own + _ONE_SIGN * other
-        return self.states, own
+            shares = (1 - _ONE_SIGN) * shares + _ONE_SIGN * other
+        return self.states, shares
 
-    def _by_form(self, word: str, lower: str, is_told: bool) -> np.ndarray:
+    def _by_form(self, word: str, lower: str, is_known: bool) -> np.ndarray:
         """Shares of a word by its ending and its beginning, of those of its shape."""
-        last, first = (_symbols(word, lower, is_told, ends) for ends in (True, False))
+        last, first = (_symbols(word, lower, is_known, ends) for ends in (True, False))
         shares = self.endings.row(last) * self.beginnings.row(first)
         return shares / shares.sum()
 
-    def _with_tally(self, own: np.ndarray, tally: Mapping[Any, Any], weight: float) -> Row:
+    def _with_tally(self, plain: np.ndarray, tally: Mapping[Any, Any], weight: float) -> StateRow:
         """Shares of the open tags, and of those that are told with a part of `weight`."""
         part = weight / sum(tally.values())
         states = self.states
         if not tally.keys() <= self.places.keys():
             states = np.union1d(states, np.array([*tally], dtype=np.int32))
-            own, narrow = np.zeros(len(states)), own
-            own[np.searchsorted(states, self.states)] = narrow
+            plain, narrow = np.zeros(len(states)), plain
+            plain[np.searchsorted(states, self.states)] = narrow
         places = self.places
         if len(states) > len(places):
             places = {state: i for i, state in enumerate(states.tolist())}
-        shares = (1 - weight) * own
-        for state, seen in tally.items():
-            shares[places[state]] += part * seen
+        shares = (1 - weight) * plain
+        for state, n_seen in tally.items():
+            shares[places[state]] += part * n_seen
         return states, shares
 
 
@@ -335,7 +336,7 @@ def known_tags(
         entry = dictionary.get(word, {})
         total = 0
         if is_weighted(entry):
-            tally = {states[tag]: seen for tag, seen in entry.items() if seen > 0}
+            tally = {states[tag]: n_seen for tag, n_seen in entry.items() if n_seen > 0}
             total = sum(tally.values())
         else:
             tally = dict.fromkeys(map(states.__getitem__, tags_of(entry)), 1)
@@ -349,42 +350,42 @@ def known_tags(
     return KnownTags(tallies, voting)
 
 
-def tag_shares(told: KnownTags, n_states: int, only: np.ndarray | None = None) -> TagShares | None:
+def tag_shares(tags: KnownTags, n_states: int, legal: np.ndarray | None = None) -> TagShares | None:
     """Learn shares from what is told of words; None if no word has a vote.
 
-    Words of which nothing is told may take the states `only`; None for those of open tags, which
+    Words of which nothing is told may take the states `legal`; None for those of open tags, which
     at least one in a thousand of the voting words takes.
     """
-    if not told.voting:
+    if not tags.voting:
         return None
     # Shares of the states of each word, (n_words, n_states).
-    tallies = [told.tallies[word] for word in told.voting]
+    tallies = [tags.tallies[word] for word in tags.voting]
     row = np.repeat(np.arange(len(tallies)), list(map(len, tallies)))
     column = np.array([state for tally in tallies for state in tally], dtype=np.int64)
-    seen = np.array([n for tally in tallies for n in tally.values()], dtype=np.float64)
-    share = seen / np.bincount(row, seen, len(tallies))[row]
+    times = np.array([n for tally in tallies for n in tally.values()], dtype=np.float64)
+    share = times / np.bincount(row, times, len(tallies))[row]
     votes = csr_array((share, (row, column)), shape=(len(tallies), n_states))
-    states = only
+    states = legal
     if states is None:
         types = np.bincount(votes.indices, minlength=n_states)
-        states = np.flatnonzero((types > 0) & (types >= _LEAST_OPEN * len(told.voting)))
+        states = np.flatnonzero((types > 0) & (types >= _LEAST_OPEN * len(tags.voting)))
     states = np.asarray(states, dtype=np.int32)
     votes = votes[:, states]
-    heard = votes.sum(axis=1) > 0
-    if not heard.any():
+    has_vote = votes.sum(axis=1) > 0
+    if not has_vote.any():
         return None
-    lower, allowed = {}, None if only is None else set(only.tolist())
-    for word, tally in told.tallies.items():
+    lower, allowed = {}, None if legal is None else set(legal.tolist())
+    for word, tally in tags.tallies.items():
         if isinstance(word, str) and word == word.lower():
             if allowed is not None:
                 tally = {state: n for state, n in tally.items() if state in allowed}
             if tally:
                 lower[word] = tally
     places = dict(zip(states.tolist(), range(len(states)), strict=True))
-    voting = [told.voting[i] for i in np.flatnonzero(heard).tolist()]
+    voting = [tags.voting[i] for i in np.flatnonzero(has_vote).tolist()]
     last, first = (_Trie.of(voting, lower, ends) for ends in (True, False))
-    endings = Forms(last.branches, _smoothed(last, votes[heard]))
-    beginnings = Forms(first.branches, _beside_shapes(first, _smoothed(first, votes[heard])))
+    endings = FormTable(last.branches, _smoothed(last, votes[has_vote]))
+    beginnings = FormTable(first.branches, _beside_shapes(first, _smoothed(first, votes[has_vote])))
     return TagShares(endings, beginnings, states, places, lower)
 
 
@@ -429,9 +430,9 @@ def _smoothed(trie: _Trie, votes: csr_array) -> np.ndarray:
     totals = table.sum(axis=1, keepdims=True) + _STRENGTH
     table[0] = (table[0] + _STRENGTH / table.shape[1]) / totals[0]
     for depth in range(1, int(trie.depths.max()) + 1):
-        here = trie.depths == depth
-        above = table[trie.parents[here]]
-        table[here] = (table[here] + _STRENGTH * above) / totals[here]
+        at_depth = trie.depths == depth
+        above = table[trie.parents[at_depth]]
+        table[at_depth] = (table[at_depth] + _STRENGTH * above) / totals[at_depth]
     return table
 
 
@@ -440,19 +441,19 @@ def _beside_shapes(trie: _Trie, shares: np.ndarray) -> np.ndarray:
     # Of all words, and of a shape, nothing is told beside it.
     shape = np.arange(len(trie.depths))
     for depth in range(2, int(trie.depths.max()) + 1):
-        here = trie.depths == depth
-        shape[here] = shape[trie.parents[here]]
+        at_depth = trie.depths == depth
+        shape[at_depth] = shape[trie.parents[at_depth]]
     return (shares / shares[shape]) ** _OF_BEGINNINGS
 
 
-def _symbols(word: str, lower: str, is_told: bool, ends: bool) -> list[str]:
+def _symbols(word: str, lower: str, is_known: bool, ends: bool) -> list[str]:
     """The steps from the root of a trie to the form of a word: its last letters or first ones.
 
     A word is no beginning of its own.
     """
     shape = shape_of(word)
     # Strings all through, so that a fitted tagger can be written as text (skops).
-    first = f"{shape.letters} {shape.digit:d} {shape.hyphen:d} {is_told:d}" if shape else ""
+    first = f"{shape.letters} {shape.digit:d} {shape.hyphen:d} {is_known:d}" if shape else ""
     if ends:
         return [first, *lower[: -_LONGEST_ENDING - 1 : -1]]
     return [first, *lower[: min(_LONGEST_BEGINNING, len(lower) - 1)]]
@@ -462,11 +463,11 @@ def _symbols(word: str, lower: str, is_told: bool, ends: bool) -> list[str]:
 
 
 def by_form(
-    shares: TagShares, words: Sequence[Any], told: Container[Any], begins: Sequence[bool]
-) -> dict[int, Row]:
+    shares: TagShares, words: Sequence[Any], known: Container[Any], begins: Sequence[bool]
+) -> dict[int, StateRow]:
     """States and shares of the words, by their place, of which nothing else is told."""
     return {
         i: shares.row(word, begins[i])
         for i, word in enumerate(words)
-        if isinstance(word, str) and word not in told
+        if isinstance(word, str) and word not in known
     }

@@ -1,4 +1,4 @@
-"""What kernels of dependency trees read and write, as arrays.
+"""Arrays of dependency kernels: sentences, counts by cell and row, shares of sentences, the chart.
 
 Parameters are one flat array of cells, in rows that sum to 1, for W tags and V valences of
 attachments: 1, or 2 where they depend on whether the head has a child on this side yet. First
@@ -100,11 +100,11 @@ def workspace_for(
 
 
 def shares_for(
-    starts: np.ndarray, kept: bool, n_valences: int = 1, backs_off: bool = False
+    starts: np.ndarray, keeps_all: bool, n_valences: int = 1, backs_off: bool = False
 ) -> DependencyShares:
     """Room for what each sentence adds, or for one sentence at a time."""
     sizes = share_size(np.diff(starts), n_valences, backs_off)
-    if not kept:
+    if not keeps_all:
         return DependencyShares(np.zeros(len(sizes), np.int64), np.zeros(sizes.max()))
     ends = np.cumsum(sizes)
     return DependencyShares(ends - sizes, np.zeros(ends[-1]))

@@ -1,4 +1,4 @@
-"""Which cell and row each part of a sentence's tree uses, and its weight: the posterior mean.
+"""Cells and rows that the arcs and choices of a tree use, and their weights: posterior means.
 
 Attachments may back off (Headden, Johnson and McClosky 2009): each comes from its own row of cells
 or from a coarse one. Which of the two is one more hidden variable of every arc, so that an arc's
@@ -78,14 +78,14 @@ def is_possible(sentences, first, head, child):
 
 
 @jit_inline
-def mean(tally, cell, row):
+def posterior_mean(tally, cell, row):
     """The posterior mean of a cell; rounding never takes a count below 0."""
     above = max(tally.sums.cells[cell], 0.0) + tally.prior[cell]
     return above / (max(tally.sums.totals[row], 0.0) + tally.prior_totals[row])
 
 
 @jit_called
-def mix(sentences, tally, weight, i, power, coarse):
+def mix_arc_weights(sentences, tally, weight, i, power, coarse):
     """Replace the weights of arcs, given from own rows to a power, by those of both components.
 
     The coarse component's share in each follows the weights.
@@ -105,12 +105,12 @@ def mix(sentences, tally, weight, i, power, coarse):
                             cell_of_mixture(sentences, row),
                             row_of_mixture(sentences, row),
                         )
-                        general = mean(tally, cell + 1, below) * mean(
+                        general = posterior_mean(tally, cell + 1, below) * posterior_mean(
                             tally,
                             cell_of_coarse(sentences, coarse[row], tag),
                             row_of_coarse(sentences, coarse[row]),
                         )
-                        own = mean(tally, cell, below)
+                        own = posterior_mean(tally, cell, below)
                         if power != 1.0:
                             own **= power
                             general **= power
@@ -121,7 +121,7 @@ def mix(sentences, tally, weight, i, power, coarse):
 
 
 @jit_called
-def favour(sentences, weight, i, arc_weights):
+def apply_arc_weights(sentences, weight, i, arc_weights):
     """Multiply the weights of the arcs of a sentence by what is known of them."""
     if arc_weights is not None:
         first, n_valences = sentences.starts[i], sentences.n_valences
@@ -136,10 +136,10 @@ def favour(sentences, weight, i, arc_weights):
 
 
 @jit_called
-def part(sentences, weight, count, i, at, coarse):
+def write_coarse_counts(sentences, weight, count, i, at, coarse):
     """Write which part of each arc's count comes from a coarse row, in a share that begins at `at`.
 
-    The weights are those that `mix` has left.
+    The weights are those that `mix_arc_weights` has left.
     """
     if coarse is not None:
         n, n_valences = sentences.starts[i + 1] - sentences.starts[i], sentences.n_valences
@@ -150,7 +150,7 @@ def part(sentences, weight, count, i, at, coarse):
 
 
 @jit_called
-def move_parts(sentences, sums, shares, i, sign, coarse):
+def move_coarse_counts(sentences, sums, shares, i, sign, coarse):
     """Move the coarse parts of a share that has been added with its own rows, and add the choices.
 
     The choices are those between own and coarse rows.
@@ -179,7 +179,7 @@ def move_parts(sentences, sums, shares, i, sign, coarse):
 
 
 @jit_called
-def name_component(sentences, used, row, size, is_coarse, coarse):
+def list_component(sentences, used, row, size, is_coarse, coarse):
     """Let the arc listed last use the cells of its component; returns how many are added."""
     n_more = 0
     if coarse is not None:
@@ -194,7 +194,7 @@ def name_component(sentences, used, row, size, is_coarse, coarse):
 
 
 @jit_called
-def weigh(sentences, tally, weight, i, power):
+def weigh_sentence(sentences, tally, weight, i, power):
     """Write the weights of all arcs and choices of a sentence: posterior means, to a power.
 
     Arcs are multiplied by what is known of them; those that disagree with a known head have weight
@@ -210,18 +210,18 @@ def weigh(sentences, tally, weight, i, power):
                 if is_possible(sentences, first, h, c) and (h != c or valence == n_valences - 1):
                     row = row_of_arc(sentences, first, h, c, valence)
                     cell = row * sentences.n_types + sentences.token[first + c]
-                    weight[at] = mean(tally, cell, row)
+                    weight[at] = posterior_mean(tally, cell, row)
                 at += 1
     at = n * n
     for h in range(n):
         token = sentences.token[first + h]
         for x in range(8):
             cell = cell_of_choice(sentences, token, x)
-            weight[at] = mean(tally, cell, row_of_choice(sentences, token, x // 2))
+            weight[at] = posterior_mean(tally, cell, row_of_choice(sentences, token, x // 2))
             at += 1
     if power != 1.0:
         for x in range(n * (n + 8) + (n_valences - 1) * n * n):
             weight[x] **= power
-    mix(sentences, tally, weight, i, power, sentences.coarse)
-    favour(sentences, weight, i, sentences.arc_weights)
+    mix_arc_weights(sentences, tally, weight, i, power, sentences.coarse)
+    apply_arc_weights(sentences, weight, i, sentences.arc_weights)
     weight[weight.size - 1] = 0.0

@@ -1,6 +1,6 @@
-"""The chart of split heads: weights of a sentence, inside and outside, in n^3 steps.
+"""The split-head chart of a sentence (Eisner 1996): inside and outside weights, in n^3.
 
-Eisner (1996). Each token takes its children on either side on its own, from the nearest to the
+Each token takes its children on either side on its own, from the nearest to the
 farthest, so a half of a tree is told by its head and its other end. Whether a head has a child on a
 side yet is no part of the chart: it has one unless the half ends at the head. So valence (Klein and
 Manning 2004) costs nothing. An arc to a first child begins at such a half, so that it may have a
@@ -88,20 +88,20 @@ def _log_fold(table, a, b, n, heaviest):
 
 
 @jit_inline
-def _fold(table, a, b, n, heaviest):
+def _sum_or_max_of_products(table, a, b, n, heaviest):
     """The sum of products of two runs of n cells, or the largest."""
     return _dot(table, a, b, n) if heaviest is None else _log_fold(table, a, b, n, heaviest)
 
 
 @jit_inline
-def _either(a, b, heaviest):
+def _sum_or_max(a, b, heaviest):
     """The sum of two weights, or the larger one."""
     total = plus(a, b, heaviest)
     return total if heaviest is None or not heaviest else max(a, b)
 
 
 @jit_inline
-def _places(i, j, n, side):
+def _half_ends(i, j, n, side):
     """Where the right half of i as far as j begins and ends, or (side 1) the left half of j.
 
     Of the half its places closed, by its end, and open, and its choice, which follows the arcs; of
@@ -142,14 +142,16 @@ def inside(weight, inner, n, first, heaviest):
         for i in range(n - width):
             side = 0
             while side < few(2):
-                half, (arc, child), (x, y), alone, others, (a, b) = _places(i, i + width, n, side)
+                half, (arc, child), (x, y), alone, others, (a, b) = _half_ends(
+                    i, i + width, n, side
+                )
                 closed, by_end, opened, choice = half
-                total = _fold(inner, x + others, y + others, width - 1, heaviest)
+                total = _sum_or_max_of_products(inner, x + others, y + others, width - 1, heaviest)
                 total = times(total, weight[arc], heaviest)
                 one = times(inner[x + alone], inner[y + alone], heaviest)
                 one = times(one, weight[first + arc], heaviest)
-                inner[child] = _either(total, one, heaviest)
-                total = _fold(inner, a, b, width, heaviest)
+                inner[child] = _sum_or_max(total, one, heaviest)
+                total = _sum_or_max_of_products(inner, a, b, width, heaviest)
                 inner[closed] = inner[by_end] = times(total, weight[choice], heaviest)
                 inner[opened] = times(total, weight[choice + 1], heaviest)
                 side += 1
@@ -157,7 +159,7 @@ def inside(weight, inner, n, first, heaviest):
     for r in range(n):
         whole = times(weight[r * n + r], inner[left + r * n], heaviest)
         whole = times(whole, inner[right + r * n + n - 1], heaviest)
-        total = _either(total, whole, heaviest)
+        total = _sum_or_max(total, whole, heaviest)
     return total
 
 
@@ -191,7 +193,7 @@ def fill_in_logs(work, n):
 
 
 @jit_token
-def _pass_on(outer, inner, share, a, b, n, logs):
+def _add_outside(outer, inner, share, a, b, n, logs):
     """Pass a share of outside weight on to both runs of a sum of products."""
     for k in range(n):
         outer[a + k] = plus(outer[a + k], times(share, inner[b + k], logs), logs)
@@ -235,23 +237,25 @@ def outside(work, n, total, count, at, logs):
         share = quotient(weight[r * n + r], total, logs)
         both = times(times(share, inner[end], logs), inner[begin], logs)
         count[at + r * n + r] = weight_of(both, logs)
-        _pass_on(outer, inner, share, begin, end, 1, logs)
+        _add_outside(outer, inner, share, begin, end, 1, logs)
     for width in range(n - 1, 0, -1):
         for i in range(n - width):
             side = 0
             while side < few(2):
-                half, (arc, child), (x, y), alone, others, (a, b) = _places(i, i + width, n, side)
+                half, (arc, child), (x, y), alone, others, (a, b) = _half_ends(
+                    i, i + width, n, side
+                )
                 share = _count_half(chart, count, half, at, logs)
-                _pass_on(outer, inner, share, a, b, width, logs)
+                _add_outside(outer, inner, share, a, b, width, logs)
                 above = outer[child]
                 share = times(above, weight[first + arc], logs)
                 one = times(times(share, inner[x + alone], logs), inner[y + alone], logs)
                 whole = weight_of(times(above, inner[child], logs), logs)
                 count[at + arc] = max(0.0, whole - weight_of(one, logs))
                 count[at + first + arc] += weight_of(one, logs)
-                _pass_on(outer, inner, share, x + alone, y + alone, 1, logs)
+                _add_outside(outer, inner, share, x + alone, y + alone, 1, logs)
                 share = times(above, weight[arc], logs)
-                _pass_on(outer, inner, share, x + others, y + others, width - 1, logs)
+                _add_outside(outer, inner, share, x + others, y + others, width - 1, logs)
                 side += 1
     for x in range(2 * n):
         i, choice = (x // 2) * (n + 1), size + 4 * x

@@ -1,4 +1,4 @@
-"""Expected counts of sentences: under given weights, or each from the counts of all others.
+"""Expected counts of dependency sentences: under given weights, or each given all others (CVB).
 
 The second is Wang and Blunsom (2013), figure 3, with dependency trees for derivations. A sentence
 that float64 loses is handed back to Python.
@@ -9,11 +9,11 @@ import math
 from sklearn_cvb.kernels.dependency.cells import (
     arcs_of,
     cell_of_choice,
-    move_parts,
-    part,
+    move_coarse_counts,
     row_of_arc,
     row_of_choice,
-    weigh,
+    weigh_sentence,
+    write_coarse_counts,
 )
 from sklearn_cvb.kernels.dependency.chart import inside_scaled, outside
 from sklearn_cvb.kernels.jit import jit, jit_called
@@ -46,7 +46,7 @@ def add_share(sentences, sums, shares, i, sign):
             sums.cells[cell_of_choice(sentences, token, x)] += count
             sums.totals[row_of_choice(sentences, token, x // 2)] += count
             at += 1
-    move_parts(sentences, sums, shares, i, sign, sentences.coarse)
+    move_coarse_counts(sentences, sums, shares, i, sign, sentences.coarse)
 
 
 @jit
@@ -63,7 +63,7 @@ def infer(sentences, tally, sums, shares, work, update, i, log_z):
         if math.isnan(log_z[i]):
             if SWEEP <= update <= SCORE:
                 add_share(sentences, sums, shares, i, -1.0)
-            weigh(sentences, tally, work.weight, i, 1.0)
+            weigh_sentence(sentences, tally, work.weight, i, 1.0)
             log_z[i] = inside_scaled(work, n)
             if math.isnan(log_z[i]):
                 break
@@ -71,7 +71,9 @@ def infer(sentences, tally, sums, shares, work, update, i, log_z):
                 total = math.exp(log_z[i] - work.weight[-1])
                 outside(work, n, total, shares.count, shares.first[i], None)
         if update <= SWEEP:
-            part(sentences, work.weight, shares.count, i, shares.first[i], sentences.coarse)
+            write_coarse_counts(
+                sentences, work.weight, shares.count, i, shares.first[i], sentences.coarse
+            )
         if update != WEIGH:
             add_share(sentences, sums, shares, i, 1.0)
         i += 1

@@ -1,4 +1,4 @@
-"""Trees from the root of a filled chart down: the heaviest, or drawn sentence by sentence.
+"""Dependency trees read from a chart: the heaviest, or sampled, also by Hastings steps.
 
 Trees are drawn from given weights, or by Hastings steps given all others. Such a step proposes a
 tree from the posterior means given all other trees, which ignores that a cell used twice in the
@@ -26,11 +26,11 @@ from sklearn_cvb.kernels.dependency.cells import (
     cell_of_choice,
     coarse_arcs_of,
     is_possible,
-    mean,
-    name_component,
+    list_component,
+    posterior_mean,
     row_of_arc,
     row_of_choice,
-    weigh,
+    weigh_sentence,
 )
 from sklearn_cvb.kernels.dependency.chart import inside, inside_scaled, to_logs
 from sklearn_cvb.kernels.dependency.expectation import add_share
@@ -42,7 +42,7 @@ PRODUCTS, LOGS, HEAVIEST = range(3)
 ALMOST_NOTHING = -1e9
 
 
-class Descent(NamedTuple):
+class DescentWorkspace(NamedTuple):
     """A way down the chart."""
 
     # (2 * longest, 2), int64: halves of the tree, head and other end, that are still to be opened
@@ -53,9 +53,9 @@ class Descent(NamedTuple):
     levels: np.ndarray  # (2 * longest,): stands for random numbers where none matter
 
 
-def descent_for(longest: int) -> Descent:
+def descent_workspace_for(longest: int) -> DescentWorkspace:
     """Room for sentences of at most `longest` tokens."""
-    return Descent(
+    return DescentWorkspace(
         np.zeros((2 * longest, 2), np.int64), np.zeros(2 * longest), np.zeros(2 * longest)
     )
 
@@ -68,7 +68,7 @@ def _weight_of(table, a, b, kind, peak):
 
 
 @jit_called
-def _chosen(table, a, b, n, kind, level):
+def _choose_place(table, a, b, n, kind, level):
     """A place in two runs of n cells, drawn by their products with a level in [0, 1).
 
     Or that of the heaviest, the first among equals.
@@ -94,7 +94,7 @@ def _chosen(table, a, b, n, kind, level):
 
 
 @jit_called
-def descend(work, descent, kind, levels, head):
+def read_heads(work, descent, kind, levels, head):
     """Write the heads of one tree of a chart of this kind, from 1, and 0 for the root.
 
     `levels` are 2 n - 1 numbers uniform on [0, 1) or more; for the heaviest they do not matter.
@@ -106,7 +106,7 @@ def descend(work, descent, kind, levels, head):
         left, right = inner[LEFT * size + r * n], inner[RIGHT * size + r * n + n - 1]
         factors[r] = weight[r * n + r] * left if kind == PRODUCTS else weight[r * n + r] + left
         factors[n + r] = right
-    root = _chosen(factors, np.int64(0), n, n, kind, levels[0])
+    root = _choose_place(factors, np.int64(0), n, n, kind, levels[0])
     head[root] = 0
     stack[0, 0], stack[0, 1], stack[1, 0], stack[1, 1] = root, 0, root, n - 1
     height, at = 2, 1
@@ -121,7 +121,7 @@ def descend(work, descent, kind, levels, head):
             else:
                 c = e
                 x, y = ARC_LEFT * size + h * n + c, LEFT_BY_END * size + e * n + c
-            c += _chosen(inner, x, y, span, kind, levels[at])
+            c += _choose_place(inner, x, y, span, kind, levels[at])
             # Between head and child, the nearer children end where the child's half begins; where
             # the head has none its half ends at itself.
             span = abs(c - h)
@@ -134,14 +134,14 @@ def descend(work, descent, kind, levels, head):
                 arc = weight[h * n + c + (first if is_first else 0)]
                 factors[k] = inner[x + k] * arc if kind == PRODUCTS else inner[x + k] + arc
                 factors[n + k] = inner[y + k]
-            end += _chosen(factors, np.int64(0), n, span, kind, levels[at + 1])
-            own, other = (end, end + 1) if is_right else (end + 1, end)
+            end += _choose_place(factors, np.int64(0), n, span, kind, levels[at + 1])
+            head_end, child_end = (end, end + 1) if is_right else (end + 1, end)
             at += 2
             head[c] = h + 1
             # The child's farther half, its half towards the head, and the head's nearer children.
             stack[height, 0], stack[height, 1] = c, e
-            stack[height + 1, 0], stack[height + 1, 1] = c, other
-            stack[height + 2, 0], stack[height + 2, 1] = h, own
+            stack[height + 1, 0], stack[height + 1, 1] = c, child_end
+            stack[height + 2, 0], stack[height + 2, 1] = h, head_end
             height += 3
 
 
@@ -173,14 +173,14 @@ def heaviest_trees(sentences, tally, shares, leaves_out, places, head, log_weigh
         n = sentences.starts[i + 1] - first
         if leaves_out:
             add_share(sentences, tally.sums, shares, i, -1.0)
-        weigh(sentences, tally, work.weight, i, 1.0)
+        weigh_sentence(sentences, tally, work.weight, i, 1.0)
         if leaves_out:
             add_share(sentences, tally.sums, shares, i, 1.0)
         after = arcs_of(n, work.n_valences, 0)
         to_logs(work.weight, n, after, ALMOST_NOTHING)
         _rule_out(sentences, work.weight, i)
         log_weights[i] = inside(work.weight, work.inner, n, after, np.bool_(True))
-        descend(work, descent, np.int64(HEAVIEST), descent.levels, head[first : first + n])
+        read_heads(work, descent, np.int64(HEAVIEST), descent.levels, head[first : first + n])
 
 
 # Drawn
@@ -202,11 +202,11 @@ class DependencySweep(NamedTuple):
     # (longest,), int64: row of each token's arc among those of its head and side
     valence: np.ndarray
     n_children: np.ndarray  # (longest, 2), int64: by side
-    n_accepted: np.ndarray  # (2,), int64: trees proposed and accepted
-    descent: Descent
+    proposals: np.ndarray  # (2,), int64: trees proposed and accepted
+    descent: DescentWorkspace
 
 
-def draws_for(
+def sweep_for(
     head: np.ndarray, is_coarse: np.ndarray, levels: np.ndarray, longest: int
 ) -> DependencySweep:
     """A sweep that has not begun."""
@@ -219,14 +219,14 @@ def draws_for(
         np.zeros(longest, np.int64),
         np.zeros((longest, 2), np.int64),
         np.zeros(2, np.int64),
-        descent_for(longest),
+        descent_workspace_for(longest),
     )
 
 
 @jit_called
-def list_used(sentences, i, head, is_coarse, draws):
+def list_used(sentences, i, head, is_coarse, sweep):
     """List cell and row of all that the tree of a sentence uses; returns how many they are."""
-    used, n_children, first = draws.used, draws.n_children, sentences.starts[i]
+    used, n_children, first = sweep.used, sweep.n_children, sentences.starts[i]
     n, size = head.size, 0
     for c in range(n):
         n_children[c, 0] = n_children[c, 1] = 0
@@ -238,12 +238,12 @@ def list_used(sentences, i, head, is_coarse, draws):
         if int(c >= h) == side:
             valence = min(n_children[h, side], sentences.n_valences - 1)
             row, tag = row_of_arc(sentences, first, h, c, valence), sentences.token[first + c]
-            draws.valence[c] = valence
+            sweep.valence[c] = valence
             used[size, 0], used[size, 1] = row * sentences.n_types + tag, row
             size += 1
             if h != c:
                 n_children[h, side] += 1
-                size += name_component(sentences, used, row, size, is_coarse[c], sentences.coarse)
+                size += list_component(sentences, used, row, size, is_coarse[c], sentences.coarse)
     for h in range(n):
         token = sentences.token[first + h]
         for side in range(2):
@@ -258,16 +258,16 @@ def list_used(sentences, i, head, is_coarse, draws):
 
 
 @jit_called
-def draw_components(sentences, i, work, draws, levels, coarse):
+def draw_components(sentences, i, work, sweep, levels, coarse):
     """Draw whether the arcs of a proposed tree come from coarse rows, by the shares of weights."""
     if coarse is not None:
         n = sentences.starts[i + 1] - sentences.starts[i]
-        head, is_coarse = draws.proposal[0, :n], draws.proposal[1, :n]
-        list_used(sentences, i, head, is_coarse, draws)
+        head, is_coarse = sweep.proposal[0, :n], sweep.proposal[1, :n]
+        list_used(sentences, i, head, is_coarse, sweep)
         for c in range(n):
             is_coarse[c] = 0
             if head[c] > 0:
-                parts = coarse_arcs_of(n, work.n_valences, draws.valence[c])
+                parts = coarse_arcs_of(n, work.n_valences, sweep.valence[c])
                 share = work.weight[parts + (head[c] - 1) * n + c]
                 is_coarse[c] = int(levels[2 * n + c] < share)
 
@@ -289,9 +289,9 @@ def _log_ratio(tally, used, size):
     """
     total = 0.0
     for x in range(size):
-        total -= math.log(mean(tally, used[x, 0], used[x, 1]))
+        total -= math.log(posterior_mean(tally, used[x, 0], used[x, 1]))
     for x in range(size):
-        total += math.log(mean(tally, used[x, 0], used[x, 1]))
+        total += math.log(posterior_mean(tally, used[x, 0], used[x, 1]))
         tally.sums.cells[used[x, 0]] += 1.0
         tally.sums.totals[used[x, 1]] += 1.0
     _add_used(tally, used, size, -1.0)
@@ -299,49 +299,49 @@ def _log_ratio(tally, used, size):
 
 
 @jit
-def draw_trees(sentences, tally, work, draws, power, i, log_z):
+def draw_trees(sentences, tally, work, sweep, power, i, log_z):
     """Draw the trees of sentences from `i` on whose `log_z` is NaN; returns the next sentence.
 
-    A sentence that has a tree in `draws` takes a Hastings step given all other trees, and the tally
+    A sentence that has a tree in `sweep` takes a Hastings step given all other trees, and the tally
     changes; one without gets a tree from its posterior given the tally as it is, or none where
     `log_z` is -inf. Probabilities are raised to a power. Where not all are done the sentence is
     lost, or has no tree: then its old tree is taken out and its weights are made, and the chart
     must be filled with logs and its `log_z` set.
     """
-    per_token = draws.levels.size // draws.head.size
+    per_token = sweep.levels.size // sweep.head.size
     while i < log_z.size:
         first = sentences.starts[i]
         n = sentences.starts[i + 1] - first
-        old, proposal, kind = draws.head[first : first + n], draws.proposal[0, :n], LOGS
-        was_coarse, is_coarse = draws.is_coarse[first : first + n], draws.proposal[1, :n]
+        old, proposal, kind = sweep.head[first : first + n], sweep.proposal[0, :n], LOGS
+        was_coarse, is_coarse = sweep.is_coarse[first : first + n], sweep.proposal[1, :n]
         has_tree = old[0] >= 0
         if math.isnan(log_z[i]):
             if has_tree:
-                size = list_used(sentences, i, old, was_coarse, draws)
-                _add_used(tally, draws.used, size, -1.0)
-            weigh(sentences, tally, work.weight, i, power)
+                size = list_used(sentences, i, old, was_coarse, sweep)
+                _add_used(tally, sweep.used, size, -1.0)
+            weigh_sentence(sentences, tally, work.weight, i, power)
             log_z[i], kind = inside_scaled(work, n), PRODUCTS
             if math.isnan(log_z[i]):
                 break
         if log_z[i] > -math.inf:
-            levels = draws.levels[per_token * first : per_token * (first + n)]
-            descend(work, draws.descent, kind, levels, proposal)
-            draw_components(sentences, i, work, draws, levels, sentences.coarse)
+            levels = sweep.levels[per_token * first : per_token * (first + n)]
+            read_heads(work, sweep.descent, kind, levels, proposal)
+            draw_components(sentences, i, work, sweep, levels, sentences.coarse)
             accepted = True
             if has_tree:
-                size = list_used(sentences, i, old, was_coarse, draws)
-                ratio = -_log_ratio(tally, draws.used, size)
-                size = list_used(sentences, i, proposal, is_coarse, draws)
-                ratio += _log_ratio(tally, draws.used, size)
+                size = list_used(sentences, i, old, was_coarse, sweep)
+                ratio = -_log_ratio(tally, sweep.used, size)
+                size = list_used(sentences, i, proposal, is_coarse, sweep)
+                ratio += _log_ratio(tally, sweep.used, size)
                 accepted = math.log(1.0 - levels[2 * n - 1]) < power * ratio
-                draws.n_accepted[0] += 1
-                draws.n_accepted[1] += accepted
+                sweep.proposals[0] += 1
+                sweep.proposals[1] += accepted
             if accepted:
                 for c in range(n):
                     old[c] = proposal[c]
                     was_coarse[c] = is_coarse[c]
             if has_tree:
-                size = list_used(sentences, i, old, was_coarse, draws)
-                _add_used(tally, draws.used, size, 1.0)
+                size = list_used(sentences, i, old, was_coarse, sweep)
+                _add_used(tally, sweep.used, size, 1.0)
         i += 1
     return i

@@ -1,4 +1,4 @@
-"""Grammars, sentences and trees as arrays, as the tree kernels read and write them.
+"""Arrays of tree kernels: binarised rules, occurrences of terminals, brackets, derivations.
 
 Span (begin, end) is words[begin:end]. Every rule has two symbols, one symbol or words on its right:
 longer ones arrive in two-symbol steps through helper symbols. Terminals may cover several words.
@@ -47,7 +47,7 @@ class TreeRules(NamedTuple):
 
 
 class TerminalIndex(NamedTuple):
-    """Occurrences of terminals in sentences, see `lexicon_of`."""
+    """Occurrences of terminals in sentences, see `terminal_index_of`."""
 
     length: np.ndarray  # (n_sentences,), int32: number of words of each sentence
     starts: np.ndarray  # (n_sentences + 1,), int64: where the occurrences of each sentence begin
@@ -137,8 +137,8 @@ class Terminals(NamedTuple):
     count: np.ndarray
 
 
-class SentenceIndex(NamedTuple):
-    """All that one sentence after the other is inferred from, see `listed_of`."""
+class RuleLists(NamedTuple):
+    """All that one sentence after the other is inferred from, see `rule_lists_of`."""
 
     binary: BinaryRules
     unary: UnaryRules | None
@@ -154,7 +154,7 @@ def _components(n_symbols, upper, lower):
     below = [[] for _ in range(n_symbols)]
     for a, b in zip(upper.tolist(), lower.tolist(), strict=True):
         below[a].append(b)
-    number, low, path, found = {}, {}, [], []
+    number, low, path, components = {}, {}, [], []
     for root in sorted(set(upper.tolist())):
         calls = [] if root in number else [(root, iter(below[root]))]
         while calls:
@@ -167,7 +167,7 @@ def _components(n_symbols, upper, lower):
                 calls.pop()
                 if low[a] == number[a]:
                     at = path.index(a)
-                    found.append(sorted(path[at:]))
+                    components.append(sorted(path[at:]))
                     del path[at:]
                 elif calls:
                     low[calls[-1][0]] = min(low[calls[-1][0]], low[a])
@@ -175,10 +175,10 @@ def _components(n_symbols, upper, lower):
                 calls.append((b, iter(below[b])))
             elif b in path:
                 low[a] = min(low[a], number[b])
-    return found
+    return components
 
 
-def _first(keys, size):
+def _first_places(keys, size):
     """Where each key begins in sorted keys."""
     return np.searchsorted(keys, np.arange(size + 1)).astype(np.int64)
 
@@ -197,19 +197,19 @@ def rules_of(n_symbols, start, binary_rules, unary_rules):
     order = np.lexsort((lower, upper, internal, component[upper]))
     upper, lower, unary, internal = (x[order] for x in (upper, lower, unary, internal))
     owner = component[upper]
-    kept = np.unique(owner)
-    cyclic = [components[c] if internal[owner == c].any() else [] for c in kept]
+    with_rules = np.unique(owner)
+    cyclic = [components[c] if internal[owner == c].any() else [] for c in with_rules]
     sizes = np.array([len(symbols) for symbols in cyclic], np.int64)
-    unary_first = np.append(np.searchsorted(owner, kept), len(owner)).astype(np.int64)
-    n_leaving = np.array([np.sum(~internal[owner == c]) for c in kept], np.int64)
+    unary_first = np.append(np.searchsorted(owner, with_rules), len(owner)).astype(np.int64)
+    n_leaving = np.array([np.sum(~internal[owner == c]) for c in with_rules], np.int64)
     return TreeRules(
         int(n_symbols),
         int(start),
         *(np.ascontiguousarray(x, np.int32) for x in (parent, left, right)),
         np.ascontiguousarray(binary),
-        _first(left, n_symbols),
+        _first_places(left, n_symbols),
         by_parent.astype(np.int32),
-        _first(parent[by_parent], n_symbols),
+        _first_places(parent[by_parent], n_symbols),
         upper.astype(np.int32),
         lower.astype(np.int32),
         unary,
@@ -221,14 +221,14 @@ def rules_of(n_symbols, start, binary_rules, unary_rules):
     )
 
 
-def lexicon_of(length, sentence, begin, end, symbol, rule):
+def terminal_index_of(length, sentence, begin, end, symbol, rule):
     """Sort occurrences of terminals into a lexicon; where each of its occurrences was."""
     fields = [np.asarray(x, np.int64) for x in (sentence, begin, end, symbol, rule)]
     order = np.lexsort((fields[4], fields[3], -fields[1], fields[2], fields[0]))
     sentence, begin, end, symbol, rule = (x[order] for x in fields)
     length = np.asarray(length, np.int32)
     narrow = (x.astype(np.int32) for x in (begin, end, symbol))
-    return TerminalIndex(length, _first(sentence, len(length)), *narrow, rule), order
+    return TerminalIndex(length, _first_places(sentence, len(length)), *narrow, rule), order
 
 
 def brackets_of(n_sentences, sentence=(), begin=(), end=(), symbol=()):
@@ -237,7 +237,7 @@ def brackets_of(n_sentences, sentence=(), begin=(), end=(), symbol=()):
     order = np.lexsort((fields[3], fields[2], fields[1], fields[0]))
     sentence, begin, end, symbol = (x[order] for x in fields)
     narrow = (x.astype(np.int32) for x in (begin, end, symbol))
-    return Brackets(_first(sentence, n_sentences), *narrow)
+    return Brackets(_first_places(sentence, n_sentences), *narrow)
 
 
 def unary_rules_of(rules: TreeRules) -> UnaryRules | None:
@@ -256,7 +256,7 @@ def unary_rules_of(rules: TreeRules) -> UnaryRules | None:
     )
 
 
-def listed_of(rules: TreeRules, lexicon: TerminalIndex, brackets: Brackets) -> SentenceIndex:
+def rule_lists_of(rules: TreeRules, lexicon: TerminalIndex, brackets: Brackets) -> RuleLists:
     """Arrange rules and sentences, with room for weights, and counts of 0."""
     n, n_terminals = len(rules.binary), len(lexicon.rule)
     binary = BinaryRules(
@@ -272,7 +272,7 @@ def listed_of(rules: TreeRules, lexicon: TerminalIndex, brackets: Brackets) -> S
         np.zeros(n),
     )
     terminals = Terminals(*lexicon, np.empty(n_terminals), np.zeros(n_terminals))
-    return SentenceIndex(binary, unary_rules_of(rules), terminals, brackets)
+    return RuleLists(binary, unary_rules_of(rules), terminals, brackets)
 
 
 # Trees written node by node, into room that Python makes and enlarges
@@ -299,29 +299,29 @@ def with_room(trees: Derivations, n_nodes: int) -> Derivations:
     return larger
 
 
-def trimmed(trees: Derivations) -> Derivations:
+def without_spare_room(trees: Derivations) -> Derivations:
     """Trees without the room that is left."""
     size = trees.starts[-1]
     return Derivations(trees.starts, *(field[:size].copy() for field in trees[1:]))
 
 
-def append(trees: Derivations, first: int, nodes: list[tuple[Any, ...]]) -> None:
+def append_nodes(trees: Derivations, first: int, nodes: list[tuple[Any, ...]]) -> None:
     """Write nodes (begin, end, symbol, cell, number of children) after the first so many."""
     for field, values in zip(trees[1:], zip(*nodes, strict=True), strict=True):
         field[first : first + len(nodes)] = values
 
 
-def trees_of(found: list[list[tuple[Any, ...]]]) -> Derivations:
+def trees_of(node_lists: list[list[tuple[Any, ...]]]) -> Derivations:
     """Trees out of lists of nodes (begin, end, symbol, cell, number of children)."""
-    trees = empty_trees(len(found), sum(map(len, found)))
-    trees.starts[1:] = np.cumsum([len(nodes) for nodes in found])
-    for first, nodes in zip(trees.starts.tolist(), found, strict=False):
-        append(trees, first, nodes)
+    trees = empty_trees(len(node_lists), sum(map(len, node_lists)))
+    trees.starts[1:] = np.cumsum([len(nodes) for nodes in node_lists])
+    for first, nodes in zip(trees.starts.tolist(), node_lists, strict=False):
+        append_nodes(trees, first, nodes)
     return trees
 
 
 @jit_inline
-def put(trees, at, begin, end, symbol, rule, n_children):
+def put_node(trees, at, begin, end, symbol, rule, n_children):
     """Write a node over words[begin:end] and the rule applied there."""
     trees.begin[at] = begin
     trees.end[at] = end
@@ -331,7 +331,7 @@ def put(trees, at, begin, end, symbol, rule, n_children):
 
 
 @jit_inline
-def push(stack, height, begin, end, symbol):
+def push_node(stack, height, begin, end, symbol):
     """Write a node to place `height` of those still to be derived, ndarray (room, 3), int64."""
     stack[height, 0] = begin
     stack[height, 1] = end

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called, jit_inline, jit_token, jit_token_reduction
-from sklearn_cvb.kernels.tree.arrays import SentenceIndex
+from sklearn_cvb.kernels.tree.arrays import RuleLists
 from sklearn_cvb.kernels.tree.semirings import zero
 from sklearn_cvb.kernels.tree.unary_rules import ChainWorkspace, chain_workspace_for
 
@@ -38,7 +38,7 @@ class SpanChart(NamedTuple):
     top: np.ndarray
     # (n_spans,), int64: the inside weights of a span stand for ``inside * 2.0 ** exponent``
     exponent: np.ndarray
-    gate: np.ndarray  # (n_spans,), int64: what each span may be, from `restrict`
+    gate: np.ndarray  # (n_spans,), int64: what each span may be, from `fill_gates`
     # (longest, n_symbols): the spans that end where the current one does, a row for each begin
     rows: np.ndarray
     outside_rows: np.ndarray  # (longest, n_symbols)
@@ -48,10 +48,10 @@ class SpanChart(NamedTuple):
     chains: ChainWorkspace
 
 
-def chart_for(listed: SentenceIndex) -> SpanChart:
+def chart_for(lists: RuleLists) -> SpanChart:
     """Allocate a chart for the longest sentence."""
-    n = len(listed.binary.left_first) - 1
-    longest = int(listed.terminals.length.max(initial=1))
+    n = len(lists.binary.left_first) - 1
+    longest = int(lists.terminals.length.max(initial=1))
     size = longest * (longest + 1) // 2
     return SpanChart(
         np.zeros(size + 1, np.int64),
@@ -66,7 +66,7 @@ def chart_for(listed: SentenceIndex) -> SpanChart:
         np.zeros(n),
         np.zeros(n),
         np.zeros(n, np.int64),
-        chain_workspace_for(n, listed.unary),
+        chain_workspace_for(n, lists.unary),
     )
 
 
@@ -77,13 +77,13 @@ def span_at(begin, end):
 
 
 @jit_inline
-def power(exponent):
+def power_of_two(exponent):
     """2.0 ** exponent; 0 below the range of float64, and never infinite."""
     return math.ldexp(1.0, np.int32(min(max(exponent, -2000), 1000)))
 
 
 @jit_called
-def restrict(brackets, i, length, gate):
+def fill_gates(brackets, i, length, gate):
     """Say what each span of a sentence may be.
 
     Fills `gate` (n_spans,), int64, with `FORBIDDEN` where a bracket is crossed, `FREE`, or one more
@@ -104,7 +104,7 @@ def restrict(brackets, i, length, gate):
 
 
 @jit_called
-def allow(brackets, i, begin, end, gate, allowed):
+def mark_allowed(brackets, i, begin, end, gate, allowed):
     """Mark the symbols that a span with known symbols may have, ndarray (n_symbols,), bool."""
     allowed[:] = False
     x = gate - 1
@@ -134,10 +134,10 @@ def rescale(row, exponent):
     if largest < SMALLEST_ITEM:
         exponent -= 960
         for x in range(row.size):
-            row[x] *= power(960)
+            row[x] *= power_of_two(960)
         largest = _largest(row)
     _, shift = math.frexp(largest)
-    factor = power(-shift)
+    factor = power_of_two(-shift)
     for x in range(row.size):
         value = row[x] * factor
         row[x] = value if value >= SMALLEST_ITEM else 0.0
@@ -169,7 +169,7 @@ def list_items(chart, s, row, exponent, logs):
 
 
 @jit_called
-def find(first, symbols, s, symbol):
+def find_item(first, symbols, s, symbol):
     """The item of a span with this symbol, -1 if it has none; of a chart's firsts and symbols."""
     low, high = first[s], first[s + 1]
     stop = high
@@ -190,7 +190,7 @@ def item_at(chart, begin: int, end: int, symbol: int) -> int:
 
 
 @jit_inline
-def scatter(chart, s, row):
+def scatter_span(chart, s, row):
     """Write the inside weights of a span to an empty row, and where its items are."""
     for item in range(chart.first[s], chart.first[s + 1]):
         row[chart.symbol[item]] = chart.inside[item]
@@ -198,7 +198,7 @@ def scatter(chart, s, row):
 
 
 @jit_inline
-def erase(chart, s, row, logs):
-    """Undo `scatter`."""
+def erase_span(chart, s, row, logs):
+    """Undo `scatter_span`."""
     for item in range(chart.first[s], chart.first[s + 1]):
         row[chart.symbol[item]] = zero(logs)

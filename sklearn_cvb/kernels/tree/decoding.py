@@ -18,22 +18,22 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.tree.arrays import (
     Derivations,
-    SentenceIndex,
+    RuleLists,
     empty_trees,
-    push,
-    put,
+    push_node,
+    put_node,
     trees_of,
-    trimmed,
     with_room,
+    without_spare_room,
 )
 from sklearn_cvb.kernels.tree.charts import (
     FORBIDDEN,
     FREE,
-    allow,
-    find,
+    fill_gates,
+    find_item,
     has_terminal,
     item_at,
-    restrict,
+    mark_allowed,
     span_at,
 )
 
@@ -50,7 +50,7 @@ class BestChart(NamedTuple):
     # (n_items, 2), int64: number of the binary or unary rule, or of the lexicon's entry; where the
     # right part begins, or `UNARY` or `TERMINAL`
     origin: np.ndarray
-    gate: np.ndarray  # (n_spans,), int64: what each span may be, from `restrict`
+    gate: np.ndarray  # (n_spans,), int64: what each span may be, from `fill_gates`
     # (longest, n_symbols): scores of the spans that end where the current one does, a row for each
     # begin
     rows: np.ndarray
@@ -59,10 +59,10 @@ class BestChart(NamedTuple):
     stack: np.ndarray  # (longest + 1, 3), int64: nodes of a tree that are still to be written
 
 
-def best_chart_for(listed: SentenceIndex) -> BestChart:
+def best_chart_for(lists: RuleLists) -> BestChart:
     """Buffers for the longest sentence."""
-    n = len(listed.binary.left_first) - 1
-    longest = int(listed.terminals.length.max(initial=1))
+    n = len(lists.binary.left_first) - 1
+    longest = int(lists.terminals.length.max(initial=1))
     size = longest * (longest + 1) // 2
     return BestChart(
         np.zeros(size + 1, np.int64),
@@ -130,10 +130,10 @@ def _climb(unary, row, free, chart):
 
 
 @jit_inline
-def _fill(listed, i, chart):
+def _fill(lists, i, chart):
     """Best scores of all spans of a sentence; returns that of the whole, -inf without a tree."""
-    terminals, n = listed.terminals, np.int64(listed.terminals.length[i])
-    restrict(listed.brackets, i, n, chart.gate)
+    terminals, n = lists.terminals, np.int64(lists.terminals.length[i])
+    fill_gates(lists.brackets, i, n, chart.gate)
     entry = terminals.starts[i]
     for k in range(1, n + 1):
         for b in range(k - 1, -1, -1):
@@ -141,7 +141,7 @@ def _fill(listed, i, chart):
             row, gate = chart.rows[b], chart.gate[s]
             row[:] = -math.inf
             if gate != FORBIDDEN:
-                _try_splits(listed.binary, chart, b, k)
+                _try_splits(lists.binary, chart, b, k)
             while has_terminal(terminals, i, entry, b, k):
                 symbol = terminals.symbol[entry]
                 if gate != FORBIDDEN and terminals.weight[entry] > row[symbol]:
@@ -150,12 +150,12 @@ def _fill(listed, i, chart):
                     chart.origin_row[symbol, 1] = TERMINAL
                 entry += 1
             if gate > FREE:
-                allow(listed.brackets, i, b, k, gate, chart.allowed)
+                mark_allowed(lists.brackets, i, b, k, gate, chart.allowed)
                 for x in range(row.size):
                     if not chart.allowed[x]:
                         row[x] = -math.inf
             if gate != FORBIDDEN:
-                _climb(listed.unary, row, gate == FREE, chart)
+                _climb(lists.unary, row, gate == FREE, chart)
             item = chart.first[s]
             for x in range(row.size):
                 if row[x] > -math.inf:
@@ -165,7 +165,7 @@ def _fill(listed, i, chart):
                     chart.origin[item, 1] = chart.origin_row[x, 1]
                     item += 1
             chart.first[s + 1] = item
-    root = find(chart.first, chart.symbol, span_at(0, n), listed.binary.start)
+    root = find_item(chart.first, chart.symbol, span_at(0, n), lists.binary.start)
     return chart.score[root] if root >= 0 else -math.inf
 
 
@@ -174,55 +174,55 @@ def _write_unary(unary, u, node, stack, height, trees, at):
     """`write_node` with a unary rule."""
     if unary is not None:
         begin, end, symbol = node
-        put(trees, at, begin, end, symbol, unary.cell[u], 1)
-        push(stack, height, begin, end, unary.lower[u])
+        put_node(trees, at, begin, end, symbol, unary.cell[u], 1)
+        push_node(stack, height, begin, end, unary.lower[u])
 
 
 @jit_called
-def write_node(listed, node, rule, split, stack, height, trees, at):
+def write_node(lists, node, rule, split, stack, height, trees, at):
     """Write a node (begin, end, symbol) with a rule; what is below goes to the stack.
 
     Returns the new height of the stack, ndarray (room, 3), int64.
     """
     begin, end, symbol = node
     if split == TERMINAL:
-        put(trees, at, begin, end, symbol, listed.terminals.cell[rule], 0)
+        put_node(trees, at, begin, end, symbol, lists.terminals.cell[rule], 0)
         return height
     if split == UNARY:
-        _write_unary(listed.unary, rule, node, stack, height, trees, at)
+        _write_unary(lists.unary, rule, node, stack, height, trees, at)
         return height + 1
-    binary = listed.binary
-    put(trees, at, begin, end, symbol, binary.cell[rule], 2)
-    push(stack, height, split, end, binary.right[rule])
-    push(stack, height + 1, begin, split, binary.left[rule])
+    binary = lists.binary
+    put_node(trees, at, begin, end, symbol, binary.cell[rule], 2)
+    push_node(stack, height, split, end, binary.right[rule])
+    push_node(stack, height + 1, begin, split, binary.left[rule])
     return height + 2
 
 
 @jit_inline
-def _trace(listed, i, chart, trees, size):
+def _trace(lists, i, chart, trees, size):
     """Write the best tree of a filled chart after `size` nodes; returns how many, -1: no room."""
-    push(chart.stack, 0, 0, listed.terminals.length[i], listed.binary.start)
+    push_node(chart.stack, 0, 0, lists.terminals.length[i], lists.binary.start)
     height, at = 1, size
     while height > 0 and at < trees.begin.size:
         height -= 1
         begin, end = chart.stack[height, 0], chart.stack[height, 1]
         symbol = chart.stack[height, 2]
-        item = find(chart.first, chart.symbol, span_at(begin, end), symbol)
+        item = find_item(chart.first, chart.symbol, span_at(begin, end), symbol)
         rule, split = chart.origin[item, 0], chart.origin[item, 1]
         node = begin, end, symbol
-        height = write_node(listed, node, rule, split, chart.stack, height, trees, at)
+        height = write_node(lists, node, rule, split, chart.stack, height, trees, at)
         at += 1
     return at if height == 0 else -1
 
 
 @jit
-def _best_trees(listed, sentences, x, chart, trees, log_p):
-    """`best_listed_trees` from sentence `x` on while there is room; returns which is the next."""
+def _best_trees(lists, sentences, x, chart, trees, log_p):
+    """`best_trees_by_lists` from sentence `x` on while there is room; returns which is the next."""
     while x < sentences.size:
-        log_p[x] = _fill(listed, sentences[x], chart)
+        log_p[x] = _fill(lists, sentences[x], chart)
         size = trees.starts[x]
         if log_p[x] > -math.inf:
-            size = _trace(listed, sentences[x], chart, trees, size)
+            size = _trace(lists, sentences[x], chart, trees, size)
             if size < 0:
                 break
         x += 1
@@ -230,22 +230,22 @@ def _best_trees(listed, sentences, x, chart, trees, log_p):
     return x
 
 
-def best_listed_trees(
-    listed: SentenceIndex, sentences: np.ndarray, chart: BestChart | None = None
+def best_trees_by_lists(
+    lists: RuleLists, sentences: np.ndarray, chart: BestChart | None = None
 ) -> tuple[Derivations, np.ndarray]:
     """The heaviest derivation of some sentences and their log weights, -inf without a tree.
 
-    The weights of `listed` are logs; the closure is not read.
+    The weights of `lists` are logs; the closure is not read.
     """
-    chart = best_chart_for(listed) if chart is None else chart
+    chart = best_chart_for(lists) if chart is None else chart
     log_p = np.empty(len(sentences))
-    n_nodes = 2 * int(listed.terminals.length[sentences].sum())
+    n_nodes = 2 * int(lists.terminals.length[sentences].sum())
     trees, x = empty_trees(len(sentences), n_nodes), 0
     while x < len(sentences):
-        x = _best_trees(listed, sentences, x, chart, trees, log_p)
+        x = _best_trees(lists, sentences, x, chart, trees, log_p)
         if x < len(sentences):
             trees = with_room(trees, 0)
-    return trimmed(trees), log_p
+    return without_spare_room(trees), log_p
 
 
 # The k heaviest
@@ -261,7 +261,7 @@ class NBestTables(NamedTuple):
     size: np.ndarray  # (n,), int64: how many derivations there are, at most k
 
 
-def _ranked(n, k):
+def _nbest_tables_for(n, k):
     """Room for k derivations of each item."""
     return NBestTables(np.empty((n, k)), np.empty((n, k, 4), np.int64), np.zeros(n, np.int64))
 
@@ -278,7 +278,7 @@ class RankedRows(NamedTuple):
 
 
 @jit_inline
-def _copy(source, x, target, y):
+def _copy_derivations(source, x, target, y):
     """Copy the derivations of one item."""
     target.size[y] = source.size[x]
     for rank in range(source.size[x]):
@@ -288,7 +288,7 @@ def _copy(source, x, target, y):
 
 
 @jit_called
-def _insert(ranked, x, score, origin):
+def _insert_derivation(ranked, x, score, origin):
     """Put a derivation in its place, after those that tie; False if it is not among the k."""
     k = ranked.score.shape[1]
     at = ranked.size[x]
@@ -320,7 +320,7 @@ def _try_pairs(items, rule, left, right, split, row):
     for a in range(items.size[left]):
         for b in range(min(items.size[right], k // (a + 1))):
             score = weight + items.score[left, a] + items.score[right, b]
-            if not _insert(row, parent, score, (r, split, a, b)):
+            if not _insert_derivation(row, parent, score, (r, split, a, b)):
                 break
 
 
@@ -379,7 +379,7 @@ def _rank_unary(unary, rows, labels):
                 upper = np.int64(unary.upper[u])
                 rows.next_rank[u] = 0
                 rows.next_base[upper] = 0
-                _copy(row, upper, base, upper)
+                _copy_derivations(row, upper, base, upper)
             for u in range(unary.first[c], unary.first[c + 1]):
                 row.size[unary.upper[u]] = 0
             best, chosen, from_base = _next_derivation(unary, c, rows, labels)
@@ -387,100 +387,102 @@ def _rank_unary(unary, rows, labels):
                 upper = np.int64(unary.upper[chosen])
                 if from_base:
                     origin = base.origin[upper, rows.next_base[upper]]
-                    _insert(row, upper, best, (origin[0], origin[1], origin[2], origin[3]))
+                    _insert_derivation(
+                        row, upper, best, (origin[0], origin[1], origin[2], origin[3])
+                    )
                     rows.next_base[upper] += 1
                 else:
                     origin_of_rule = (chosen, np.int64(UNARY), rows.next_rank[chosen], np.int64(0))
-                    _insert(row, upper, best, origin_of_rule)
+                    _insert_derivation(row, upper, best, origin_of_rule)
                     rows.next_rank[chosen] += 1
                 best, chosen, from_base = _next_derivation(unary, c, rows, labels)
 
 
 @jit_called
-def _list_ranked(chart, items, s, row):
+def _list_derivations(chart, items, s, row):
     """List the symbols of a span and their derivations."""
     item = chart.first[s]
     for x in range(row.size.size):
         if row.size[x] > 0:
             chart.symbol[item] = x
-            _copy(row, x, items, item)
+            _copy_derivations(row, x, items, item)
             item += 1
     chart.first[s + 1] = item
 
 
 @jit
-def _fill_ranked(listed, i, chart, items, rows, labels):
+def _fill_nbest_tables(lists, i, chart, items, rows, labels):
     """The derivations of all items of a sentence; `labels` (n_symbols,), bool, is a buffer."""
-    terminals, n = listed.terminals, np.int64(listed.terminals.length[i])
-    row, entry = rows.row, listed.terminals.starts[i]
+    terminals, n = lists.terminals, np.int64(lists.terminals.length[i])
+    row, entry = rows.row, lists.terminals.starts[i]
     chart.allowed[:] = False
-    restrict(listed.brackets, i, n, chart.gate)
+    fill_gates(lists.brackets, i, n, chart.gate)
     for k in range(1, n + 1):
         for b in range(k - 1, -1, -1):
             s = span_at(b, k)
             gate = chart.gate[s]
             row.size[:] = 0
             if gate != FORBIDDEN:
-                _rank_splits(listed.binary, chart, items, b, k, row)
+                _rank_splits(lists.binary, chart, items, b, k, row)
             while has_terminal(terminals, i, entry, b, k):
                 if gate != FORBIDDEN:
                     origin = (entry, np.int64(TERMINAL), np.int64(0), np.int64(0))
                     symbol = np.int64(terminals.symbol[entry])
-                    _insert(row, symbol, terminals.weight[entry], origin)
+                    _insert_derivation(row, symbol, terminals.weight[entry], origin)
                 entry += 1
             labels[:] = True
             if gate > FREE:
-                allow(listed.brackets, i, b, k, gate, labels)
+                mark_allowed(lists.brackets, i, b, k, gate, labels)
                 for x in range(labels.size):
                     if not labels[x]:
                         row.size[x] = 0
-            _rank_unary(listed.unary, rows, labels)
-            _list_ranked(chart, items, s, row)
-    return find(chart.first, chart.symbol, span_at(0, n), listed.binary.start)
+            _rank_unary(lists.unary, rows, labels)
+            _list_derivations(chart, items, s, row)
+    return find_item(chart.first, chart.symbol, span_at(0, n), lists.binary.start)
 
 
-def _below(listed, chart, node, origin):
+def _below(lists, chart, node, origin):
     """The cell of a node's rule, and the nodes below it (item, rank, begin, end)."""
     begin, end = node[2:]
     rule, split, left_rank, right_rank = origin
     if split == TERMINAL:
-        return listed.terminals.cell[rule], []
+        return lists.terminals.cell[rule], []
     if split == UNARY:
-        item = item_at(chart, begin, end, listed.unary.lower[rule])
-        return listed.unary.cell[rule], [(item, left_rank, begin, end)]
-    left = item_at(chart, begin, split, listed.binary.left[rule])
-    right = item_at(chart, split, end, listed.binary.right[rule])
+        item = item_at(chart, begin, end, lists.unary.lower[rule])
+        return lists.unary.cell[rule], [(item, left_rank, begin, end)]
+    left = item_at(chart, begin, split, lists.binary.left[rule])
+    right = item_at(chart, split, end, lists.binary.right[rule])
     parts = [(left, left_rank, begin, split), (right, right_rank, split, end)]
-    return listed.binary.cell[rule], parts
+    return lists.binary.cell[rule], parts
 
 
-def _ranked_nodes(listed, chart, items, root, n):
+def _nodes_of_derivation(lists, chart, items, root, n):
     """The nodes (begin, end, symbol, cell, number of children) of a derivation, in pre-order."""
     nodes, stack = [], [(*root, 0, n)]
     while stack:
         node = stack.pop()
-        cell, parts = _below(listed, chart, node, items.origin[node[:2]].tolist())
+        cell, parts = _below(lists, chart, node, items.origin[node[:2]].tolist())
         nodes.append((node[2], node[3], chart.symbol[node[0]], cell, len(parts)))
         stack.extend(reversed(parts))
     return nodes
 
 
-def k_best_trees(listed: SentenceIndex, i: int, k: int) -> tuple[Derivations, np.ndarray]:
+def k_best_trees(lists: RuleLists, i: int, k: int) -> tuple[Derivations, np.ndarray]:
     """The k heaviest derivations of sentence `i`, or all, and their log weights, descending.
 
-    The weights of `listed` are logs, at most 0; the closure is not read.
+    The weights of `lists` are logs, at most 0; the closure is not read.
     """
-    n, n_symbols = int(listed.terminals.length[i]), len(listed.binary.left_first) - 1
-    n_unary = 0 if listed.unary is None else len(listed.unary.upper)
-    chart = best_chart_for(listed)
-    items = _ranked(n * (n + 1) // 2 * n_symbols, k)
+    n, n_symbols = int(lists.terminals.length[i]), len(lists.binary.left_first) - 1
+    n_unary = 0 if lists.unary is None else len(lists.unary.upper)
+    chart = best_chart_for(lists)
+    items = _nbest_tables_for(n * (n + 1) // 2 * n_symbols, k)
     rows = RankedRows(
-        _ranked(n_symbols, k),
-        _ranked(n_symbols, k),
+        _nbest_tables_for(n_symbols, k),
+        _nbest_tables_for(n_symbols, k),
         np.empty(n_unary, np.int64),
         np.empty(n_symbols, np.int64),
     )
-    root = _fill_ranked(listed, i, chart, items, rows, np.empty(n_symbols, np.bool_))
+    root = _fill_nbest_tables(lists, i, chart, items, rows, np.empty(n_symbols, np.bool_))
     n_trees = int(items.size[root]) if root >= 0 else 0
-    found = [_ranked_nodes(listed, chart, items, (root, rank), n) for rank in range(n_trees)]
+    found = [_nodes_of_derivation(lists, chart, items, (root, rank), n) for rank in range(n_trees)]
     return trees_of(found), items.score[root, :n_trees].copy()

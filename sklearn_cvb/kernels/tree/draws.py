@@ -1,4 +1,4 @@
-"""Trees drawn sentence by sentence: from given weights, or by Hastings steps given all others.
+"""Trees sampled sentence by sentence: under given weights, or by Hastings steps given all others.
 
 A Hastings step proposes a tree from the rules' posterior means given all other trees, which ignores
 that a rule used twice in the tree is likelier the second time; the acceptance makes up for that
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import Derivations, put, with_room
+from sklearn_cvb.kernels.tree.arrays import Derivations, put_node, with_room
 from sklearn_cvb.kernels.tree.engines import (
     Engine,
     draw_tree,
@@ -41,7 +41,7 @@ class TreeSweep(NamedTuple):
     proposals: np.ndarray  # (2,), int64: trees proposed and accepted
 
 
-def draws_for(old: Derivations, new: Derivations, longest: int) -> TreeSweep:
+def sweep_for(old: Derivations, new: Derivations, longest: int) -> TreeSweep:
     """A sweep that has not begun."""
     return TreeSweep(
         old,
@@ -71,10 +71,10 @@ def _log_weights(tally, trees, begin, end):
 
 
 @jit_inline
-def _settle(tally, draws, i, temperature, rng):
+def _hastings_step(tally, sweep, i, temperature, rng):
     """Keep the tree of sentence `i` that is proposed, or the old one; it is added to the counts."""
-    old, new = draws.old, draws.new
-    first, stop = new.starts[i], draws.stop[0]
+    old, new = sweep.old, sweep.new
+    first, stop = new.starts[i], sweep.stop[0]
     begin, end = old.starts[i], old.starts[i + 1]
     urn, proposal = _log_weights(tally, new, first, stop)
     old_urn, old_proposal = _log_weights(tally, old, begin, end)
@@ -86,35 +86,37 @@ def _settle(tally, draws, i, temperature, rng):
         stop = first + end - begin
         for x in range(begin, end):
             at = first + x - begin
-            put(new, at, old.begin[x], old.end[x], old.symbol[x], old.rule[x], old.n_children[x])
+            put_node(
+                new, at, old.begin[x], old.end[x], old.symbol[x], old.rule[x], old.n_children[x]
+            )
     add_tree(tally, new, first, stop, 1.0)
-    draws.stop[0] = stop
-    draws.proposals[0] += 1
-    draws.proposals[1] += accepted
+    sweep.stop[0] = stop
+    sweep.proposals[0] += 1
+    sweep.proposals[1] += accepted
 
 
 @jit
-def draw_trees(engine, tally, draws, frozen, temperature, i, rng, log_z):
-    """Draw the trees of sentences from `i` on, to `draws.new`; returns the next sentence.
+def draw_trees(engine, tally, sweep, frozen, temperature, i, rng, log_z):
+    """Draw the trees of sentences from `i` on, to `sweep.new`; returns the next sentence.
 
     Frozen, every sentence gets a tree from its posterior given the tally as it is; if not, each
     that has a tree takes a Hastings step given all other trees, and the tally changes. Where not
     all are done there is no room for the next tree, or its `log_z` is NaN: then its weights are
     made, and a tree must be drawn in logs. Probabilities are raised to the power 1 / temperature.
     """
-    old, new, stage = draws.old, draws.new, draws.stage
+    old, new, stage = sweep.old, sweep.new, sweep.stage
     if frozen and stage[0] == BEGIN:
         weigh_rules(engine, tally, 1.0 / temperature)
     while i < log_z.size:
         first, begin, end = new.starts[i], old.starts[i], old.starts[i + 1]
-        draws.stop[0] = first if stage[0] == BEGIN else draws.stop[0]
+        sweep.stop[0] = first if stage[0] == BEGIN else sweep.stop[0]
         if stage[0] == BEGIN and (frozen or end > begin):
             if first + end - begin > new.begin.size:
                 break
             if not frozen:
                 add_tree(tally, old, begin, end, -1.0)
                 weigh_rules(engine, tally, 1.0 / temperature)
-            weigh_sentence(engine.forest, engine.work, engine.listed, tally, i, 1.0 / temperature)
+            weigh_sentence(engine.forest, engine.work, engine.lists, tally, i, 1.0 / temperature)
             log_z[i] = fill_chart(
                 engine.forest, engine.tables, engine.chart, engine.factors, engine, i
             )
@@ -126,34 +128,34 @@ def draw_trees(engine, tally, draws, frozen, temperature, i, rng, log_z):
                 stage[0] = SETTLE
         if stage[0] == DRAW:
             draw_tree(
-                engine.forest, engine.tables, engine.chart, engine.factors, engine, i, rng, draws
+                engine.forest, engine.tables, engine.chart, engine.factors, engine, i, rng, sweep
             )
-            if draws.height[0] > 0:
+            if sweep.height[0] > 0:
                 break
             stage[0] = SETTLE
         if stage[0] == SETTLE and not frozen:
             if first + end - begin > new.begin.size:
                 break
-            _settle(tally, draws, i, temperature, rng)
+            _hastings_step(tally, sweep, i, temperature, rng)
         stage[0] = BEGIN
         i += 1
-        new.starts[i] = draws.stop[0]
+        new.starts[i] = sweep.stop[0]
     return i
 
 
 def draw_in_logs(
-    engine: Engine, i: int, draws: TreeSweep, rng: np.random.Generator
+    engine: Engine, i: int, sweep: TreeSweep, rng: np.random.Generator
 ) -> tuple[TreeSweep, float]:
     """Draw a tree of sentence `i`, to be settled or kept.
 
-    Returns the draws, with room for it, and log p(words): -inf if the sentence has no tree.
+    Returns the sweep, with room for it, and log p(words): -inf if the sentence has no tree.
     """
     fields = fields_in_logs(engine)
     log_z = infer_in_logs(*fields, i, False)
-    draws.stage[0], draws.stop[0] = SETTLE, draws.new.starts[i]
+    sweep.stage[0], sweep.stop[0] = SETTLE, sweep.new.starts[i]
     if log_z > -math.inf:
-        draw_tree_in_logs(*fields, i, rng, draws)
-    while draws.height[0] > 0:
-        draws = draws._replace(new=with_room(draws.new, 0))
-        draw_tree_in_logs(*fields, i, rng, draws)
-    return draws, log_z
+        draw_tree_in_logs(*fields, i, rng, sweep)
+    while sweep.height[0] > 0:
+        sweep = sweep._replace(new=with_room(sweep.new, 0))
+        draw_tree_in_logs(*fields, i, rng, sweep)
+    return sweep, log_z

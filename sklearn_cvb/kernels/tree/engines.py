@@ -1,4 +1,4 @@
-"""One sentence inferred by the engine of the grammar: forest, tables, factors or lists of rules.
+"""One sentence inferred by its grammar's engine: forest, tables, factors or lists of rules.
 
 The sweeps of collapsed variational Bayes, of the samplers and of stepwise EM stand once, and call
 these functions. What does not belong to an engine is None: its branches are not compiled. A
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import SentenceIndex
+from sklearn_cvb.kernels.tree.arrays import RuleLists
 from sklearn_cvb.kernels.tree.charts import SpanChart, chart_for
 from sklearn_cvb.kernels.tree.factors import (
     TreeFactors,
@@ -22,11 +22,11 @@ from sklearn_cvb.kernels.tree.factors import (
 from sklearn_cvb.kernels.tree.forests import (
     Forest,
     ForestWorkspace,
-    draw_forest_tree,
+    draw_tree_by_forest,
     forest_inside,
     forest_outside,
 )
-from sklearn_cvb.kernels.tree.lists import draw_listed_tree, inside, outside
+from sklearn_cvb.kernels.tree.lists import draw_tree_by_lists, inside, outside
 from sklearn_cvb.kernels.tree.tables import TreeTables, expected_counts_by_tables, inside_by_tables
 from sklearn_cvb.kernels.tree.tallies import rule_mean
 from sklearn_cvb.kernels.tree.unary_rules import fill_closure
@@ -37,7 +37,7 @@ class Engine(NamedTuple):
 
     forest: Forest | None
     work: ForestWorkspace | None  # buffers of a forest
-    listed: SentenceIndex | None  # rules and sentences of lists, tables and factors
+    lists: RuleLists | None  # rules and sentences of lists, tables and factors
     tables: TreeTables | None
     chart: SpanChart | None  # buffers of lists
     factors: TreeFactors | None = None
@@ -48,7 +48,7 @@ class Engine(NamedTuple):
 
 
 @jit_inline
-def _raised(weight, power):
+def _power(weight, power):
     """weight ** power, which costs something only where it is needed."""
     return weight if power == 1.0 else weight**power
 
@@ -58,7 +58,7 @@ def _weigh_unary(unary, tally, power, chains):
     """Weights of the unary rules, in place."""
     if unary is not None:
         for r in range(unary.cell.size):
-            unary.weight[r] = _raised(rule_mean(tally, unary.cell[r]), power)
+            unary.weight[r] = _power(rule_mean(tally, unary.cell[r]), power)
         fill_closure(unary, chains)
 
 
@@ -73,42 +73,42 @@ def _weigh_children(factors, unary, tally, power):
             total = unit * tally.totals[symbol] + tally.prior_totals[symbol]
             for _ in range(n):
                 mean = (unit * tally.cells[first + r] + tally.prior[first + r]) / total
-                mean = tally.kept[first + r] if total == 0.0 else mean
-                unary.weight[r] = _raised(mean, power)
+                mean = tally.fallback[first + r] if total == 0.0 else mean
+                unary.weight[r] = _power(mean, power)
                 r += 1
 
 
 @jit_called
-def _weigh_listed(listed, tables, chart, factors, tally, power):
+def _weigh_lists(lists, tables, chart, factors, tally, power):
     """`weigh_rules` by the fields of an engine."""
-    if listed is not None:
-        binary = listed.binary
+    if lists is not None:
+        binary = lists.binary
         for r in range(binary.cell.size):
-            binary.weight[r] = _raised(rule_mean(tally, binary.cell[r]), power)
+            binary.weight[r] = _power(rule_mean(tally, binary.cell[r]), power)
         if tables is not None:
             _weigh_unary(tables.unary, tally, power, tables.charts.chains)
         if chart is not None:
-            _weigh_unary(listed.unary, tally, power, chart.chains)
-        _weigh_children(factors, listed.unary, tally, power)
+            _weigh_unary(lists.unary, tally, power, chart.chains)
+        _weigh_children(factors, lists.unary, tally, power)
 
 
 @jit_inline
 def weigh_rules(engine, tally, power):
     """Weights of all binary and unary rules of lists: posterior means raised to a power."""
-    _weigh_listed(engine.listed, engine.tables, engine.chart, engine.factors, tally, power)
+    _weigh_lists(engine.lists, engine.tables, engine.chart, engine.factors, tally, power)
 
 
 @jit_called
-def weigh_sentence(forest, work, listed, tally, i, power):
+def weigh_sentence(forest, work, lists, tally, i, power):
     """Weights of the rules of sentence `i` in a forest, or else of its terminals."""
     if forest is not None:
         first = forest.rule_first[i]
         for x in range(first, forest.rule_first[i + 1]):
-            work.weight[x - first] = _raised(rule_mean(tally, forest.cell[x]), power)
-    if listed is not None:
-        terminals = listed.terminals
+            work.weight[x - first] = _power(rule_mean(tally, forest.cell[x]), power)
+    if lists is not None:
+        terminals = lists.terminals
         for x in range(terminals.starts[i], terminals.starts[i + 1]):
-            terminals.weight[x] = _raised(rule_mean(tally, terminals.cell[x]), power)
+            terminals.weight[x] = _power(rule_mean(tally, terminals.cell[x]), power)
 
 
 @jit_called
@@ -121,16 +121,16 @@ def _count_rules(forest, tables, chart, factors, engine, i):
             forest_outside(forest, i, engine.work, None)
     if tables is not None:
         tables.one[0] = i
-        expected_counts_by_tables(tables, engine.listed, tables.one, tables.log_z, np.bool_(True))
+        expected_counts_by_tables(tables, engine.lists, tables.one, tables.log_z, np.bool_(True))
         log_z = tables.log_z[0]
     if chart is not None:
-        log_z = inside(engine.listed, i, chart, None)
+        log_z = inside(engine.lists, i, chart, None)
         if not math.isnan(log_z):
-            outside(engine.listed, i, chart, None)
+            outside(engine.lists, i, chart, None)
     if factors is not None:
         factors.one[0] = i
         expected_counts_by_factors(
-            factors, engine.listed, factors.one, factors.log_z, np.bool_(True)
+            factors, engine.lists, factors.one, factors.log_z, np.bool_(True)
         )
         log_z = factors.log_z[0]
     return log_z
@@ -153,66 +153,66 @@ def fill_chart(forest, tables, chart, factors, engine, i):
         log_z = forest_inside(forest, i, engine.work, None)
     if tables is not None:
         tables.one[0] = i
-        log_z = inside_by_tables(tables, engine.listed, tables.one, tables.chart)
+        log_z = inside_by_tables(tables, engine.lists, tables.one, tables.chart)
     if chart is not None:
-        log_z = inside(engine.listed, i, chart, None)
+        log_z = inside(engine.lists, i, chart, None)
     if factors is not None:
         factors.one[0] = i
-        log_z = inside_by_factors(factors, engine.listed, factors.one, factors.chart)
+        log_z = inside_by_factors(factors, engine.lists, factors.one, factors.chart)
     return log_z
 
 
 @jit_called
-def draw_tree(forest, tables, chart, factors, engine, i, rng, draws):
+def draw_tree(forest, tables, chart, factors, engine, i, rng, sweep):
     """Draw a tree of sentence `i` after `fill_chart`, or what is left of it: nodes on the stack.
 
-    The nodes are written to `draws.new` after the first `draws.stop`. `draws.height` is 0 in the
+    The nodes are written to `sweep.new` after the first `sweep.stop`. `sweep.height` is 0 in the
     end, and more where the room is used up.
     """
-    size = draws.stop[0]
+    size = sweep.stop[0]
     if forest is not None:
-        size = draw_forest_tree(forest, engine.work, i, rng, draws, size, None)
+        size = draw_tree_by_forest(forest, engine.work, i, rng, sweep, size, None)
     if tables is not None:
-        size = draw_listed_tree(engine.listed, i, tables.chart, rng, draws, size, None)
+        size = draw_tree_by_lists(engine.lists, i, tables.chart, rng, sweep, size, None)
     if chart is not None:
-        size = draw_listed_tree(engine.listed, i, chart, rng, draws, size, None)
+        size = draw_tree_by_lists(engine.lists, i, chart, rng, sweep, size, None)
     if factors is not None:
-        size = draw_listed_tree(engine.listed, i, factors.chart, rng, draws, size, None)
-    draws.stop[0] = size
+        size = draw_tree_by_lists(engine.lists, i, factors.chart, rng, sweep, size, None)
+    sweep.stop[0] = size
 
 
 @jit
-def infer_in_logs(forest, work, listed, chart, i, with_counts):
+def infer_in_logs(forest, work, lists, chart, i, with_counts):
     """Log p(words) of sentence `i` and the expected counts of its rules, by a forest or lists."""
     logs, log_z = np.bool_(True), math.nan
     if forest is not None:
         log_z = forest_inside(forest, i, work, logs)
         if with_counts and log_z > -math.inf:
             forest_outside(forest, i, work, logs)
-    if listed is not None:
-        log_z = inside(listed, i, chart, logs)
+    if lists is not None:
+        log_z = inside(lists, i, chart, logs)
         if with_counts and log_z > -math.inf:
-            outside(listed, i, chart, logs)
+            outside(lists, i, chart, logs)
     return log_z
 
 
 @jit
-def draw_tree_in_logs(forest, work, listed, chart, i, rng, draws):
+def draw_tree_in_logs(forest, work, lists, chart, i, rng, sweep):
     """Draw a tree of sentence `i` after `infer_in_logs`, or what is left of it."""
     logs = np.bool_(True)
     if forest is not None:
-        draws.stop[0] = draw_forest_tree(forest, work, i, rng, draws, draws.stop[0], logs)
-    if listed is not None:
-        draws.stop[0] = draw_listed_tree(listed, i, chart, rng, draws, draws.stop[0], logs)
+        sweep.stop[0] = draw_tree_by_forest(forest, work, i, rng, sweep, sweep.stop[0], logs)
+    if lists is not None:
+        sweep.stop[0] = draw_tree_by_lists(lists, i, chart, rng, sweep, sweep.stop[0], logs)
 
 
 def fields_in_logs(engine: Engine) -> tuple[Any, ...]:
     """What infers in log space: a forest, or lists and their chart (tables: one of its own)."""
     if engine.forest is not None:
         return engine.forest, engine.work, None, None
-    assert engine.listed is not None, "without a forest there are lists"
-    chart = chart_for(engine.listed) if engine.chart is None else engine.chart
-    return None, None, engine.listed, chart
+    assert engine.lists is not None, "without a forest there are lists"
+    chart = chart_for(engine.lists) if engine.chart is None else engine.chart
+    return None, None, engine.lists, chart
 
 
 def count_in_logs(engine: Engine, i: int) -> float:

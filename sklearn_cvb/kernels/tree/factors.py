@@ -14,13 +14,13 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply
-from sklearn_cvb.kernels.tree.arrays import SentenceIndex
+from sklearn_cvb.kernels.tree.arrays import RuleLists
 from sklearn_cvb.kernels.tree.charts import (
     NOTHING,
     SMALLEST_ITEM,
     SpanChart,
     has_terminal,
-    power,
+    power_of_two,
     rescale,
     span_at,
 )
@@ -29,11 +29,11 @@ from sklearn_cvb.kernels.tree.side_by_side import (
     CHUNK,
     DenseCharts,
     begin_outside,
-    begin_sentences,
     charts_for,
     list_spans,
     log_weight,
     longest_at_hand,
+    take_sentences,
 )
 from sklearn_cvb.kernels.vectors import up_to_vectors
 
@@ -55,13 +55,13 @@ class TreeFactors(NamedTuple):
     log_z: np.ndarray  # (1,): its log normaliser
 
 
-def factors_for(listed: SentenceIndex, chart: SpanChart | None = None) -> TreeFactors:
-    """Tables and buffers for the longest sentence of `listed`, whose weights they share.
+def factors_for(lists: RuleLists, chart: SpanChart | None = None) -> TreeFactors:
+    """Tables and buffers for the longest sentence of `lists`, whose weights they share.
 
     Its symbols are K symbols, their left parts, and their right parts. Its K binary rules are those
     of the symbols in turn, its unary rules the children of the left parts, then of the right ones.
     """
-    n = len(listed.binary.cell)
+    n = len(lists.binary.cell)
     width = up_to_vectors(n)
     return TreeFactors(
         n,
@@ -70,7 +70,7 @@ def factors_for(listed: SentenceIndex, chart: SpanChart | None = None) -> TreeFa
         aligned(2 * width, width),
         aligned(CHUNK, width),
         aligned(CHUNK, 2 * width),
-        charts_for(3 * width, listed, listed.unary),
+        charts_for(3 * width, lists, lists.unary),
         chart,
         np.zeros(1, np.int64),
         np.zeros(1),
@@ -111,7 +111,7 @@ def _add_splits(factors, weight, first, b, k):
     if exponent > NOTHING // 2:
         for j in range(b + 1, k):
             one, other = first + span_at(b, j), first + span_at(j, k)
-            scale = power(charts.exponent[one] + charts.exponent[other] - exponent)
+            scale = power_of_two(charts.exponent[one] + charts.exponent[other] - exponent)
             if scale > 0.0:
                 left, right = charts.inside[one, width:], charts.inside[other, 2 * width :]
                 for x in range(n):
@@ -131,7 +131,7 @@ def _take_splits(factors, weight, first, b, k):
         above[x] *= weight[x]
     for j in range(b + 1, k):
         one, other = first + span_at(b, j), first + span_at(j, k)
-        scale = power(charts.exponent[one] + charts.exponent[other] - exponent)
+        scale = power_of_two(charts.exponent[one] + charts.exponent[other] - exponent)
         if scale > 0.0:
             left, right = charts.inside[one, width:], charts.inside[other, 2 * width :]
             to_left, to_right = charts.outside[one, width:], charts.outside[other, 2 * width :]
@@ -143,14 +143,14 @@ def _take_splits(factors, weight, first, b, k):
 
 
 @jit_inline
-def _inside_chunk(factors, listed, sentences, begin, n_rows, width):
+def _inside_chunk(factors, lists, sentences, begin, n_rows, width):
     """Inside weights of some of the listed spans."""
-    charts, terminals, n = factors.charts, listed.terminals, factors.up.shape[0]
+    charts, terminals, n = factors.charts, lists.terminals, factors.up.shape[0]
     for x in range(n_rows):
-        sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
+        sentence, b = charts.spans[begin + x, 0], charts.spans[begin + x, 1]
         first, s = charts.first[sentence], charts.first[sentence] + span_at(b, b + width)
         if width > 1:
-            _add_splits(factors, listed.binary.weight, first, b, b + width)
+            _add_splits(factors, lists.binary.weight, first, b, b + width)
         else:
             i, entry = sentences[charts.sentence[sentence]], charts.entry[s]
             while has_terminal(terminals, i, entry, b, b + 1):
@@ -161,7 +161,7 @@ def _inside_chunk(factors, listed, sentences, begin, n_rows, width):
             factors.symbols[x, y] = charts.inside[s, y]
     multiply(factors.symbols, factors.up, n_rows, n, factors.parts)
     for x in range(n_rows):
-        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        first, b = charts.first[charts.spans[begin + x, 0]], charts.spans[begin + x, 1]
         row = charts.inside[first + span_at(b, b + width), n:]
         for y in range(2 * n):
             value = factors.parts[x, y]
@@ -169,11 +169,11 @@ def _inside_chunk(factors, listed, sentences, begin, n_rows, width):
 
 
 @jit_inline
-def _outside_chunk(factors, listed, sentences, begin, n_rows, width):
+def _outside_chunk(factors, lists, sentences, begin, n_rows, width):
     """Outside weights of some of the listed spans, and counts."""
-    charts, terminals, n = factors.charts, listed.terminals, factors.up.shape[0]
+    charts, terminals, n = factors.charts, lists.terminals, factors.up.shape[0]
     for x in range(n_rows):
-        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        first, b = charts.first[charts.spans[begin + x, 0]], charts.spans[begin + x, 1]
         s = first + span_at(b, b + width)
         for y in range(n):
             factors.symbols[x, y] = charts.inside[s, y]
@@ -183,7 +183,7 @@ def _outside_chunk(factors, listed, sentences, begin, n_rows, width):
     add_outer_products(factors.parts, factors.symbols, n_rows, factors.counts)
     multiply(factors.parts, factors.down, n_rows, 2 * n, factors.symbols)
     for x in range(n_rows):
-        sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
+        sentence, b = charts.spans[begin + x, 0], charts.spans[begin + x, 1]
         first, s = charts.first[sentence], charts.first[sentence] + span_at(b, b + width)
         above, inside_row = charts.outside[s], charts.inside[s]
         for y in range(n):
@@ -191,8 +191,8 @@ def _outside_chunk(factors, listed, sentences, begin, n_rows, width):
             above[y] = value if inside_row[y] > 0.0 else 0.0
         if width > 1:
             for y in range(factors.n_symbols):
-                listed.binary.count[y] += above[y] * inside_row[y]
-            _take_splits(factors, listed.binary.weight, first, b, b + width)
+                lists.binary.count[y] += above[y] * inside_row[y]
+            _take_splits(factors, lists.binary.weight, first, b, b + width)
         else:
             i, entry = sentences[charts.sentence[sentence]], charts.entry[s]
             while has_terminal(terminals, i, entry, b, b + 1):
@@ -202,39 +202,39 @@ def _outside_chunk(factors, listed, sentences, begin, n_rows, width):
 
 
 @jit_inline
-def _fill_inside(factors, listed, sentences, size, longest):
+def _fill_inside(factors, lists, sentences, size, longest):
     """Inside weights of the sentences at hand, width by width."""
-    charts, lengths = factors.charts, listed.terminals.length
+    charts, lengths = factors.charts, lists.terminals.length
     for width in range(1, longest + 1):
         n_listed = list_spans(lengths, sentences, charts, size, width)
         for begin in range(0, n_listed, CHUNK):
             n_rows = min(CHUNK, n_listed - begin)
-            _inside_chunk(factors, listed, sentences, begin, n_rows, width)
+            _inside_chunk(factors, lists, sentences, begin, n_rows, width)
 
 
 @jit_inline
-def _fill_outside(factors, listed, sentences, size, longest):
+def _fill_outside(factors, lists, sentences, size, longest):
     """Outside weights and counts of the sentences at hand, width by width."""
-    charts, lengths = factors.charts, listed.terminals.length
+    charts, lengths = factors.charts, lists.terminals.length
     for width in range(longest, 0, -1):
         n_listed = list_spans(lengths, sentences, charts, size, width)
         for begin in range(0, n_listed, CHUNK):
             n_rows = min(CHUNK, n_listed - begin)
-            _outside_chunk(factors, listed, sentences, begin, n_rows, width)
+            _outside_chunk(factors, lists, sentences, begin, n_rows, width)
 
 
 @jit_called
-def inside_by_factors(factors, listed, sentence, chart):
+def inside_by_factors(factors, lists, sentence, chart):
     """Fill the chart of one sentence by factors, as `lists.inside` does.
 
     `sentence` (1,), int64, holds its number. Returns log p(words) in nats, NaN where no tree is
     found.
     """
-    charts, n = factors.charts, np.int64(listed.terminals.length[sentence[0]])
-    _fill_factors(factors, listed.unary.weight)
+    charts, n = factors.charts, np.int64(lists.terminals.length[sentence[0]])
+    _fill_factors(factors, lists.unary.weight)
     begin, size = np.int64(0), np.int64(1)
-    begin_sentences(listed, sentence, begin, charts)
-    _fill_inside(factors, listed, sentence, size, n)
+    take_sentences(lists, sentence, begin, charts)
+    _fill_inside(factors, lists, sentence, size, n)
     item, width = 0, factors.up.shape[0]
     for s in range(n * (n + 1) // 2):
         chart.first[s] = item
@@ -247,23 +247,23 @@ def inside_by_factors(factors, listed, sentence, chart):
                     chart.inside[item] = value
                     item += 1
     chart.first[n * (n + 1) // 2] = item
-    return log_weight(charts, span_at(0, n), listed.binary.start)
+    return log_weight(charts, span_at(0, n), lists.binary.start)
 
 
 @jit
-def expected_counts_by_factors(factors, listed, sentences, log_z, with_counts):
+def expected_counts_by_factors(factors, lists, sentences, log_z, with_counts):
     """E-step: `lists.expected_listed_counts` by factors; the same numbers but for rounding.
 
     Sentences of similar length are best next to each other.
     """
-    charts, begin, lengths = factors.charts, np.int64(0), listed.terminals.length
-    _fill_factors(factors, listed.unary.weight)
+    charts, begin, lengths = factors.charts, np.int64(0), lists.terminals.length
+    _fill_factors(factors, lists.unary.weight)
     while begin < sentences.size:
-        size = begin_sentences(listed, sentences, begin, charts)
+        size = take_sentences(lists, sentences, begin, charts)
         longest = longest_at_hand(lengths, sentences, begin, size)
-        _fill_inside(factors, listed, sentences, size, longest)
-        begin_outside(lengths, sentences, charts, size, listed.binary.start, log_z)
+        _fill_inside(factors, lists, sentences, size, longest)
+        begin_outside(lengths, sentences, charts, size, lists.binary.start, log_z)
         if with_counts:
-            _fill_outside(factors, listed, sentences, size, longest)
+            _fill_outside(factors, lists, sentences, size, longest)
         begin += size
-    _read_counts(factors, listed.unary.weight, listed.unary.count)
+    _read_counts(factors, lists.unary.weight, lists.unary.count)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import Brackets, TerminalIndex, TreeRules, put
-from sklearn_cvb.kernels.tree.charts import FORBIDDEN, FREE, allow, restrict, span_at
+from sklearn_cvb.kernels.tree.arrays import Brackets, TerminalIndex, TreeRules, put_node
+from sklearn_cvb.kernels.tree.charts import FORBIDDEN, FREE, fill_gates, mark_allowed, span_at
 from sklearn_cvb.kernels.tree.semirings import (
     element,
     part_of,
@@ -136,7 +136,7 @@ def _derive_split(rules, items, left, right_row, row):
 def _derive(rules, lexicon, brackets, i, items):
     """List the symbols that derive each span; those above others by unary rules come later."""
     n = np.int64(lexicon.length[i])
-    restrict(brackets, i, n, items.gate)
+    fill_gates(brackets, i, n, items.gate)
     entry, stop, item = lexicon.starts[i], lexicon.starts[i + 1], 0
     for k in range(1, n + 1):
         for b in range(k - 1, -1, -1):
@@ -154,7 +154,7 @@ def _derive(rules, lexicon, brackets, i, items):
             for j in range(b + 1, k):
                 _derive_split(rules, items, span_at(b, j), items.place[span_at(j, k)], row)
             if gate > FREE:
-                allow(brackets, i, b, k, gate, items.allowed)
+                mark_allowed(brackets, i, b, k, gate, items.allowed)
                 for x in range(row.size):
                     if not items.allowed[x]:
                         row[x] = 0
@@ -289,14 +289,14 @@ def forest_of(
     while True:
         i = _add_sentences(rules, lexicon, brackets, items, n_cells, i, buffers)
         if i == n:
-            return _packed(buffers, n_cells)
+            return _forest_without_room(buffers, n_cells)
         if len(buffers.edge) > most:
             return None
         node, edge, rule = (np.concatenate([x, np.empty_like(x)]) for x in buffers[:3])
         buffers = buffers._replace(node=node, edge=edge, rule=rule)
 
 
-def _packed(buffers, n_cells):
+def _forest_without_room(buffers, n_cells):
     """The forest without the room that is left."""
     node, edge, rule = (
         table[:size] for table, size in zip(buffers[:3], buffers.sizes, strict=True)
@@ -388,7 +388,7 @@ def forest_outside(forest, i, work, logs):
 
 
 @jit
-def expected_forest_counts(forest, weights, work, counts, log_z, with_counts):
+def expected_counts_by_forest(forest, weights, work, counts, log_z, with_counts):
     """E-step over all sentences under the weights of each sentence's rules.
 
     `counts` (n_rules,) receives the rules' expected counts, if asked for, and `log_z` log p(words)
@@ -426,14 +426,14 @@ def _draw_edge(forest, i, x, work, rng, logs):
 
 
 @jit_inline
-def draw_forest_tree(forest, work, i, rng, draws, size, logs):
-    """Draw a tree after the first `size` nodes of `draws.new`; returns how many there are now."""
+def draw_tree_by_forest(forest, work, i, rng, sweep, size, logs):
+    """Draw a tree after the first `size` nodes of `sweep.new`; returns how many there are now."""
     height, at = np.int64(1), size
     work.stack[0] = 1
     while height > 0:
         x = work.stack[height - 1]
         e = _draw_edge(forest, i, x, work, rng, logs)
-        height = _write_node(forest, i, x, e, work, height - 1, draws.new, at)
+        height = _write_node(forest, i, x, e, work, height - 1, sweep.new, at)
         at += 1
     return at
 
@@ -448,7 +448,7 @@ def _write_node(forest, i, x, e, work, height, trees, at):
     rule, left, right = forest.edge[e, 0], forest.edge[e, 1], forest.edge[e, 2]
     cell = forest.cell[forest.rule_first[i] + np.int64(rule)]
     n_children = (left > 0) + (right > 0)
-    put(trees, at, forest.begin[here], forest.end[here], forest.symbol[here], cell, n_children)
+    put_node(trees, at, forest.begin[here], forest.end[here], forest.symbol[here], cell, n_children)
     above = height
     if right > 0:
         work.stack[above] = right
@@ -460,7 +460,7 @@ def _write_node(forest, i, x, e, work, height, trees, at):
 
 
 @jit
-def best_forest_trees(forest, logs, work, trees):
+def best_trees_by_forest(forest, logs, work, trees):
     """The heaviest tree of each sentence under log weights of its rules, to `trees`.
 
     Trees that tie, but for rounding, are chosen from as in `sklearn_cvb.kernels.tree.decoding`.

@@ -1,4 +1,4 @@
-"""Sweeps of expected counts: each sentence given all others, or batch after batch.
+"""Sweeps of expected counts: each sentence given all others (CVB), or by batches (stepwise EM).
 
 Leaving out one sentence, inferring its trees from the expected counts of all others, adding it
 back: Wang and Blunsom (2013), figure 3.
@@ -33,14 +33,14 @@ def _n_unary(unary):
 
 
 @jit_called
-def _n_rules(forest, listed, i):
+def _n_rules(forest, lists, i):
     """How many rules the share of sentence `i` may have."""
     n = 0
     if forest is not None:
         n = forest.rule_first[i + 1] - forest.rule_first[i]
-    if listed is not None:
-        starts = listed.terminals.starts
-        n = listed.binary.cell.size + _n_unary(listed.unary) + starts[i + 1] - starts[i]
+    if lists is not None:
+        starts = lists.terminals.starts
+        n = lists.binary.cell.size + _n_unary(lists.unary) + starts[i + 1] - starts[i]
     return n
 
 
@@ -71,10 +71,10 @@ def _list_unary(unary, shares, size):
 
 
 @jit_called
-def _keep_table(tables, listed, i):
+def _keep_table(tables, lists, i):
     """Move the counts of all children to the table of sentence `i`, or to the last one."""
     if tables is not None:
-        count, r, row = listed.unary.count, 0, min(i, tables.shape[0] - 1)
+        count, r, row = lists.unary.count, 0, min(i, tables.shape[0] - 1)
         for part in range(tables.shape[1]):
             for child in range(tables.shape[2]):
                 tables[row, part, child] = count[r]
@@ -83,7 +83,7 @@ def _keep_table(tables, listed, i):
 
 
 @jit_called
-def _list_counts(forest, work, listed, tables, i, shares, size):
+def _list_counts(forest, work, lists, tables, i, shares, size):
     """Append what has been counted in sentence `i` to the shares, and clear it; the new size.
 
     Children in tables are not listed.
@@ -92,45 +92,45 @@ def _list_counts(forest, work, listed, tables, i, shares, size):
         first = forest.rule_first[i]
         span = (0, forest.rule_first[i + 1] - first, first)
         size = _list_positive(forest.cell, work.count, span, shares, size)
-    if listed is not None:
-        binary, terminals = listed.binary, listed.terminals
+    if lists is not None:
+        binary, terminals = lists.binary, lists.terminals
         span = (0, binary.cell.size, 0)
         size = _list_positive(binary.cell, binary.count, span, shares, size)
         if tables is None:
-            size = _list_unary(listed.unary, shares, size)
+            size = _list_unary(lists.unary, shares, size)
         span = (terminals.starts[i], terminals.starts[i + 1], 0)
         size = _list_positive(terminals.cell, terminals.count, span, shares, size)
     return size
 
 
 @jit
-def leave_out(engine, tally, old, new, frozen, inferred, i, log_z):
+def leave_out(engine, tally, old, new, frozen, is_inferred, i, log_z):
     """Infer sentences from `i` on, each from the counts of all others; returns the next sentence.
 
     What the sentences add before the sweep is in `old`, what they add after it goes to `new`; both
     may have the same tables. Unless frozen, the counts are updated at once; with the shares of
-    nobody a frozen sweep is an E-step, else a score. `inferred` says whether sentence `i` has been
-    inferred already, and its old share taken out. Where not all are done there is no room for the
-    next share, or its `log_z` is NaN: then its old share is taken out, its weights are made, and it
-    must be inferred in logs.
+    nobody a frozen sweep is an E-step, else a score. `is_inferred` says whether sentence `i` has
+    been inferred already, and its old share taken out. Where not all are done there is no room for
+    the next share, or its `log_z` is NaN: then its old share is taken out, its weights are made,
+    and it must be inferred in logs.
     """
     while i < log_z.size:
-        if not inferred:
-            if new.starts[i] + _n_rules(engine.forest, engine.listed, i) > new.cell.size:
+        if not is_inferred:
+            if new.starts[i] + _n_rules(engine.forest, engine.lists, i) > new.cell.size:
                 break
             add_share(tally, old, i, -1.0)
             weigh_rules(engine, tally, 1.0)
-            weigh_sentence(engine.forest, engine.work, engine.listed, tally, i, 1.0)
+            weigh_sentence(engine.forest, engine.work, engine.lists, tally, i, 1.0)
             log_z[i] = count_rules(engine, i)
             if math.isnan(log_z[i]):
                 break
-        inferred = False
+        is_inferred = False
         new.starts[i + 1] = new.starts[i]
         if log_z[i] > -math.inf:
             new.starts[i + 1] = _list_counts(
-                engine.forest, engine.work, engine.listed, new.tables, i, new, new.starts[i]
+                engine.forest, engine.work, engine.lists, new.tables, i, new, new.starts[i]
             )
-        _keep_table(new.tables, engine.listed, i)
+        _keep_table(new.tables, engine.lists, i)
         if frozen:
             add_share(tally, old, i, 1.0)
         else:
@@ -153,7 +153,7 @@ class SweepOrder(NamedTuple):
     n_steps: np.ndarray  # (1,), int64: batches so far, those of earlier sweeps included
 
 
-def steps_for(order: np.ndarray, batch_size: int, power: float, n_steps: int) -> SweepOrder:
+def sweep_order_for(order: np.ndarray, batch_size: int, power: float, n_steps: int) -> SweepOrder:
     """A sweep that has not begun, after so many steps."""
     position, size, n_explained = np.zeros((3, 1), np.int64)
     steps = np.array([n_steps], np.int64)
@@ -161,7 +161,7 @@ def steps_for(order: np.ndarray, batch_size: int, power: float, n_steps: int) ->
 
 
 @jit_called
-def _forget(tally, share):
+def _forget_counts(tally, share):
     """Forget a share of all counts."""
     tally.unit[0] *= 1.0 - share
     if tally.unit[0] < _SMALLEST_UNIT:
@@ -173,46 +173,46 @@ def _forget(tally, share):
 
 
 @jit_called
-def _end_batch(tally, steps, shares):
+def _end_batch(tally, sweep, shares):
     """Move the counts towards those of the batch."""
-    if steps.n_explained[0] > 0:
-        share = (steps.n_steps[0] + 2.0) ** -steps.power
-        _forget(tally, share)
-        factor = share * steps.order.size / steps.n_explained[0] / tally.unit[0]
-        for x in range(steps.size[0]):
+    if sweep.n_explained[0] > 0:
+        share = (sweep.n_steps[0] + 2.0) ** -sweep.power
+        _forget_counts(tally, share)
+        factor = share * sweep.order.size / sweep.n_explained[0] / tally.unit[0]
+        for x in range(sweep.size[0]):
             add_count(tally, shares.cell[x], factor * shares.count[x])
-        steps.n_steps[0] += 1
-    steps.size[0] = 0
-    steps.n_explained[0] = 0
+        sweep.n_steps[0] += 1
+    sweep.size[0] = 0
+    sweep.n_explained[0] = 0
 
 
 @jit
-def sweep_steps(engine, tally, steps, shares, inferred, log_z):
+def sweep_steps(engine, tally, sweep, shares, is_inferred, log_z):
     """Batch after batch, each under the weights that all before have left; the next position.
 
-    `shares` is room for the counts of a batch, and `inferred` says whether the first sentence has
-    been inferred already. Where not all are done there is no room for what the sentence adds, or
-    its `log_z` is NaN: then its weights are made, and it must be inferred in logs.
+    `shares` is room for the counts of a batch, and `is_inferred` says whether the first sentence
+    has been inferred already. Where not all are done there is no room for what the sentence adds,
+    or its `log_z` is NaN: then its weights are made, and it must be inferred in logs.
     """
-    while steps.position[0] < steps.order.size:
-        position = steps.position[0]
-        i = steps.order[position]
-        if not inferred:
-            if steps.size[0] + _n_rules(engine.forest, engine.listed, i) > shares.cell.size:
+    while sweep.position[0] < sweep.order.size:
+        position = sweep.position[0]
+        i = sweep.order[position]
+        if not is_inferred:
+            if sweep.size[0] + _n_rules(engine.forest, engine.lists, i) > shares.cell.size:
                 break
-            if position % steps.batch_size == 0:
+            if position % sweep.batch_size == 0:
                 weigh_rules(engine, tally, 1.0)
-            weigh_sentence(engine.forest, engine.work, engine.listed, tally, i, 1.0)
+            weigh_sentence(engine.forest, engine.work, engine.lists, tally, i, 1.0)
             log_z[i] = count_rules(engine, i)
             if math.isnan(log_z[i]):
                 break
-        inferred = False
+        is_inferred = False
         if log_z[i] > -math.inf:
-            steps.size[0] = _list_counts(
-                engine.forest, engine.work, engine.listed, shares.tables, i, shares, steps.size[0]
+            sweep.size[0] = _list_counts(
+                engine.forest, engine.work, engine.lists, shares.tables, i, shares, sweep.size[0]
             )
-            steps.n_explained[0] += 1
-        steps.position[0] += 1
-        if (position + 1) % steps.batch_size == 0 or position + 1 == steps.order.size:
-            _end_batch(tally, steps, shares)
-    return steps.position[0]
+            sweep.n_explained[0] += 1
+        sweep.position[0] += 1
+        if (position + 1) % sweep.batch_size == 0 or position + 1 == sweep.order.size:
+            _end_batch(tally, sweep, shares)
+    return sweep.position[0]

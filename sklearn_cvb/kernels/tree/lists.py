@@ -17,20 +17,20 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
-from sklearn_cvb.kernels.tree.arrays import push
+from sklearn_cvb.kernels.tree.arrays import push_node
 from sklearn_cvb.kernels.tree.charts import (
     FORBIDDEN,
     FREE,
     NOTHING,
     SpanChart,
-    allow,
-    erase,
-    find,
+    erase_span,
+    fill_gates,
+    find_item,
     has_terminal,
     list_items,
-    power,
-    restrict,
-    scatter,
+    mark_allowed,
+    power_of_two,
+    scatter_span,
     span_at,
 )
 from sklearn_cvb.kernels.tree.decoding import TERMINAL, UNARY, write_node
@@ -43,7 +43,7 @@ from sklearn_cvb.kernels.tree.semirings import (
     weight_of,
     zero,
 )
-from sklearn_cvb.kernels.tree.unary_rules import climb, descend
+from sklearn_cvb.kernels.tree.unary_rules import add_unary_inside, add_unary_outside
 
 _LOG_2 = math.log(2.0)
 
@@ -64,7 +64,7 @@ def largest_exponent(exponents, first, b, k):
 @jit_inline
 def _split_scale(exponents, b, j, k, exponent):
     """What the product of both parts' inside weights counts in units of 2 ** exponent."""
-    return power(exponents[span_at(b, j)] + exponents[span_at(j, k)] - exponent)
+    return power_of_two(exponents[span_at(b, j)] + exponents[span_at(j, k)] - exponent)
 
 
 @jit_inline
@@ -94,22 +94,22 @@ def add_terminal(row, symbol, weight, exponent):
     """
     if weight > 0.0:
         if exponent < -900:
-            factor = power(exponent)
+            factor = power_of_two(exponent)
             for x in range(row.size):
                 row[x] *= factor
             exponent = 0
-        row[symbol] += weight * power(-exponent)
+        row[symbol] += weight * power_of_two(-exponent)
     return exponent
 
 
 @jit_called
-def inside(listed, i, chart, logs):
+def inside(lists, i, chart, logs):
     """Inside weights of all spans of sentence `i`, in the chart; returns log p(words) in nats.
 
     That is NaN if no tree is found, and -inf if there is none in logs.
     """
-    terminals, n = listed.terminals, np.int64(listed.terminals.length[i])
-    restrict(listed.brackets, i, n, chart.gate)
+    terminals, n = lists.terminals, np.int64(lists.terminals.length[i])
+    fill_gates(lists.brackets, i, n, chart.gate)
     chart.left_row[:] = zero(logs)
     chart.right_row[:] = zero(logs)
     entry = terminals.starts[i]
@@ -121,7 +121,7 @@ def inside(listed, i, chart, logs):
             if gate != FORBIDDEN:
                 exponent = largest_exponent(chart.exponent, 0, b, k)
             if exponent > NOTHING // 2:
-                _add_splits(listed.binary, chart, b, k, exponent, row, logs)
+                _add_splits(lists.binary, chart, b, k, exponent, row, logs)
             else:
                 exponent = np.int64(0)
             while has_terminal(terminals, i, entry, b, k):
@@ -133,15 +133,15 @@ def inside(listed, i, chart, logs):
                         row[symbol] = plus(row[symbol], element(weight, logs), logs)
                 entry += 1
             if gate > FREE:
-                allow(listed.brackets, i, b, k, gate, chart.chains.allowed)
+                mark_allowed(lists.brackets, i, b, k, gate, chart.chains.allowed)
                 for x in range(row.size):
                     if not chart.chains.allowed[x]:
                         row[x] = zero(logs)
             if gate != FORBIDDEN:
-                climb(listed.unary, row, gate == FREE, chart.chains, logs)
+                add_unary_inside(lists.unary, row, gate == FREE, chart.chains, logs)
             list_items(chart, span_at(b, k), row, exponent, logs)
     whole = span_at(0, n)
-    item = find(chart.first, chart.symbol, whole, listed.binary.start)
+    item = find_item(chart.first, chart.symbol, whole, lists.binary.start)
     if item < 0:
         return math.nan if logs is None else -math.inf
     if logs is None:
@@ -156,7 +156,7 @@ def _split_outside(binary, chart, b, j, k, scale, outside_row, logs):
     `scale` is that of `_split_scale`.
     """
     s = span_at(b, k)
-    scatter(chart, span_at(b, j), chart.left_row)
+    scatter_span(chart, span_at(b, j), chart.left_row)
     right_row, right_outside = chart.rows[j], chart.outside_rows[j]
     for item in range(chart.first[s], chart.first[s + 1]):
         parent = chart.symbol[item]
@@ -174,7 +174,7 @@ def _split_outside(binary, chart, b, j, k, scale, outside_row, logs):
                     to_right = times(value, one, logs)
                     right_outside[right] = plus(right_outside[right], to_right, logs)
                     binary.count[r] += weight_of(times(to_right, other, logs), logs)
-    erase(chart, span_at(b, j), chart.left_row, logs)
+    erase_span(chart, span_at(b, j), chart.left_row, logs)
 
 
 @jit_inline
@@ -189,34 +189,34 @@ def _span_outside(unary, chart, b, k, logs):
         chart.top[item] = weight_of(times(row[symbol], chart.inside[item], logs), logs)
         any_above |= row[symbol] > zero(logs)
     if any_above:
-        descend(unary, row, chart.rows[b], chart.gate[s] == FREE, chart.chains, logs)
+        add_unary_outside(unary, row, chart.rows[b], chart.gate[s] == FREE, chart.chains, logs)
     for item in range(chart.first[s], chart.first[s + 1]):
         chart.outside[item] = row[chart.symbol[item]]
     return any_above
 
 
 @jit_called
-def outside(listed, i, chart, logs):
+def outside(lists, i, chart, logs):
     """Outside weights of all spans of sentence `i`, after `inside` found a tree; count its rules.
 
     Where the weights are logs, the chart's `outside` are posterior expected counts in the end, and
     its `inside` are 1.
     """
-    binary, terminals = listed.binary, listed.terminals
+    binary, terminals = lists.binary, lists.terminals
     n = np.int64(terminals.length[i])
     n_items = chart.first[span_at(0, n) + 1]
     chart.outside[:n_items] = zero(logs)
-    root = find(chart.first, chart.symbol, span_at(0, n), binary.start)
+    root = find_item(chart.first, chart.symbol, span_at(0, n), binary.start)
     chart.outside[root] = quotient(element(1.0, logs), chart.inside[root], logs)
     entry = terminals.starts[i + 1] - 1
     for k in range(n, 0, -1):
         for b in range(k):
             chart.rows[b][:] = zero(logs)
             chart.outside_rows[b][:] = zero(logs)
-            scatter(chart, span_at(b, k), chart.rows[b])
+            scatter_span(chart, span_at(b, k), chart.rows[b])
         for b in range(k):
             s = span_at(b, k)
-            likely = _span_outside(listed.unary, chart, b, k, logs)
+            likely = _span_outside(lists.unary, chart, b, k, logs)
             while has_terminal(terminals, i, entry, b, k):
                 symbol = terminals.symbol[entry]
                 if likely and chart.rows[b, symbol] > zero(logs):
@@ -237,15 +237,15 @@ def outside(listed, i, chart, logs):
 
 
 @jit
-def expected_listed_counts(listed, chart, sentences, log_z, with_counts):
-    """E-step: add the expected counts of some sentences, if asked for, to those of `listed`.
+def expected_counts_by_lists(lists, chart, sentences, log_z, with_counts):
+    """E-step: add the expected counts of some sentences, if asked for, to those of `lists`.
 
     `log_z` receives their log p(words) in nats; NaN without a tree, which adds nothing.
     """
     for x in range(sentences.size):
-        log_z[x] = inside(listed, sentences[x], chart, None)
+        log_z[x] = inside(lists, sentences[x], chart, None)
         if with_counts and not math.isnan(log_z[x]):
-            outside(listed, sentences[x], chart, None)
+            outside(lists, sentences[x], chart, None)
 
 
 class SpanPosteriors(NamedTuple):
@@ -261,7 +261,7 @@ class SpanPosteriors(NamedTuple):
     top: np.ndarray
 
 
-def spans_of(chart: SpanChart, n: int) -> SpanPosteriors:
+def span_posteriors_of(chart: SpanChart, n: int) -> SpanPosteriors:
     """Posterior of all nodes that occur in some tree of a sentence of `n` words.
 
     By ascending end, descending begin, ascending symbol. The chart's outside weights are filled.
@@ -270,13 +270,13 @@ def spans_of(chart: SpanChart, n: int) -> SpanPosteriors:
     begin = np.concatenate([np.arange(k - 1, -1, -1) for k in range(1, n + 1)])
     n_items = chart.first[n * (n + 1) // 2]
     each = np.diff(chart.first[: n * (n + 1) // 2 + 1])
-    kept = chart.outside[:n_items] > 0.0
+    is_reached = chart.outside[:n_items] > 0.0
     return SpanPosteriors(
-        np.repeat(begin, each)[kept].astype(np.int32),
-        np.repeat(end, each)[kept].astype(np.int32),
-        chart.symbol[:n_items][kept],
-        (chart.inside[:n_items] * chart.outside[:n_items])[kept],
-        chart.top[:n_items][kept],
+        np.repeat(begin, each)[is_reached].astype(np.int32),
+        np.repeat(end, each)[is_reached].astype(np.int32),
+        chart.symbol[:n_items][is_reached],
+        (chart.inside[:n_items] * chart.outside[:n_items])[is_reached],
+        chart.top[:n_items][is_reached],
     )
 
 
@@ -295,8 +295,8 @@ def _draw_binary(binary, chart, node, whole, level, logs):
         if scale == 0.0:
             continue
         left, right = span_at(begin, j), span_at(j, end)
-        scatter(chart, left, left_row)
-        scatter(chart, right, right_row)
+        scatter_span(chart, left, left_row)
+        scatter_span(chart, right, right_row)
         for at in range(binary.parent_first[symbol], binary.parent_first[symbol + 1]):
             r = binary.by_parent[at]
             value = times(left_row[binary.left[r]], right_row[binary.right[r]], logs)
@@ -306,8 +306,8 @@ def _draw_binary(binary, chart, node, whole, level, logs):
                 rest -= part_of(value, whole, logs)
                 if rest < 0.0:
                     break
-        erase(chart, left, left_row, logs)
-        erase(chart, right, right_row, logs)
+        erase_span(chart, left, left_row, logs)
+        erase_span(chart, right, right_row, logs)
         if rest < 0.0:
             break
     return rule, split, rest
@@ -321,7 +321,7 @@ def _draw_unary(unary, chart, node, whole, level, logs):
         s = span_at(node[0], node[1])
         for u in range(unary.upper.size):
             if unary.upper[u] == node[2]:
-                item = find(chart.first, chart.symbol, s, np.int64(unary.lower[u]))
+                item = find_item(chart.first, chart.symbol, s, np.int64(unary.lower[u]))
                 if item >= 0 and unary.weight[u] > 0.0:
                     rule = np.int64(u)
                     value = times(element(unary.weight[u], logs), chart.inside[item], logs)
@@ -352,40 +352,40 @@ def _draw_terminal(terminals, i, chart, node, whole, level, logs):
 
 
 @jit_inline
-def _draw_rule(listed, i, chart, node, rng, logs):
+def _draw_rule(lists, i, chart, node, rng, logs):
     """Draw the rule applied at a node: its number, and the split or what stands for it."""
-    item = find(chart.first, chart.symbol, span_at(node[0], node[1]), node[2])
+    item = find_item(chart.first, chart.symbol, span_at(node[0], node[1]), node[2])
     whole = chart.inside[item]
     level = rng.random() * whole if logs is None else rng.random()
-    rule, split, level = _draw_binary(listed.binary, chart, node, whole, level, logs)
+    rule, split, level = _draw_binary(lists.binary, chart, node, whole, level, logs)
     # Rounding may leave a little of the level: then the last of all choices is taken.
     if not level < 0.0:
-        other, level = _draw_unary(listed.unary, chart, node, whole, level, logs)
+        other, level = _draw_unary(lists.unary, chart, node, whole, level, logs)
         if other >= 0:
             rule, split = other, np.int64(UNARY)
     if not level < 0.0:
-        other, level = _draw_terminal(listed.terminals, i, chart, node, whole, level, logs)
+        other, level = _draw_terminal(lists.terminals, i, chart, node, whole, level, logs)
         if other >= 0:
             rule, split = other, np.int64(TERMINAL)
     return rule, split
 
 
 @jit_called
-def draw_listed_tree(listed, i, chart, rng, draws, size, logs):
+def draw_tree_by_lists(lists, i, chart, rng, sweep, size, logs):
     """Draw a tree of sentence `i` from its filled chart, or what is left of it: nodes on the stack.
 
-    They are written after the first `size` of `draws.new`; returns how many nodes there are now.
-    `draws.height` is 0 in the beginning and in the end, and more where the room is used up.
+    They are written after the first `size` of `sweep.new`; returns how many nodes there are now.
+    `sweep.height` is 0 in the beginning and in the end, and more where the room is used up.
     """
-    height = draws.height[0]
+    height = sweep.height[0]
     if height == 0:
-        push(draws.stack, 0, 0, listed.terminals.length[i], listed.binary.start)
+        push_node(sweep.stack, 0, 0, lists.terminals.length[i], lists.binary.start)
         height = np.int64(1)
-    while height > 0 and size < draws.new.begin.size:
+    while height > 0 and size < sweep.new.begin.size:
         height -= 1
-        node = draws.stack[height, 0], draws.stack[height, 1], draws.stack[height, 2]
-        rule, split = _draw_rule(listed, i, chart, node, rng, logs)
-        height = write_node(listed, node, rule, split, draws.stack, height, draws.new, size)
+        node = sweep.stack[height, 0], sweep.stack[height, 1], sweep.stack[height, 2]
+        rule, split = _draw_rule(lists, i, chart, node, rng, logs)
+        height = write_node(lists, node, rule, split, sweep.stack, height, sweep.new, size)
         size += 1
-    draws.height[0] = height
+    sweep.height[0] = height
     return size

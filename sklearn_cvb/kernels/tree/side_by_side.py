@@ -1,4 +1,4 @@
-"""Sentences at hand, inferred side by side by products of matrices, width by width."""
+"""Charts of several sentences, filled side by side by products of matrices, width by width."""
 
 import math
 from typing import NamedTuple
@@ -7,8 +7,8 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit_called, jit_inline
 from sklearn_cvb.kernels.tiles import ROWS
-from sklearn_cvb.kernels.tree.arrays import SentenceIndex, UnaryRules
-from sklearn_cvb.kernels.tree.charts import FORBIDDEN, NOTHING, has_terminal, restrict, span_at
+from sklearn_cvb.kernels.tree.arrays import RuleLists, UnaryRules
+from sklearn_cvb.kernels.tree.charts import FORBIDDEN, NOTHING, fill_gates, has_terminal, span_at
 from sklearn_cvb.kernels.tree.unary_rules import ChainWorkspace, chain_workspace_for
 
 # Spans whose rows are products at a time: a few tiles, so that they stay in the cache.
@@ -26,7 +26,7 @@ class DenseCharts(NamedTuple):
     sentence: np.ndarray
     first: np.ndarray  # (n_sentences,), int64
     # (n_sentences * longest, 2), int64: sentences at hand and begins of the spans of a width
-    listed: np.ndarray
+    spans: np.ndarray
     inside: np.ndarray  # (n_spans, n_symbols): scaled weights
     outside: np.ndarray  # (n_spans, n_symbols)
     exponent: np.ndarray  # (n_spans,), int64: as in `sklearn_cvb.kernels.tree.charts.SpanChart`
@@ -37,9 +37,9 @@ class DenseCharts(NamedTuple):
     chains: ChainWorkspace
 
 
-def charts_for(n_symbols: int, listed: SentenceIndex, unary: UnaryRules | None) -> DenseCharts:
-    """Buffers for the longest sentence of `listed`, and for several short ones."""
-    lengths = listed.terminals.length.astype(np.int64)
+def charts_for(n_symbols: int, lists: RuleLists, unary: UnaryRules | None) -> DenseCharts:
+    """Buffers for the longest sentence of `lists`, and for several short ones."""
+    lengths = lists.terminals.length.astype(np.int64)
     longest, n_spans = int(lengths.max(initial=1)), int(np.sum(lengths * (lengths + 1) // 2))
     n_spans = max(min(_SPANS_AT_HAND, n_spans), longest * (longest + 1) // 2)
     return DenseCharts(
@@ -57,18 +57,18 @@ def charts_for(n_symbols: int, listed: SentenceIndex, unary: UnaryRules | None) 
 
 
 @jit_called
-def begin_sentences(listed, sentences, begin, charts):
+def take_sentences(lists, sentences, begin, charts):
     """Take sentences from `begin` on in hand; returns how many."""
     size, n_spans = np.int64(0), np.int64(0)
     while size < charts.sentence.size and begin + size < sentences.size:
         i = sentences[begin + size]
-        n = np.int64(listed.terminals.length[i])
+        n = np.int64(lists.terminals.length[i])
         if n_spans + n * (n + 1) // 2 > charts.exponent.size:
             break
         charts.sentence[size] = begin + size
         charts.first[size] = n_spans
-        restrict(listed.brackets, i, n, charts.gate[n_spans:])
-        entry = listed.terminals.starts[i]
+        fill_gates(lists.brackets, i, n, charts.gate[n_spans:])
+        entry = lists.terminals.starts[i]
         for k in range(1, n + 1):
             for b in range(k - 1, -1, -1):
                 s = n_spans + span_at(b, k)
@@ -76,7 +76,7 @@ def begin_sentences(listed, sentences, begin, charts):
                 charts.exponent[s] = NOTHING
                 charts.inside[s, :] = 0.0
                 charts.outside[s, :] = 0.0
-                while has_terminal(listed.terminals, i, entry, b, k):
+                while has_terminal(lists.terminals, i, entry, b, k):
                     entry += 1
         n_spans += n * (n + 1) // 2
         size += 1
@@ -90,8 +90,8 @@ def list_spans(lengths, sentences, charts, size, width):
     for x in range(size):
         for b in range(lengths[sentences[charts.sentence[x]]] - width + 1):
             if charts.gate[charts.first[x] + span_at(b, b + width)] != FORBIDDEN:
-                charts.listed[n_listed, 0] = x
-                charts.listed[n_listed, 1] = b
+                charts.spans[n_listed, 0] = x
+                charts.spans[n_listed, 1] = b
                 n_listed += 1
     return n_listed
 

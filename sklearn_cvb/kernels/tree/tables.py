@@ -18,14 +18,14 @@ import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token_reduction
 from sklearn_cvb.kernels.tiles import add_outer_products, aligned, multiply
-from sklearn_cvb.kernels.tree.arrays import SentenceIndex, TerminalIndex, TreeRules, UnaryRules
+from sklearn_cvb.kernels.tree.arrays import RuleLists, TerminalIndex, TreeRules, UnaryRules
 from sklearn_cvb.kernels.tree.charts import (
     FREE,
     NOTHING,
     SpanChart,
-    allow,
     has_terminal,
-    power,
+    mark_allowed,
+    power_of_two,
     rescale,
     span_at,
 )
@@ -34,13 +34,13 @@ from sklearn_cvb.kernels.tree.side_by_side import (
     CHUNK,
     DenseCharts,
     begin_outside,
-    begin_sentences,
     charts_for,
     list_spans,
     log_weight,
     longest_at_hand,
+    take_sentences,
 )
-from sklearn_cvb.kernels.tree.unary_rules import climb, descend
+from sklearn_cvb.kernels.tree.unary_rules import add_unary_inside, add_unary_outside
 from sklearn_cvb.kernels.vectors import up_to_vectors
 
 
@@ -137,16 +137,14 @@ def _tables(n_parents, n_columns):
     )
 
 
-def tables_for(
-    dense: DenseRules, listed: SentenceIndex, chart: SpanChart | None = None
-) -> TreeTables:
-    """Tables and buffers for the longest sentence of `listed`, whose weights they share."""
-    n_parents, unary = dense.parent.size, listed.unary
+def tables_for(dense: DenseRules, lists: RuleLists, chart: SpanChart | None = None) -> TreeTables:
+    """Tables and buffers for the longest sentence of `lists`, whose weights they share."""
+    n_parents, unary = dense.parent.size, lists.unary
     if unary is not None:
         names = ("upper", "lower", "member")
         new = {name: dense.place[getattr(unary, name)].astype(np.int32) for name in names}
         unary = unary._replace(**new)
-    charts = charts_for(len(dense.place), listed, unary)
+    charts = charts_for(len(dense.place), lists, unary)
     others = _tables(n_parents, dense.n_pairs)
     narrow = _tables(n_parents, dense.n_narrow**2)
     one, log_z = np.zeros(1, np.int64), np.zeros(1)
@@ -214,7 +212,7 @@ def _fill_pairs(dense, charts, first, b, k, row, narrow_row):
         return
     for j in range(b + 1, k):
         one, other = first + span_at(b, j), first + span_at(j, k)
-        scale = power(charts.exponent[one] + charts.exponent[other] - exponent)
+        scale = power_of_two(charts.exponent[one] + charts.exponent[other] - exponent)
         if scale == 0.0:
             continue
         left, right = charts.inside[one], charts.inside[other]
@@ -232,7 +230,7 @@ def _take_splits(dense, charts, first, b, k, above, narrow_above):
     n_parts, exponent = n_wide + n_narrow, charts.exponent[first + span_at(b, k)]
     for j in range(b + 1, k):
         one, other = first + span_at(b, j), first + span_at(j, k)
-        scale = power(charts.exponent[one] + charts.exponent[other] - exponent)
+        scale = power_of_two(charts.exponent[one] + charts.exponent[other] - exponent)
         if scale == 0.0:
             continue
         left, right = charts.inside[one], charts.inside[other]
@@ -249,24 +247,24 @@ def _take_splits(dense, charts, first, b, k, above, narrow_above):
 
 
 @jit_inline
-def _finish_inside(tables, listed, i, first, b, k):
+def _finish_inside(tables, lists, i, first, b, k):
     """Terminals, brackets and unary rules of a span; its binary rules are in its row."""
     charts, place, s = tables.charts, tables.dense.place, first + span_at(b, k)
     row, gate = charts.inside[s], charts.gate[s]
     exponent = charts.exponent[s] if charts.exponent[s] > NOTHING // 2 else np.int64(0)
     entry = charts.entry[s]
-    while has_terminal(listed.terminals, i, entry, b, k):
-        symbol = place[listed.terminals.symbol[entry]]
-        exponent = add_terminal(row, symbol, listed.terminals.weight[entry], exponent)
+    while has_terminal(lists.terminals, i, entry, b, k):
+        symbol = place[lists.terminals.symbol[entry]]
+        exponent = add_terminal(row, symbol, lists.terminals.weight[entry], exponent)
         entry += 1
     if gate > FREE:
-        allow(listed.brackets, i, b, k, gate, charts.labels)
+        mark_allowed(lists.brackets, i, b, k, gate, charts.labels)
         for x in range(row.size):
             charts.chains.allowed[place[x]] = charts.labels[x]
         for x in range(row.size):
             if not charts.chains.allowed[x]:
                 row[x] = 0.0
-    climb(tables.unary, row, gate <= FREE, charts.chains, None)
+    add_unary_inside(tables.unary, row, gate <= FREE, charts.chains, None)
     charts.exponent[s] = rescale(row, exponent)
 
 
@@ -278,7 +276,7 @@ def _finish_outside(tables, terminals, i, first, b, k):
     for x in range(row.size):
         if not inside_row[x] > 0.0:
             row[x] = 0.0
-    descend(tables.unary, row, inside_row, charts.gate[s] == FREE, charts.chains, None)
+    add_unary_outside(tables.unary, row, inside_row, charts.gate[s] == FREE, charts.chains, None)
     entry = charts.entry[s]
     while has_terminal(terminals, i, entry, b, k):
         symbol = tables.dense.place[terminals.symbol[entry]]
@@ -293,7 +291,7 @@ def _inside_chunk(tables, begin, n_rows, width):
     """Binary rules of some of the listed spans: inside weights of their parents."""
     dense, others, narrow, charts = tables.dense, tables.others, tables.narrow, tables.charts
     for x in range(n_rows):
-        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        first, b = charts.first[charts.spans[begin + x, 0]], charts.spans[begin + x, 1]
         s = first + span_at(b, b + width)
         charts.exponent[s] = largest_exponent(charts.exponent, first, b, b + width)
         _fill_pairs(dense, charts, first, b, b + width, others.pairs[x], narrow.pairs[x])
@@ -301,7 +299,7 @@ def _inside_chunk(tables, begin, n_rows, width):
     if width == 2:
         multiply(narrow.pairs, narrow.up, n_rows, narrow.up.shape[0], narrow.parents)
     for x in range(n_rows):
-        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        first, b = charts.first[charts.spans[begin + x, 0]], charts.spans[begin + x, 1]
         s = first + span_at(b, b + width)
         for p in range(dense.parent.size):
             value = others.parents[x, p]
@@ -315,7 +313,7 @@ def _outside_chunk(tables, begin, n_rows, width):
     """Binary rules of some of the listed spans: outside weights of their parts, and counts."""
     dense, others, narrow, charts = tables.dense, tables.others, tables.narrow, tables.charts
     for x in range(n_rows):
-        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        first, b = charts.first[charts.spans[begin + x, 0]], charts.spans[begin + x, 1]
         _fill_pairs(dense, charts, first, b, b + width, others.pairs[x], narrow.pairs[x])
         for p in range(dense.parent.size):
             others.parents[x, p] = charts.outside[first + span_at(b, b + width), dense.parent[p]]
@@ -325,15 +323,15 @@ def _outside_chunk(tables, begin, n_rows, width):
         add_outer_products(others.parents, narrow.pairs, n_rows, narrow.counts)
         multiply(others.parents, narrow.down, n_rows, narrow.down.shape[0], narrow.above)
     for x in range(n_rows):
-        first, b = charts.first[charts.listed[begin + x, 0]], charts.listed[begin + x, 1]
+        first, b = charts.first[charts.spans[begin + x, 0]], charts.spans[begin + x, 1]
         if charts.exponent[first + span_at(b, b + width)] > NOTHING:
             _take_splits(dense, charts, first, b, b + width, others.above[x], narrow.above[x])
 
 
 @jit_inline
-def _fill_inside(tables, listed, sentences, size, longest):
+def _fill_inside(tables, lists, sentences, size, longest):
     """Inside weights of the sentences at hand, width by width."""
-    charts, lengths = tables.charts, listed.terminals.length
+    charts, lengths = tables.charts, lists.terminals.length
     for width in range(1, longest + 1):
         n_listed = list_spans(lengths, sentences, charts, size, width)
         for begin in range(0, n_listed, CHUNK):
@@ -341,39 +339,39 @@ def _fill_inside(tables, listed, sentences, size, longest):
             if width > 1:
                 _inside_chunk(tables, begin, n_rows, width)
             for x in range(n_rows):
-                sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
+                sentence, b = charts.spans[begin + x, 0], charts.spans[begin + x, 1]
                 i = sentences[charts.sentence[sentence]]
-                _finish_inside(tables, listed, i, charts.first[sentence], b, b + width)
+                _finish_inside(tables, lists, i, charts.first[sentence], b, b + width)
 
 
 @jit_inline
-def _fill_outside(tables, listed, sentences, size, longest):
+def _fill_outside(tables, lists, sentences, size, longest):
     """Outside weights and counts of the sentences at hand, width by width."""
-    charts, lengths = tables.charts, listed.terminals.length
+    charts, lengths = tables.charts, lists.terminals.length
     for width in range(longest, 0, -1):
         n_listed = list_spans(lengths, sentences, charts, size, width)
         for begin in range(0, n_listed, CHUNK):
             n_rows = min(CHUNK, n_listed - begin)
             for x in range(n_rows):
-                sentence, b = charts.listed[begin + x, 0], charts.listed[begin + x, 1]
+                sentence, b = charts.spans[begin + x, 0], charts.spans[begin + x, 1]
                 i, first = sentences[charts.sentence[sentence]], charts.first[sentence]
-                _finish_outside(tables, listed.terminals, i, first, b, b + width)
+                _finish_outside(tables, lists.terminals, i, first, b, b + width)
             if width > 1:
                 _outside_chunk(tables, begin, n_rows, width)
 
 
 @jit_called
-def inside_by_tables(tables, listed, sentence, chart):
+def inside_by_tables(tables, lists, sentence, chart):
     """Fill the chart of one sentence by tables, as `lists.inside` does.
 
     `sentence` (1,), int64, holds its number. Returns log p(words) in nats, NaN where no tree is
     found.
     """
-    dense, charts, n = tables.dense, tables.charts, np.int64(listed.terminals.length[sentence[0]])
-    _fill_tables(dense, listed.binary.weight, tables.others, tables.narrow)
+    dense, charts, n = tables.dense, tables.charts, np.int64(lists.terminals.length[sentence[0]])
+    _fill_tables(dense, lists.binary.weight, tables.others, tables.narrow)
     begin, size = np.int64(0), np.int64(1)
-    begin_sentences(listed, sentence, begin, charts)
-    _fill_inside(tables, listed, sentence, size, n)
+    take_sentences(lists, sentence, begin, charts)
+    _fill_inside(tables, lists, sentence, size, n)
     item = 0
     for s in range(n * (n + 1) // 2):
         chart.first[s] = item
@@ -389,20 +387,20 @@ def inside_by_tables(tables, listed, sentence, chart):
 
 
 @jit
-def expected_counts_by_tables(tables, listed, sentences, log_z, with_counts):
+def expected_counts_by_tables(tables, lists, sentences, log_z, with_counts):
     """E-step: `lists.expected_listed_counts` by tables; the same numbers but for rounding.
 
     Sentences of similar length are best next to each other.
     """
     dense, charts, begin = tables.dense, tables.charts, np.int64(0)
-    lengths = listed.terminals.length
-    _fill_tables(dense, listed.binary.weight, tables.others, tables.narrow)
+    lengths = lists.terminals.length
+    _fill_tables(dense, lists.binary.weight, tables.others, tables.narrow)
     while begin < sentences.size:
-        size = begin_sentences(listed, sentences, begin, charts)
+        size = take_sentences(lists, sentences, begin, charts)
         longest = longest_at_hand(lengths, sentences, begin, size)
-        _fill_inside(tables, listed, sentences, size, longest)
+        _fill_inside(tables, lists, sentences, size, longest)
         begin_outside(lengths, sentences, charts, size, dense.start, log_z)
         if with_counts:
-            _fill_outside(tables, listed, sentences, size, longest)
+            _fill_outside(tables, lists, sentences, size, longest)
         begin += size
-    _read_counts(dense, listed.binary.weight, tables.others, tables.narrow, listed.binary.count)
+    _read_counts(dense, lists.binary.weight, tables.others, tables.narrow, lists.binary.count)

@@ -1,4 +1,4 @@
-"""Counts of rules as a sweep changes them, and what each sentence adds to them."""
+"""Counts of rules and prior as a sweep changes them (tally); what each sentence adds (shares)."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ class TreeTally(NamedTuple):
     prior: np.ndarray  # (n_rules,)
     prior_totals: np.ndarray  # (n_lhs,)
     lhs: np.ndarray  # (n_rules,), int32: left-hand side of each rule
-    kept: np.ndarray  # (n_rules,): weights of symbols with neither count nor prior
+    fallback: np.ndarray  # (n_rules,): weights of symbols with neither count nor prior
 
 
 class TreeShares(NamedTuple):
@@ -86,5 +86,5 @@ def rule_mean(tally, cell):
         total = tally.unit[0] * tally.totals[symbol] + tally.prior_totals[symbol]
         mean = (tally.unit[0] * tally.cells[cell] + tally.prior[cell]) / total
         if total == 0.0:
-            mean = tally.kept[cell]
+            mean = tally.fallback[cell]
     return mean

@@ -112,7 +112,7 @@ def _through_cycles(unary, c, row, free, work, upward, logs):
 
 
 @jit_token
-def climb(unary, row, free, work, logs):
+def add_unary_inside(unary, row, free, work, logs):
     """Add the unary rules to the inside weights of a span (n_symbols,), the lowest symbols first.
 
     Symbols that are not allowed stay without weight, unless the span is free.
@@ -129,7 +129,7 @@ def climb(unary, row, free, work, logs):
 
 
 @jit_token
-def descend(unary, row, inside_row, free, work, logs):
+def add_unary_outside(unary, row, inside_row, free, work, logs):
     """Add the unary rules to the outside weights of a span, the highest symbols first; count them.
 
     `work.allowed` receives the symbols with an inside weight.

@@ -1,4 +1,4 @@
-"""What kernels of treebank grammars with latent annotations read and write, as arrays.
+"""Arrays of treebank kernels: annotated rules, observed trees, parses, a grammar for parsing.
 
 A symbol A has subtypes A[0], A[1], ...: one or more, each symbol as many as it needs. A rule of the
 treebank stands for all ways to annotate its symbols: a block of cells. Matsuzaki et al. (2005). The
@@ -68,7 +68,7 @@ class BinaryRulePairs(NamedTuple):
     cell: np.ndarray  # (n_binary,), int64: where the block of each rule begins
 
 
-class Unary(NamedTuple):
+class AnnotatedUnaryRules(NamedTuple):
     """Unary rules."""
 
     parent: np.ndarray  # (n_unary,), int64
@@ -84,7 +84,7 @@ class TagWordRules(NamedTuple):
     cell: np.ndarray  # (n_rules,), int64: where the block of each rule begins
 
 
-class Roots(NamedTuple):
+class RootRules(NamedTuple):
     """Root rules."""
 
     symbol: np.ndarray  # (n_roots,), int64
@@ -96,9 +96,9 @@ class AnnotatedGrammar(NamedTuple):
 
     n_subtypes: np.ndarray  # (n_symbols,), int64
     pairs: BinaryRulePairs
-    unary: Unary
+    unary: AnnotatedUnaryRules
     words: TagWordRules
-    roots: Roots
+    roots: RootRules
     weight: np.ndarray  # (n_cells,)
 
 
@@ -159,8 +159,10 @@ def grammar_of(rules: AnnotatedRules, weights: np.ndarray) -> AnnotatedGrammar:
     return AnnotatedGrammar(
         rules.n_subtypes,
         pairs,
-        Unary(rules.parent[unary].copy(), rules.left[unary].copy(), rules.first[unary].copy()),
+        AnnotatedUnaryRules(
+            rules.parent[unary].copy(), rules.left[unary].copy(), rules.first[unary].copy()
+        ),
         TagWordRules(first, rules.parent[words][by_word], rules.first[words][by_word]),
-        Roots(rules.left[roots].copy(), rules.first[roots].copy()),
+        RootRules(rules.left[roots].copy(), rules.first[roots].copy()),
         np.ascontiguousarray(weights, np.float64),
     )

@@ -17,14 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline, jit_token, jit_token_reduction
-from sklearn_cvb.kernels.tree.charts import NOTHING, power, span_at
+from sklearn_cvb.kernels.tree.charts import NOTHING, power_of_two, span_at
 from sklearn_cvb.kernels.treebank.arrays import NONE, AnnotatedGrammar
 
 # Weights so far below the heaviest of their span are dropped.
 _LEAST = 2.0**-960
 
 
-class Reach(NamedTuple):
+class SpanReach(NamedTuple):
     """Which upper items derive their words, how far they reach, and what meets within a span."""
 
     # (n * n_symbols * (n + 1),), int64: first cell of the upper item of words[i:j] at (i *
@@ -48,7 +48,7 @@ class Reach(NamedTuple):
     products: np.ndarray  # (most subtypes of two symbols,)
 
 
-class Items(NamedTuple):
+class ChartItems(NamedTuple):
     """Items of a sentence, span by span (bottom up), lower ones first; their subtypes are cells."""
 
     span: np.ndarray  # (n_items,), int64
@@ -65,7 +65,7 @@ class Items(NamedTuple):
 class ItemChart(NamedTuple):
     """Items and their weights."""
 
-    layers: np.ndarray  # those of `Items`
+    layers: np.ndarray  # those of `ChartItems`
     first: np.ndarray
     lower_at: np.ndarray
     upper_at: np.ndarray
@@ -78,7 +78,7 @@ class ItemChart(NamedTuple):
 
 def items_of(
     n_subtypes: np.ndarray, n: int, span: np.ndarray, is_upper: np.ndarray, symbol: np.ndarray
-) -> Items:
+) -> ChartItems:
     """Arrange items of a sentence of n words, given by span, layer and symbol in this order."""
     n_spans, n_symbols = n * (n + 1) // 2, len(n_subtypes)
     first = np.concatenate([[0], np.cumsum(n_subtypes[symbol])])
@@ -86,17 +86,17 @@ def items_of(
     tables = np.full((2, n_spans * n_symbols), NONE, np.int64)
     tables[is_upper.astype(np.int64), span * n_symbols + symbol] = first[:-1]
     # Two layouts in memory would be two types to compile for.
-    return Items(span, np.ascontiguousarray(symbol), is_upper, first, layers, *tables)
+    return ChartItems(span, np.ascontiguousarray(symbol), is_upper, first, layers, *tables)
 
 
-def chart_of(items: Items) -> ItemChart:
+def chart_of(items: ChartItems) -> ItemChart:
     """A chart of zeros."""
     n_cells, n_spans = items.first[-1], len(items.layers) // 2
     rows = items.layers, items.first, items.lower_at, items.upper_at, items.symbol
     return ItemChart(*rows, np.zeros(n_cells), np.zeros(n_cells), np.full(n_spans, NOTHING))
 
 
-def reach_for(grammar: AnnotatedGrammar, n: int) -> Reach:
+def reach_for(grammar: AnnotatedGrammar, n: int) -> SpanReach:
     """Nothing is reached within n words."""
     n_symbols, n_pairs = len(grammar.n_subtypes), len(grammar.pairs.left)
     by_begin, by_end = np.full((2, n * n_symbols * (n + 1)), NONE, np.int64)
@@ -104,7 +104,7 @@ def reach_for(grammar: AnnotatedGrammar, n: int) -> Reach:
     pair, low, high = np.empty((3, n_pairs), np.int64)
     ends, begins = (near[0], far[0]), (near[1], far[1])
     buffers = np.empty(n + 1), np.empty(int(grammar.n_subtypes.max()) ** 2)
-    return Reach(by_begin, by_end, *ends, *begins, pair, low, high, *buffers)
+    return SpanReach(by_begin, by_end, *ends, *begins, pair, low, high, *buffers)
 
 
 @jit_called
@@ -145,7 +145,7 @@ def write_factors(exponent, factor, i, k):
         left, right = exponent[span_at(i, j)], exponent[span_at(j, k)]
         factor[j] = 0.0
         if left > NOTHING and right > NOTHING:
-            factor[j] = power(left + right - top)
+            factor[j] = power_of_two(left + right - top)
     return top
 
 
@@ -166,7 +166,7 @@ def add_multiple(a, x, share, b, y, n):
 
 
 @jit_token
-def clear(a, n):
+def clear_cells(a, n):
     """Set the first n cells to 0."""
     for k in range(n):
         a[k] = 0.0
@@ -175,14 +175,14 @@ def clear(a, n):
 @jit_token
 def has_parent(pairs, lower_at, row, pair):
     """Whether a parent of a pair is a lower item of the span whose row this is."""
-    found = False
+    has_one = False
     for r in range(pairs.rule_first[pair], pairs.rule_first[pair + 1]):
-        found = found or lower_at[row + pairs.parent[r]] >= 0
-    return found
+        has_one = has_one or lower_at[row + pairs.parent[r]] >= 0
+    return has_one
 
 
 @jit_inline
-def _combine(grammar, reach, chart, i, k, n):
+def _fill_lower(grammar, reach, chart, i, k, n):
     """Add up the inside weights of the lower items of words[i:k] from all pairs of parts."""
     pairs, n_subtypes, inside = grammar.pairs, grammar.n_subtypes, chart.inside
     n_symbols, products = n_subtypes.size, reach.products
@@ -199,7 +199,7 @@ def _combine(grammar, reach, chart, i, k, n):
                 b, c = reach.by_begin[at_left + j], reach.by_end[at_right + j]
                 if b >= 0 and c >= 0:
                     if is_empty:
-                        clear(products, n_left * n_right)
+                        clear_cells(products, n_left * n_right)
                         is_empty = False
                     for y in range(n_left):
                         share = reach.factor[j] * inside[b + y]
@@ -223,13 +223,13 @@ def _rescale(inside, first, stop, top):
         shift = np.int64(math.frexp(largest)[1])
         exponent = top + shift
         for x in range(first, stop):
-            value = inside[x] * power(-shift)
+            value = inside[x] * power_of_two(-shift)
             inside[x] = value if value >= _LEAST else 0.0
     return exponent
 
 
 @jit_inline
-def _raise(grammar, reach, chart, i, k, n):
+def _fill_upper(grammar, reach, chart, i, k, n):
     """Write the inside weights of the upper items of words[i:k], and enter those that have any."""
     n_subtypes, unary, inside, span = grammar.n_subtypes, grammar.unary, chart.inside, span_at(i, k)
     n_symbols = n_subtypes.size
@@ -272,14 +272,14 @@ def inside(grammar, reach, chart, n):
             if first < stop and i < k - 1:
                 top = write_factors(chart.exponent, reach.factor, i, k)
                 if top > NOTHING:
-                    _combine(grammar, reach, chart, i, k, n)
+                    _fill_lower(grammar, reach, chart, i, k, n)
             chart.exponent[span] = _rescale(chart.inside, first, stop, top)
             if chart.exponent[span] > NOTHING:
-                _raise(grammar, reach, chart, i, k, n)
+                _fill_upper(grammar, reach, chart, i, k, n)
 
 
 @jit_inline
-def _cut(chart, span, layer, threshold):
+def _prune(chart, span, layer, threshold):
     """Set outside weights to 0 where an item's posterior is below a threshold; returns the rest."""
     n_kept = 0
     for x in range(chart.layers[2 * span + layer], chart.layers[2 * span + layer + 1]):
@@ -295,7 +295,7 @@ def _cut(chart, span, layer, threshold):
 
 
 @jit_inline
-def _lower(grammar, chart, span):
+def _pass_to_lower(grammar, chart, span):
     """Pass outside weights on from the upper to the lower items of a span."""
     n_subtypes, unary, outside = grammar.n_subtypes, grammar.unary, chart.outside
     row = span * n_subtypes.size
@@ -313,7 +313,7 @@ def _lower(grammar, chart, span):
 
 
 @jit_inline
-def _divide(grammar, reach, chart, i, k, n):
+def _pass_to_parts(grammar, reach, chart, i, k, n):
     """Pass outside weights on from the lower items of words[i:k] to all pairs of parts."""
     pairs, n_subtypes = grammar.pairs, grammar.n_subtypes
     inside, outside = chart.inside, chart.outside
@@ -332,7 +332,7 @@ def _divide(grammar, reach, chart, i, k, n):
                 for s in range(a, a + n_subtypes[pairs.parent[r]]):
                     if outside[s] > 0.0:
                         if is_empty:
-                            clear(products, n_left * n_right)
+                            clear_cells(products, n_left * n_right)
                             is_empty = False
                         add_multiple(
                             products, zero, outside[s], grammar.weight, at, n_left * n_right
@@ -359,10 +359,10 @@ def outside(grammar, reach, chart, n, threshold):
     for k in range(n, 0, -1):
         for i in range(k):
             span = span_at(i, k)
-            if chart.exponent[span] > NOTHING and _cut(chart, span, 1, threshold) > 0:
-                _lower(grammar, chart, span)
-                if _cut(chart, span, 0, threshold) > 0 and i < k - 1:
+            if chart.exponent[span] > NOTHING and _prune(chart, span, 1, threshold) > 0:
+                _pass_to_lower(grammar, chart, span)
+                if _prune(chart, span, 0, threshold) > 0 and i < k - 1:
                     top = write_factors(chart.exponent, reach.factor, i, k)
                     for j in range(i + 1, k):
-                        reach.factor[j] *= power(top - chart.exponent[span])
-                    _divide(grammar, reach, chart, i, k, n)
+                        reach.factor[j] *= power_of_two(top - chart.exponent[span])
+                    _pass_to_parts(grammar, reach, chart, i, k, n)

@@ -1,7 +1,7 @@
-"""The best tree of a sentence, told by the parts of each cell, read from the top.
+"""Decoding: the heaviest annotated tree of a sentence (Viterbi), or the max-rule tree.
 
-Either the heaviest annotated tree, in logs; or the tree with the largest product of posteriors of
-its rules (Petrov and Klein 2007, eq. 2). A rule at a place has the posterior that it is there,
+The first is found in logs. The second has the largest product of posteriors of its rules (Petrov
+and Klein 2007, eq. 2). A rule at a place has the posterior that it is there,
 whatever the annotations. So have root rules, words, and "no unary rule": each node then has as many
 factors, with a unary rule or without.
 """
@@ -12,16 +12,22 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_cvb.kernels.jit import jit, jit_inline, jit_token
-from sklearn_cvb.kernels.tree.charts import NOTHING, power, span_at
+from sklearn_cvb.kernels.tree.charts import NOTHING, power_of_two, span_at
 from sklearn_cvb.kernels.treebank.arrays import NONE
-from sklearn_cvb.kernels.treebank.chart import add_multiple, clear, dot, list_pairs, write_factors
+from sklearn_cvb.kernels.treebank.chart import (
+    add_multiple,
+    clear_cells,
+    dot,
+    list_pairs,
+    write_factors,
+)
 
 # An upper item with the same symbol below it, which is one node with it.
 SAME = -2
 
 
-class Best(NamedTuple):
-    """The best part of a tree below each cell; a symbol as a whole is told by its first cell."""
+class BestParts(NamedTuple):
+    """Backpointers: the best parts below each cell; a symbol as a whole has its first cell."""
 
     score: np.ndarray  # (n_cells,): its log; -inf where there is none
     # (n_cells,), int64: cells below it: two parts; or a lower item and `NONE`, or `SAME` if no
@@ -30,9 +36,9 @@ class Best(NamedTuple):
     right: np.ndarray  # (n_cells,), int64
 
 
-def best_for(n_cells: int) -> Best:
+def best_parts_for(n_cells: int) -> BestParts:
     """Room for a sentence with so many cells."""
-    return Best(np.full(n_cells, -np.inf), *np.full((2, n_cells), NONE, np.int64))
+    return BestParts(np.full(n_cells, -np.inf), *np.full((2, n_cells), NONE, np.int64))
 
 
 @jit_token
@@ -132,7 +138,7 @@ def _combine_posteriors(grammar, reach, chart, best, i, k, n):
                     b, c = reach.by_begin[at_left + j], reach.by_end[at_right + j]
                     if b >= 0 and c >= 0:
                         if is_empty:
-                            clear(products, n_left * n_right)
+                            clear_cells(products, n_left * n_right)
                             is_empty = False
                             for s in range(n_subtypes[pairs.parent[r]]):
                                 share, size = chart.outside[a + s], n_left * n_right
@@ -182,6 +188,6 @@ def max_rule(grammar, reach, chart, best, n):
                 if i < k - 1:
                     top = write_factors(chart.exponent, reach.factor, i, k)
                     for j in range(i + 1, k):
-                        reach.factor[j] *= power(top - chart.exponent[span])
+                        reach.factor[j] *= power_of_two(top - chart.exponent[span])
                     _combine_posteriors(grammar, reach, chart, best, i, k, n)
                 _raise_posteriors(grammar, chart, best, span)

@@ -1,4 +1,4 @@
-"""Leaving out one node at a time: each has a distribution over its subtypes of its own.
+"""CVB of latent annotations, one node left out at a time: each has a distribution over subtypes.
 
 Wang and Blunsom (2013), 3.4. A node's subtype is in two rules, the one above it and its own. Its
 probability is the product of three expectations over the subtypes of all other nodes: of counts of
@@ -15,7 +15,7 @@ import numpy as np
 from sklearn_cvb.kernels.jit import jit, jit_called, jit_inline
 
 
-class Nodes(NamedTuple):
+class NodeSubtypes(NamedTuple):
     """Distributions over subtypes."""
 
     # (n_nodes + 1, n_most): by node; the last row stands for a child that is not there: it has one
@@ -70,7 +70,7 @@ def _agreement_of_three(q, n, a, b, c):
 
 
 @jit_called
-def count_above(trees, blocks, tally, nodes, v, found):
+def count_above(trees, blocks, tally, nodes, v, expected):
     """Expected counts of the rule above a node, by the node's subtype.
 
     The uses of this rule and of the node's own are out of the tally.
@@ -82,13 +82,13 @@ def count_above(trees, blocks, tally, nodes, v, found):
     nx, ny, nz = blocks.nx[rule], blocks.ny[rule], blocks.nz[rule]
     n = ny if is_left else nz
     for a in range(n):
-        found[a] = 0.0
+        expected[a] = 0.0
     at = blocks.first[rule]
     for x in range(nx):
         for y in range(ny):
             for z in range(nz):
                 a, c = (y, z) if is_left else (z, y)
-                found[a] += q[p, x] * q[s, c] * tally.cells[at + z]
+                expected[a] += q[p, x] * q[s, c] * tally.cells[at + z]
             at += nz
     # The rule above the node above: it holds that node's subtype, as a child's.
     g = nodes.above[p]
@@ -99,12 +99,12 @@ def count_above(trees, blocks, tally, nodes, v, found):
         if same_side:
             sisters = _agreement(q, nz if is_left else ny, s, other)
             for a in range(n):
-                found[a] += (q[g, a] - both) * q[p, a] * sisters
+                expected[a] += (q[g, a] - both) * q[p, a] * sisters
         else:
             right = _agreement_of_three(q, nx, p, g, s)
             wrong = both * _agreement(q, nx, s, p)
             for a in range(n):
-                found[a] += (right - wrong) * q[other, a]
+                expected[a] += (right - wrong) * q[other, a]
     # The sister's own rule: it holds the sister's subtype, as a parent's.
     if s >= 0 and trees.rule[s] == rule:
         below_v = trees.left[s] if is_left else trees.right[s]
@@ -112,11 +112,11 @@ def count_above(trees, blocks, tally, nodes, v, found):
         right = _agreement_of_three(q, nx, p, s, below_s)
         wrong = _agreement(q, nx, p, s) * _agreement(q, nx, s, below_s)
         for a in range(n):
-            found[a] += (right - wrong) * q[below_v, a]
+            expected[a] += (right - wrong) * q[below_v, a]
 
 
 @jit_called
-def count_own(trees, blocks, tally, nodes, v, found):
+def count_own(trees, blocks, tally, nodes, v, expected):
     """Expected counts of a node's own rule, by the node's subtype, and the rule above if the same.
 
     The uses of both rules are out of the tally.
@@ -126,30 +126,30 @@ def count_own(trees, blocks, tally, nodes, v, found):
     nx, ny, nz = blocks.nx[rule], blocks.ny[rule], blocks.nz[rule]
     at = blocks.first[rule]
     for a in range(nx):
-        found[a] = 0.0
+        expected[a] = 0.0
         for y in range(ny):
             for z in range(nz):
-                found[a] += q[d, y] * q[e, z] * tally.cells[at + z]
+                expected[a] += q[d, y] * q[e, z] * tally.cells[at + z]
             at += nz
     if e >= 0 and trees.rule[d] == rule:
         left, right = trees.left[d], trees.right[d]
         sisters, both = _agreement(q, nz, e, right), _agreement(q, ny, d, left)
         for a in range(nx):
-            found[a] += q[d, a] * (q[left, a] - both) * sisters
+            expected[a] += q[d, a] * (q[left, a] - both) * sisters
     if e >= 0 and trees.rule[e] == rule:
         left, right = trees.left[e], trees.right[e]
         sisters, both = _agreement(q, ny, d, left), _agreement(q, nz, e, right)
         for a in range(nx):
-            found[a] += q[e, a] * (q[right, a] - both) * sisters
+            expected[a] += q[e, a] * (q[right, a] - both) * sisters
     if e >= 0 and p >= 0 and trees.rule[p] == rule:
         if trees.left[p] == v:
             sisters = _agreement(q, nz, trees.right[p], e)
             for a in range(nx):
-                found[a] += q[p, a] * q[d, a] * sisters
+                expected[a] += q[p, a] * q[d, a] * sisters
         else:
             sisters = _agreement(q, ny, trees.left[p], d)
             for a in range(nx):
-                found[a] += q[p, a] * q[e, a] * sisters
+                expected[a] += q[p, a] * q[e, a] * sisters
 
 
 @jit
@@ -197,7 +197,7 @@ def add_uses(trees, blocks, tally, q):
 
 
 @jit
-def spread(trees, blocks, shares, q):
+def write_shares(trees, blocks, shares, q):
     """Write what each tree adds to the counts, from probabilities of subtypes by node."""
     for i in range(trees.root.size):
         for v in range(trees.starts[i], trees.starts[i + 1]):

@@ -25,7 +25,7 @@ EXPECT, KEEP, SWEEP, SCORE, WEIGH = range(5)
 _SMALL, _LARGE = 1e-280, 1e280
 
 
-class Blocks(NamedTuple):
+class RuleBlocks(NamedTuple):
     """Where the cells of each rule lie, and their shape."""
 
     first: np.ndarray  # (n_rules,), int64
@@ -70,7 +70,7 @@ class AnnotatedWorkspace(NamedTuple):
     sums: np.ndarray  # (n_cells,): to which expected counts are added, where asked for
 
 
-def blocks_of(rules: AnnotatedRules) -> Blocks:
+def blocks_of(rules: AnnotatedRules) -> RuleBlocks:
     """Places and shapes of the blocks of all rules."""
     n_rules = len(rules.parent)
 
@@ -82,14 +82,14 @@ def blocks_of(rules: AnnotatedRules) -> Blocks:
     ny, nz = sizes(rules.left, has_symbols), sizes(rules.right, rules.right >= 0)
     before = np.concatenate([[0], np.cumsum(rules.n_subtypes)])
     row = np.where(rules.parent >= 0, before[np.maximum(rules.parent, 0)], before[-1])
-    return Blocks(rules.first[:-1].copy(), row, nx, ny, nz)
+    return RuleBlocks(rules.first[:-1].copy(), row, nx, ny, nz)
 
 
 def shares_for(
-    trees: ObservedTrees, blocks: Blocks, kept: bool, dtype: type = np.float64
+    trees: ObservedTrees, blocks: RuleBlocks, keeps_all: bool, dtype: type = np.float64
 ) -> AnnotatedShares:
     """Room for what each tree adds, or for nothing."""
-    if not kept:
+    if not keeps_all:
         nothing = np.zeros(0, np.int64)
         return AnnotatedShares(nothing, nothing, np.zeros(0, dtype))
     size = blocks.nx * blocks.ny * blocks.nz
@@ -101,20 +101,23 @@ def shares_for(
 
 
 def workspace_for(
-    trees: ObservedTrees, rules: AnnotatedRules, kept: bool = False, adds: bool = False
+    trees: ObservedTrees, rules: AnnotatedRules, keeps_all: bool = False, adds_counts: bool = False
 ) -> AnnotatedWorkspace:
     """Room for the largest tree, or for all at once, and for the sums of counts."""
     sizes, most = np.diff(trees.starts), int(rules.n_subtypes.max())
-    place = trees.starts[:-1].copy() if kept else np.zeros(len(sizes), np.int64)
-    n_places = int(trees.starts[-1] if kept else sizes.max()) + 1
+    place = trees.starts[:-1].copy() if keeps_all else np.zeros(len(sizes), np.int64)
+    n_places = int(trees.starts[-1] if keeps_all else sizes.max()) + 1
     inner = np.ones((n_places, most + 1))
     pairs = np.empty((2, most * most))
-    outer, sums = np.zeros((n_places, most + 1)), np.zeros(int(rules.first[-1]) if adds else 0)
+    outer, sums = (
+        np.zeros((n_places, most + 1)),
+        np.zeros(int(rules.first[-1]) if adds_counts else 0),
+    )
     return AnnotatedWorkspace(place, inner, outer, pairs[0], pairs[1], sums)
 
 
 @jit_token_reduction
-def _product(cells, begin, weights, n):
+def _sum_of_products(cells, begin, weights, n):
     """The sum of cells times weights."""
     total = 0.0
     for k in range(n):
@@ -123,7 +126,7 @@ def _product(cells, begin, weights, n):
 
 
 @jit_token_reduction
-def _moved(cells, begin, count, first, n, sign):
+def _add_counts(cells, begin, count, first, n, sign):
     """Add counts to cells, or take them away down to 0; their sum."""
     total = 0.0
     for k in range(n):
@@ -134,7 +137,7 @@ def _moved(cells, begin, count, first, n, sign):
 
 
 @jit_inline
-def _pairs(work, at_left, at_right, ny, nz):
+def _fill_pairs(work, at_left, at_right, ny, nz):
     """Fill in products of the children's inside weights."""
     for y in range(ny):
         left = work.inner[at_left, y]
@@ -143,7 +146,7 @@ def _pairs(work, at_left, at_right, ny, nz):
 
 
 @jit_inline
-def _child(trees, work, place, child):
+def _child_row(trees, work, place, child):
     """The row of a child's weights; that of ones where it is not there."""
     return work.inner.shape[0] - 1 if child < 0 else child + place
 
@@ -159,12 +162,14 @@ def inside(trees, blocks, tally, work, i):
     for node in range(trees.starts[i], trees.starts[i + 1]):
         rule, at = trees.rule[node], node + place
         nx, ny, nz = blocks.nx[rule], blocks.ny[rule], blocks.nz[rule]
-        at_left = _child(trees, work, place, trees.left[node])
-        at_right = _child(trees, work, place, trees.right[node])
-        _pairs(work, at_left, at_right, ny, nz)
+        at_left = _child_row(trees, work, place, trees.left[node])
+        at_right = _child_row(trees, work, place, trees.right[node])
+        _fill_pairs(work, at_left, at_right, ny, nz)
         begin, row, total = blocks.first[rule], blocks.row[rule], 0.0
         for x in range(nx):
-            weight = tally.prior + _product(tally.cells, begin + x * ny * nz, work.pair, ny * nz)
+            weight = tally.prior + _sum_of_products(
+                tally.cells, begin + x * ny * nz, work.pair, ny * nz
+            )
             weight /= tally.totals[row + x] + tally.prior_totals[row + x]
             work.inner[at, x] = weight
             total += weight
@@ -207,9 +212,9 @@ def outside(trees, blocks, tally, work, shares, keeps, i):
         rule, at = trees.rule[node], node + place
         nx, ny, nz = blocks.nx[rule], blocks.ny[rule], blocks.nz[rule]
         left, right = trees.left[node], trees.right[node]
-        at_left = _child(trees, work, place, left)
-        at_right = _child(trees, work, place, right)
-        _pairs(work, at_left, at_right, ny, nz)
+        at_left = _child_row(trees, work, place, left)
+        at_right = _child_row(trees, work, place, right)
+        _fill_pairs(work, at_left, at_right, ny, nz)
         begin, row, n = blocks.first[rule], blocks.row[rule], ny * nz
         scale = work.inner[at, work.inner.shape[1] - 1]
         for k in range(n):
@@ -251,7 +256,7 @@ def add_share(trees, blocks, tally, shares, i, sign):
         rule = trees.rule[node]
         n = blocks.ny[rule] * blocks.nz[rule]
         for x in range(blocks.nx[rule]):
-            total = _moved(
+            total = _add_counts(
                 tally.cells,
                 blocks.first[rule] + x * n,
                 shares.count,
@@ -262,7 +267,7 @@ def add_share(trees, blocks, tally, shares, i, sign):
             row = blocks.row[rule] + x
             tally.totals[row] = max(tally.totals[row] + sign * total, 0.0)
     rule = trees.root[i]
-    total = _moved(
+    total = _add_counts(
         tally.cells, blocks.first[rule], shares.count, shares.root[i], blocks.ny[rule], sign
     )
     row = blocks.row[rule]

@@ -1,10 +1,10 @@
-"""Fits and predictions of plain estimators on partitions of Dask, of whatever size.
+"""Fits on partitions of Dask: rounds over shards on the workers, their sums, lost workers.
 
-A round asks all shards on the workers, and sums what they find as a tree. Sums are over partitions
+A round asks all shards, and sums their answers as a tree. Sums are over partitions
 in their order, never over workers, so that they do not depend on who computed what. A worker that
 dies takes its shards with it: the round is asked again, those that had answered answer the same,
 and the lost ones are made anew elsewhere. All that is sent is the result of a task, so that Dask
-makes it again where it is lost, and nothing is waited for without a look at who is alive.
+makes it again where it is lost, and every wait looks at which workers are alive.
 """
 
 import secrets
@@ -128,7 +128,7 @@ class WorkersLost(RuntimeError):
 
 
 class Partitions:
-    """Partitions read where Dask puts them, with what is known of their sequences; their shards."""
+    """A source of shards on workers: partitions, read where Dask puts them, and their labels."""
 
     def __init__(
         self,
@@ -145,9 +145,9 @@ class Partitions:
         # A worker for each part: neighbours together, as many for each.
         alive, n = self._alive(), len(labels)
         # Two threads of a worker that import one package at once may fail both, and end it.
-        client.run(workers.imported, workers=alive, on_error="ignore")
+        client.run(workers.import_package, workers=alive, on_error="ignore")
         self._homes = [alive[index * len(alive) // n] for index in range(n)]
-        given = zip(self._computed(partitions), self._computed(labels), strict=True)
+        given = zip(self._compute(partitions), self._compute(labels), strict=True)
         self._parts: list[Future[Any]] = [
             self._submit(f"read-{i}", self._homes[i], True, workers.read, i, family, X, y)
             for i, (X, y) in enumerate(given)
@@ -156,7 +156,7 @@ class Partitions:
         self._layout: Any = None
         self._shipped: Future[Any] | None = None
 
-    def _computed(self, items: Sequence[Any]) -> list[Any]:
+    def _compute(self, items: Sequence[Any]) -> list[Any]:
         """Delayed partitions on their way to the workers."""
         return [
             self._client.compute(item, workers=[home], allow_other_workers=True)
@@ -166,8 +166,8 @@ class Partitions:
         ]
 
     def survey(self, observation: Any) -> Any:
-        """What all partitions tell beforehand, of their words or columns."""
-        shipped, each = self._sent("observation", observation), list(enumerate(self._parts))
+        """The merged survey of all partitions: of their words, or columns."""
+        shipped, each = self._send("observation", observation), list(enumerate(self._parts))
         counted = [
             self._submit(
                 f"words-{i}", self._homes[i], True, workers.survey, i, self._family, shipped, part
@@ -180,7 +180,10 @@ class Partitions:
         ]
         try:
             found, *origins = self._results(
-                [self._summed("merge", counted, partial(workers.merged, self._family)), *told]
+                [
+                    self._tree_sum("merge", counted, partial(workers.merge_surveys, self._family)),
+                    *told,
+                ]
             )
         except KilledWorker as error:
             raise MemoryError(self._why_killed(error)) from None
@@ -194,7 +197,7 @@ class Partitions:
         return found
 
     def _why_killed(self, error: KilledWorker) -> str:
-        """What is known where workers have died of a partition again and again."""
+        """The message for a partition that worker after worker has died of."""
         number = next((part for part in str(error.task).split("-") if part.isdigit()), "?")
         return (
             f"{error.allowed_failures + 1} workers died one after the other as they read "
@@ -203,19 +206,19 @@ class Partitions:
             "X.repartition(npartitions=...), or give workers more"
         )
 
-    def make(self, layout: Any) -> list[PartSummary]:
+    def make_shards(self, layout: Any) -> list[PartSummary]:
         """Make the shards under a layout."""
         self._layout = layout
-        answers = self._answers(("facts",), total=False)
-        return [answer.found for answer in answers]
+        answers = self._ask_shards(("summary",), total=False)
+        return [answer.result for answer in answers]
 
     def ask(self, name: str, *arguments: Any) -> PartResult:
         """Call a method of every shard, and add up what they return in their order."""
-        (answer,) = self._answers((name, *arguments), total=True)
-        if isinstance(answer.found, NeedsMore):
-            raise answer.found
+        (answer,) = self._ask_shards((name, *arguments), total=True)
+        if isinstance(answer.result, NeedsMore):
+            raise answer.result
         self._progress.round(name, answer)
-        return answer.found
+        return answer.result
 
     def close(self) -> None:
         """Drop the shards, wherever they are."""
@@ -223,22 +226,22 @@ class Partitions:
             self._client.run(workers.forget, self._fit, on_error="ignore")
         self._parts = []
 
-    def _answers(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
-        """What shards answer, summed or one by one; asked again where workers die."""
+    def _ask_shards(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
+        """Answers of all shards, summed or one by one; asked again where workers die."""
         for _ in range(_MOST_ATTEMPTS):
             try:
-                return self._asked_once(question, total)
+                return self._ask_once(question, total)
             except (_Lost, CancelledError, KilledWorker, CommClosedError):
                 self._shipped = None
-                self._homes = _moved(self._homes, self._alive())
+                self._homes = _rehomed(self._homes, self._alive())
         raise WorkersLost(f"workers were lost {_MOST_ATTEMPTS} times in one round: see their logs")
 
-    def _asked_once(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
+    def _ask_once(self, question: tuple[Any, ...], total: bool) -> list[workers.Answer]:
         self._refuse_without_scheduler()
         self._round += 1
         if self._shipped is None:
-            self._shipped = self._sent(f"layout-{self._round}", self._layout)
-        asked = self._sent(f"question-{self._round}", question)
+            self._shipped = self._send(f"layout-{self._round}", self._layout)
+        asked = self._send(f"question-{self._round}", question)
         answers = [
             self._submit(
                 f"{question[0]}-{self._round}-{place[0].number}",
@@ -248,11 +251,11 @@ class Partitions:
             )
             for part, place, home in zip(self._parts, self._places, self._homes, strict=True)
         ]
-        wanted = [self._summed(f"add-{self._round}", answers, workers.add)] if total else answers
+        wanted = [self._tree_sum(f"add-{self._round}", answers, workers.add)] if total else answers
         return self._results(wanted, self._homes)
 
     def _results(self, wanted: list[Future[Any]], homes: Sequence[str] = ()) -> list[Any]:
-        """What tasks find; raises where the scheduler is gone, or one of the homes they need."""
+        """Results of tasks; raises where the scheduler is gone, or a home that they need."""
         found: list[Any] = []
         while len(found) < len(wanted):
             try:
@@ -262,13 +265,13 @@ class Partitions:
                     raise _Lost from None
         return found
 
-    def _sent(self, name: str, value: Any) -> Future[Any]:
+    def _send(self, name: str, value: Any) -> Future[Any]:
         """A value on its way to all workers."""
         # Weights are as large as they are: nobody can make the graph smaller.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
-            return self._submit(name, None, False, workers.unchanged, value)
+            return self._submit(name, None, False, workers.same_value, value)
 
-    def _summed(self, name: str, found: list[Future[Any]], add: Any) -> Future[Any]:
+    def _tree_sum(self, name: str, found: list[Future[Any]], add: Any) -> Future[Any]:
         """The sum, as a tree over neighbours."""
         level = 0
         while len(found) > 1:
@@ -316,7 +319,7 @@ class _Lost(Exception):
     """A worker with shards has died."""
 
 
-def _moved(homes: list[str], alive: list[str]) -> list[str]:
+def _rehomed(homes: list[str], alive: list[str]) -> list[str]:
     """The workers of now, each dead one replaced by the one with the fewest parts."""
     held = {address: homes.count(address) for address in alive}
     moved = []
@@ -351,9 +354,9 @@ def read_on_workers(
     with progress:
         source = Partitions(client, partitions, labels, progress, family)
         try:
-            laid_out = module.lay_out(asked, source.survey(asked))
-            facts = source.make(laid_out.as_sent)
-            read: Reading = module.read_in_shards(laid_out, facts, source)
+            plan = module.lay_out(asked, source.survey(asked))
+            summaries = source.make_shards(plan.as_sent)
+            read: Reading = module.read_in_shards(plan, summaries, source)
             yield read
         finally:
             source.close()
@@ -362,9 +365,10 @@ def read_on_workers(
 
 
 def over_partitions(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> Any:
-    """What a method of a fitted model gives for each partition; nothing is computed yet."""
+    """The values of a method of a fitted model for each partition; nothing is computed yet."""
     shared, name = delayed(predict), f"{predict.__name__}-partition"
     lazy = [
-        delayed(workers.predicted, name=name)(shared, item, settings) for item in partitions_of(X)
+        delayed(workers.predict_partition, name=name)(shared, item, settings)
+        for item in partitions_of(X)
     ]
     return lazy if isinstance(X, list | tuple) else bag.from_delayed(lazy)

@@ -1,4 +1,4 @@
-"""What runs on the workers: parts are read there, and shards answer there.
+"""Tasks of the workers of Dask: parts are read there, and shards are kept and asked there.
 
 A shard is kept by the process that it was asked in first, under the name of its fit. It is no
 result of a task: Dask may copy results and drop them, and a shard of collapsed variational Bayes
@@ -17,8 +17,8 @@ import numpy as np
 from distributed import get_worker
 
 from sklearn_cvb.learning.fingerprints import digest_of
-from sklearn_cvb.scale.parts import NeedsMore, PartIndex, added
-from sklearn_cvb.scale.symbols.vocabulary_pass import sums_by_key
+from sklearn_cvb.scale.parts import NeedsMore, PartIndex, add_results
+from sklearn_cvb.scale.symbols.vocabulary_pass import add_by_key
 
 _shards: dict[tuple[str, int], Any] = {}
 _locks: dict[tuple[str, int], threading.Lock] = {}
@@ -26,9 +26,9 @@ _changing = threading.Lock()
 
 
 class Answer(NamedTuple):
-    """What shards found, and how long each process took, by the name of a worker."""
+    """The result of one or more shards, and the time it took, by the name of a worker."""
 
-    found: Any
+    result: Any
     seconds: dict[str, float]  # that its shards took, summed, on the wall
     processor: dict[str, float]  # and of the processor
     tokens: dict[str, int]
@@ -42,20 +42,20 @@ class Origin(NamedTuple):
     digest: str
 
 
-def unchanged(value: Any) -> Any:
+def same_value(value: Any) -> Any:
     """A value as the result of a task, which Dask makes again where it is lost."""
     return value
 
 
 def read(number: int, family: str, X: Any, y: Any) -> Any:
     """Read a partition and what is known of its sequences; None if it is empty."""
-    X = _collected(X)
-    with in_partition(number):
+    X = _as_list(X)
+    with errors_in_partition(number):
         return import_module(family).read_part(X, y) if len(X) else None
 
 
 @contextmanager
-def in_partition(number: int) -> Iterator[None]:
+def errors_in_partition(number: int) -> Iterator[None]:
     """Let messages about sequences say which partition these are in."""
     try:
         yield
@@ -65,33 +65,33 @@ def in_partition(number: int) -> Iterator[None]:
         raise type(error)(f"partition {number} of X: {error}") from None
 
 
-def _collected(X: Any) -> Any:
+def _as_list(X: Any) -> Any:
     """A partition that can be counted: Dask may give one that is read but once."""
     return X if hasattr(X, "__len__") else list(X)
 
 
-def imported() -> None:
+def import_package() -> None:
     """Import what messages hold, before the first of them arrives."""
     import_module("sklearn_cvb.emissions")
 
 
 def survey(number: int, family: str, asked: Any, part: Any) -> Any:
-    """What a partition tells beforehand of its words, or columns; None if it is empty."""
+    """The survey of a partition: of its words, or columns; None if it is empty."""
     if part is None:
         return None
-    with in_partition(number):
+    with errors_in_partition(number):
         return import_module(family).survey_of(asked, part)
 
 
-def merged(family: str, one: Any, other: Any) -> Any:
-    """What two partitions tell together."""
+def merge_surveys(family: str, one: Any, other: Any) -> Any:
+    """The survey of two partitions together."""
     if one is None or other is None:
         return other if one is None else one
-    return import_module(family).merged(one, other)
+    return import_module(family).merge_surveys(one, other)
 
 
 def origin(number: int, part: Any) -> Origin:
-    """What to know a partition by."""
+    """The origin of a part, by which a partition is recognised."""
     if part is None:
         return Origin(number, 0, "")
     return Origin(number, part.corpus.n_sequences, digest_of(part.content))
@@ -118,28 +118,28 @@ def ask(
                     f"partition {known.number} of X held other sequences when it was read again, "
                     "as a worker was lost: a fit needs partitions that read the same each time"
                 )
-            with in_partition(known.number):
+            with errors_in_partition(known.number):
                 _shards[key] = import_module(family).shard_of(layout, part, index)
         shard = _shards[key]
         name, *arguments = question
         try:
-            found = getattr(shard, name)(*arguments)
+            result = getattr(shard, name)(*arguments)
         except NeedsMore as need:
             # An answer: Dask would write of a failure.
-            found = need
+            result = need
         seconds = time.perf_counter() - begin[0], time.thread_time() - begin[1]
     worker, n_tokens = str(get_worker().name), len(shard.model.problem.corpus.tokens)
-    return Answer(found, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
+    return Answer(result, {worker: seconds[0]}, {worker: seconds[1]}, {worker: n_tokens})
 
 
 def add(one: Answer, other: Answer) -> Answer:
-    """Two answers as one; where one of them needs more, that it does."""
-    needs = [answer.found for answer in (one, other) if isinstance(answer.found, NeedsMore)]
+    """Two answers as one; NeedsMore where one of them does."""
+    needs = [answer.result for answer in (one, other) if isinstance(answer.result, NeedsMore)]
     return Answer(
-        needs[0] if needs else added(one.found, other.found),
-        sums_by_key(one.seconds, other.seconds),
-        sums_by_key(one.processor, other.processor),
-        sums_by_key(one.tokens, other.tokens),
+        needs[0] if needs else add_results(one.result, other.result),
+        add_by_key(one.seconds, other.seconds),
+        add_by_key(one.processor, other.processor),
+        add_by_key(one.tokens, other.tokens),
     )
 
 
@@ -151,7 +151,7 @@ def forget(fit: str) -> None:
             _locks.pop(key, None)
 
 
-def predicted(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> np.ndarray:
-    """What is predicted of a partition."""
-    X = _collected(X)
+def predict_partition(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> np.ndarray:
+    """Predictions of a partition."""
+    X = _as_list(X)
     return predict(X, **settings) if len(X) else np.empty(0, object)

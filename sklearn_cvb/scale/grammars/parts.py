@@ -1,4 +1,4 @@
-"""Grammars learned from sentences in parts: what `scale.symbols.parts` is, for trees."""
+"""Grammars in shards: how parts of a corpus are laid out, and the sharded model of trees."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_cvb.grammar import layout as layouts
 from sklearn_cvb.grammar.layout import GrammarLayout, problem_of
-from sklearn_cvb.grammar.model import Alpha, GrammarModel
+from sklearn_cvb.grammar.model import GrammarConcentrations, GrammarModel
 from sklearn_cvb.grammar.observation import GrammarObservation, attributes_of
 from sklearn_cvb.kernels.tree.tallies import TreeShares
 from sklearn_cvb.learning.learned import FitResult, Reading
@@ -19,7 +19,7 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
     WordCounts,
     WordsOfTokens,
     counts_of_words,
-    merged,
+    merge_surveys,
     read_part,
     type_corpus_of,
 )
@@ -27,7 +27,7 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
 # What is asked of a family in parts (see `vocabulary_pass.read_here`).
 __all__ = [
     "lay_out",
-    "merged",
+    "merge_surveys",
     "read_in_shards",
     "read_part",
     "shard_of",
@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 
-class Absent(NamedTuple):
-    """P(C = 0) of rules and of left-hand sides, as far as some sentences go."""
+class RuleAbsence(NamedTuple):
+    """P(C = 0) of rules and of left-hand sides, in some sentences."""
 
     rule: np.ndarray
     total: np.ndarray
 
 
 class TreeShard(Shard):
-    """A grammar of some sentences."""
+    """A shard: a grammar of some sentences."""
 
-    def _absence(self, shares: TreeShares) -> Absent:
-        return Absent(*(1.0 - present for present in self.model.absence(shares)))
+    def _absence(self, shares: TreeShares) -> RuleAbsence:
+        return RuleAbsence(*(1.0 - present for present in self.model.absence(shares)))
 
 
 class ShardedGrammar(ShardedModel, GrammarModel):
@@ -56,32 +56,32 @@ class ShardedGrammar(ShardedModel, GrammarModel):
         """P(C > 0) of every rule and left-hand side."""
         return None if shares.absence is None else tuple(1.0 - table for table in shares.absence)
 
-    def hyper_in(self, prior: np.ndarray) -> Alpha:
+    def hyper_in(self, prior: np.ndarray) -> GrammarConcentrations:
         """The concentrations that a prior was made from."""
         return self.alpha._replace(cells=prior)
 
 
 class SentencesInParts(CorpusInParts):
-    """Sentences in shards, as a fit knows them."""
+    """A problem whose sentences are in shards."""
 
     layout: GrammarLayout
     n_words: int
 
     def __init__(
-        self, layout: GrammarLayout, types: Corpus, facts: list[PartSummary], source: Source
+        self, layout: GrammarLayout, types: Corpus, summaries: list[PartSummary], source: Source
     ) -> None:
-        super().__init__(types, facts, source)
+        super().__init__(types, summaries, source)
         self.layout, self.n_words = layout, layout.n_words
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What word types tell of the sentences, and the rules; the cut is free."""
+        """Uses of word types, number of sentences and rules; how they are cut is free."""
         uses = self.corpus.uses(self.n_words)
         return uses, self.corpus.n_sequences, self.layout.grammar.rules
 
 
 class GrammarInParts(GrammarObservation):
-    """Sentences in parts: trees, and words without a rule, are for `predict`, where they are."""
+    """An observation of sentences in shards: a fit keeps no trees of them."""
 
     model_type = ShardedGrammar
 
@@ -89,13 +89,13 @@ class GrammarInParts(GrammarObservation):
         """No trees."""
         return {}
 
-    def why_unexplained(self, read: Reading, unexplained: np.ndarray) -> str:
+    def why_unexplained(self, reading: Reading, unexplained: np.ndarray) -> str:
         """Nothing."""
         return ""
 
 
-class ForParts(NamedTuple):
-    """How parts are laid out: what is sent to where they are."""
+class GrammarPartLayout(NamedTuple):
+    """The layout of parts, which is sent to where these are."""
 
     observation: GrammarObservation
     words: Vocabulary
@@ -103,14 +103,14 @@ class ForParts(NamedTuple):
 
 
 class GrammarPlan(NamedTuple):
-    """What the type corpus tells, before any sentence is read."""
+    """A layout made from the type corpus, before any sentence is read."""
 
-    as_sent: ForParts
+    as_sent: GrammarPartLayout
     corpus: Corpus
 
 
 def survey_of(observation: GrammarObservation, part: Part) -> WordCounts:
-    """What a part tells of its words."""
+    """Counts of the words of a part."""
     return counts_of_words(part, [], by_form=False)
 
 
@@ -120,15 +120,15 @@ def lay_out(observation: GrammarObservation, counts: WordCounts) -> GrammarPlan:
     words, layout = layouts.lay_out(observation.options, sequences)
     observation.check(layout)
     corpus = reading.encode(sequences, words.index)
-    return GrammarPlan(ForParts(observation, words, layout), corpus)
+    return GrammarPlan(GrammarPartLayout(observation, words, layout), corpus)
 
 
-def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
-    """The shard of a part, under a layout."""
+def shard_of(sent: GrammarPartLayout, part: Part, index: PartIndex) -> TreeShard:
+    """The shard of a part under a layout."""
     observation, words, layout = sent
     asked = observation.options
     sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), part.corpus.starts, None)
-    corpus = part.by(words.index)
+    corpus = part.encode(words.index)
     reading.refuse_missing(corpus, "a grammar")
     corpus = reading.checked(asked.words, corpus, sequences, len(words.index))
     known = part.y if asked.supervision == "y" else None
@@ -136,9 +136,9 @@ def shard_of(sent: ForParts, part: Part, index: PartIndex) -> TreeShard:
     return TreeShard(observation.model(Reading(problem, words, {})), index)
 
 
-def read_in_shards(laid_out: GrammarPlan, facts: list[PartSummary], source: Source) -> Reading:
-    """What a model learns from, once all shards are laid out."""
-    observation, words, layout = laid_out.as_sent
-    whole = SentencesInParts(layout, laid_out.corpus, facts, source)
+def read_in_shards(plan: GrammarPlan, summaries: list[PartSummary], source: Source) -> Reading:
+    """The reading that a model is fitted to, once all shards are laid out."""
+    observation, words, layout = plan.as_sent
+    whole = SentencesInParts(layout, plan.corpus, summaries, source)
     attributes = attributes_of(words, layout)
     return Reading(whole, words, attributes, observation=GrammarInParts(observation.options))

@@ -1,7 +1,7 @@
-"""Chains of numbers learned in parts: what `scale.symbols.parts` is, for series.
+"""Chains of numbers in shards: how parts of a corpus are laid out, and the sharded model of series.
 
-A first pass tells moments of the columns, of which the family is made. Steps to seek clusters among
-are drawn for all parts alike, so that a fit starts as one on all series would.
+A first pass gives moments of the columns, to which the emission is bound. The steps that clusters
+are sought among are drawn for all parts alike, so that a fit starts as one on all series would.
 """
 
 from dataclasses import replace
@@ -14,12 +14,8 @@ from sklearn_cvb.chain.numbers.clusters import values_at
 from sklearn_cvb.chain.numbers.e_step import NumberWeights, NumericProblem
 from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.observed import NumberObservation
-from sklearn_cvb.chain.numbers.series import apart, cautions_of_order, observations_of
-from sklearn_cvb.chain.numbers.starts import (
-    model_posterior,
-    seed_for,
-    statistics_at,
-)
+from sklearn_cvb.chain.numbers.series import cautions_of_order, read_observations, split_into_steps
+from sklearn_cvb.chain.numbers.starts import model_posterior, seed_for, statistics_at
 from sklearn_cvb.chain.parameters.rows import (
     ChainConcentrations,
     ChainPrior,
@@ -72,12 +68,12 @@ class NumberPart(NamedTuple):
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """What is in it, to know it by."""
+        """Its data, by which it is recognised."""
         return self.series.table, self.corpus.starts
 
 
 class NumberSurvey(NamedTuple):
-    """What parts tell beforehand."""
+    """Moments, columns and lengths of the series of some parts, from a first pass."""
 
     moments: Moments
     names: list[Any] | None
@@ -86,7 +82,7 @@ class NumberSurvey(NamedTuple):
 
 
 class NumberPartLayout(NamedTuple):
-    """How parts are laid out: what is sent to where they are."""
+    """The layout of parts, which is sent to where these are."""
 
     observation: NumberObservation
     cells: Cells
@@ -97,7 +93,7 @@ class NumberPartLayout(NamedTuple):
 
 
 class NumberPlan(NamedTuple):
-    """What the first pass tells."""
+    """A layout, and the survey that it was made from."""
 
     as_sent: NumberPartLayout
     survey: NumberSurvey
@@ -109,16 +105,16 @@ def read_part(X: Any, y: Any = None) -> NumberPart:
 
 
 def survey_of(model: Any, part: NumberPart) -> NumberSurvey:
-    """What a part tells beforehand."""
+    """The survey of a part."""
     series, longest = part.series, int(np.diff(part.corpus.starts).max())
     return NumberSurvey(moments_of(series.table), series.names, len(series.table), longest)
 
 
-def merged(one: NumberSurvey, other: NumberSurvey) -> NumberSurvey:
-    """What two parts tell together; ValueError where they have other columns."""
-    told = [len(part.moments.means) if part.names is None else part.names for part in (one, other)]
-    if told[0] != told[1]:
-        raise ValueError(f"partitions of X have several columns: {told[0]!r}, and {told[1]!r}")
+def merge_surveys(one: NumberSurvey, other: NumberSurvey) -> NumberSurvey:
+    """The survey of two parts together; ValueError where their columns differ."""
+    both = [len(part.moments.means) if part.names is None else part.names for part in (one, other)]
+    if both[0] != both[1]:
+        raise ValueError(f"partitions of X have several columns: {both[0]!r}, and {both[1]!r}")
     after = other.moments._replace(farthest=other.moments.farthest + one.n_steps)
     moments = merged_moments(one.moments, after)
     longest = max(one.longest, other.longest)
@@ -126,16 +122,16 @@ def merged(one: NumberSurvey, other: NumberSurvey) -> NumberSurvey:
 
 
 class NumberShard(Shard):
-    """A chain of some series."""
+    """A shard: a chain of some series."""
 
-    def _here(self, steps: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places of some of all steps in this shard, and which of them are in it."""
+    def _local(self, steps: np.ndarray, begins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Places of steps in this shard, and whether each is in it."""
         own = steps - begins[self.index.number]
-        return own, (own >= 0) & (own < len(self._given.tokens))
+        return own, (own >= 0) & (own < len(self._sequences.tokens))
 
     def steps_at(self, steps: np.ndarray, begins: np.ndarray, roots: bool) -> PartResult:
-        """Values of some of all steps, as the counts; 0 where they are in other shards."""
-        own, is_here = self._here(steps, begins)
+        """Values of some steps, as the counts; 0 where they are in other shards."""
+        own, is_here = self._local(steps, begins)
         problem = self.model.problem
         roots_of = problem.family if roots else None
         here = values_at(problem.observations, own[is_here], roots_of=roots_of)
@@ -145,7 +141,7 @@ class NumberShard(Shard):
 
     def known_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
         """1 and the known state of each step, as the counts; 0 where it is not known, or here."""
-        own, is_here = self._here(steps, begins)
+        own, is_here = self._local(steps, begins)
         known, found = self.model.problem.known, np.zeros(len(steps))
         if known is not None:
             found[is_here] = 1.0 + known[own[is_here]]
@@ -153,20 +149,20 @@ class NumberShard(Shard):
 
     def lengths(self, n_sequences: int) -> PartResult:
         """Lengths of the sequences of all shards, as the counts; 0 for those of others."""
-        found, own = np.zeros(n_sequences), np.diff(self._given.starts)
-        found[self.index.first : self.index.first + len(own)] = own
+        found, own = np.zeros(n_sequences), np.diff(self._sequences.starts)
+        found[self.index.first_unit : self.index.first_unit + len(own)] = own
         return PartResult(found, 0.0)
 
     def statistics_at(self, steps: np.ndarray, begins: np.ndarray) -> PartResult:
         """Statistics of a step for each state, as the counts; 0 where it is in other shards."""
-        own, is_here = self._here(steps, begins)
+        own, is_here = self._local(steps, begins)
         own, problem = np.where(is_here, own, -1), self.model.problem
         return PartResult(statistics_at(problem.observations, own, problem.family), 0.0)
 
-    def _own(self, seed: Any) -> Any:
+    def _own_seed(self, seed: Any) -> Any:
         return generator_at(seed[self.index.number]) if type(seed) is list else seed
 
-    def _from(self, counts: HMMCounts, prior: ChainPrior) -> HMMCounts:
+    def _start_from_counts(self, counts: HMMCounts, prior: ChainPrior) -> HMMCounts:
         return counts
 
     def _absence(self, shares: Any) -> None:
@@ -174,14 +170,14 @@ class NumberShard(Shard):
 
 
 class StepsInShards:
-    """All steps, as starts ask for them, where they are in shards (see `starts.EveryStep`)."""
+    """All steps of series in shards, as starts ask for them (see `starts.AllSteps`)."""
 
     is_elsewhere = True
 
     def __init__(self, problem: "NumbersInParts") -> None:
         self.problem = problem
         self._ask = problem.source.ask
-        self._begins: np.ndarray = np.cumsum([0, *(one.n_tokens for one in problem.facts)])
+        self._begins: np.ndarray = np.cumsum([0, *(one.n_tokens for one in problem.summaries)])
         self.n_steps = int(self._begins[-1])
 
     @property
@@ -200,7 +196,7 @@ class StepsInShards:
         known = self._ask("known_at", steps, self._begins).counts.astype(np.int64) - 1
         return known if (known >= 0).any() else None
 
-    def of_states(self) -> list[Any]:
+    def values_of_known_states(self) -> list[Any]:
         """Nothing: steps whose states are known are among those that are asked for."""
         return []
 
@@ -210,7 +206,7 @@ class StepsInShards:
         return found
 
     def counts_under(self, seed: Any) -> HMMCounts:
-        """First counts of all steps, from what is drawn for all of them."""
+        """First counts of all steps, from a seed that was drawn for all of them."""
         found: HMMCounts = self._ask("start", seed).counts
         return found
 
@@ -223,8 +219,8 @@ class ShardedNumbers(ShardedModel, NumberChain):
         return prior.concentrations
 
     def seed(self, prior: ChainPrior, rng: np.random.Generator) -> Any:
-        """What is drawn for all shards: clusters, weights, or where the generator is for each."""
-        sizes, n = [one.n_tokens for one in self.problem.facts], self.cells.n_emitting
+        """A seed for all shards: clusters, weights, or states of the generator for each."""
+        sizes, n = [one.n_tokens for one in self.problem.summaries], self.cells.n_emitting
         if isinstance(self.init, str) and self.init == "token":
             states = []
             for size in sizes:
@@ -246,7 +242,7 @@ class ShardedNumbers(ShardedModel, NumberChain):
             return super().start(prior, seed, keep)
         if isinstance(seed, NumberWeights):
             begun = self.infer(seed)
-            return InferenceResult(begun.counts, begun.total), seed
+            return InferenceResult(begun.counts, begun.log_normaliser), seed
         counts = self.problem.source.ask("start", seed).counts
         return InferenceResult(counts, 0.0), NumberWeights(uniform_weights(self.cells))
 
@@ -260,29 +256,30 @@ class SeriesCounts(NamedTuple):
 class NumbersInParts(InParts):
     """A problem whose series are in shards."""
 
-    any_choice = True
+    any_ambiguous = True
     known = None
     chain: type[ShardedNumbers] = ShardedNumbers
 
-    def __init__(self, laid_out: NumberPlan, facts: list[PartSummary], source: Source) -> None:
-        super().__init__(facts, source)
-        self.corpus = self.given = SeriesCounts(self.n_sequences)
-        _, self.cells, self.family, names, _, self.settings = laid_out.as_sent
-        self.survey: NumberSurvey = laid_out.survey
+    def __init__(self, plan: NumberPlan, summaries: list[PartSummary], source: Source) -> None:
+        super().__init__(summaries, source)
+        self.corpus = self.original = SeriesCounts(self.n_sequences)
+        _, self.cells, self.family, names, _, self.settings = plan.as_sent
+        self.survey: NumberSurvey = plan.survey
         self.columns = FittedColumns(names)
         self.is_table = False
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What moments tell of the series; the cut is free."""
-        told = self.survey.n_steps, self.survey.moments.n_observed, self.survey.moments.widest
-        return (*told, self.settings, self.cells.n_states, self.cells.topology)
+        """Moments of the series, emission and states; how they are cut is free."""
+        moments = self.survey.moments
+        sizes = self.survey.n_steps, moments.n_observed, moments.widest
+        return (*sizes, self.settings, self.cells.n_states, self.cells.chain.topology)
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which series they leave out."""
         return unexplained
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the series are."""
         return shared_weights(result.best.state.hyper, None)
 
@@ -299,7 +296,7 @@ def refuse_in_shards(observation: NumberObservation) -> None:
     numbers.refuse_settings_of_symbols(asked)
     refuse_contexts(transitions.contexts is not None, "shards: fit in memory")
     refuse_durations(transitions.durations is not None, "shards: fit in memory, or a store")
-    if asked.weights is not None:
+    if asked.hdp is not None:
         raise InvalidParameterError(
             "in shards series do not learn an HDP: leave the prior of transitions as it is, or fit "
             "a store"
@@ -313,7 +310,7 @@ def refuse_in_shards(observation: NumberObservation) -> None:
 
 
 def lay_out(observation: NumberObservation, survey: NumberSurvey) -> NumberPlan:
-    """Lay out a model by what parts tell."""
+    """Lay out a model from the survey of all parts."""
     observation.check()
     options = observation.options
     cells, family, settings = numbers.layout_of(options, survey.names, survey.moments)
@@ -325,22 +322,22 @@ def lay_out(observation: NumberObservation, survey: NumberSurvey) -> NumberPlan:
 
 
 def shard_of(sent: NumberPartLayout, part: NumberPart, index: PartIndex) -> NumberShard:
-    """The shard of a part, under a layout."""
+    """The shard of a part under a layout."""
     observation, cells, family, names, window, settings = sent
     asked, series, given, start = observation.options, part.series, part.corpus, None
     if hasattr(asked.init, "predict_proba"):
         start = model_posterior(asked.init, series, given, cells.n_emitting)
     problem = NumericProblem(
-        apart(given, cells),
+        split_into_steps(given, cells),
         given,
-        observations_of(series, family),
+        read_observations(series, family),
         family,
         cells,
         FittedColumns(names),
         False,
         start,
         settings,
-        numbers.states_told(asked, part.y, given, cells),
+        numbers.labelled_states(asked, part.y, given, cells),
         is_part=True,
     )
     chain = observation.model(Reading(problem, None, {}))
@@ -349,12 +346,12 @@ def shard_of(sent: NumberPartLayout, part: NumberPart, index: PartIndex) -> Numb
     return NumberShard(replace(chain, block_length=window, n_threads=1), index)
 
 
-def read_in_shards(laid_out: NumberPlan, facts: list[PartSummary], source: Source) -> Reading:
-    """What a model learns from, once all shards are laid out."""
-    sent, survey = laid_out
+def read_in_shards(plan: NumberPlan, summaries: list[PartSummary], source: Source) -> Reading:
+    """The reading that a model is fitted to, once all shards are laid out."""
+    sent, survey = plan
     n_observed = survey.moments.n_observed
     return Reading(
-        NumbersInParts(laid_out, facts, source),
+        NumbersInParts(plan, summaries, source),
         None,
         attributes_of_columns(len(n_observed), FittedColumns(sent.names)),
         tuple(cautions_of_columns(n_observed == 0, sent.names)),

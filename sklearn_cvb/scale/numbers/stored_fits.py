@@ -1,8 +1,8 @@
-"""Fits of numbers to a store: the plain fit, of observations that are read when asked for.
+"""Stores of numbers: fits and predictions of series on the disk, some of which are read at a time.
 
-Sweeps ask for some sequences at a time, whether a table in memory gives them or a file. What units
-keep between sweeps of collapsed variational Bayes lies in a temporary file. All numbers are those
-of a fit in memory, to the last bit.
+A fit is the plain one: sweeps ask for some sequences at a time, from a table in memory or a file.
+Shares of units of collapsed variational Bayes lie in a temporary file. All numbers are those of a
+fit in memory, to the last bit.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,30 +13,26 @@ import numpy as np
 
 from sklearn_cvb.chain.numbers import observed as numbers
 from sklearn_cvb.chain.numbers.e_step import NumericProblem
-from sklearn_cvb.chain.numbers.leave_out import NumberUnits, inferred_units
+from sklearn_cvb.chain.numbers.leave_out import NumberUnits, infer_units
 from sklearn_cvb.chain.numbers.model import NumberChain
 from sklearn_cvb.chain.numbers.observed import NumberObservation, NumericSequences
 from sklearn_cvb.chain.numbers.series import (
-    apart,
     cautions_of_order,
-    named,
-    observations_of,
+    error_with_place,
+    read_observations,
+    split_into_steps,
 )
 from sklearn_cvb.chain.numbers.starts import model_posterior
 from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.options import ChainOptions
 from sklearn_cvb.chain.parameters.rows import shared_weights
 from sklearn_cvb.chain.paths.transitions import refuse_contexts
-from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
 from sklearn_cvb.emissions.emission import Family, OutsideSupport
 from sklearn_cvb.learning.learned import FitResult, Learned, Reading
 from sklearn_cvb.learning.model import State
 from sklearn_cvb.learning.threads import even_pieces
-from sklearn_cvb.reading.series import (
-    FittedColumns,
-    attributes_of_columns,
-    cautions_of_columns,
-)
+from sklearn_cvb.reading.series import FittedColumns, attributes_of_columns, cautions_of_columns
 from sklearn_cvb.reading.validation import InvalidParameterError
 from sklearn_cvb.settings import HMMParameters
 from sklearn_cvb.store import NumberStore, StoredStates, write_numbers
@@ -45,14 +41,14 @@ from sklearn_cvb.store.scratch import Rows, Scratch
 from sklearn_cvb.store.writing import temporary_store
 
 # What is asked of a family on the disk (see `BeyondMemory._on_disk`).
-__all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
+__all__ = ["log_likelihoods_of_store", "read_store", "states_of_store"]
 
 # Steps that are laid out at a time.
 _PIECE = 65_536
 
 
 class StoredSteps(NamedTuple):
-    """Which steps make which sequence, and how many of them have a value."""
+    """Sequences of a store: where they begin, and how many steps have a value."""
 
     starts: np.ndarray
     n_observed: int
@@ -65,14 +61,14 @@ class StoredSteps(NamedTuple):
 
 
 class StoredObservations:
-    """Observations of a store under a family, some steps of which are read when asked for."""
+    """Observations of a store under a family, which are read when asked for."""
 
     def __init__(self, store: Any, family: Family) -> None:
         self.store, self.family = store, family
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What the same observations have in common."""
+        """Checksums of the data."""
         return self.store.identity
 
     def part(self, begin: int, end: int) -> Any:
@@ -88,8 +84,8 @@ class StoredObservations:
         found = self._read(self.store.table(before, end), starts, lambda step: before + step)
         return found.part(begin - before, end - before)
 
-    def at(self, steps: np.ndarray) -> Any:
-        """Those at some places, each after as many steps before it as the family looks back."""
+    def take(self, steps: np.ndarray) -> Any:
+        """Some single steps, each after as many steps before it as the family looks back."""
         order, offsets = self.family.order, self.store.offsets
         places = steps[:, None] + np.arange(-order, 1)
         before = places < offsets[np.searchsorted(offsets, steps, side="right") - 1][:, None]
@@ -106,11 +102,11 @@ class StoredObservations:
                 return self.family.read_sequences(table, starts)
             return self.family.read(table)
         except OutsideSupport as error:
-            raise named(error, step_of(error.step), self.store.offsets) from None
+            raise error_with_place(error, step_of(error.step), self.store.offsets) from None
 
 
-class PosteriorsOf:
-    """Posteriors (n_steps, K) of the steps of a store under a fitted model, when asked for."""
+class ModelPosteriors:
+    """Posteriors (n_steps, K) of a store under a fitted model, computed when asked for."""
 
     def __init__(self, init: Any, store: NumberStore, n_states: int) -> None:
         self._init, self._store, self._n_states = init, store, n_states
@@ -129,29 +125,29 @@ class TooLargeToSave(NamedTuple):
 class StoredNumbers(NumberChain):
     """A chain of numbers whose units are on the disk: they are neither copied nor saved."""
 
-    def own_units(self, units: NumberUnits) -> NumberUnits:
+    def copy_units(self, units: NumberUnits) -> NumberUnits:
         """The same."""
         return units
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without scores, and without units."""
-        state = super().lighter(state)
+        state = super().compact(state)
         return (
             state._replace(shares=TooLargeToSave())
             if isinstance(state.shares, NumberUnits)
             else state
         )
 
-    def completed(self, state: State) -> State:
+    def restore(self, state: State) -> State:
         """With units, inferred once under the counts of all."""
         if not isinstance(state.shares, TooLargeToSave):
             return state
-        units = inferred_units(self.problem, self.block_length, state.counts, state.prior)
+        units = infer_units(self.problem, self.block_length, state.counts, state.prior)
         return state._replace(shares=units)
 
-    def copied(self, state: State) -> State | None:
+    def copy_state(self, state: State) -> State | None:
         """A state of its own; None with units."""
-        return None if isinstance(state.shares, NumberUnits) else super().copied(state)
+        return None if isinstance(state.shares, NumberUnits) else super().copy_state(state)
 
 
 class StoredProblem(NumericProblem):
@@ -162,14 +158,14 @@ class StoredProblem(NumericProblem):
     @property
     def identity(self) -> tuple[Any, ...]:
         """Checksums of the observations, emission and allowed states."""
-        topology = self.cells.topology
+        topology = self.cells.chain.topology
         return (self.observations.identity, self.settings, self.cells.n_states, topology)
 
-    def room(self, shape: tuple[int, ...]) -> Rows:
-        """Place on the disk for what units keep between sweeps: a file, gone with the table."""
+    def allocate(self, shape: tuple[int, ...]) -> Rows:
+        """A table on the disk, for shares of units between sweeps; its file is gone with it."""
         return Scratch(self.observations.store.scratch).rows(shape)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of all steps, on the disk."""
         state, averages = result.best.state, result.algorithm.averages
         store, n = self.observations.store, self.cells.n_emitting
@@ -177,13 +173,13 @@ class StoredProblem(NumericProblem):
 
         def path_of(begin: int, end: int) -> np.ndarray:
             found = []
-            for first, last in _smaller(store, begin, end):
+            for first, last in _small_ranges(store, begin, end):
                 steps = slice(*store.offsets_of(first, last)[[0, -1]].tolist())
                 if isinstance(state.shares, NumberUnits):
                     found.append(state.shares.posterior[steps].argmax(axis=1))
                     continue
                 series = store.series(first, last)
-                training = NumericSequences(series.corpus, observations_of(series, self.family))
+                training = NumericSequences(series.corpus, read_observations(series, self.family))
                 again = numbers.under_final_weights(result.model, state, averages, training)
                 found.append(again.best_path()[0])
             path = np.concatenate(found)
@@ -194,14 +190,14 @@ class StoredProblem(NumericProblem):
         return {"labels_": labels, **shared_weights(state.hyper, held)}
 
 
-def _smaller(store: NumberStore, begin: int, end: int) -> Iterator[tuple[int, int]]:
+def _small_ranges(store: NumberStore, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """Ranges of sequences whose tables with a number for each state are small."""
     for first, last in even_pieces(store.offsets_of(begin, end) - store.offsets[begin], _PIECE):
         yield begin + first, begin + last
 
 
-def read_in_bulk(observation: NumberObservation, X: Any, y: Any) -> Reading:
-    """A store, or what is first written into a temporary one, to be fitted to."""
+def read_store(observation: NumberObservation, X: Any, y: Any) -> Reading:
+    """The reading of a store, or of data that are first written into a temporary one."""
     observation.check()
     asked = observation.options
     refuse_contexts(asked.transitions.contexts is not None, "stores: fit in memory")
@@ -215,9 +211,9 @@ def read_in_bulk(observation: NumberObservation, X: Any, y: Any) -> Reading:
     of_order = cautions_of_order(family.order, np.diff(store.offsets)) if family.order else []
     start = None
     if hasattr(asked.init, "predict_proba"):
-        start = PosteriorsOf(asked.init, store, asked.n_components)
+        start = ModelPosteriors(asked.init, store, asked.n_components)
     problem = StoredProblem(
-        apart(given, cells),
+        split_into_steps(given, cells),
         given,
         StoredObservations(store, family),
         family,
@@ -257,20 +253,20 @@ def _refuse(asked: ChainOptions, y: Any) -> None:
 def states_of_store(
     observation: NumberObservation, learned: Learned, store: NumberStore, decoding: str
 ) -> StoredStates:
-    """What `predict` gives for a store."""
+    """The states that `predict` gives for a store."""
     log_p = []
 
     def path_of(begin: int, end: int) -> np.ndarray:
         found = []
-        for piece in _smaller(store, begin, end):
-            read = observation.read_again(learned, store.series(*piece))
-            path, own = paths(read, decoding)
+        for piece in _small_ranges(store, begin, end):
+            read = observation.read_to_predict(learned, store.series(*piece))
+            path, own = decode(read, decoding)
             found.append(path)
             log_p.append(own)
         return np.concatenate(found)
 
     states = StoredStates(store, np.arange(learned.layout.n_emitting), path_of)
-    tell_unexplained(np.concatenate(log_p))
+    warn_of_unexplained(np.concatenate(log_p))
     return states
 
 
@@ -278,7 +274,7 @@ def log_likelihoods_of_store(
     observation: NumberObservation, learned: Learned, store: NumberStore
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-likelihood and observed steps of every sequence of a store."""
-    pieces = _smaller(store, 0, len(store))
+    pieces = _small_ranges(store, 0, len(store))
     found = [log_likelihoods(observation, learned, store.series(*piece)) for piece in pieces]
     log_z, observed = zip(*found, strict=True)
     return np.concatenate(log_z), np.concatenate(observed)

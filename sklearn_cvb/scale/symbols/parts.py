@@ -1,9 +1,9 @@
-"""Chains learned from a corpus in parts: where each starts, what it answers, and how it is read.
+"""Chains of symbols in shards: their starts, the sharded model, and how a corpus in parts is read.
 
-The fit is the plain one, on a problem that is a `ChainInParts`. Its model asks the shards, here or
-on other machines, and adds what they find (`ShardedChain`, see `sklearn_cvb.scale.parts`). It
-starts as a fit on the whole corpus would, whatever the cut: who leads the fit draws a
-`SharedStart`, and every shard makes its own part of the start from it.
+The fit is the plain one, of a `ShardedChain` bound to a `ChainInParts`; it asks the shards, here or
+on other machines, and adds their answers (see `sklearn_cvb.scale.parts`). It starts as a fit on the
+whole corpus would, however that is cut: the leader of the fit draws a `SharedStart`, and every
+shard makes its own part of the start from it.
 """
 
 from functools import partial
@@ -38,11 +38,11 @@ from sklearn_cvb.scale.symbols.vocabulary_pass import (
     Part,
     SymbolPartLayout,
     SymbolPlan,
-    finished,
     lay_out,
-    merged,
+    merge_surveys,
     problem_of_part,
     read_part,
+    words_and_cells,
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import word_counts_of as survey_of
 from sklearn_cvb.settings import HMMParameters
@@ -50,7 +50,7 @@ from sklearn_cvb.settings import HMMParameters
 # What is asked of a family in parts (see `vocabulary_pass.read_here`).
 __all__ = [
     "lay_out",
-    "merged",
+    "merge_surveys",
     "read_in_shards",
     "read_part",
     "shard_of",
@@ -62,7 +62,7 @@ _BLOCK = 2**20
 
 
 class SharedStart(NamedTuple):
-    """What all shards start from: one of these."""
+    """A start drawn for all shards: one of these fields."""
 
     # Of a first E-step, with zeros where a topology rules steps out: "parameter", "unambiguous",
     # and fitted models.
@@ -87,7 +87,7 @@ def start_of(seed: SharedStart, problem: Problem, number: int) -> StartingPoint:
     else:
         assert seed.randomness is not None, "a seed holds one of its fields"
         start = starting.token_start(problem, generator_at(seed.randomness[number]))
-    return starting.kept_to_start(start, problem)
+    return starting.legal_start(start, problem)
 
 
 class LogsNeeded(NeedsMore):
@@ -95,32 +95,33 @@ class LogsNeeded(NeedsMore):
 
 
 class ShippedWeights(NamedTuple):
-    """Weights as they are sent to shards: with logs only after one of them needed any."""
+    """Weights as they are sent to shards: with logs only once a shard has needed them."""
 
     weights: ChainWeights
-    logs_sent: ChainWeights | None = None
+    shipped_logs: ChainWeights | None = None
 
     def logs(self, cells: Cells) -> ChainWeights:
         """The logs that were sent; LogsNeeded where none were."""
-        if self.logs_sent is None:
+        if self.shipped_logs is None:
             raise LogsNeeded
-        return self.logs_sent
+        return self.shipped_logs
 
 
 class ChainFacts(NamedTuple):
-    """What a start has to know of some sequences."""
+    """Facts of some sequences that a start needs."""
 
     n_entries: int  # (token, state) entries of the problem
-    any_told: bool  # whether a token has a single state
-    any_choice: bool  # whether one has several
-    left_out: tuple[tuple[int, int], ...]  # words of the sequences without a path, and how often
+    any_certain: bool  # whether a token has a single state
+    any_ambiguous: bool  # whether one has several
+    # Words of the sequences that no path explains, and how often.
+    impossible_words: tuple[tuple[int, int], ...]
 
 
 class ChainShard(Shard):
-    """A chain of some sequences."""
+    """A shard: a chain of some sequences."""
 
     def steps(self, init: str) -> PartResult:
-        """Starts and transitions that "unambiguous" or "context" counts beforehand."""
+        """Counts of starts and transitions for the start "unambiguous" or "context"."""
         problem = self.model.problem
         steps = problem.runs.start, problem.runs.transition
         if init == "context":
@@ -128,22 +129,22 @@ class ChainShard(Shard):
         return PartResult(parameters.HMMCounts(*steps, np.empty(0)), 0.0)
 
     def emitted(self, cuts: np.ndarray) -> PartResult:
-        """How often segments emit what each cell stands for, as the counts."""
+        """How often segments emit each cell, as the counts."""
         return PartResult(starting.emitted_in_segments(self.model.problem, cuts), 0.0)
 
-    def _told(self) -> ChainFacts:
-        problem, left_out = self.model.problem, ()
-        if problem.left_out is not None:
-            tokens = problem.left_out.corpus.tokens
+    def _start_facts(self) -> ChainFacts:
+        problem, impossible_words = self.model.problem, ()
+        if problem.impossible is not None:
+            tokens = problem.impossible.corpus.tokens
             words, uses = np.unique(tokens[tokens >= 0], return_counts=True)
-            left_out = tuple(zip(words.tolist(), uses.tolist(), strict=True))
+            impossible_words = tuple(zip(words.tolist(), uses.tolist(), strict=True))
         n_entries = int(problem.lattice.count.sum())
-        return ChainFacts(n_entries, problem.any_told, problem.any_choice, left_out)
+        return ChainFacts(n_entries, problem.any_certain, problem.any_ambiguous, impossible_words)
 
-    def _own(self, seed: SharedStart) -> Any:
+    def _own_seed(self, seed: SharedStart) -> Any:
         return partial(start_of, seed, self.model.problem, self.index.number)
 
-    def _at(self, shares: Any, n_sweeps: int) -> Any:
+    def _shares_after(self, shares: Any, n_sweeps: int) -> Any:
         return shares._replace(n_sweeps=n_sweeps)
 
 
@@ -155,7 +156,7 @@ class ShardedChain(ShardedModel, SymbolChain):
         return prior.concentrations
 
     def seed(self, prior: parameters.ChainPrior, rng: np.random.Generator) -> SharedStart:
-        """What is drawn by whoever leads the fit."""
+        """The start that is drawn for all shards."""
         init, cells, weights = self.settings.init, self.cells, None
         if isinstance(init, str) and init == MERGED:
             weights = merged_start(self, rng).weights
@@ -164,7 +165,7 @@ class ShardedChain(ShardedModel, SymbolChain):
             weights = starting.model_start(self.problem, init, prior, vocabulary).weights
         elif isinstance(init, HMMParameters):
             vocabulary, ask = self.settings.vocabulary, self.problem.source.ask
-            weights = starting.given_weights(
+            weights = starting.table_weights(
                 init, cells, vocabulary, rng, lambda cuts: ask("emitted", cuts).counts
             )
         elif not isinstance(init, str):
@@ -175,9 +176,9 @@ class ShardedChain(ShardedModel, SymbolChain):
         elif init == "token":
             # Where the generator is as the entries of each shard begin; it goes on behind them all.
             states = []
-            for one in self.problem.facts:
+            for one in self.problem.summaries:
                 states.append(rng.bit_generator.state)
-                size = one.of_model.n_entries
+                size = one.start_facts.n_entries
                 for begin in range(0, size, _BLOCK):
                     rng.standard_exponential(min(_BLOCK, size - begin))
             return SharedStart(randomness=states)
@@ -223,7 +224,7 @@ class ShardedChain(ShardedModel, SymbolChain):
 
 
 class WholeCorpus:
-    """What a fit wants to know of a corpus whose sequences are elsewhere."""
+    """Uses of word types and number of sequences of a corpus that is elsewhere."""
 
     def __init__(self, types: Corpus, n_sequences: int) -> None:
         self._types = types
@@ -231,7 +232,7 @@ class WholeCorpus:
         self.n_sequences = n_sequences
         self.n_observed: int = types.n_observed
         # Words of the sequences that are not learned from, and how often.
-        self.left_out: list[tuple[int, int]] = []
+        self.impossible_words: list[tuple[int, int]] = []
 
     def uses_given(self, n_types: int = 0) -> np.ndarray:
         """How often each type is observed."""
@@ -240,18 +241,18 @@ class WholeCorpus:
     def uses(self, n_types: int = 0) -> np.ndarray:
         """How often each type is observed in the sequences that are learned from."""
         uses = self._types.uses(n_types).copy()
-        for word, n_uses in self.left_out:
+        for word, n_uses in self.impossible_words:
             uses[word] -= n_uses
         return uses
 
 
 class CorpusInParts(InParts):
-    """Sequences in shards, of which a corpus of word types tells the words."""
+    """A problem whose sequences are in shards, with a corpus of its word types."""
 
     n_words: int
 
-    def __init__(self, types: Corpus, facts: list[PartSummary], source: Source) -> None:
-        super().__init__(facts, source)
+    def __init__(self, types: Corpus, summaries: list[PartSummary], source: Source) -> None:
+        super().__init__(summaries, source)
         self.corpus: WholeCorpus = WholeCorpus(types, self.n_sequences)
 
     @property
@@ -261,7 +262,7 @@ class CorpusInParts(InParts):
 
 
 class ChainInParts(CorpusInParts):
-    """A problem of chains in shards."""
+    """A problem of chains whose sequences are in shards."""
 
     chain: type[ShardedChain] = ShardedChain
     cells: Cells
@@ -270,32 +271,34 @@ class ChainInParts(CorpusInParts):
     longest: tuple[int, int] = (0, 0)
 
     def __init__(
-        self, cells: Cells, types: Corpus, facts: list[PartSummary], source: Source
+        self, cells: Cells, types: Corpus, summaries: list[PartSummary], source: Source
     ) -> None:
-        super().__init__(types, facts, source)
+        super().__init__(types, summaries, source)
         self.cells, self.n_words = cells, cells.n_words
-        refuse_without_paths(sum(one.of_model.n_entries for one in facts))
-        self.corpus.left_out = [word for one in facts for word in one.of_model.left_out]
-        self.any_told: bool = any(one.of_model.any_told for one in facts)
-        self.any_choice: bool = any(one.of_model.any_choice for one in facts)
+        refuse_without_paths(sum(one.start_facts.n_entries for one in summaries))
+        self.corpus.impossible_words = [
+            word for one in summaries for word in one.start_facts.impossible_words
+        ]
+        self.any_certain: bool = any(one.start_facts.any_certain for one in summaries)
+        self.any_ambiguous: bool = any(one.start_facts.any_ambiguous for one in summaries)
 
     @property
-    def n_learned(self) -> int:
+    def n_explained(self) -> int:
         """How many tokens are observed where a path explains them."""
-        return sum(one.n_observed for one in self.facts)
+        return sum(one.n_observed for one in self.summaries)
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What word types tell of the sequences; the cut is free."""
+        """Uses of word types, number of sequences and layout; how they are cut is free."""
         cells, corpus = self.cells, self.corpus
-        steps = cells.state, cells.n_states, cells.topology
+        steps = cells.state, cells.n_states, cells.chain.topology
         return (corpus.uses(cells.n_words), corpus.n_sequences, *steps)
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The same: shards say themselves which of the given sequences they leave out."""
         return unexplained
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The weights of the states alone: paths are for `predict`, where the sequences are."""
         return parameters.shared_weights(result.best.state.hyper, None)
 
@@ -316,26 +319,26 @@ def refuse_in_shards(observation: SymbolObservation) -> None:
 
 
 def shard_of(layout: SymbolPartLayout, part: Part, index: PartIndex) -> ChainShard:
-    """The shard of a part, under a layout."""
+    """The shard of a part under a layout."""
     problem, messages = problem_of_part(layout, part)
     said = tuple(f"part {index.number}: {message}" for message in messages)
     return ChainShard(chain_of(layout, problem), index, said)
 
 
 def chain_of(layout: SymbolPartLayout, problem: Problem) -> SymbolChain:
-    """The chain of a part; whoever asks parts has the threads."""
+    """The chain of a part, on one thread: parts are asked on several."""
     settings = layout.observation.settings(Reading(problem, layout.words, {}))
     return SymbolChain(problem, settings._replace(n_threads=1))
 
 
-def read_in_shards(laid_out: SymbolPlan, facts: list[PartSummary], source: Source) -> Reading:
-    """What a model learns from, once all shards are laid out."""
-    words, cells = finished(laid_out)
-    of_shards = (message for one in facts for message in one.warnings)
+def read_in_shards(plan: SymbolPlan, summaries: list[PartSummary], source: Source) -> Reading:
+    """The reading that a model is fitted to, once all shards are laid out."""
+    words, cells = words_and_cells(plan)
+    of_shards = (message for one in summaries for message in one.warnings)
     return Reading(
-        ChainInParts(cells, laid_out.corpus, facts, source),
+        ChainInParts(cells, plan.corpus, summaries, source),
         words,
-        laid_out.layout.observation.attributes_of(words),
-        (*laid_out.messages, *of_shards),
-        laid_out.layout.observation,
+        plan.layout.observation.attributes_of(words),
+        (*plan.messages, *of_shards),
+        plan.layout.observation,
     )

@@ -1,8 +1,8 @@
-"""Fits to a store: the fit is the plain one, whose sweeps go over pieces on the disk.
+"""Stores of symbols: fits whose sweeps go over pieces of a corpus on the disk.
 
-The problem is laid out once, piece by piece, and kept on the disk. Whoever leads the fit asks all
-pieces as shards (`sklearn_cvb.scale.parts`). A piece is loaded, asked, and dropped before the
-next: memory holds one piece and the counts of all.
+The problem is laid out once, piece by piece, and kept on the disk. The pieces are shards
+(`sklearn_cvb.scale.parts`) of a plain fit. A piece is loaded, asked, and dropped before the next:
+memory holds one piece and the counts of all.
 
 In collapsed variational Bayes posteriors and pairs lie in memory-mapped files. A sweep goes through
 the pieces in their order and leaves out one sequence after the other from the counts of now, as a
@@ -33,13 +33,13 @@ from sklearn_cvb.chain.symbols.leave_out import (
     absence_of,
     first_units,
     make_pass,
-    moved,
     shared_by,
     shared_nothing,
+    shifted_counts,
     total_of,
 )
 from sklearn_cvb.chain.symbols.model import ChainSettings, SymbolChain
-from sklearn_cvb.chain.symbols.observed import SymbolObservation, left_out_by, path_of_chain
+from sklearn_cvb.chain.symbols.observed import SymbolObservation, best_path, update_unit_of
 from sklearn_cvb.kernels.chain.absence import Absence
 from sklearn_cvb.kernels.chain.forward_backward import ChainWeights
 from sklearn_cvb.kernels.chain.leave_out import (
@@ -55,7 +55,7 @@ from sklearn_cvb.learning.learned import FitResult, Reading
 from sklearn_cvb.learning.model import InferenceResult, State
 from sklearn_cvb.reading.corpus import Corpus, short_repr
 from sklearn_cvb.reading.validation import InvalidParameterError
-from sklearn_cvb.scale.parts import PartIndex, PartResult, PartSummary, ShardState, added
+from sklearn_cvb.scale.parts import PartIndex, PartResult, PartSummary, ShardState, add_results
 from sklearn_cvb.scale.symbols import parts
 from sklearn_cvb.scale.symbols.stored_sequences import (
     classes_of,
@@ -67,9 +67,9 @@ from sklearn_cvb.scale.symbols.stored_sequences import (
 )
 from sklearn_cvb.scale.symbols.vocabulary_pass import (
     SymbolPartLayout,
-    finished,
     lay_out,
     problem_of_part,
+    words_and_cells,
 )
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags, write_store
 from sklearn_cvb.store.files import STARTS, TAGS, TOKENS
@@ -77,15 +77,15 @@ from sklearn_cvb.store.scratch import Scratch, ScratchValue
 from sklearn_cvb.store.writing import temporary_store
 
 # What is asked of a family on the disk (see `BeyondMemory._on_disk`).
-__all__ = ["log_likelihoods_of_store", "read_in_bulk", "states_of_store"]
+__all__ = ["log_likelihoods_of_store", "read_store", "states_of_store"]
 
 
 class StorePiece(NamedTuple):
-    """A piece of a store."""
+    """A piece of a store, laid out on the disk."""
 
-    kept: ScratchValue  # its problem and, for EM and VB, the forms of its sequences
+    stored: ScratchValue  # its problem and, for EM and VB, the forms of its sequences
     index: PartIndex
-    facts: PartSummary
+    summary: PartSummary
     unexplained: np.ndarray  # sequences that no path can explain, by their number in the store
 
 
@@ -115,25 +115,25 @@ class StorePieces:
             if forms is not None and forms.side_by_side is not None:
                 # Their tables have a row for each word: made anew they cost less than they take.
                 forms = None
-            kept = scratch.keep((_without_words(problem), forms), (Cells,))
+            kept = scratch.write_value((_without_words(problem), forms), (Cells,))
             at = PartIndex(index, span[0])
-            unexplained = problem.of_given(np.empty(0, np.intp)) + at.first
+            unexplained = problem.original_sequences(np.empty(0, np.intp)) + at.first_unit
             self.pieces.append(
-                StorePiece(kept, at, parts.ChainShard(chain, at).facts(), unexplained)
+                StorePiece(kept, at, parts.ChainShard(chain, at).summary(), unexplained)
             )
 
     @property
-    def facts(self) -> list[PartSummary]:
+    def summaries(self) -> list[PartSummary]:
         """What the leader knows of the pieces."""
-        return [piece.facts for piece in self.pieces]
+        return [piece.summary for piece in self.pieces]
 
-    def of_given(self, unexplained: np.ndarray) -> np.ndarray:
+    def original_sequences(self, unexplained: np.ndarray) -> np.ndarray:
         """The sequences that no path can explain."""
         return np.concatenate([piece.unexplained for piece in self.pieces])
 
     def load(self, index: int) -> tuple[Problem, Engines | None]:
         """The problem of a piece, and its forms."""
-        return self.pieces[index].kept.load()
+        return self.pieces[index].stored.load()
 
     def __iter__(self) -> Iterator[Problem]:
         for index in range(len(self.pieces)):
@@ -142,16 +142,16 @@ class StorePieces:
 
 def _without_words(problem: Problem) -> Problem:
     """A problem without the words that the model does not know, of which it knows the codes."""
-    rest = problem.left_out
+    rest = problem.impossible
     return problem._replace(
         corpus=problem.corpus._replace(unknown=[]),
-        given=problem.given._replace(unknown=[]),
-        left_out=None if rest is None else _without_words(rest),
+        original=problem.original._replace(unknown=[]),
+        impossible=None if rest is None else _without_words(rest),
     )
 
 
 class StoredParts:
-    """The pieces of a store as shards, all asked from the same weights or counts.
+    """A source of shards: the pieces of a store, all asked under the same weights or counts.
 
     Each of `n_jobs` threads has a piece of its own; the result does not depend on it.
     """
@@ -167,9 +167,9 @@ class StoredParts:
 
         found_in, indices = partial(self._ask, name, arguments), range(len(self.pieces.pieces))
         if self._n_threads == 1:
-            return reduce(added, map(found_in, indices))
+            return reduce(add_results, map(found_in, indices))
         with ThreadPoolExecutor(self._n_threads) as pool:
-            return reduce(added, pool.map(found_in, indices))
+            return reduce(add_results, pool.map(found_in, indices))
 
     def _ask(self, name: str, arguments: tuple[Any, ...], index: int) -> PartResult:
         problem, forms = self.pieces.load(index)
@@ -184,30 +184,30 @@ class StoredParts:
         return found
 
 
-class _Posteriors(NamedTuple):
-    """What a piece keeps between sweeps: its units, their posteriors and pairs."""
+class _PieceUnits(NamedTuple):
+    """The units of a piece between sweeps: their layout, posteriors and pairs."""
 
     layout: SymbolUnitLayout
     posterior: np.ndarray
     pairs: np.ndarray
 
 
-class OnDisk(NamedTuple):
-    """The units of a restart."""
+class StoredUnits(NamedTuple):
+    """Shares of a restart on the disk: the units of all pieces."""
 
     files: list[ScratchValue]  # of each piece
     n_units: int
     # Whether a unit keeps the sum of its pairs, which does not say how surely each was there.
     is_summed: bool
     n_sweeps: int = 0
-    absent: np.ndarray | None = None  # what was noted in the last sweep
-    own: parameters.HMMCounts | None = None  # what the units add up to
+    pair_absence: np.ndarray | None = None  # P(C = 0) of summed pairs in the last sweep
+    counts: parameters.HMMCounts | None = None  # the sum over units
 
 
 class StoredChain(SymbolChain):
     """All pieces of a store as one chain, with shares on the disk; its problem is `StorePieces`.
 
-    It goes through them in turn and hands the counts on.
+    A pass goes through the pieces in their order, and hands the counts on.
     """
 
     problem: Any
@@ -222,23 +222,23 @@ class StoredChain(SymbolChain):
             begin = partial(parts.start_of, seed, problem, index)
             if isinstance(seed, ChainWeights):
                 begin = partial(StartingPoint, None, seed)
-            one = first_units(problem, begin, self.settings.left_out, self.learns)
+            one = first_units(problem, begin, self.settings.update_unit, self.learns)
             n_units += one.laid_out.n_units
             is_summed |= bool(one.laid_out.sequences.summed.any())
             layout = _with_lattice(one.laid_out, None)
-            files.append(scratch.keep(_Posteriors(layout, one.posterior, one.pairs)))
-        units, total = OnDisk(files, n_units, is_summed), 0.0
-        counts = self.recounted(units)
+            files.append(scratch.write_value(_PieceUnits(layout, one.posterior, one.pairs)))
+        units, total = StoredUnits(files, n_units, is_summed), 0.0
+        counts = self.recount(units)
         if isinstance(seed, ChainWeights):
             tally = parameters.tally_of(counts, prior, self.cells)
             total = self._pass(SCORE, shared_by(tally, parameters.floor_of(prior)), units)
-        return InferenceResult(counts, total, shares=units._replace(own=counts)), None
+        return InferenceResult(counts, total, shares=units._replace(counts=counts)), None
 
     def leave_out(
         self,
         counts: parameters.HMMCounts,
         prior: parameters.ChainPrior,
-        shares: OnDisk,
+        shares: StoredUnits,
         *,
         frozen: bool,
     ) -> InferenceResult:
@@ -251,56 +251,58 @@ class StoredChain(SymbolChain):
         if frozen:
             total = self._pass(INFER if is_alone else SCORE, shared, units)
             return InferenceResult(counts, total, shares=units)
-        units = units._replace(n_sweeps=units.n_sweeps + 1, absent=self._noted(units))
-        total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.absent)
+        units = units._replace(n_sweeps=units.n_sweeps + 1, pair_absence=self._absence_table(units))
+        total = self._pass(EXPECT if is_alone else SWEEP, shared, units, units.pair_absence)
         is_rebuilt = is_alone or units.n_sweeps % REBUILT == 0
-        own = self.recounted(units) if is_rebuilt else moved(counts, before, shared)
-        return InferenceResult(own, total, shares=units._replace(own=own))
+        own = self.recount(units) if is_rebuilt else shifted_counts(counts, before, shared)
+        return InferenceResult(own, total, shares=units._replace(counts=own))
 
-    def absence(self, shares: OnDisk) -> Absence:
+    def absence(self, shares: StoredUnits) -> Absence:
         """P(C = 0) of all counts: the product over the pieces."""
-        assert shares.own is not None, "a start and a sweep leave their counts"
+        assert shares.counts is not None, "a start and a sweep leave their counts"
         whole: Absence | None = None
         for index, problem in enumerate(self.problem):
-            own = absence_of(self.units_of(shares, index, shares.own), problem)
+            own = absence_of(self.units_of(shares, index, shares.counts), problem)
             whole = own if whole is None else Absence(*map(np.multiply, whole, own))
         assert whole is not None, "a store has a sequence"
-        if shares.absent is not None:
-            whole.transition[:] *= shares.absent
+        if shares.pair_absence is not None:
+            whole.transition[:] *= shares.pair_absence
         return whole
 
-    def units_of(self, shares: OnDisk, index: int, counts: parameters.HMMCounts) -> SymbolUnits:
+    def units_of(
+        self, shares: StoredUnits, index: int, counts: parameters.HMMCounts
+    ) -> SymbolUnits:
         """The units of a piece as if it were a corpus of its own, with the counts of all."""
-        kept = self._kept(shares, index)
-        return SymbolUnits(counts, self.learns, *kept, self.settings.left_out)
+        kept = self._load_units(shares, index)
+        return SymbolUnits(counts, self.learns, *kept, self.settings.update_unit)
 
-    def recounted(self, shares: OnDisk) -> parameters.HMMCounts:
+    def recount(self, shares: StoredUnits) -> parameters.HMMCounts:
         """The counts that posteriors and pairs add up to."""
         shared = shared_nothing(self.cells)
         for index in range(len(shares.files)):
-            settled = self._kept(shares, index).layout.settled
+            settled = self._load_units(shares, index).layout.settled
             if settled is not None:
                 shared.emission[:-1] += settled.count
         self._pass(PUT_BACK, shared, shares)
         return parameters.HMMCounts(shared.start, shared.transition, shared.emission[:-1])
 
-    def _kept(self, shares: OnDisk, index: int) -> _Posteriors:
-        units: _Posteriors = shares.files[index].load()
+    def _load_units(self, shares: StoredUnits, index: int) -> _PieceUnits:
+        units: _PieceUnits = shares.files[index].load()
         problem, _ = self.problem.load(index)
         return units._replace(layout=_with_lattice(units.layout, problem.lattice))
 
-    def _noted(self, units: OnDisk) -> np.ndarray | None:
-        """Where a pass notes how surely sums of pairs were there; None where nobody asks."""
+    def _absence_table(self, units: StoredUnits) -> np.ndarray | None:
+        """A table for P(C = 0) of summed pairs, which a pass fills; None where nobody asks."""
         n_states = self.cells.n_states
         return np.ones((n_states, n_states)) if units.is_summed and self.learns else None
 
     def _pass(
-        self, steps: int, shared: SharedCounts, units: OnDisk, absent: np.ndarray | None = None
+        self, steps: int, shared: SharedCounts, units: StoredUnits, absent: np.ndarray | None = None
     ) -> float:
         """A pass over all units, which changes what they share; summed log normalisers (nats)."""
-        total, absent = 0.0, self._noted(units) if absent is None else absent
+        total, absent = 0.0, self._absence_table(units) if absent is None else absent
         for index in range(len(units.files)):
-            kept = self._kept(units, index)
+            kept = self._load_units(units, index)
             stored = UnitResults(kept.posterior, kept.pairs, np.empty(kept.layout.n_units))
             make_pass(steps, Pass(kept.layout, shared, stored, absent))
             if steps == PUT_BACK:
@@ -314,55 +316,55 @@ class StoredChain(SymbolChain):
         return total
 
 
-class _ShardInTurn(parts.ChainShard):
+class _WholeStoreShard(parts.ChainShard):
     """All pieces of a store as one shard."""
 
-    def _own(self, seed: parts.SharedStart) -> parts.SharedStart:
+    def _own_seed(self, seed: parts.SharedStart) -> parts.SharedStart:
         return seed
 
 
-class InTurn(StoredParts):
-    """The pieces of a store, swept in turn: each from the counts that the one before has left."""
+class SequentialParts(StoredParts):
+    """A source that sweeps the pieces of a store in turn, each from the counts after the last."""
 
     def __init__(self, pieces: StorePieces) -> None:
         super().__init__(pieces)
         on_disk: Any = pieces
         self._chain = StoredChain(on_disk, pieces.settings)
-        self._shard = _ShardInTurn(self._chain, PartIndex(0, 0), keeps_runs=True)
+        self._shard = _WholeStoreShard(self._chain, PartIndex(0, 0), keeps_runs=True)
 
     def ask(self, name: str, *arguments: Any) -> PartResult:
-        """Go through all pieces; where none changes the counts of others, one after the other."""
+        """Ask all pieces as one shard where they change counts of others, else each alone."""
         if name in ("start", "sweep", "score"):
             return getattr(self._shard, name)(*arguments)
         return super().ask(name, *arguments)
 
-    def adopted(self, state: State, before: "InTurn") -> State:
-        """A state with the posteriors of another fit on the same pieces, and their counts."""
-        shares = before._shard.held[state.shares.run].shares
-        counts = self._chain.recounted(shares)
-        shares = shares._replace(own=counts)
+    def adopt(self, state: State, before: "SequentialParts") -> State:
+        """The state with the posteriors of another fit on the same pieces, and their counts."""
+        shares = before._shard.states[state.shares.run].shares
+        counts = self._chain.recount(shares)
+        shares = shares._replace(counts=counts)
         held = ShardState(state.n_sweeps, shares, PartResult(counts, 0.0))
-        self._shard.held[state.shares.run] = held
+        self._shard.states[state.shares.run] = held
         return state._replace(counts=counts)
 
     def state_of(self, state: State, index: int) -> State:
         """The state of a piece as if it were a corpus of its own, with the counts of all."""
-        shares = self._shard.held[state.shares.run].shares
+        shares = self._shard.states[state.shares.run].shares
         units = self._chain.units_of(shares, index, state.counts)
         return state._replace(shares=units)
 
 
-class ChainInTurn(parts.ShardedChain):
-    """A chain whose sequences are swept in turn: a later fit goes on with its posteriors."""
+class SequentialChain(parts.ShardedChain):
+    """A sharded chain swept in turn, whose posteriors a later fit may go on with."""
 
-    def finished(self, state: State, *, goes_on: bool) -> State:
-        """With who has the posteriors, where a fit goes on."""
-        state, source = super().finished(state, goes_on=goes_on), self.problem.source
+    def finish(self, state: State, *, goes_on: bool) -> State:
+        """With the source of the posteriors, where a fit goes on."""
+        state, source = super().finish(state, goes_on=goes_on), self.problem.source
         return state._replace(shares=state.shares._replace(source=source if goes_on else None))
 
-    def lighter(self, state: State) -> State:
+    def compact(self, state: State) -> State:
         """Without: another process infers posteriors anew."""
-        state = super().lighter(state)
+        state = super().compact(state)
         return state._replace(shares=state.shares._replace(source=None))
 
     def rebase(self, state: State) -> State | None:
@@ -371,11 +373,11 @@ class ChainInTurn(parts.ShardedChain):
         based = super().rebase(state._replace(shares=state.shares._replace(source=None)))
         if based is None or before is None:
             return based
-        if before.pieces.settings.left_out != source.pieces.settings.left_out:
+        if before.pieces.settings.update_unit != source.pieces.settings.update_unit:
             return None
-        if before.pieces.facts != source.pieces.facts:
+        if before.pieces.summaries != source.pieces.summaries:
             return based
-        return source.adopted(based, before)
+        return source.adopt(based, before)
 
 
 def _with_lattice(layout: SymbolUnitLayout, lattice: Any) -> SymbolUnitLayout:
@@ -383,8 +385,8 @@ def _with_lattice(layout: SymbolUnitLayout, lattice: Any) -> SymbolUnitLayout:
     return layout._replace(sequences=layout.sequences._replace(lattice=lattice))
 
 
-def read_in_bulk(observation: SymbolObservation, X: Any, y: Any) -> Reading:
-    """A store, or what is first encoded into a temporary one, to be fitted to."""
+def read_store(observation: SymbolObservation, X: Any, y: Any) -> Reading:
+    """The reading of a store, or of data that are first encoded into a temporary one."""
     asked = observation.options
     if asked.supervision == "none":
         y = None
@@ -407,22 +409,22 @@ def read_in_bulk(observation: SymbolObservation, X: Any, y: Any) -> Reading:
     # The parameters are laid out from a survey of the words, then all pieces.
     counts = word_counts_of_store(store, tags, asked.words.handle_unknown == "form")
     types = store.vocabulary.tolist() if asked.words.vocabulary is None else None
-    laid_out = lay_out(observation, counts, types)
-    pieces = StorePieces(laid_out.as_sent, store, tags, with_forms=not asked.leaves_out)
-    words, cells = finished(laid_out)
-    messages = [*laid_out.messages]
+    plan = lay_out(observation, counts, types)
+    pieces = StorePieces(plan.as_sent, store, tags, with_forms=not asked.is_collapsed)
+    words, cells = words_and_cells(plan)
+    messages = [*plan.messages]
     messages += [f"from sequence {i} on: {message}" for message, i in pieces.messages.items()]
-    if asked.leaves_out:
+    if asked.is_collapsed:
         longest, length = store.longest()
-        left_out = left_out_by(asked, length, store.n_tokens) or WHOLE
-        pieces.settings = pieces.settings._replace(left_out=left_out)
-        whole = ChainInPieces(cells, laid_out.corpus, InTurn(pieces), tags)
-        whole.chain, whole.longest = ChainInTurn, (length, store.n_tokens)
-        if 2 * length > store.n_tokens and left_out == WHOLE:
+        update_unit = update_unit_of(asked, length, store.n_tokens) or WHOLE
+        pieces.settings = pieces.settings._replace(update_unit=update_unit)
+        whole = ChainInPieces(cells, plan.corpus, SequentialParts(pieces), tags)
+        whole.chain, whole.longest = SequentialChain, (length, store.n_tokens)
+        if 2 * length > store.n_tokens and update_unit == WHOLE:
             # What is left without it is little to learn from.
             messages.append(HALF_OF_ALL.format(longest))
     else:
-        whole = ChainInPieces(cells, laid_out.corpus, StoredParts(pieces, asked.n_jobs), tags)
+        whole = ChainInPieces(cells, plan.corpus, StoredParts(pieces, asked.n_jobs), tags)
     attributes = observation.attributes_of(words)
     return Reading(whole, words, attributes, tuple(messages), observation)
 
@@ -434,7 +436,7 @@ def _refuse(asked: ChainOptions, y: Any) -> None:
         raise InvalidParameterError(
             f"{name} keeps samples of all tokens in memory: pass list(store), or use EM, VB or CVB"
         )
-    if left_out_by(asked) == UpdateUnit("token", None):
+    if update_unit_of(asked) == UpdateUnit("token", None):
         raise InvalidParameterError(
             f"on a store {name} leaves out a sequence or a window at a time: use "
             f"update='sequence', got update={asked.update!r}; or pass list(store)"
@@ -446,12 +448,12 @@ def _refuse(asked: ChainOptions, y: Any) -> None:
 
 
 class ChainInPieces(parts.ChainInParts):
-    """Chains in pieces on the disk, and the tags that a tagger learns from."""
+    """A problem of chains in pieces on the disk, with the tags that a tagger learns from."""
 
     def __init__(
         self, cells: Cells, types: Corpus, source: StoredParts, tags: StoredTags | None
     ) -> None:
-        super().__init__(cells, types, source.pieces.facts, source)
+        super().__init__(cells, types, source.pieces.summaries, source)
         self.pieces: StorePieces = source.pieces
         self.tags: StoredTags | None = tags
 
@@ -459,24 +461,24 @@ class ChainInPieces(parts.ChainInParts):
     def identity(self) -> tuple[Any, ...]:
         """Checksums of the sequences and of their tags; the cut is free."""
         cells, tags = self.cells, self.tags
-        steps = cells.indptr, cells.state, cells.n_states, cells.topology
+        steps = cells.indptr, cells.state, cells.n_states, cells.chain.topology
         return (self.pieces.store.identity, None if tags is None else tags.store.identity, *steps)
 
-    def left_paths(self, result: FitResult) -> dict[str, Any]:
+    def path_attributes(self, result: FitResult) -> dict[str, Any]:
         """The states of all tokens, on the disk."""
-        state, read, averages = result.best.state, result.read, result.algorithm.averages
-        pieces, classes = self.pieces, classes_of(read.words, self.cells)
-        held, observation = np.zeros(len(classes), np.int64), read.observation
+        state, reading, averages = result.best.state, result.reading, result.algorithm.averages
+        pieces, classes = self.pieces, classes_of(reading.words, self.cells)
+        held, observation = np.zeros(len(classes), np.int64), reading.observation
         assert isinstance(observation, SymbolObservation), "of symbols"
         index = {begin: i for i, (begin, _) in enumerate(pieces.store.pieces())}
 
         def path_of(begin: int, end: int) -> np.ndarray:
             one, _ = pieces.load(index[begin])
             own = state
-            if isinstance(self.source, InTurn):
+            if isinstance(self.source, SequentialParts):
                 own = self.source.state_of(state, index[begin])
-            chain = observation.model(read._replace(problem=one))
-            path = path_of_chain(chain, own, observation.options.n_jobs, averages=averages)
+            chain = observation.model(reading._replace(problem=one))
+            path = best_path(chain, own, observation.options.n_jobs, averages=averages)
             held[:] += np.bincount(path, minlength=len(held))
             return path
 

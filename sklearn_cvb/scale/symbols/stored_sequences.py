@@ -1,4 +1,4 @@
-"""Sequences of a store: what their words tell, and predictions and scores, a piece at a time."""
+"""Stores of symbols read a piece at a time: word counts, predictions, scores and accuracy."""
 
 from collections.abc import Hashable
 from itertools import pairwise
@@ -8,29 +8,22 @@ import numpy as np
 
 from sklearn_cvb.chain.observation import log_likelihoods
 from sklearn_cvb.chain.paths.lattice import Cells
-from sklearn_cvb.chain.predictions.prediction import paths, tell_unexplained
+from sklearn_cvb.chain.predictions.prediction import decode, warn_of_unexplained
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags.knowledge import cautions_of_tags, encode_labels, read_labels
 from sklearn_cvb.chain.tags.word_forms import beginnings
 from sklearn_cvb.learning.learned import Learned
-from sklearn_cvb.reading.corpus import (
-    Corpus,
-    Sequences,
-    checked,
-    encode,
-    short_repr,
-    unknown_in,
-)
+from sklearn_cvb.reading.corpus import Corpus, Sequences, checked, encode, short_repr, unknown_in
 from sklearn_cvb.reading.unknown_tokens import caution_of_unknown
-from sklearn_cvb.reading.validation import tell
+from sklearn_cvb.reading.validation import warn
 from sklearn_cvb.scale.symbols.vocabulary_pass import Part, WordCounts, WordsOfTokens
 from sklearn_cvb.store import CorpusStore, StoredStates, StoredTags
 
 
 def word_counts_of_store(store: CorpusStore, y: StoredTags | None, with_forms: bool) -> WordCounts:
-    """What words and the tags to learn from tell (see `vocabulary_pass`), in one pass.
+    """Counts of words, and of their tags to learn from (see `vocabulary_pass`), in one pass.
 
-    `with_forms` asks which words are seen where no sentence begins.
+    With `with_forms`, also which words are seen where no sentence begins.
     """
     types = types_of_store(store)
     classes: list[Any] = [] if y is None else y.store.classes
@@ -90,7 +83,7 @@ def part_of_store(
 
 
 class Encoder:
-    """Pieces of a store under the vocabulary of a fitted model."""
+    """Encodes pieces of a store by the vocabulary of a fitted model."""
 
     def __init__(
         self, observation: SymbolObservation, learned: Learned, store: CorpusStore
@@ -102,7 +95,7 @@ class Encoder:
         # Each symbol once.
         types = encode(Sequences(self._types, np.array([0, len(self._types)]), None), index)
         unknown = unknown_in(types, index, learned.words.listed)
-        tell(caution_of_unknown(unknown, index, "symbols of the store"))
+        warn(caution_of_unknown(unknown, index, "symbols of the store"))
         # -2 for a word that the model does not know; the last entry is that of missing ones.
         self._table = np.array([*(index.get(word, -2) for word in self._types), -1], np.int32)
 
@@ -128,17 +121,17 @@ def classes_of(words: Any, cells: Cells) -> np.ndarray:
 def states_of_store(
     observation: SymbolObservation, learned: Learned, store: CorpusStore, decoding: str
 ) -> StoredStates:
-    """What `predict` gives for a store."""
+    """The states that `predict` gives for a store."""
     encoder, log_p = Encoder(observation, learned, store), []
 
     def path_of(begin: int, end: int) -> np.ndarray:
-        read = observation.read_again(learned, encoder.corpus(begin, end))
-        path, found = paths(read, decoding)
+        read = observation.read_to_predict(learned, encoder.corpus(begin, end))
+        path, found = decode(read, decoding)
         log_p.append(found)
         return path
 
     states = StoredStates(store, classes_of(learned.words, learned.layout), path_of)
-    tell_unexplained(np.concatenate(log_p))
+    warn_of_unexplained(np.concatenate(log_p))
     return states
 
 
@@ -159,12 +152,12 @@ def accuracy_on_store(
     """The share of the tagged tokens of a store whose predicted tag is right."""
     if not isinstance(y, StoredTags):
         raise TypeError(f"y is {short_repr(y)}: pass the tags of the store, store.tags")
-    tell(cautions_of_tags(learned.words, y.store.classes))
+    warn(cautions_of_tags(learned.words, y.store.classes))
     encoder, types = Encoder(observation, learned, store), types_of_store(store)
     right, known = 0, 0
     for span in store.pieces():
-        read = observation.read_again(learned, encoder.corpus(*span))
-        path, _ = paths(read, "viterbi")
+        read = observation.read_to_predict(learned, encoder.corpus(*span))
+        path, _ = decode(read, "viterbi")
         tags = part_of_store(store, types, span, y).y
         labels = encode_labels(learned.words.legal.states, read_labels(tags, read.corpus))
         right += int(np.count_nonzero((labels == path) & (labels != -1)))

@@ -1,7 +1,7 @@
-"""A first pass over a corpus in parts: what its words tell, so that the whole can be laid out.
+"""The first pass over a corpus in parts: word counts, from which the parameters are laid out.
 
-Every part is read and encoded once, by its own types. What it tells of words is small; merged over
-all parts it becomes a *type corpus*, whose tokens each stand for many. It has the vocabulary, the
+Every part is read and encoded once, by its own types. Its word counts are small; merged over all
+parts they become a *type corpus*, whose tokens each stand for many. It has the vocabulary, the
 uses, the labels and the beginnings of sentences of the whole, so that a model lays out its
 parameters from it as it would from all sequences. It has no sequences to learn from.
 """
@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sklearn_cvb.chain.options import ChainOptions
-from sklearn_cvb.chain.paths.lattice import Cells, Problem, problem_of_some
+from sklearn_cvb.chain.paths.lattice import Cells, Problem, partial_problem
 from sklearn_cvb.chain.symbols.observed import SymbolObservation
 from sklearn_cvb.chain.tags.knowledge import read_labels
 from sklearn_cvb.chain.tags.word_forms import only_beginning
 from sklearn_cvb.learning.learned import Reading
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import Corpus, Sequences
-from sklearn_cvb.scale.parts import LocalParts, part_indices, summed
+from sklearn_cvb.scale.parts import LocalParts, part_indices, tree_sum
 
 
 class Part(NamedTuple):
-    """Some sequences, encoded by their own types, and what is known of them."""
+    """Some sequences, encoded by their own types, and their labels."""
 
     types: list[Any]
     corpus: Corpus
@@ -33,10 +33,10 @@ class Part(NamedTuple):
 
     @property
     def content(self) -> tuple[Any, ...]:
-        """What is in it, to know it by."""
+        """Its data, by which it is recognised."""
         return self.types, self.corpus.tokens, self.corpus.starts
 
-    def by(self, index: Mapping[Any, Any]) -> Corpus:
+    def encode(self, index: Mapping[Any, Any]) -> Corpus:
         """The corpus by the codes of a vocabulary; other types follow it."""
         unknown = [word for word in self.types if word not in index]
         others = {word: len(index) + i for i, word in enumerate(unknown)}
@@ -47,7 +47,7 @@ class Part(NamedTuple):
 
 
 class WordCounts(NamedTuple):
-    """What some sequences tell of their words."""
+    """Counts of the words of some sequences, with and without labels."""
 
     uses: dict[Hashable, int]  # how often each type is seen without a label
     # How often each pair of a type and a label is; None as the type of missing observations.
@@ -58,7 +58,7 @@ class WordCounts(NamedTuple):
 
 
 class WordsOfTokens(list[Any]):
-    """The words of a part, one for each token; made when asked for, as messages do."""
+    """The words of a part, one for each token, looked up when a message asks for one."""
 
     def __init__(self, types: list[Any], tokens: np.ndarray) -> None:
         super().__init__()
@@ -88,23 +88,23 @@ def _labels_of(asked: ChainOptions, part: Part) -> list[Any]:
 
 
 def word_counts_of(observation: SymbolObservation, part: Part) -> WordCounts:
-    """What a part tells of its words."""
+    """Counts of the words of a part, as a model's settings need them."""
     asked = observation.options
     return counts_of_words(part, _labels_of(asked, part), asked.words.handle_unknown == "form")
 
 
 def counts_of_words(part: Part, labels: list[Any], by_form: bool) -> WordCounts:
-    """What the words of a part tell, some of which have labels; and which may be judged by form."""
+    """Counts of the words of a part, some of which have labels; `by_form`: beginnings, too."""
     types, corpus = part.types, part.corpus
     tokens = corpus.tokens
     labelled: dict[tuple[Hashable, Hashable], int] = {}
-    is_told = np.zeros(len(tokens), bool)
+    is_labelled = np.zeros(len(tokens), bool)
     for place, label in enumerate(labels):
         if label is not None:
             key = None if tokens[place] < 0 else types[tokens[place]], label
             labelled[key] = labelled.get(key, 0) + 1
-            is_told[place] = True
-    seen = np.bincount(tokens[~is_told & (tokens >= 0)], minlength=len(types))
+            is_labelled[place] = True
+    seen = np.bincount(tokens[~is_labelled & (tokens >= 0)], minlength=len(types))
     inside = set()
     if by_form:
         first = only_beginning(corpus, types)
@@ -118,34 +118,34 @@ def counts_of_words(part: Part, labels: list[Any], by_form: bool) -> WordCounts:
     )
 
 
-def merged(one: WordCounts, other: WordCounts) -> WordCounts:
-    """What two parts tell together."""
+def merge_surveys(one: WordCounts, other: WordCounts) -> WordCounts:
+    """Counts of two parts together."""
     return WordCounts(
-        sums_by_key(one.uses, other.uses),
-        sums_by_key(one.labelled, other.labelled),
+        add_by_key(one.uses, other.uses),
+        add_by_key(one.labelled, other.labelled),
         one.inside | other.inside,
         one.any_missing or other.any_missing,
         one.n_sequences + other.n_sequences,
     )
 
 
-def sums_by_key(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
+def add_by_key(one: dict[Any, Any], other: dict[Any, Any]) -> dict[Any, Any]:
     """Two tables added up; what only one of them has counts as 0 in the other."""
     return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}}
 
 
 def type_corpus_of(words: WordCounts) -> tuple[Sequences, list[Any] | None]:
     """A corpus whose tokens stand for those of all parts, and its labels."""
-    found: list[tuple[Hashable, Hashable | None, int]] = []
-    found += [(word, None, seen) for word, seen in words.uses.items() if seen]
-    found += [(word, label, seen) for (word, label), seen in words.labelled.items()]
+    rows_of_types: list[tuple[Hashable, Hashable | None, int]] = []
+    rows_of_types += [(word, None, seen) for word, seen in words.uses.items() if seen]
+    rows_of_types += [(word, label, seen) for (word, label), seen in words.labelled.items()]
     nothing = (None, None, 0)
     # The only token of a sequence begins it; the last sequence begins with what stands for none.
-    rows = [row for row in found if row[0] not in words.inside]
-    if words.any_missing or not found:
+    rows = [row for row in rows_of_types if row[0] not in words.inside]
+    if words.any_missing or not rows_of_types:
         rows.append(nothing)
     ends = list(range(1, len(rows) + 1))
-    inside = [row for row in found if row[0] in words.inside]
+    inside = [row for row in rows_of_types if row[0] in words.inside]
     if inside:
         rows += [nothing, *inside]
         ends.append(len(rows))
@@ -157,7 +157,7 @@ def type_corpus_of(words: WordCounts) -> tuple[Sequences, list[Any] | None]:
 
 
 class SymbolPartLayout(NamedTuple):
-    """How parts are laid out: what is sent to where they are."""
+    """The layout of parts, which is sent to where these are."""
 
     observation: SymbolObservation
     words: Any  # as `told`, see `sklearn_cvb.chain.symbols.observed.WordLayout`
@@ -166,7 +166,7 @@ class SymbolPartLayout(NamedTuple):
 
 
 class SymbolPlan(NamedTuple):
-    """What the type corpus tells, before any sequence is read."""
+    """A layout made from the type corpus, before any sequence is read."""
 
     layout: SymbolPartLayout
     corpus: Corpus  # the type corpus, encoded
@@ -176,7 +176,7 @@ class SymbolPlan(NamedTuple):
 
     @property
     def as_sent(self) -> SymbolPartLayout:
-        """The layout without what is known of single tokens of the type corpus."""
+        """The layout without labels of single tokens of the type corpus."""
         told = self.layout.told
         if told is None:
             return self.layout
@@ -193,16 +193,16 @@ def lay_out(
     if types is None:
         types = reading.types_to_learn(known, sequences)
     else:
-        reading.some_types(known, types)
+        reading.refuse_no_types(known, types)
     vocabulary, corpus = reading.encoded_by(known, types, sequences)
-    words, cells, told, messages = observation.words_and_cells(vocabulary, corpus, y)
+    words, cells, told, messages = observation.word_layout(vocabulary, corpus, y)
     layout = SymbolPartLayout(observation, words, told, cells)
     return SymbolPlan(layout, corpus, sequences, y, messages)
 
 
-def finished(laid_out: SymbolPlan) -> tuple[Any, Cells]:
-    """Words with what labels tell, of which parts have told before; the layout."""
-    (observation, words, told, cells), corpus, sequences, y, _ = laid_out
+def words_and_cells(plan: SymbolPlan) -> tuple[Any, Cells]:
+    """Words with the labels of all parts, and the layout of cells."""
+    (observation, words, told, cells), corpus, sequences, y, _ = plan
     _, words, _ = observation.training_lattice(words, told, cells, corpus, sequences, y)
     return words, cells
 
@@ -210,7 +210,7 @@ def finished(laid_out: SymbolPlan) -> tuple[Any, Cells]:
 def problem_of_part(layout: SymbolPartLayout, part: Part) -> tuple[Problem, tuple[str, ...]]:
     """The problem of a part under a layout that was sent here, and what it warns of."""
     observation, words, told, cells = layout
-    corpus = part.by(words.index)
+    corpus = part.encode(words.index)
     sequences = Sequences(WordsOfTokens(part.types, part.corpus.tokens), corpus.starts, None)
     reading.checked(observation.options.words, corpus, sequences, len(words.index))
     if told is not None:
@@ -218,7 +218,7 @@ def problem_of_part(layout: SymbolPartLayout, part: Part) -> tuple[Problem, tupl
     lattice, _, messages = observation.training_lattice(
         words, told, cells, corpus, sequences, part.y
     )
-    return problem_of_some(corpus, lattice, cells), messages
+    return partial_problem(corpus, lattice, cells), messages
 
 
 # A corpus in parts, whatever is learned from it
@@ -230,11 +230,11 @@ def read_here(module: str, asked: Any, parts: Sequence[tuple[Any, Any]]) -> Read
     The module is that which lays out models of a family, and learns them, in shards.
     """
     family: Any = import_module(module)
-    read = [family.read_part(X, y) for X, y in parts]
-    told = [family.survey_of(asked, part) for part in read]
-    laid_out = family.lay_out(asked, summed(told, family.merged))
-    indices = part_indices([part.corpus.n_sequences for part in read])
+    parts_read = [family.read_part(X, y) for X, y in parts]
+    surveys = [family.survey_of(asked, part) for part in parts_read]
+    plan = family.lay_out(asked, tree_sum(surveys, family.merge_surveys))
+    indices = part_indices([part.corpus.n_sequences for part in parts_read])
     shards = [
-        family.shard_of(laid_out.as_sent, *given) for given in zip(read, indices, strict=True)
+        family.shard_of(plan.as_sent, *given) for given in zip(parts_read, indices, strict=True)
     ]
-    return family.read_in_shards(laid_out, [shard.facts() for shard in shards], LocalParts(shards))
+    return family.read_in_shards(plan, [shard.summary() for shard in shards], LocalParts(shards))

@@ -346,7 +346,7 @@ def em_sweeps(setting, init, n_sweeps):
         logs = normalised_log(counts.transition, setting.alpha, allowed, transition)
         start, transition = np.exp(log_start), np.exp(logs)
         point = setting.family.most_likely(counts.statistics, point)
-        scores = setting.family.at(point)
+        scores = setting.family.log_densities(point)
         log_z, posteriors, pairs = e_step(setting, log_start, logs, scores)
         history.append(sum(log_z) + setting.family.log_prior(point))
         counts = counts_of(setting, posteriors, pairs, scores)
@@ -377,7 +377,7 @@ def vb_sweeps(setting, init, n_sweeps):
         logs, more = dirichlet_logs(counts.transition, setting.alpha, allowed_table(setting))
         penalty += setting.family.divergence(counts.statistics)
         penalty += 0.0 if setting.is_tied else more
-        scores = setting.family.expected(counts.statistics)
+        scores = setting.family.expected_log_densities(counts.statistics)
         log_z, posteriors, pairs = e_step(setting, log_start, logs, scores)
         history.append(sum(log_z) - penalty)
         counts = counts_of(setting, posteriors, pairs, scores)
@@ -600,7 +600,7 @@ def log_evidence_given(setting, posteriors):
         return family.log_evidence(sum(statistics_of(family, x, q) for x, q in each))
     table, posterior = np.concatenate(setting.series), np.concatenate(posteriors)
     observations, whole, logs = family.read(table), np.array([0, len(table)]), []
-    seen = np.flatnonzero(family.observed(observations).any(axis=1))
+    seen = np.flatnonzero(family.observed_mask(observations).any(axis=1))
     for components in itertools.product(range(len(family.families)), repeat=len(seen)):
         drawn = np.zeros(len(table), int)
         drawn[seen] = components

@@ -46,8 +46,8 @@ BATCHES = [[series(40, 10 * i + j) for j in range(6)] for i in range(5)]
 
 def statistics_of(model, X):
     """What series tell under the posteriors that a model predicts: (K, S), and steps by state."""
-    family = model._learned.more.numeric.family
-    numeric = model._learned.more.numeric
+    family = model._learned.extra.numeric.family
+    numeric = model._learned.extra.numeric
     total, steps = 0.0, 0.0
     for one, posterior in zip(X, model.predict_proba(X), strict=True):
         given = family.read(one), posterior, np.array([0, len(one)]), numeric.predicting

@@ -15,7 +15,13 @@ from sklearn_cvb import (
     Transitions,
     write_numbers,
 )
-from sklearn_cvb.chain.numbers.e_step import ChainTables, given_logs, infer, one_table, stretches_of
+from sklearn_cvb.chain.numbers.e_step import (
+    ChainTables,
+    infer,
+    plain_stretches,
+    scores_from_logs,
+    stretches_by_table,
+)
 from sklearn_cvb.emissions import Categorical
 from sklearn_cvb.metrics import relabel
 
@@ -100,8 +106,8 @@ def test_tables_that_are_the_same_share_out_pairs():
     logs = rng.normal(size=(24, 2)) * np.repeat([1.0, 900.0], [10, 14])[:, None]
     one = ChainTables(np.array([[0.4, 0.6]]), np.array([[[0.5, 0.5], [0.0, 1.0]]]), None)
     three = ChainTables(*(np.repeat(table, 3, axis=0) for table in one[:2]), None)
-    plain = infer(one, given_logs(logs), starts, one_table(starts))
-    found = infer(three, given_logs(logs), starts, stretches_of(contexts, starts))
+    plain = infer(one, scores_from_logs(logs), starts, plain_stretches(starts))
+    found = infer(three, scores_from_logs(logs), starts, stretches_by_table(contexts, starts))
     np.testing.assert_allclose(found.posterior, plain.posterior, atol=1e-14)
     np.testing.assert_allclose(found.log_z, plain.log_z, rtol=1e-14)
     np.testing.assert_allclose(found.pairs.sum(axis=0), plain.pairs[0], rtol=1e-13)

@@ -193,7 +193,7 @@ def test_a_chain_averages_its_kept_samples_and_labels_by_its_last_tenth():
     ).fit(series)
     np.testing.assert_array_equal(some.samples_, every.samples_[::3])
     for name in ("start", "transition"):
-        kept = [getattr(counts, name) for counts, _ in some._learned.more.sampled.kept]
+        kept = [getattr(counts, name) for counts, _ in some._learned.extra.samples.per_sample]
         np.testing.assert_allclose(getattr(some.counts_, name), np.mean(kept, axis=0), rtol=1e-12)
     often = np.mean(every.samples_[-3:], axis=0) > 0.5
     for model in (every, some):

@@ -23,10 +23,10 @@ from sklearn_cvb import (
 from sklearn_cvb.chain.numbers import leave_out, visits
 from sklearn_cvb.chain.numbers.e_step import (
     ChainTables,
-    filtered,
-    given_logs,
+    filter_steps,
     infer,
-    one_table,
+    plain_stretches,
+    scores_from_logs,
     without_stays,
 )
 from sklearn_cvb.display.learned import learned_by
@@ -116,10 +116,10 @@ def test_sums_over_all_visits(n, longest, topology, scale):
     logs[1, 0] = -np.inf
     found = visits.inferred(tables, logs, starts, table)
     one = visits.VisitTables(*(part[:1] for part in tables))
-    best, log_p = visits.best(one, logs, starts)
+    best, log_p = visits.best_path(one, logs, starts)
     before, others = (
-        visits.shares_of(given(one, logs, starts)[0])
-        for given in (visits.given_past, visits.given_others)
+        visits.normalise_logs(given(one, logs, starts)[0])
+        for given in (visits.log_states_given_past, visits.log_states_given_others)
     )
     pairs, lasting = np.zeros_like(tables.transition), np.zeros_like(tables.log_durations)
     with np.errstate(divide="ignore"):
@@ -164,7 +164,7 @@ def test_draws_are_of_the_posterior_beside_a_lost_sequence():
     logs[:6, 1] -= 900.0
     found, n_draws = {}, 1000
     for _ in range(n_draws):
-        drawn, log_z = visits.drawn(tables, logs, starts, rng)
+        drawn, log_z = visits.draw_path(tables, logs, starts, rng)
         found[tuple(drawn[6:])] = found.get(tuple(drawn[6:]), 0) + 1
         assert np.count_nonzero(drawn[:6]) == 1
     with np.errstate(divide="ignore"):
@@ -186,18 +186,24 @@ def test_geometric_durations_are_a_plain_chain(scale):
     plain = np.diag(stays) + (1.0 - stays[:, None]) * tables.transition[0]
     starts, logs = np.array([0, length, length + 7]), scale * rng.normal(size=(length + 7, 3))
     exact = infer(
-        ChainTables(tables.start, plain[None], None), given_logs(logs), starts, one_table(starts)
+        ChainTables(tables.start, plain[None], None),
+        scores_from_logs(logs),
+        starts,
+        plain_stretches(starts),
     )
     found = visits.inferred(tables, logs, starts, np.zeros(len(logs), int))
     np.testing.assert_allclose(found.log_z, exact.log_z, rtol=1e-12)
     np.testing.assert_allclose(found.posterior, exact.posterior, atol=1e-10)
     own, every_pair = ~np.eye(3, dtype=bool), exact.pairs[0]
     np.testing.assert_allclose(found.pairs[0][own], every_pair[own], rtol=1e-9)
-    weights = visits.given_past(tables, logs, starts)[0] + logs
-    online = filtered(
-        ChainTables(tables.start, plain[None], None), given_logs(logs), starts, every_step=True
+    weights = visits.log_states_given_past(tables, logs, starts)[0] + logs
+    online = filter_steps(
+        ChainTables(tables.start, plain[None], None),
+        scores_from_logs(logs),
+        starts,
+        every_step=True,
     )
-    np.testing.assert_allclose(visits.shares_of(weights), online.message, atol=1e-10)
+    np.testing.assert_allclose(visits.normalise_logs(weights), online.message, atol=1e-10)
     # A visit that goes on is left as often as it has one step more.
     begun = found.durations[0].sum(axis=1)
     np.testing.assert_allclose(begun, exact.posterior.sum(axis=0) - np.diag(every_pair), rtol=1e-9)

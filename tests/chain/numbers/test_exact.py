@@ -8,7 +8,7 @@ from chain.numbers.restatement import durations_of, infer, infer_visits, scores_
 from scipy.special import logsumexp
 
 from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples, Transitions
-from sklearn_cvb.chain.predictions.prediction import by_context, predicting_weights
+from sklearn_cvb.chain.predictions.prediction import predicting_weights, state_transitions
 from sklearn_cvb.emissions import AutoRegressive, Categorical, Gaussian, Regression
 
 SHORT = (4, 3, 1)
@@ -139,11 +139,11 @@ def inferred(x, chain, family, scores):
 
 def log_likelihoods(model, series, chain):
     """Log-likelihood of each series; a sampler's is the mean of likelihoods given each sample."""
-    fitted = model._learned.more.numeric
+    fitted = model._learned.extra.numeric
     if not isinstance(model, GibbsHMM):
         return [inferred(x, chain, fitted.family, fitted.scoring)[0] for x in series]
     each, n, transitions = [], model.n_components, model.transitions
-    for counts, prior in model._learned.more.sampled.kept:
+    for counts, prior in model._learned.extra.samples.per_sample:
         scores = fitted.family.predictive(counts.emission)
         rows = counts.transition + prior.transition
         totals = counts.transition.sum(axis=1) + prior.transition_total
@@ -170,7 +170,7 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
     model = model_of(kind, name, topology, has_end, alpha=0.3, max_iter=4)
     model.fit(numbers(name, (9, 7, 5, 1), missing, topology=topology))
     series = numbers(name, SHORT, missing, seed=5, topology=topology)
-    chain, fitted = chain_of(model), model._learned.more.numeric
+    chain, fitted = chain_of(model), model._learned.extra.numeric
     log_z = log_likelihoods(model, series, chain)
     np.testing.assert_allclose(model.score_samples(series), log_z, rtol=1e-10, atol=1e-10)
     kept = restatement.apart(series)[0] if topology == "contexts" else series
@@ -181,7 +181,7 @@ def test_reading_is_exact(kind, name, topology, has_end, missing):
     if kind is VBHMM:
         _, logs = predicting_weights(model._learned)
         log_end = logs.transition[:2, 2] if has_end else np.zeros(2)
-        chain = logs.start[:2], by_context(logs.transition, model._learned.layout), log_end
+        chain = logs.start[:2], state_transitions(logs.transition, model._learned.layout), log_end
         bounds = [inferred(x, chain, fitted.family, fitted.predicting)[0] for x in series]
         np.testing.assert_allclose(model.lower_bound_samples(series), bounds, rtol=1e-10)
     found = model.predict_proba(series), model.predict(series)
@@ -300,7 +300,9 @@ def test_forecasts_are_exact(name, has_end):
     series, n_steps = numbers(name, SHORT, seed=5), 3
     found = model.predict_next(series, n_steps, n_draws=4000, random_state=0, level=0.8)
     last = np.array([table[-1] for table in model.filter_proba(series)])
-    means, variances = model._learned.more.numeric.family.moments(model._learned.more.numeric.point)
+    means, variances = model._learned.extra.numeric.family.moments(
+        model._learned.extra.numeric.point
+    )
     for i in range(len(series)):
         exact = np.zeros((n_steps, 2))
         for path in np.ndindex(*[2] * (n_steps + 1)):

@@ -13,9 +13,9 @@ from sklearn_cvb import CVBHMM, EMHMM, VBHMM, GibbsHMM, Samples
 from sklearn_cvb.chain.numbers.e_step import (
     ChainTables,
     ContextStretches,
-    filtered,
-    given_logs,
-    one_table,
+    filter_steps,
+    plain_stretches,
+    scores_from_logs,
 )
 from sklearn_cvb.chain.numbers.e_step import infer as infer_chain
 from sklearn_cvb.emissions import Columns, Gaussian
@@ -72,9 +72,9 @@ def test_posteriors_of_log_weights_far_apart(seed):
     chain = ChainTables(start[None], moves[None], None)
     own = ChainTables(*(np.repeat(table, len(lengths), axis=0) for table in chain[:2]), None)
     found = infer_chain(
-        own, given_logs(logs), starts, ContextStretches(starts, np.arange(len(lengths)))
+        own, scores_from_logs(logs), starts, ContextStretches(starts, np.arange(len(lengths)))
     )
-    heads, log_z, _ = filtered(chain, given_logs(logs), starts, every_step=True)
+    heads, log_z, _ = filter_steps(chain, scores_from_logs(logs), starts, every_step=True)
     np.testing.assert_allclose(log_z, found.log_z, rtol=1e-12)
     for i, (begin, end) in enumerate(pairwise(starts)):
         log_z, posterior, pairs = plain(chain, logs[begin:end])
@@ -115,14 +115,14 @@ def test_a_state_that_fades_out_of_float64_comes_back(step):
     moves = np.array([[1.0, step, 0.0], [step, 1.0 - step, step], [0.3, step, 0.7]])
     chain = ChainTables(np.array([[0.3, 0.3, 0.4]]), moves[None], None)
     logs, begins = np.concatenate([fading(rng), fading(rng)[:7]]), np.array([0, 240, 247])
-    found = filtered(chain, given_logs(logs), begins, every_step=True)
+    found = filter_steps(chain, scores_from_logs(logs), begins, every_step=True)
     for begin, end in pairwise(begins):
         exact, log_z = plain_filter(chain, logs[begin:end])
         np.testing.assert_allclose(found.message[begin:end], exact, rtol=1e-9, atol=1e-300)
     np.testing.assert_allclose(found.message.sum(axis=1), 1.0)
     # After so much it is all, and log Z is told by it.
     heads, log_z = plain_filter(chain, logs[:200])
-    found = filtered(chain, given_logs(logs[:200]), np.array([0, 200]))
+    found = filter_steps(chain, scores_from_logs(logs[:200]), np.array([0, 200]))
     assert found.log_z[0] == pytest.approx(log_z, rel=1e-12)
     np.testing.assert_allclose(found.message[-1], heads[-1], atol=1e-12)
     if 0 in found.logs:
@@ -176,7 +176,7 @@ def test_left_to_right_where_only_states_out_of_reach_explain_a_step(kind):
     settings = {"samples": Samples(4)} if kind is GibbsHMM else {}
     model = kind(3, emission=Gaussian("diag"), transitions="left-right", random_state=0, max_iter=8)
     model.set_params(**settings).fit([series[0], series[0], series[0] + 0.1])
-    proba, fitted = model.predict_proba(series), model._learned.more.numeric
+    proba, fitted = model.predict_proba(series), model._learned.extra.numeric
     with np.errstate(divide="ignore"):
         log_start, moves = np.log(model.startprob_), np.log(model.transmat_)
     if kind is not VBHMM:
@@ -261,7 +261,7 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     logs = rng.normal(size=(6, 3))
     logs[2] = [-1e15, -3e15, -2e15]
     starts = np.array([0, 6])
-    found = infer_chain(chain, given_logs(logs), starts, one_table(starts))
+    found = infer_chain(chain, scores_from_logs(logs), starts, plain_stretches(starts))
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
     assert found.pairs.sum() == pytest.approx(5.0)
     # State 0 is certain there: what comes after begins from it.
@@ -272,7 +272,7 @@ def test_posteriors_sum_to_one_where_log_weights_are_huge():
     chain = chain._replace(
         transition=np.array([[[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]]])
     )
-    found = infer_chain(chain, given_logs(logs), starts, one_table(starts))
+    found = infer_chain(chain, scores_from_logs(logs), starts, plain_stretches(starts))
     np.testing.assert_array_equal(found.posterior.argmax(axis=1), [0, 1, 2, 2, 2, 2])
     np.testing.assert_allclose(found.posterior.sum(axis=1), 1.0)
 
@@ -281,10 +281,12 @@ def test_scales_whose_product_leaves_float64():
     """Two steps, each far better explained by the state that cannot be there."""
     chain = ChainTables(np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0], [1.0, 0.0]]]), None)
     logs, starts = np.array([[-343.0, 0.0], [0.0, -460.0]]), np.array([0, 2])
-    found = infer_chain(chain, given_logs(logs), starts, one_table(starts))
+    found = infer_chain(chain, scores_from_logs(logs), starts, plain_stretches(starts))
     assert found.log_z[0] == pytest.approx(-803.0, rel=1e-14)
     np.testing.assert_array_equal(found.posterior, np.eye(2))
-    assert filtered(chain, given_logs(logs), starts)[1][0] == pytest.approx(-803.0, rel=1e-14)
+    assert filter_steps(chain, scores_from_logs(logs), starts)[1][0] == pytest.approx(
+        -803.0, rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])

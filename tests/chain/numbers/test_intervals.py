@@ -24,7 +24,7 @@ def test_gaussian_intervals_hold_what_draws_hold(covariance_type):
     """The marginals are those of the posterior that Gibbs draws from."""
     model = fitted(Gaussian(covariance_type), SERIES)
     found = model.credible_intervals(level=LEVEL).emission
-    family, rng = model._learned.more.numeric.family, np.random.default_rng(1)
+    family, rng = model._learned.extra.numeric.family, np.random.default_rng(1)
     statistics = model.counts_.emission.T
     drawn = [family.moments(family.draw(statistics, rng)) for _ in range(1500)]
     means, variances = (np.array(table) for table in zip(*drawn, strict=True))
@@ -88,10 +88,11 @@ def test_chain_gives_the_mixture_of_its_samples():
     X = [RNG.poisson(1.0 + 2.0 * STATE)]
     model = fitted("poisson", X, GibbsHMM, max_iter=300, samples=Samples(thin=10))
     lower, upper = model.credible_intervals(level=LEVEL).emission["rates"]
-    assert len(model._learned.more.sampled.kept) == len(model.samples_) == 15
-    family = model._learned.more.numeric.family
+    assert len(model._learned.extra.samples.per_sample) == len(model.samples_) == 15
+    family = model._learned.extra.numeric.family
     each = [
-        family.marginals(counts.emission)["rates"] for counts, _ in model._learned.more.sampled.kept
+        family.marginals(counts.emission)["rates"]
+        for counts, _ in model._learned.extra.samples.per_sample
     ]
     for ends, tail in ((lower, 0.05), (upper, 0.95)):
         share = np.mean([own.cdf(ends) for own in each], axis=0)

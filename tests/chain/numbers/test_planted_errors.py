@@ -108,7 +108,7 @@ def statistics_are_those_of_the_sweep_before(monkeypatch):
 
         return sweep
 
-    sound = collapsed._without
+    sound = collapsed._leave_out_group
     changed(monkeypatch, chain, "sweep", change)
 
 

@@ -19,10 +19,10 @@ PLAIN = [
 
 def chances(model, x, t, all_others):
     """P(z_t | other steps), by a sum over all paths and densities of single steps."""
-    family, point = (getattr(model._learned.more.numeric, name) for name in ("family", "point"))
+    family, point = (getattr(model._learned.extra.numeric, name) for name in ("family", "point"))
     n, K = len(x), model.n_components
     logs = np.empty((n, K))
-    family.at(point).fill(family.read(x), np.array([0, n]), logs)
+    family.log_densities(point).fill(family.read(x), np.array([0, n]), logs)
     total = np.zeros(K)
     last = n if all_others else t + 1
     for path in itertools.product(range(K), repeat=last):

@@ -102,7 +102,7 @@ def test_em_and_vb_are_those_of_all_series(kind, settings):
         assert deviation(found, whole) < 1e-10
         np.testing.assert_allclose(found.history_, whole.history_, rtol=1e-11)
         np.testing.assert_allclose(found.transmat_, whole.transmat_, rtol=1e-9, atol=1e-12)
-        assert found._learned.seen[:2] == whole._learned.seen[:2]
+        assert found._learned.seen_so_far[:2] == whole._learned.seen_so_far[:2]
         assert found.n_features_in_ == 3
 
 
@@ -161,7 +161,7 @@ def test_a_lost_shard_is_inferred_from_the_counts_of_all():
     def ask(name, *arguments):
         asked[0] += 1
         if asked[0] == 9:
-            source.shards[1].held.clear()
+            source.shards[1].states.clear()
         return plain(name, *arguments)
 
     source.ask = ask
@@ -176,7 +176,7 @@ def test_surveys_are_those_of_all_series():
     model = EMHMM(2, emission="gaussian")
     own = [parts.survey_of(model, parts.read_part(X[a : a + 6])) for a in range(0, 24, 6)]
     whole = parts.survey_of(model, parts.read_part(X))
-    found = parts.merged(parts.merged(*own[:2]), parts.merged(*own[2:]))
+    found = parts.merge_surveys(parts.merge_surveys(*own[:2]), parts.merge_surveys(*own[2:]))
     for one, other in zip(found.moments, whole.moments, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
     assert found[1:] == whole[1:]

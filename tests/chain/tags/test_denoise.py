@@ -104,11 +104,11 @@ def test_shares_by_shape_are_a_prior_that_dictionary_weight_scales():
     cells = model._read(X, None).problem.cells
     words = model.vocabulary_.tolist()
     own = slice(*cells.indptr[[words.index("runs"), words.index("runs") + 1]])
-    noun, verb = cells.expected[own]
+    noun, verb = expected = cells.tag_prior.expected_counts[own]
     uses = sum(row.count("runs") for row in X)
     assert noun + verb == pytest.approx(SHAPE_WEIGHT * uses)
     prior = prior_of(cells, heavy._model(heavy._read(X, None)).settings.concentrations)
-    np.testing.assert_allclose(prior.emission[own], 0.03 + 100 * cells.expected[own])
+    np.testing.assert_allclose(prior.emission[own], 0.03 + 100 * expected)
 
 
 def test_learned_emission_concentrations_have_an_equal_prior():

@@ -153,7 +153,7 @@ def test_samples_follow_the_exact_posterior():
 def test_unknown_words_are_predicted_by_their_form(kind):
     tagger = kind(LISTED, alpha=ALPHA, beta=BETA, max_iter=20, random_state=0).fit(X)
     emitted = tagger.counts_.emission.toarray().sum(axis=0) + tagger._learned.prior.emission_total
-    rare = 0 if tagger._learned.rare is None else tagger._learned.rare
+    rare = 0 if tagger._learned.unknown_word_counts is None else tagger._learned.unknown_word_counts
     words = ["chalked", "Dog", "bog", "A", "x"]
     for word, table in zip(words, tagger.predict_proba([[word] for word in words]), strict=True):
         weights = np.zeros(3)
@@ -182,7 +182,9 @@ def test_a_prediction_depends_on_its_own_sentence_alone(kind):
         np.testing.assert_allclose(tagger.predict_proba([row])[0], table, atol=1e-14)
     # Inside a sentence its capital says more: "the" is of one tag.
     emitted = tagger.counts_.emission.toarray().sum(axis=0) + tagger._learned.prior.emission_total
-    emitted = emitted + (0 if tagger._learned.rare is None else tagger._learned.rare)
+    emitted = emitted + (
+        0 if tagger._learned.unknown_word_counts is None else tagger._learned.unknown_word_counts
+    )
     shares = np.array([shares_of("Chalked").get(state, 0) for state in range(3)])
     expected = predicting_weights(tagger._learned)[0].transition[0] * shares / emitted
     np.testing.assert_allclose(together[1][1], expected / expected.sum(), atol=1e-10)
@@ -207,7 +209,11 @@ def test_the_dictionary_speaks_for_its_own_words_outside_the_text():
     listed = LISTED | {"trod": {"V": 1, "N": 9}, "hog": ("D", "N")}
     tagger = CVBHMMTagger(listed, alpha=ALPHA, beta=BETA, random_state=0).fit(X)
     shares, emitted = np.array([0, 0.9, 0.1]), tagger._learned.prior.emission_total
-    emitted = emitted + tagger.counts_.emission.toarray().sum(axis=0) + tagger._learned.rare
+    emitted = (
+        emitted
+        + tagger.counts_.emission.toarray().sum(axis=0)
+        + tagger._learned.unknown_word_counts
+    )
     expected = tagger.startprob_ * shares / emitted
     (table,) = tagger.predict_proba([["trod"]])
     np.testing.assert_allclose(table[0], expected / expected.sum(), atol=1e-10)

@@ -13,7 +13,7 @@ from dependency_enumeration import (
 
 from sklearn_cvb import EMPCFG
 from sklearn_cvb.dependency import inference
-from sklearn_cvb.dependency.inference import used_cells
+from sklearn_cvb.dependency.inference import cell_uses
 from sklearn_cvb.grammar.inference import expectation
 from sklearn_cvb.kernels.dependency.arrays import DependencySentences, shares_for, workspace_for
 from sklearn_cvb.kernels.dependency.chart import count_in_logs
@@ -66,7 +66,7 @@ def test_known_heads_leave_the_trees_that_agree(known):
     counts, log_z, _ = inference.expectation(weights, sentences)
     assert log_z[0] == pytest.approx(math.log(total), abs=1e-12)
     np.testing.assert_allclose(counts, expected, atol=1e-12)
-    heads, logs = inference.heaviest(inference.frozen_tally(weights), sentences)
+    heads, logs = inference.heaviest_heads(inference.frozen_tally(weights), sentences)
     best, weight = max(weigh_trees(tags, weights, N_TYPES, known), key=lambda pair: pair[1])
     assert tuple(heads) == best
     assert logs[0] == pytest.approx(math.log(weight), abs=1e-12)
@@ -91,7 +91,7 @@ def test_known_heads_hold_even_without_weight():
     weights[[0, 1, 2, 3, 4, 5, 18]] = 0.0
     for known in [(None, 1, None), (0, None, None), (3, 1, None)]:
         sentences = sentences_of([[0, 1, 2]], [known])
-        heads, logs = inference.heaviest(inference.frozen_tally(weights), sentences)
+        heads, logs = inference.heaviest_heads(inference.frozen_tally(weights), sentences)
         assert all(k is None or k == h for k, h in zip(known, heads, strict=True))
         assert tuple(heads) in projective_trees(3)
         assert logs[0] < -1e8
@@ -104,7 +104,9 @@ def test_the_heaviest_tree(n):
     for _ in range(5):
         weights, tags = random_weights(rng), rng.integers(N_TYPES, size=n).tolist()
         best = max(weight for _, weight in weigh_trees(tags, weights, N_TYPES))
-        heads, logs = inference.heaviest(inference.frozen_tally(weights), sentences_of([tags]))
+        heads, logs = inference.heaviest_heads(
+            inference.frozen_tally(weights), sentences_of([tags])
+        )
         cells = cells_of_tree(tags, heads.tolist(), N_TYPES)
         assert tuple(heads) in projective_trees(n)
         assert logs[0] == pytest.approx(math.log(best), abs=1e-12)
@@ -115,7 +117,7 @@ def test_cells_that_trees_use():
     tags = [0, 1, 2, 1, 0]
     for heads in projective_trees(5):
         expected = np.bincount(cells_of_tree(tags, heads, N_TYPES), minlength=45)
-        assert used_cells(sentences_of([tags]), np.array(heads)).tolist() == expected.tolist()
+        assert cell_uses(sentences_of([tags]), np.array(heads)).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("loses", [False, True])
@@ -128,7 +130,7 @@ def test_trees_are_drawn_as_likely_as_they_are(loses):
         weights[(2 * N_TYPES + 1) * N_TYPES + 1 :: 4] *= 1e-290
     sentences = sentences_of([tags] * n_draws)
     assert bool(np.isnan(log_z_in_products(weights, sentences_of([tags])))) is loses
-    heads, *_ = inference.draw_sweep(sentences, inference.frozen_tally(weights), rng)
+    (heads, _), *_ = inference.draw_sweep(sentences, inference.frozen_tally(weights), rng)
     trees = weigh_trees(tags, weights, N_TYPES)
     total = sum(weight for _, weight in trees)
     drawn, times = np.unique(heads.reshape(-1, 4), axis=0, return_counts=True)
@@ -227,8 +229,8 @@ def test_a_lost_sentence_is_found_with_logs(update, monkeypatch):
         log_z = inference.expectation(weights, sentences)[1]
     elif update == "draw":
         tally = inference.frozen_tally(weights)
-        heads, _, log_z, _ = inference.draw_sweep(sentences, tally, rng)
-        assert used_cells(sentences, heads)[: (2 * N_TYPES + 1) * N_TYPES].sum() == 32
+        (heads, _), log_z, _ = inference.draw_sweep(sentences, tally, rng)
+        assert cell_uses(sentences, heads)[: (2 * N_TYPES + 1) * N_TYPES].sum() == 32
     else:
         log_z = inference.log_likelihoods(weights, sentences)
     assert calls == [1]

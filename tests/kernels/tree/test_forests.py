@@ -37,7 +37,7 @@ def learn(problem, theta):
     return expectation(np.asarray(theta), problem)
 
 
-def listed(grammar, sentences, brackets, theta):
+def lists(grammar, sentences, brackets, theta):
     """The same by lists of rules."""
     return expectation(np.asarray(theta), problem_of(grammar, sentences, brackets=brackets))
 
@@ -78,7 +78,7 @@ def test_weights_far_below_the_range_of_floats(name, scale):
     theta = np.asarray(grammar.theta) * scale
     problem = forest_for(grammar, [words])
     cells, log_z = learn(problem, theta)
-    other, log_other = listed(grammar, [words], brackets_of(1), theta)
+    other, log_other = lists(grammar, [words], brackets_of(1), theta)
     assert log_z[0] == pytest.approx(log_other[0], rel=1e-14)
     np.testing.assert_allclose(cells, other, rtol=1e-10, atol=1e-13)
     trees, _ = drawn(grammar._replace(theta=theta), problem, 3)
@@ -93,7 +93,7 @@ def test_random_grammars(seed):
     for given in ([], [(1, 3, -1)], [(0, 2, 1), (0, 2, 2)]):
         brackets = brackets_of(5, [2] * len(given), *np.array(given).reshape(-1, 3).T)
         cells, log_z = learn(forest_for(grammar, sentences, brackets), grammar.theta)
-        other, log_other = listed(grammar, sentences, brackets, grammar.theta)
+        other, log_other = lists(grammar, sentences, brackets, grammar.theta)
         np.testing.assert_allclose(log_z, log_other, atol=1e-12)
         np.testing.assert_allclose(cells, other, rtol=1e-10, atol=1e-13)
 

@@ -21,18 +21,18 @@ from tree_cases import (
     weighed,
 )
 
-from sklearn_cvb.grammar.inference import cells_of, expectation
+from sklearn_cvb.grammar.inference import expectation, expected_rule_counts
 from sklearn_cvb.grammar.prediction import span_posteriors
 from sklearn_cvb.kernels.tree.arrays import (
     TreeRules,
     brackets_of,
-    lexicon_of,
     rules_of,
+    terminal_index_of,
     unary_rules_of,
 )
 from sklearn_cvb.kernels.tree.decoding import k_best_trees
 from sklearn_cvb.kernels.tree.engines import count_in_logs
-from sklearn_cvb.kernels.tree.lists import expected_listed_counts
+from sklearn_cvb.kernels.tree.lists import expected_counts_by_lists
 from sklearn_cvb.kernels.tree.unary_rules import chain_workspace_for, fill_closure
 
 
@@ -256,7 +256,7 @@ def in_log_space(grammar, words, brackets):
     """Expected counts per cell and log p(words), all in log space."""
     engine = weighed(grammar, problem_of(grammar, [words], brackets=brackets))
     log_z = count_in_logs(engine, 0)
-    return cells_of(engine.listed, len(grammar.theta)), log_z
+    return expected_rule_counts(engine.lists, len(grammar.theta)), log_z
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,9 @@ def test_rules_are_sorted_and_grouped():
 
 
 def test_occurrences_are_sorted_by_sentence_and_column():
-    lexicon, order = lexicon_of([2, 3], [1, 0, 1, 1], [1, 0, 0, 2], [3, 1, 3, 3], [5] * 4, range(4))
+    lexicon, order = terminal_index_of(
+        [2, 3], [1, 0, 1, 1], [1, 0, 0, 2], [3, 1, 3, 3], [5] * 4, range(4)
+    )
     assert lexicon.starts.tolist() == [0, 1, 4]
     assert list(zip(lexicon.begin, lexicon.end, strict=True)) == [(0, 1), (2, 3), (1, 3), (0, 3)]
     assert order.tolist() == lexicon.rule.tolist() == [1, 3, 0, 2]
@@ -327,14 +329,14 @@ def test_parts_of_a_corpus_add_up():
     whole, log_z = learn(AMBIGUOUS, sentences)
     engine, parts = weighed(AMBIGUOUS, problem_of(AMBIGUOUS, sentences)), np.empty(3)
     for i in range(3):
-        expected_listed_counts(engine.listed, engine.chart, np.array([i]), parts[i : i + 1], True)
+        expected_counts_by_lists(engine.lists, engine.chart, np.array([i]), parts[i : i + 1], True)
     np.testing.assert_array_equal(parts, log_z)
-    np.testing.assert_array_equal(cells_of(engine.listed, len(AMBIGUOUS.theta)), whole)
+    np.testing.assert_array_equal(expected_rule_counts(engine.lists, len(AMBIGUOUS.theta)), whole)
     # Weights of other sentences are not read.
-    terminals = engine.listed.terminals
+    terminals = engine.lists.terminals
     own = slice(*terminals.starts[1:3])
     weights = terminals.weight[own].copy()
     terminals.weight[:] = np.nan
     terminals.weight[own] = weights
-    expected_listed_counts(engine.listed, engine.chart, np.array([1]), parts[:1], True)
+    expected_counts_by_lists(engine.lists, engine.chart, np.array([1]), parts[:1], True)
     assert parts[0] == log_z[1]

@@ -6,15 +6,15 @@ import tree_enumeration as enumeration
 from tree_cases import CASES, CYCLES, arrays_of, derivations_of, drawn, problem_of, weighed
 
 from sklearn_cvb.grammar.inference import (
-    cells_of,
     draw_sweep,
     engine_for,
     expectation,
+    expected_rule_counts,
     frozen_tally,
 )
 from sklearn_cvb.kernels.tree.arrays import brackets_of
 from sklearn_cvb.kernels.tree.engines import count_in_logs
-from sklearn_cvb.kernels.tree.lists import expected_listed_counts
+from sklearn_cvb.kernels.tree.lists import expected_counts_by_lists
 from sklearn_cvb.kernels.tree.tables import dense_rules_of, expected_counts_by_tables, is_full
 
 
@@ -97,10 +97,10 @@ def test_charts_are_those_of_the_lists():
     sentences = [tuple(rng.integers(3, size=n).tolist()) for n in (3, 9)]
     brackets = brackets_of(2, [1], [2], [5], [-1])
     problem = problem_of(grammar, sentences, "tables", brackets)
-    lists = weighed(grammar, problem_of(grammar, sentences, brackets=brackets))
+    by_lists = weighed(grammar, problem_of(grammar, sentences, brackets=brackets))
     log_z = np.empty(1)
-    expected_listed_counts(lists.listed, lists.chart, np.array([1]), log_z, True)
-    expected, engine = lists.chart, engine_for(problem, True)
+    expected_counts_by_lists(by_lists.lists, by_lists.chart, np.array([1]), log_z, True)
+    expected, engine = by_lists.chart, engine_for(problem, True)
     # The last sentence leaves its chart.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sklearn_cvb.grammar.inference.engine_for", lambda *_: engine)
@@ -151,11 +151,11 @@ def test_unlikely_sentences_are_handed_to_lists():
     )
     problem, log_z = problem_of(grammar, [("a", "a")], "tables"), np.empty(1)
     engine = weighed(grammar, problem)
-    expected_counts_by_tables(engine.tables, engine.listed, np.zeros(1, np.int64), log_z, True)
+    expected_counts_by_tables(engine.tables, engine.lists, np.zeros(1, np.int64), log_z, True)
     assert np.isnan(log_z[0])
     expected = 2 * np.log(1e-300)
     assert count_in_logs(engine, 0) == pytest.approx(expected)
-    np.testing.assert_allclose(cells_of(engine.listed, 10), [1, *[0] * 7, 2, 0])
+    np.testing.assert_allclose(expected_rule_counts(engine.lists, 10), [1, *[0] * 7, 2, 0])
     cells, log_z = expectation(np.asarray(theta), problem)
     assert log_z[0] == pytest.approx(expected)
     np.testing.assert_allclose(cells, [1, *[0] * 7, 2, 0])

@@ -188,7 +188,7 @@ def test_the_tree_is_the_best_of_all(seed, decoding):
 def test_items_with_any_posterior_are_those_of_all_trees(seed):
     rules, weights, words, trees, _ = case(seed)
     parser = parsing.parser_for(rules, weights, parsing.without_annotations(rules, weights))
-    kept = parsing.kept_items(parser, words, 1e-300)
+    kept = parsing.likely_items(parser, words, 1e-300)
     found = keys_of(kept, words)
     places = [place for tree in trees for place in places_of(tree)[1:]]
     is_unary = [r == SAME or rules.begin[2] <= r < rules.begin[3] for r, *_ in places]
@@ -212,7 +212,7 @@ def test_what_is_kept_has_the_coarse_posterior(seed):
             key = *place, bool(r == SAME or rules.begin[2] <= r < rules.begin[3])
             items[key] = items.get(key, 0.0) + share
     parser = parsing.parser_for(rules, weights, weights)
-    kept = parsing.kept_items(parser, words, threshold)
+    kept = parsing.likely_items(parser, words, threshold)
     found = keys_of(kept, words)
     assert {key for key in found if items.get(key, 0.0) < threshold * (1 - 1e-9)} == set()
     assert {key for key, share in items.items() if share > 0.5} <= found

@@ -65,7 +65,7 @@ def test_sweeps_over_nodes_are_the_restatement(case, alpha):
     theirs, layout, trees = random_q(case), case.layout, arrays_of(case)
     ours = as_rows(case, theirs)
     for _ in range(2):
-        counts = inference.counts_of(ours, layout, trees)
+        counts = inference.counts_of_nodes(ours, layout, trees)
         exact = total(case, [product_counts(case, theirs, i) for i in range(len(case.trees))])
         np.testing.assert_allclose(counts, as_cells(case, exact), rtol=0, atol=1e-10)
         tally = inference.tally_of(counts, alpha, layout)
@@ -75,29 +75,31 @@ def test_sweeps_over_nodes_are_the_restatement(case, alpha):
                 theirs[i][v] = token_update(case, theirs, i, v, alpha)
         np.testing.assert_allclose(ours, as_rows(case, theirs), rtol=0, atol=1e-10)
         np.testing.assert_allclose(
-            tally.cells, inference.counts_of(ours, layout, trees), rtol=0, atol=1e-10
+            tally.cells, inference.counts_of_nodes(ours, layout, trees), rtol=0, atol=1e-10
         )
 
 
 def test_scores_leave_out_whole_trees(case, monkeypatch):
     q, layout, trees = random_q(case), case.layout, arrays_of(case)
     rows, n_trees = as_rows(case, q), len(case.trees)
-    tally = inference.tally_of(inference.counts_of(rows, layout, trees), 0.1, layout)
-    logs = inference.score(rows, layout, trees, tally)
+    tally = inference.tally_of(inference.counts_of_nodes(rows, layout, trees), 0.1, layout)
+    logs = inference.leave_one_out_scores(rows, layout, trees, tally)
     shares = [product_counts(case, q, i) for i in range(n_trees)]
     for i in range(n_trees):
         others = means(case, total(case, shares[:i] + shares[i + 1 :]), 0.1)
         assert abs(expected(case, i, others)[0] - logs[i]) < 1e-10
     monkeypatch.setattr(inference, "_PIECE", 4)
-    np.testing.assert_allclose(inference.score(rows, layout, trees, tally), logs, atol=1e-12)
+    np.testing.assert_allclose(
+        inference.leave_one_out_scores(rows, layout, trees, tally), logs, atol=1e-12
+    )
 
 
 def test_first_nodes_are_posteriors(case):
     rng, layout, trees = np.random.default_rng(0), case.layout, arrays_of(case)
-    from sklearn_cvb.treebank.parameters import unscaled
+    from sklearn_cvb.treebank.parameters import unscaled_weights
 
     weights = layout.rows(rng.standard_exponential(len(layout.row))).mean()
-    q = inference.first_nodes(unscaled(weights, layout), layout, trees)
+    q = inference.first_node_posteriors(unscaled_weights(weights, layout), layout, trees)
     named = dict(zip(case.annotated_rules(), weights.tolist(), strict=True))
     first = 0
     for i, tree in enumerate(case.trees):
