@@ -1,0 +1,126 @@
+"""Times of steps, of an index or of a column that no model reads: do steps follow each other?
+
+Rows are read as neighbours, in their order. Times that occur twice, fall, or leave a hole tell that
+rows are of several series, in another order, or that some are missing.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.messages import alike
+from sklearn_cvb.reading.events import columns_of
+
+# Steps of fewer rows tell of no usual one; a hole is longer than so many of these.
+_FEW, _HOLE = 8, 10
+# Steps have a usual one if those of the middle half are alike, up to this factor.
+_ALIKE = 2.0
+# So many holes that are as long as each other, up to a fifth, are nights or other breaks.
+_BREAKS, _AS_LONG = 3, 0.2
+# With so many days of the week, the others are weekends.
+_WORKDAYS = 5
+_SECOND, _DAY = np.timedelta64(1, "s"), np.timedelta64(1, "D")
+
+
+def cautions_of_times(X: Any, of_events: bool = False) -> list[str]:
+    """What is to be said of sequences whose times are not those of steps one after the other.
+
+    Events may be at the same time, and as far from each other as they like.
+    """
+    if not isinstance(X, list | tuple):
+        return []
+    times = {i: found for i, sample in enumerate(X) if (found := _times_of(sample)) is not None}
+    for fault in (_fall,) if of_events else (_repeat, _fall, _hole):
+        told = {i: what for i, found in times.items() if (what := fault(found))}
+        if told:
+            others = alike(list(told), len(X), "sequences have such times")
+            first = next(iter(told))
+            return [f"X[{first}] has times that {told[first]}{others}"]
+    return []
+
+
+def _times_of(sample: Any) -> np.ndarray | None:
+    """Times of the steps of a sequence, if it has some: of its index, or of its column of times.
+
+    That is the only one, and not the same in all rows.
+    """
+    index: Any = getattr(sample, "index", None)
+    if hasattr(index, "to_timestamp"):
+        index = index.to_timestamp()
+    if getattr(index, "tz", None) is not None:
+        index = index.tz_convert(None)
+    if getattr(getattr(index, "dtype", None), "kind", "") in ("m", "M"):
+        found = [np.asarray(index)]
+    else:
+        columns = columns_of(sample).values() if hasattr(sample, "columns") else ()
+        arrays = [np.asarray(own.to_numpy()) for own in columns if _is_of_times(own)]
+        found = [own for own in arrays if (own != own[:1]).any()]
+    if len(found) != 1 or found[0].dtype.kind not in "mM":
+        return None
+    times = found[0] + np.datetime64(0, "s") if found[0].dtype.kind == "m" else found[0]
+    times = times.astype("M8[us]")
+    known: np.ndarray = times[~np.isnat(times)]
+    return known
+
+
+def _is_of_times(column: Any) -> bool:
+    is_temporal = getattr(column.dtype, "is_temporal", None)
+    return is_temporal is not None and bool(is_temporal())
+
+
+def _repeat(times: np.ndarray) -> str:
+    """What is wrong where a time occurs twice."""
+    found, counts = np.unique(times, return_counts=True)
+    if not len(counts) or counts.max() == 1:
+        return ""
+    return (
+        f"occur up to {counts.max()} times ({found[counts.argmax()].item()}): if it holds several "
+        "series, such as devices, cut them apart with sklearn_cvb.split_by(frame, by=..., "
+        "columns=[...]); else leave out what is there twice, as frame[~frame.index.duplicated()]"
+    )
+
+
+def _fall(times: np.ndarray) -> str:
+    """What is wrong where a time is before that of the row above."""
+    falls = np.flatnonzero(np.diff(times) < np.timedelta64(0, "s"))
+    if not len(falls):
+        return ""
+    before, after = times[falls[0] : falls[0] + 2].tolist()
+    return (
+        f"fall (from {before} to {after}), but steps are read in the order of rows: sort them by "
+        "time, as frame.sort_index() does; if it holds several series, cut them apart with "
+        "sklearn_cvb.split_by"
+    )
+
+
+def _hole(times: np.ndarray) -> str:
+    """What is wrong where rows are missing between two that are read as neighbours.
+
+    Weekends, nights and holidays are no holes, nor are steps that are never alike.
+    """
+    if len(times) < _FEW:
+        return ""
+    days = times.astype("M8[D]")
+    week = np.isin(np.arange(7), (days.astype(int) + 3) % 7)
+    steps = np.diff(times) / _SECOND
+    if week.sum() >= _WORKDAYS:
+        off = np.diff(days) / _DAY - np.busday_count(days[:-1], days[1:], weekmask=week)
+        steps = steps - off * (_DAY / _SECOND)
+    low, usual, high = np.quantile(steps, [0.25, 0.5, 0.75])
+    holes = np.flatnonzero(steps > _HOLE * usual)
+    if high > _ALIKE * low or not len(holes):
+        return ""
+    breaks = np.median(steps[holes])
+    are_alike = np.abs(steps[holes] - breaks) <= _AS_LONG * breaks
+    if len(holes) >= _BREAKS and 2 * are_alike.sum() > len(holes):
+        holes = np.flatnonzero(steps > _HOLE * breaks)
+        if not len(holes):
+            return ""
+    longest = holes[steps[holes].argmax()]
+    begin, end = times[longest : longest + 2].tolist()
+    return (
+        f"leave a hole of {end - begin} after {begin}, where usual steps take "
+        f"{timedelta(seconds=usual)}: rows beside it are read as neighbours. Give it rows without "
+        "values, as frame.asfreq does, or cut the sequence there"
+    )
