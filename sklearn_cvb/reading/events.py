@@ -52,8 +52,8 @@ def cautions_of_events(X: Any) -> list[str]:
     if not all(own) or len(set().union(*own)) < sum(map(len, own)):
         return []
     return [
-        f"each of the {n_rows} rows of X is read as a sequence of {width} symbols, none of which is "
-        f"in two columns: are they events? {_cure(X, columns)}; to say that rows are sequences "
+        f"each of the {n_rows} rows of X is read as a sequence of {width} symbols, and no symbol "
+        f"is in two columns: are they events? {_cure(X, columns)}; to say that rows are sequences "
         "pass lists of what is in them, numpy.asarray(X).tolist()"
     ]
 

@@ -176,7 +176,7 @@ def split_panel(panel: Any) -> list[Any]:
     if not series or any(np.ndim(one) != 2 for one in series):
         raise ValueError(
             "a panel is an array of shape (n_samples, n_channels, n_timepoints), a list of arrays "
-            "of shape (n_channels, n_timepoints), or a frame with an index of series and time (where "
+            "of shape (n_channels, n_timepoints), or a frame with an index of series and time (if "
             "a column tells the series, use split_by); got "
             f"{type(panel).__name__} of shape {getattr(panel, 'shape', None)}"
         )

@@ -249,9 +249,8 @@ def cautions_of_rows(X: Any) -> list[str]:
     n_rows, width = shape if len(shape) == 2 else (0, 0)
     if n_rows <= width or width == 1:
         return []
-    is_frame = hasattr(X, "columns")
-    array = "numpy.asarray(X)" if is_frame else "X"
-    by = ", or with split_by(X, by=...) if a column tells them apart" * is_frame
+    array = "X" if isinstance(X, np.ndarray) else "numpy.asarray(X)"
+    by = ", or with split_by(X, by=...) if a column tells them apart" * hasattr(X, "columns")
     # As a list, rows would have steps where they are padded.
     is_padded = any(map(is_missing, np.asarray(X)[:, -1].tolist()))
     rows = f"{array}[:, :, None]" if is_padded else f"list({array})"
