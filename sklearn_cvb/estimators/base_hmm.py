@@ -679,7 +679,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Returns
         -------
         Forecast
-            `mean`, `lower`, `upper`, `proba` and `samples`.
+            `mean`, `lower`, `upper`, `proba` and `samples`, `names` of columns, and `times`.
 
         Raises
         ------
@@ -704,6 +704,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             forecast,
             going_on_after,
             known_steps,
+            with_times,
         )
 
         learned = learned_of(self)
@@ -718,7 +719,9 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         if family.order:
             before = self._observation().before_forecasts(learned, self._taken(X, learned=learned))
         known = known_steps(learned.more.numeric, before, n_steps, inputs)
-        return forecast(family, known, going_on, points, level, n_draws, random_state)
+        found = forecast(family, known, going_on, points, level, n_draws, random_state)
+        found = found._replace(names=learned.more.numeric.columns.names)
+        return with_times(found, X, read.corpus.starts)
 
     def _known_at(
         self, learned: Learned, X: Any, draws: "PosteriorDraws | None"

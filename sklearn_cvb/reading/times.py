@@ -124,3 +124,22 @@ def _hole(times: np.ndarray) -> str:
         f"{timedelta(seconds=usual)}: rows beside it are read as neighbours. Give it rows without "
         "values, as frame.asfreq does, or cut the sequence there"
     )
+
+
+def times_ahead(sample: Any, length: int, n_steps: int) -> Any:
+    """Times of the steps after a sequence, as those of its index go on; else numbers of steps."""
+    index: Any = getattr(sample, "index", None)
+    if hasattr(index, "to_timestamp"):
+        return index[-1:].repeat(n_steps) + np.arange(1, n_steps + 1)
+    if not hasattr(type(index), "inferred_freq") or length < 2:
+        return np.arange(length, length + n_steps)
+    # Months have no fixed length, but a frequency.
+    pace = type(index)(index, freq="infer").freq
+    if pace is not None:
+        return type(index)([index[-1] + step * pace for step in range(1, n_steps + 1)])
+    pace = index.to_series().diff().median()
+    ahead = type(index)([index[-1] + step * pace for step in range(1, 2 * n_steps + 8)])
+    week = set(getattr(index, "day_of_week", ()))
+    if pace >= timedelta(days=1) and len(week) >= _WORKDAYS:
+        ahead = ahead[ahead.day_of_week.isin(week)]
+    return ahead[:n_steps]

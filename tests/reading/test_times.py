@@ -10,7 +10,7 @@ import pytest
 
 from sklearn_cvb import CVBHMM, EMHMM
 from sklearn_cvb.emissions import Columns, Gaussian
-from sklearn_cvb.reading.times import cautions_of_times
+from sklearn_cvb.reading.times import cautions_of_times, times_ahead
 
 RNG = np.random.default_rng(0)
 MINUTES = pd.date_range("2026-01-05", periods=200, freq="min")
@@ -147,3 +147,51 @@ def test_events_may_be_at_one_time_but_not_in_another_order():
         EMHMM(2, max_iter=2, tol=0, random_state=0).fit([words])
     with pytest.warns(UserWarning, match=r"X\[0\] has times that fall"):
         EMHMM(2, max_iter=2, tol=0, random_state=0).fit([words[::-1]])
+
+
+AHEAD = {
+    "months": (pd.date_range("2025-10-01", periods=3, freq="MS"), ["2026-01-01", "2026-02-01"]),
+    "months without a frequency": (
+        pd.DatetimeIndex(list(pd.date_range("2025-09-01", periods=4, freq="MS"))),
+        ["2026-01-01", "2026-02-01"],
+    ),
+    "prices until a Friday": (
+        pd.bdate_range("2026-03-02", "2026-04-10").delete(24),
+        ["2026-04-13", "2026-04-14", "2026-04-15", "2026-04-16", "2026-04-17", "2026-04-20"],
+    ),
+    "minutes until midnight": (
+        pd.date_range("2026-01-05", "2026-01-09 23:59", freq="min").delete(99),
+        ["2026-01-10 00:00", "2026-01-10 00:01"],
+    ),
+    "periods": (pd.period_range("2025Q1", "2025Q3", freq="Q"), ["2025Q4", "2026Q1"]),
+    "elapsed times": (pd.to_timedelta([5, 10, 15], unit="s"), ["20s", "25s"]),
+}
+
+
+@pytest.mark.parametrize("name", AHEAD)
+def test_times_go_on(name):
+    index, expected = AHEAD[name]
+    found = times_ahead(series(index), len(index), len(expected))
+    kind = pd.PeriodIndex if name == "periods" else type(index)
+    options = {"freq": "Q"} if name == "periods" else {}
+    assert found.equals(kind(expected, **options).astype(index.dtype))
+
+
+def test_forecasts_have_the_names_and_times_of_what_they_follow():
+    rome = pd.date_range("2026-03-28 20:00", periods=6, freq="h", tz="Europe/Rome")
+    X = [
+        pd.DataFrame(RNG.normal(size=(6, 2)), rome, ["a", "b"]),
+        pd.DataFrame({"a": [1.0], "b": 2}),
+    ]
+    options = {"emission": "gaussian", "max_iter": 2, "tol": 0, "random_state": 0}
+    model = EMHMM(1, **options).fit(X)
+    found = model.predict_next(X, 2, n_draws=3, random_state=0)
+    assert found.names == ["a", "b"]
+    first, second = found.times
+    # Over the change to summer time.
+    assert first.strftime("%H:%M %z").tolist() == ["03:00 +0200", "04:00 +0200"]
+    assert second.tolist() == [1, 2]
+    for rows in (RNG.normal(size=(4, 3, 2)), [RNG.normal(size=(3, 2))] * 4):
+        found = EMHMM(1, **options).fit(rows).predict_next(rows, 2, n_draws=3, random_state=0)
+        assert found.names is None
+        assert [own.tolist() for own in found.times] == [[3, 4]] * 4
