@@ -24,6 +24,7 @@ from sklearn_cvb.faces.translations import Translations
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import OfOneKind, cautions_of_rows
+from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, tell
 from sklearn_cvb.settings import Symbols
 
@@ -300,7 +301,8 @@ def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
         name = "vocabulary"
     else:
         if isinstance(model, BaseHMM):
-            tell(cautions_of_rows(X))
+            # Each model would tell it of its own sequences.
+            tell([*cautions_of_rows(X), *cautions_of_times(X)])
             X = model._observation(to_fit=True).of_one_kind(X)
         return model, X
     of_states = name.startswith("emission")

@@ -11,6 +11,7 @@ import numpy as np
 
 from sklearn_cvb.messages import alike
 from sklearn_cvb.reading.events import columns_of
+from sklearn_cvb.reading.series import OfOneKind
 
 # Steps of fewer rows tell of no usual one; a hole is longer than so many of these.
 _FEW, _HOLE = 8, 10
@@ -26,9 +27,10 @@ _SECOND, _DAY = np.timedelta64(1, "s"), np.timedelta64(1, "D")
 def cautions_of_times(X: Any, of_events: bool = False) -> list[str]:
     """What is to be said of sequences whose times are not those of steps one after the other.
 
-    Events may be at the same time, and as far from each other as they like.
+    Events may be at the same time, and as far from each other as they like. Of some sequences among
+    others it has been said.
     """
-    if not isinstance(X, list | tuple):
+    if not isinstance(X, list | tuple) or isinstance(X, OfOneKind):
         return []
     times = {i: found for i, sample in enumerate(X) if (found := _times_of(sample)) is not None}
     for fault in (_fall,) if of_events else (_repeat, _fall, _hole):

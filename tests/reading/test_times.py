@@ -8,7 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from sklearn_cvb import CVBHMM, EMHMM
+from sklearn_cvb import CVBHMM, EMHMM, HMMClassifier
 from sklearn_cvb.emissions import Columns, Gaussian
 from sklearn_cvb.reading.times import cautions_of_times, times_ahead
 
@@ -131,6 +131,14 @@ def test_a_column_of_times_that_no_emission_reads(form):
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         model.fit([FORMS[form](two)])
+
+
+def test_a_classifier_says_it_once():
+    X = [series(MINUTES[:50][::-1]) for _ in range(6)]
+    model = HMMClassifier(EMHMM(2, emission="gaussian", max_iter=2, tol=0, random_state=0))
+    with pytest.warns(UserWarning, match=r"fall .*6 of 6 sequences") as caught:
+        model.fit(X, list("ababab"))
+    assert len(caught) == 1
 
 
 def test_where_nothing_follows_from_order_nothing_is_told():
