@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_cvb.chain.options import StartModel
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import KnownWords, Table, is_table
-from sklearn_cvb.reading.events import cautions_of_events, refuse_events
+from sklearn_cvb.reading.events import cautions_of_events
 from sklearn_cvb.reading.series import are_rows
 from sklearn_cvb.reading.validation import LENGTHS
 from sklearn_cvb.settings import HMMParameters
@@ -19,26 +19,18 @@ _OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
 
 def taken(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
     """X as it is read: of a table what has passed the checks; all else as it is."""
-    if not is_table(X):
-        return X
-    if not to_fit:
-        return _checked(estimator, X, to_fit)
-    refuse_events(X, "symbols")
-    return _checked(estimator, X, to_fit)._replace(cautions=cautions_of_events(X))
+    return _checked(estimator, X, to_fit, "symbols") if is_table(X) else X
 
 
 def rows_taken(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
     """X of numbers as it is read: of rows of single numbers what has passed the checks."""
-    if not are_rows(X):
-        return X
-    if to_fit:
-        refuse_events(X, "numbers")
-    return _checked(estimator, X, to_fit)
+    return _checked(estimator, X, to_fit, "numbers") if are_rows(X) else X
 
 
-def _checked(estimator: Any, X: Any, to_fit: bool) -> Table:
+def _checked(estimator: Any, X: Any, to_fit: bool, what: str) -> Table:
     if to_fit:
-        return Table(*check_table_to_fit(estimator, X), True, X)
+        cautions = cautions_of_events(X, what)
+        return Table(*check_table_to_fit(estimator, X), True, X, cautions)
     is_first = not hasattr(estimator, "n_features_in_")
     return Table(check_table(estimator, X, reset=False), {}, is_first, X)
 

@@ -19,43 +19,38 @@ _KINDS = {
     "times": (date, time, timedelta, np.datetime64, np.timedelta64),
     "numbers": (Number, np.bool_),
 }
-_ONE = ", or pass [X] if all rows are one sequence"
+_ONE = {"symbols": "", "numbers": ", or pass [X] if all rows are one sequence"}
 
 
-def refuse_events(X: Any, what: str) -> None:
-    """Raise TypeError where the columns of a table are of several kinds, each of one.
+def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
+    """What is to be said of a table whose rows are to be sequences of `what`: symbols or numbers.
 
-    Rows are not sequences of `what`, then.
+    Raises TypeError where its columns are of several kinds, each of one. A handful of columns of
+    symbols that have none in common is asked about.
     """
     shape: tuple[int, ...] = getattr(X, "shape", ())
-    is_of_one = isinstance(X, np.ndarray) and X.dtype.kind != "O"
-    if len(shape) != 2 or shape[0] < _FEW_ROWS or is_of_one or not hasattr(X, "__len__"):
-        return
+    if len(shape) != 2 or shape[0] < _FEW_ROWS or not hasattr(X, "__len__"):
+        return ()
     columns = columns_of(X)
     kinds = {name: found for name, own in columns.items() if (found := _kinds_of(own))}
     if len(set().union(*kinds.values())) > 1 and all(len(own) == 1 for own in kinds.values()):
         told = ", ".join(f"{name!r} of {min(own)}" for name, own in list(kinds.items())[:5])
         raise TypeError(
             f"X has columns of several kinds ({told}): its rows are events, not sequences of "
-            f"{what}. {_cure(X, columns)}{_ONE * (what == 'numbers')}; if its rows are sequences, "
-            "leave out the columns that are none of their steps"
+            f"{what}. {_cure(X, columns)}{_ONE[what]}; if its rows are sequences, leave out the "
+            "columns that are none of their steps"
         )
-
-
-def cautions_of_events(X: Any) -> list[str]:
-    """What is to be said of a long table whose columns have no value in common."""
-    n_rows, width = X.shape
-    if not 1 < width <= _HANDFUL or n_rows < _ROWS_FOR_EACH * width:
-        return []
-    columns = columns_of(X)
+    n_rows, width = shape
+    if what == "numbers" or not 1 < width <= _HANDFUL or n_rows < _ROWS_FOR_EACH * width:
+        return ()
     own = [set(filterfalse(is_missing, _values_of(column))) for column in columns.values()]
     if not all(own) or len(set().union(*own)) < sum(map(len, own)):
-        return []
-    return [
+        return ()
+    return (
         f"each of the {n_rows} rows of X is read as a sequence of {width} symbols, and no symbol "
         f"is in two columns: are they events? {_cure(X, columns)}; to say that rows are sequences "
-        "pass lists of what is in them, numpy.asarray(X).tolist()"
-    ]
+        "pass lists of what is in them, numpy.asarray(X).tolist()",
+    )
 
 
 def columns_of(X: Any) -> dict[Any, Any]:
@@ -78,9 +73,11 @@ def _values_of(column: Any) -> list[Any]:
 
 def _kinds_of(column: Any) -> set[str]:
     """The kinds of the values that are there."""
-    # Frames know it of numbers without a look at each.
-    if hasattr(column.dtype, "is_numeric") and column.dtype.is_numeric():
-        return {"numbers"} if column.null_count() < len(column) else set()
+    dtype = column.dtype
+    # Numbers are known without a look at each.
+    if dtype.kind in "biuf" if isinstance(dtype, np.dtype) else dtype.is_numeric():
+        is_there = isinstance(column, np.ndarray) or column.null_count() < len(column)
+        return {"numbers"} if is_there else set()
     found = {type(value) for value in _values_of(column) if not is_missing(value)}
     return {
         next((kind for kind, types in _KINDS.items() if issubclass(own, types)), own.__name__)
@@ -92,12 +89,11 @@ def _cure(X: Any, columns: Mapping[Any, Any]) -> str:
     """How sequences are cut from events: which column may tell them apart, and which symbols."""
     kinds = {name: _kinds_of(own) for name, own in columns.items()}
     named = [name for name, own in kinds.items() if own not in ({"times"}, set())]
-    values = {name: _values_of(columns[name]) for name in named}
-    recurring = [name for name in named if 2 * len(set(values[name])) <= len(values[name])]
     symbols = next((name for name in reversed(named) if kinds[name] == {"text"}), named[-1])
-    by = next((name for name in recurring if name != symbols), None)
+    values = {name: _values_of(columns[name]) for name in named if name != symbols}
+    by = next((name for name, own in values.items() if 2 * len(set(own)) <= len(own)), None)
     what: Any = symbols
     if by is None:
-        by, what = symbols, [name for name in ((named[1:] and named) or columns) if name != symbols]
+        by, what = symbols, list(values) or [name for name in columns if name != symbols]
     frame = "X" if hasattr(X, "columns") else "pandas.DataFrame(X)"
     return f"Cut them into sequences, as sklearn_cvb.split_by({frame}, by={by!r}, columns={what!r})"

@@ -95,14 +95,13 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
     table: Any = narwhals.from_native(frame, eager_only=True, pass_through=True)
     if not isinstance(table, narwhals.DataFrame):
         raise TypeError(f"frame is {short_repr(frame)}: pass a frame of pandas, polars or pyarrow")
-    is_indexed = any(name is not None for name in getattr(getattr(frame, "index", 0), "names", []))
     keys = list(by) if isinstance(by, list | tuple) else [by]
     ordering = keys if time is None else [*keys, time]
     names = [name for name in table.columns if name not in ordering] if columns is None else columns
     taken = names if isinstance(names, list | tuple) else [names]
     for name in [*ordering, *taken]:
         if name not in table.columns:
-            index = " (its index is none: frame.reset_index())" * is_indexed
+            index = " (an index is none: frame.reset_index())" * hasattr(frame, "reset_index")
             raise ValueError(f"frame has columns {table.columns!r}, and none is {name!r}{index}")
     values = {name: _known(table, name) for name in ordering}
     several = zip(*(values[name] for name in keys), strict=True)

@@ -22,28 +22,27 @@ _BREAKS, _AS_LONG = 3, 0.2
 # With so many days of the week, the others are weekends.
 _WORKDAYS = 5
 _SECOND, _DAY = np.timedelta64(1, "s"), np.timedelta64(1, "D")
+_EPOCH, _NONE = np.datetime64(0, "s"), np.empty(0, "M8[us]")
 
 
-def cautions_of_times(X: Any, of_events: bool = False) -> list[str]:
+def cautions_of_times(X: Any) -> list[str]:
     """What is to be said of sequences whose times are not those of steps one after the other.
 
-    Events may be at the same time, and as far from each other as they like. Of some sequences among
-    others it has been said.
+    Of some sequences among others it has been said.
     """
     if not isinstance(X, list | tuple) or isinstance(X, OfOneKind):
         return []
-    times = {i: found for i, sample in enumerate(X) if (found := _times_of(sample)) is not None}
-    for fault in (_fall,) if of_events else (_repeat, _fall, _hole):
-        told = {i: what for i, found in times.items() if (what := fault(found))}
+    times = {i: own for i, sample in enumerate(X) if len(own := _times_of(sample)) > 1}
+    for fault in (_repeat, _fall, _hole):
+        told = {i: what for i, own in times.items() if (what := fault(own))}
         if told:
-            others = alike(list(told), len(X), "sequences have such times")
-            first = next(iter(told))
+            first, others = next(iter(told)), alike(list(told), len(X), "sequences have such times")
             return [f"X[{first}] has times that {told[first]}{others}"]
     return []
 
 
-def _times_of(sample: Any) -> np.ndarray | None:
-    """Times of the steps of a sequence, if it has some: of its index, or of its column of times.
+def _times_of(sample: Any) -> np.ndarray:
+    """Times of the steps of a sequence, none or those of its index, or of its column of times.
 
     That is the only one, and not the same in all rows.
     """
@@ -52,29 +51,23 @@ def _times_of(sample: Any) -> np.ndarray | None:
         index = index.to_timestamp()
     if getattr(index, "tz", None) is not None:
         index = index.tz_convert(None)
-    if getattr(getattr(index, "dtype", None), "kind", "") in ("m", "M"):
-        found = [np.asarray(index)]
-    else:
+    found = [np.asarray(index)]
+    if getattr(getattr(index, "dtype", None), "kind", "") not in ("m", "M"):
         columns = columns_of(sample).values() if hasattr(sample, "columns") else ()
-        arrays = [np.asarray(own.to_numpy()) for own in columns if _is_of_times(own)]
-        found = [own for own in arrays if (own != own[:1]).any()]
+        # Columns without a type of narwhals' have none of times.
+        of_times = [own.to_numpy() for own in columns if getattr(own.dtype, "is_temporal", bool)()]
+        found = [own for own in of_times if (own != own[:1]).any()]
     if len(found) != 1 or found[0].dtype.kind not in "mM":
-        return None
-    times = found[0] + np.datetime64(0, "s") if found[0].dtype.kind == "m" else found[0]
-    times = times.astype("M8[us]")
-    known: np.ndarray = times[~np.isnat(times)]
+        return _NONE
+    times = found[0] + _EPOCH if found[0].dtype.kind == "m" else found[0]
+    known: np.ndarray = times[~np.isnat(times)].astype("M8[us]")
     return known
-
-
-def _is_of_times(column: Any) -> bool:
-    is_temporal = getattr(column.dtype, "is_temporal", None)
-    return is_temporal is not None and bool(is_temporal())
 
 
 def _repeat(times: np.ndarray) -> str:
     """What is wrong where a time occurs twice."""
     found, counts = np.unique(times, return_counts=True)
-    if not len(counts) or counts.max() == 1:
+    if counts.max() == 1:
         return ""
     return (
         f"occur up to {counts.max()} times ({found[counts.argmax()].item()}): if it holds several "
@@ -85,10 +78,10 @@ def _repeat(times: np.ndarray) -> str:
 
 def _fall(times: np.ndarray) -> str:
     """What is wrong where a time is before that of the row above."""
-    falls = np.flatnonzero(np.diff(times) < np.timedelta64(0, "s"))
-    if not len(falls):
+    is_fall = times[1:] < times[:-1]
+    if not is_fall.any():
         return ""
-    before, after = times[falls[0] : falls[0] + 2].tolist()
+    before, after = times[is_fall.argmax() :][:2].tolist()
     return (
         f"fall (from {before} to {after}), but steps are read in the order of rows: sort them by "
         "time, as frame.sort_index() does; if it holds several series, cut them apart with "
@@ -113,13 +106,11 @@ def _hole(times: np.ndarray) -> str:
     holes = np.flatnonzero(steps > _HOLE * usual)
     if high > _ALIKE * low or not len(holes):
         return ""
-    breaks = np.median(steps[holes])
+    breaks, longest = np.median(steps[holes]), int(steps.argmax())
     are_alike = np.abs(steps[holes] - breaks) <= _AS_LONG * breaks
-    if len(holes) >= _BREAKS and 2 * are_alike.sum() > len(holes):
-        holes = np.flatnonzero(steps > _HOLE * breaks)
-        if not len(holes):
-            return ""
-    longest = holes[steps[holes].argmax()]
+    are_breaks = len(holes) >= _BREAKS and 2 * are_alike.sum() > len(holes)
+    if are_breaks and steps[longest] <= _HOLE * breaks:
+        return ""
     begin, end = times[longest : longest + 2].tolist()
     return (
         f"leave a hole of {end - begin} after {begin}, where usual steps take "

@@ -117,7 +117,7 @@ def test_what_cannot_be_cut():
     for by, columns in (("pump", ["temp"]), ("device", ["heat"]), ("device", "heat")):
         with pytest.raises(ValueError, match=r"frame has columns .*, and none is '(pump|heat)'"):
             split_by(LOG, by=by, columns=columns)
-    with pytest.raises(ValueError, match=r"none is 'device' \(its index is none: frame.reset_ind"):
+    with pytest.raises(ValueError, match=r"none is 'device' \(an index is none: frame.reset_inde"):
         split_by(LOG.set_index("device"), by="device", columns=["temp"])
     with pytest.raises(ValueError, match=r"'event' has no value in 1 rows \(first in row 3\)"):
         split_by(LOG, by="event", columns=["temp"])
