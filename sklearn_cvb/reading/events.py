@@ -43,7 +43,7 @@ def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
     n_rows, width = shape
     if what == "numbers" or not 1 < width <= _HANDFUL or n_rows < _ROWS_FOR_EACH * width:
         return ()
-    own = [set(filterfalse(is_missing, _values_of(column))) for column in columns.values()]
+    own = [set(filterfalse(is_missing, set(_values_of(one)))) for one in columns.values()]
     if not all(own) or len(set().union(*own)) < sum(map(len, own)):
         return ()
     return (
@@ -78,10 +78,11 @@ def _kinds_of(column: Any) -> set[str]:
     if dtype.kind in "biuf" if isinstance(dtype, np.dtype) else dtype.is_numeric():
         is_there = isinstance(column, np.ndarray) or column.null_count() < len(column)
         return {"numbers"} if is_there else set()
-    found = {type(value) for value in _values_of(column) if not is_missing(value)}
+    values = _values_of(column)
     return {
         next((kind for kind, types in _KINDS.items() if issubclass(own, types)), own.__name__)
-        for own in found
+        for own in set(map(type, values))
+        if any(type(value) is own and not is_missing(value) for value in values)
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sklearn_cvb.reading.corpus import is_missing, refuse_lazy, short_repr
+from sklearn_cvb.reading.corpus import refuse_lazy, short_repr
 
 
 class FrameSequences(list[Any]):
@@ -19,9 +19,9 @@ class FrameSequences(list[Any]):
         Numbers of the rows of the frame that each sequence is made of, in its order.
     """
 
-    def __init__(self, sequences: Iterable[Any], rows: Mapping[Any, list[int]]) -> None:
+    def __init__(self, sequences: Iterable[Any], rows: Mapping[Any, np.ndarray]) -> None:
         super().__init__(sequences)
-        self.names, self.rows = list(rows), list(map(np.array, rows.values()))
+        self.names, self.rows = list(rows), list(rows.values())
 
     def to_rows(self, values: Sequence[Any]) -> np.ndarray:
         """Values of steps, as `predict` or `predict_proba` give them, in the order of the frame.
@@ -97,7 +97,9 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
         raise TypeError(f"frame is {short_repr(frame)}: pass a frame of pandas, polars or pyarrow")
     keys = list(by) if isinstance(by, list | tuple) else [by]
     ordering = keys if time is None else [*keys, time]
-    names = [name for name in table.columns if name not in ordering] if columns is None else columns
+    names: Any = columns
+    if columns is None:
+        names = [name for name in table.columns if name not in ordering]
     taken = names if isinstance(names, list | tuple) else [names]
     for name in [*ordering, *taken]:
         if name not in table.columns:
@@ -107,28 +109,30 @@ def split_by(frame: Any, by: Any, columns: Any = None, *, time: Any = None) -> F
     several = zip(*(values[name] for name in keys), strict=True)
     found = _rows_of(several if isinstance(by, list | tuple) else values[by])
     if time is not None:
-        found = {key: sorted(own, key=values[time].__getitem__) for key, own in found.items()}
+        at = values[time].__getitem__
+        found = {key: np.array(sorted(own, key=at)) for key, own in found.items()}
     cut = table.select(narwhals.col(*taken)) if taken is names else table.get_column(names)
     return FrameSequences((cut[own].to_native() for own in found.values()), found)
 
 
-def _rows_of(keys: Iterable[Any]) -> dict[Any, list[int]]:
+def _rows_of(keys: Iterable[Any]) -> dict[Any, np.ndarray]:
     """Numbers of the rows with the same key, in order of appearance."""
     found: dict[Any, list[int]] = {}
     for row, key in enumerate(keys):
         found.setdefault(key, []).append(row)
-    return found
+    return {key: np.array(own) for key, own in found.items()}
 
 
 def _known(table: Any, name: Any) -> list[Any]:
     """The values of a column, none of which may be missing."""
-    values: list[Any] = table.get_column(name).to_list()
-    missing = [row for row, value in enumerate(values) if is_missing(value)]
-    if missing:
+    column = table.get_column(name)
+    missing = np.flatnonzero(column.is_null().to_numpy())
+    if len(missing):
         raise ValueError(
             f"column {name!r} has no value in {len(missing)} rows (first in row {missing[0]}): "
             "leave these rows out"
         )
+    values: list[Any] = column.to_list()
     return values
 
 

@@ -22,6 +22,8 @@ _BREAKS, _AS_LONG = 3, 0.2
 # With so many days of the week, the others are weekends.
 _WORKDAYS = 5
 _SECOND, _DAY = np.timedelta64(1, "s"), np.timedelta64(1, "D")
+# What has no index, and no columns with names.
+_WITHOUT = (list, tuple, np.ndarray)
 _EPOCH, _NONE = np.datetime64(0, "s"), np.empty(0, "M8[us]")
 
 
@@ -32,19 +34,28 @@ def cautions_of_times(X: Any) -> list[str]:
     """
     if not isinstance(X, list | tuple) or isinstance(X, OfOneKind):
         return []
-    times = {i: own for i, sample in enumerate(X) if len(own := _times_of(sample)) > 1}
+    # Frames have the same columns: the first tells which have times.
+    frame = next((sample for sample in X if hasattr(sample, "columns")), None)
+    columns = {} if frame is None else columns_of(frame)
+    # Columns without a type of narwhals' have none of times.
+    names = [name for name, own in columns.items() if getattr(own.dtype, "is_temporal", bool)()]
+    others = ((i, own) for i, own in enumerate(X) if type(own) not in _WITHOUT)
+    times = {i: own for i, sample in others if len(own := _times_of(sample, names)) > 1}
     for fault in (_repeat, _fall, _hole):
         told = {i: what for i, own in times.items() if (what := fault(own))}
         if told:
-            first, others = next(iter(told)), alike(list(told), len(X), "sequences have such times")
-            return [f"X[{first}] has times that {told[first]}{others}"]
+            first, alike_ones = (
+                next(iter(told)),
+                alike(list(told), len(X), "sequences have such times"),
+            )
+            return [f"X[{first}] has times that {told[first]}{alike_ones}"]
     return []
 
 
-def _times_of(sample: Any) -> np.ndarray:
-    """Times of the steps of a sequence, none or those of its index, or of its column of times.
+def _times_of(sample: Any, names: list[Any]) -> np.ndarray:
+    """Times of the steps of a sequence, none or those of its index, or of one of some columns.
 
-    That is the only one, and not the same in all rows.
+    That is the only one that is not the same in all rows.
     """
     index: Any = getattr(sample, "index", None)
     if hasattr(index, "to_timestamp"):
@@ -53,9 +64,8 @@ def _times_of(sample: Any) -> np.ndarray:
         index = index.tz_convert(None)
     found = [np.asarray(index)]
     if getattr(getattr(index, "dtype", None), "kind", "") not in ("m", "M"):
-        columns = columns_of(sample).values() if hasattr(sample, "columns") else ()
-        # Columns without a type of narwhals' have none of times.
-        of_times = [own.to_numpy() for own in columns if getattr(own.dtype, "is_temporal", bool)()]
+        columns = columns_of(sample) if names else {}
+        of_times = [columns[name].to_numpy() for name in names if name in columns]
         found = [own for own in of_times if (own != own[:1]).any()]
     if len(found) != 1 or found[0].dtype.kind not in "mM":
         return _NONE
