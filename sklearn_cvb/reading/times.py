@@ -39,16 +39,14 @@ def cautions_of_times(X: Any) -> list[str]:
     columns = {} if frame is None else columns_of(frame)
     # Columns without a type of narwhals' have none of times.
     names = [name for name, own in columns.items() if getattr(own.dtype, "is_temporal", bool)()]
-    others = ((i, own) for i, own in enumerate(X) if type(own) not in _WITHOUT)
-    times = {i: own for i, sample in others if len(own := _times_of(sample, names)) > 1}
+    samples = ((i, own) for i, own in enumerate(X) if type(own) not in _WITHOUT)
+    times = {i: own for i, sample in samples if len(own := _times_of(sample, names)) > 1}
     for fault in (_repeat, _fall, _hole):
         told = {i: what for i, own in times.items() if (what := fault(own))}
         if told:
-            first, alike_ones = (
-                next(iter(told)),
-                alike(list(told), len(X), "sequences have such times"),
-            )
-            return [f"X[{first}] has times that {told[first]}{alike_ones}"]
+            first = next(iter(told))
+            others = alike(list(told), len(X), "sequences have such times")
+            return [f"X[{first}] has times that {told[first]}{others}"]
     return []
 
 
