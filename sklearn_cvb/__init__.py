@@ -21,7 +21,7 @@ try:
     )
     from sklearn_cvb.reading.corpus import split_by_lengths, split_words
     from sklearn_cvb.reading.dictionary import tag_dictionary_from
-    from sklearn_cvb.reading.panels import split_panel
+    from sklearn_cvb.reading.panels import split_by, split_panel
     from sklearn_cvb.settings import (
         HDP,
         IBM1,
@@ -121,6 +121,7 @@ __all__ = [
     "fit_agreeing",
     "open_store",
     "read_pharaoh",
+    "split_by",
     "split_by_lengths",
     "split_panel",
     "split_words",

@@ -32,8 +32,8 @@ for visit in range(400):
 print(log[:5])
 
 # %%
-# A sample is a sequence: the clicks of one visit. With pandas it would be
-# ``frame.groupby("visit")["page"].agg(list)``; a Series of lists is taken as it is. Without,
+# A sample is a sequence: the clicks of one visit. With a frame it would be
+# ``split_by(frame, by="visit", columns="page")`` (:func:`~sklearn_cvb.split_by`). Without,
 # lengths will do:
 
 from sklearn_cvb import Transitions, split_by_lengths

@@ -156,6 +156,12 @@ def _read_halves(table: np.ndarray) -> Sides[Sequences]:
         raise ValueError(
             f"X contains NaN or None (row {i}, column {column}): alignment needs every word"
         )
+    words = [word for word in table.ravel().tolist() if isinstance(word, str)]
+    if width == 2 and 2 * sum(" " in word.strip() for word in words) > table.size:
+        raise TypeError(
+            f"X holds whole sentences as strings, such as {short_repr(words[0])}: split each into "
+            f"words, with str.split; {_PAIR}"
+        )
     return Sides(*map(reading.read_table, np.split(table, [width // 2], axis=1)))
 
 

@@ -634,7 +634,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
         Returns
         -------
         Forecast
-            `mean`, `lower`, `upper`, `proba` and `samples`.
+            `mean`, `lower`, `upper`, `proba` and `samples`, `names` of columns, and `times`.
 
         Raises
         ------
@@ -659,6 +659,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             forecast,
             known_steps,
             state_forecaster,
+            with_times,
         )
 
         learned = learned_of(self)
@@ -674,8 +675,12 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
             before = self._observation().last_steps(
                 learned, self._checked_input(X, learned=learned)
             )
-        known = known_steps(learned.extra.numeric, before, n_steps, inputs)
-        return forecast(family, known, going_on, points, level, n_draws, random_state)
+        numeric = learned.extra.numeric
+        known = known_steps(numeric, before, n_steps, inputs)
+        forecasts = forecast(family, known, going_on, points, level, n_draws, random_state)
+        return with_times(
+            forecasts._replace(names=numeric.columns.names), X, weighted.corpus.starts
+        )
 
     def _known_at(
         self, learned: Learned, X: Any, draws: "PosteriorDraws | None"

@@ -23,6 +23,7 @@ from sklearn_cvb.faces.translations import HmmlearnNames
 from sklearn_cvb.reading import corpus as reading
 from sklearn_cvb.reading.corpus import is_table, samples_of
 from sklearn_cvb.reading.series import SamplesOfKnownColumns, cautions_of_rows
+from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import HasMethods, InvalidParameterError, as_numbers, warn
 from sklearn_cvb.settings import Symbols
 
@@ -299,7 +300,8 @@ def knowing_all(estimator: Any, X: Any) -> tuple[Any, Any]:
         name = "vocabulary"
     else:
         if isinstance(model, BaseHMM):
-            warn(cautions_of_rows(X))
+            # Each model would tell it of its own sequences.
+            warn([*cautions_of_rows(X), *cautions_of_times(X)])
             X = model._observation(to_fit=True).with_common_columns(X)
         return model, X
     of_states = name.startswith("emission")

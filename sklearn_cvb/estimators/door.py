@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_cvb.chain.options import StartModel
 from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.reading.corpus import KnownWords, Table, is_table
+from sklearn_cvb.reading.events import cautions_of_events
 from sklearn_cvb.reading.series import are_rows
 from sklearn_cvb.reading.validation import LENGTHS
 from sklearn_cvb.settings import HMMParameters
@@ -18,17 +19,18 @@ _OF_COLUMNS = ("n_features_in_", "feature_names_in_", "categories_")
 
 def checked_input(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
     """X as it is read: of a table what has passed the checks; all else as it is."""
-    return _checked_table(estimator, X, to_fit) if is_table(X) else X
+    return _checked_table(estimator, X, to_fit, "symbols") if is_table(X) else X
 
 
 def checked_rows(estimator: Any, X: Any, *, to_fit: bool = False) -> Any:
     """X of numbers as it is read: of rows of single numbers what has passed the checks."""
-    return _checked_table(estimator, X, to_fit) if are_rows(X) else X
+    return _checked_table(estimator, X, to_fit, "numbers") if are_rows(X) else X
 
 
-def _checked_table(estimator: Any, X: Any, to_fit: bool) -> Table:
+def _checked_table(estimator: Any, X: Any, to_fit: bool, what: str) -> Table:
     if to_fit:
-        return Table(*check_table_to_fit(estimator, X), True, X)
+        cautions = cautions_of_events(X, what)
+        return Table(*check_table_to_fit(estimator, X), True, X, cautions)
     is_first = not hasattr(estimator, "n_features_in_")
     return Table(check_table(estimator, X, reset=False), {}, is_first, X)
 

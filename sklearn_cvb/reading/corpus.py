@@ -334,6 +334,7 @@ class Table(NamedTuple):
     attributes: dict[str, Any]
     is_first: bool  # whether the model has not been fitted to a table
     given: Any  # X itself
+    cautions: tuple[str, ...] = ()  # of what its rows may be instead
 
 
 class TakenSequences(NamedTuple):
@@ -374,7 +375,7 @@ def sequences_to_fit(known: KnownWords, X: Any, y: Any) -> TakenSequences:
     messages: list[str] = []
     if isinstance(X, Table):
         attributes, values = X.attributes, X.values
-        messages += _cautions_of_column(known, X)
+        messages += [*_cautions_of_column(known, X), *X.cautions]
         sequences = read_table(values)
     else:
         sequences = read_ragged(X)
@@ -537,8 +538,8 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[Any]:
     Returns
     -------
     list of ndarray
-        One 1-D array per sequence; of several columns one array of shape (length, n_columns), or a
-        frame, with its names and dates, of a DataFrame.
+        One 1-D array per sequence; of several columns one array of shape (length, n_columns). Of a
+        DataFrame they are frames, of a Series or a single column Series, with names and dates.
 
     Raises
     ------
@@ -556,14 +557,16 @@ def split_by_lengths(X: Any, lengths: ArrayLike) -> list[Any]:
     >>> [part.shape for part in split_by_lengths([[0.1, 7], [0.3, 8], [0.2, 9]], [2, 1])]
     [(2, 2), (1, 2)]
     """
-    try:
-        tokens = X if _is_frame(X) and X.shape[1] > 1 else np.asarray(X)
-    except ValueError:
-        raise ValueError("X must have one column of symbols, got rows of several lengths") from None
-    if _is_frame(tokens):
-        ends = np.cumsum(_checked_lengths(lengths, len(tokens))).tolist()
+    if _is_frame(X) and X.shape[1] == 1:
+        X = X.iloc[:, 0] if hasattr(X, "iloc") else X[names_of_columns(X)[0]]
+    if _is_frame(X) or hasattr(X, "iloc"):
+        ends = np.cumsum(_checked_lengths(lengths, len(X))).tolist()
         rows = getattr(X, "iloc", X)
         return [rows[begin:end] for begin, end in pairwise([0, *ends])]
+    try:
+        tokens = np.asarray(X)
+    except ValueError:
+        raise ValueError("X must have one column of symbols, got rows of several lengths") from None
     if tokens.ndim == 2 and tokens.shape[1] == 1:
         tokens = tokens[:, 0]
     if tokens.ndim == 2 and tokens.dtype.kind not in "biuf":
@@ -628,12 +631,19 @@ def samples_of(X: Any, such_as: str = "lists of words") -> list[Any]:
     if isinstance(X, str | bytes | bytearray):
         raise TypeError(f"X is the string {X!r}: {_TOKENISE}, and pass a list of samples")
     if isinstance(X, Mapping | Set) or not hasattr(X, "__iter__"):
+        refuse_lazy(X, "X")
         here = ", here list(X.values())" if isinstance(X, Mapping) else ""
         raise TypeError(f"X is {short_repr(X)}: pass a list of sequences, such as {such_as}{here}")
     if isinstance(X, list):
         return X
     items = as_list(X)
     return list(X) if items is None else items
+
+
+def refuse_lazy(frame: Any, name: str) -> None:
+    """Raise TypeError for a frame whose rows have not been computed, as polars has some."""
+    if hasattr(frame, "collect") and hasattr(frame, "collect_schema"):
+        raise TypeError(f"{name} is a {type(frame).__name__}: pass {name}.collect()")
 
 
 def tokens_of(sample: Any, name: str) -> list[Any]:
@@ -650,6 +660,7 @@ def tokens_of(sample: Any, name: str) -> list[Any]:
         raise ValueError(f"{name} has {len(sample.shape)} dimensions: a sequence has one; {cure}")
     items = as_list(sample)
     if items is None:
+        refuse_lazy(sample, name)
         raise TypeError(
             f"{name} is {short_repr(sample)} of type {type(sample).__name__}: each sample must be "
             f"a sequence of tokens, such as a list, {_COLUMN}{_OF_NUMBERS * _is_frame(sample)}"

@@ -22,6 +22,7 @@ from sklearn_cvb.reading.corpus import (
     is_table,
     names_of_columns,
     place_text,
+    refuse_lazy,
     samples_of,
     short_repr,
     without_padding,
@@ -248,11 +249,15 @@ def cautions_of_rows(X: Any) -> list[str]:
     n_rows, width = shape if len(shape) == 2 else (0, 0)
     if n_rows <= width or width == 1:
         return []
-    rows = "X" if isinstance(X, np.ndarray) else "numpy.asarray(X)"
+    array = "X" if isinstance(X, np.ndarray) else "numpy.asarray(X)"
+    by = ", or with split_by(X, by=...) if a column tells them apart" * hasattr(X, "columns")
+    # As a list, rows would have steps where they are padded.
+    is_padded = any(map(is_missing, np.asarray(X)[:, -1].tolist()))
+    rows = f"{array}[:, :, None]" if is_padded else f"list({array})"
     return [
         f"each of the {n_rows} rows of X is read as a sequence of {width} numbers: one series of "
-        f"{width} columns is [X] (if it is several, {LENGTHS}); to say that rows are sequences "
-        f"pass list({rows})"
+        f"{width} columns is [X] (if it is several, {LENGTHS}{by}); to say that rows are sequences "
+        f"pass {rows}"
     ]
 
 
@@ -483,7 +488,8 @@ def _named_values(observation: Any) -> tuple[list[Any] | None, list[Any]]:
 
 
 def _refuse_single(sample: Any, name: str) -> None:
-    """Raise where a sample is a single value, or a pair of a name and a sequence."""
+    """Raise where a sample is a single value, a lazy frame, or a pair of a name and a sequence."""
+    refuse_lazy(sample, name)
     if isinstance(sample, str | bytes) or np.isscalar(sample) or sample is None:
         raise TypeError(
             f"{name} is {short_repr(sample)}: {_FORM}, even if it is a single one; {LENGTHS}"

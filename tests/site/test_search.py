@@ -31,6 +31,9 @@ ANSWERS = {
     "depmixS4": "coming_from_r",
     "what do you know": "published/knowledge",
     "missing values": "numbers",
+    "gap": "how_to/gaps",
+    "irregular": "how_to/gaps",
+    "missing rows": "how_to/gaps",
     "GMM": "numbers",
     "docker": "how_to/start_in_a_container",
 }

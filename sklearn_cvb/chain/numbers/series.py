@@ -41,6 +41,7 @@ from sklearn_cvb.reading.series import (
     read_series,
     with_asked_columns,
 )
+from sklearn_cvb.reading.times import cautions_of_times
 from sklearn_cvb.reading.validation import InvalidParameterError
 
 # More contexts than this are no contexts, but times or names.
@@ -82,6 +83,7 @@ def series_to_fit(
         series = check_contexts(split_contexts(series, column))
     messages = cautions_of_columns(np.isnan(series.table).all(axis=0), series.emitted_names)
     messages += cautions_of_shape(X, series, asked.words.is_ordered)
+    messages += cautions_of_times(X) if asked.words.is_ordered else []
     # What is no order is told when it is bound.
     if isinstance(emission.order, Integral) and emission.order > 0:
         messages += cautions_of_order(

@@ -1,6 +1,6 @@
 """Forecasts of hidden Markov models of numbers: what comes next, with intervals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from sklearn_cvb.learning.learned import Learned
 from sklearn_cvb.learning.requirements import Requirement, refuse_lacking
 from sklearn_cvb.reading.corpus import names_of_columns
 from sklearn_cvb.reading.series import FittedColumns
+from sklearn_cvb.reading.times import times_ahead
 from sklearn_cvb.reading.validation import Seed, check_counts
 
 
@@ -34,6 +35,10 @@ class Forecast(NamedTuple):
         Drawn continuations, which the intervals are quantiles of.
     level : float
         How probable it is that a value lies in its interval.
+    names : list or None
+        Names of the columns; None where they have none.
+    times : list of n_samples indexes or arrays of shape (n_steps,)
+        Times of the steps, where a sequence has an index of times; else their numbers.
     """
 
     mean: np.ndarray
@@ -42,6 +47,8 @@ class Forecast(NamedTuple):
     proba: np.ndarray
     samples: np.ndarray
     level: float
+    names: list[Any] | None = None
+    times: Sequence[Any] = ()
 
 
 def check_forecast(learned: Learned, n_steps: int, n_draws: int, level: float) -> None:
@@ -125,6 +132,14 @@ def forecast(
     lower, upper = np.quantile(every, tails, axis=1)
     mean, proba = np.mean(means, axis=0), np.mean(probabilities, axis=0)
     return Forecast(mean, lower, upper, proba, every, level)
+
+
+def with_times(forecasts: Forecast, X: Any, starts: np.ndarray) -> Forecast:
+    """A forecast of the sequences of X, which begin at `starts`, with times."""
+    lengths, n_steps = np.diff(starts).tolist(), forecasts.mean.shape[1]
+    samples = X if isinstance(X, list | tuple) else [None] * len(lengths)
+    pairs = zip(samples, lengths, strict=True)
+    return forecasts._replace(times=[times_ahead(*pair, n_steps) for pair in pairs])
 
 
 def state_forecaster(read: Any, transition: np.ndarray) -> StateForecaster:

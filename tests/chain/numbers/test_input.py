@@ -249,6 +249,31 @@ def test_a_table_with_more_rows_than_columns_is_asked_about():
         fit(noise.tolist())
 
 
+def test_rows_that_are_padded_are_no_list():
+    """As a list they would have steps where nothing was: the message says what reads them alike."""
+    padded = RNG.normal(size=(60, 9))
+    for row, length in zip(padded, RNG.integers(3, 10, 60), strict=True):
+        row[length:] = np.nan
+    for X, array in ((padded, "X"), (pd.DataFrame(padded), "numpy.asarray(X)")):
+        with pytest.warns(UserWarning, match=r"each of the 60 rows") as caught:
+            model = fit(X)
+        assert str(caught[0].message).endswith(f" pass {array}[:, :, None]")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = fit(padded[:, :, None])
+    assert np.array_equal(again.history_, model.history_)
+    assert again.counts_.transition.sum() == pytest.approx(np.isfinite(padded).sum() - 60)
+
+
+def test_one_column_of_a_frame_keeps_its_name_and_index():
+    frame = pd.DataFrame({"temp": WALK[:, 0]}, index=pd.date_range("2026-01-01", periods=100))
+    for X in (frame, frame["temp"]):
+        parts = split_by_lengths(X, [40, 60])
+        assert [part.name for part in parts] == ["temp", "temp"]
+        assert [part.index[0] for part in parts] == [frame.index[0], frame.index[40]]
+        assert np.array_equal(fit(parts).means_, fit([WALK[:40, 0], WALK[40:, 0]]).means_)
+
+
 def test_frames_keep_their_names():
     frame = pd.DataFrame(
         {"temp": RNG.normal(size=60), "load": RNG.poisson(3, 60), "vib": RNG.normal(size=60)},

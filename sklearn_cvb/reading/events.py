@@ -1,0 +1,100 @@
+"""Tables whose rows are events, as logs have them, and not sequences: refused, or asked about."""
+
+from collections.abc import Mapping
+from datetime import date, time, timedelta
+from itertools import filterfalse
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from sklearn_cvb.reading.corpus import is_missing, names_of_columns
+
+# Of fewer rows, columns of mixed symbols may be of one kind each by chance.
+_FEW_ROWS = 4
+# A handful of columns and so many rows for each look like a log.
+_HANDFUL, _ROWS_FOR_EACH = 5, 10
+_KINDS = {
+    "text": (str, bytes),
+    "times": (date, time, timedelta, np.datetime64, np.timedelta64),
+    "numbers": (Number, np.bool_),
+}
+_ONE = {"symbols": "", "numbers": ", or pass [X] if all rows are one sequence"}
+
+
+def cautions_of_events(X: Any, what: str) -> tuple[str, ...]:
+    """What is to be said of a table whose rows are to be sequences of `what`: symbols or numbers.
+
+    Raises TypeError where its columns are of several kinds, each of one. A handful of columns of
+    symbols that have none in common is asked about.
+    """
+    shape: tuple[int, ...] = getattr(X, "shape", ())
+    if len(shape) != 2 or shape[0] < _FEW_ROWS or not hasattr(X, "__len__"):
+        return ()
+    columns = columns_of(X)
+    kinds = {name: found for name, own in columns.items() if (found := _kinds_of(own))}
+    if len(set().union(*kinds.values())) > 1 and all(len(own) == 1 for own in kinds.values()):
+        told = ", ".join(f"{name!r} of {min(own)}" for name, own in list(kinds.items())[:5])
+        raise TypeError(
+            f"X has columns of several kinds ({told}): its rows are events, not sequences of "
+            f"{what}. {_cure(X, columns)}{_ONE[what]}; if its rows are sequences, leave out the "
+            "columns that are none of their steps"
+        )
+    n_rows, width = shape
+    if what == "numbers" or not 1 < width <= _HANDFUL or n_rows < _ROWS_FOR_EACH * width:
+        return ()
+    own = [set(filterfalse(is_missing, set(_values_of(one)))) for one in columns.values()]
+    if not all(own) or len(set().union(*own)) < sum(map(len, own)):
+        return ()
+    return (
+        f"each of the {n_rows} rows of X is read as a sequence of {width} symbols, and no symbol "
+        f"is in two columns: are they events? {_cure(X, columns)}; to say that rows are sequences "
+        "pass lists of what is in them, numpy.asarray(X).tolist()",
+    )
+
+
+def columns_of(X: Any) -> dict[Any, Any]:
+    """The columns of a table by name, or by number where it has no names or one twice."""
+    names = names_of_columns(X) if hasattr(X, "columns") else []
+    if names and len(set(names)) == len(names):
+        # Who has frames has it, and who has none need not wait for it.
+        import narwhals.stable.v2 as narwhals
+
+        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+        if isinstance(frame, narwhals.DataFrame):
+            return {name: frame.get_column(name) for name in names}
+    return dict(enumerate(np.asarray(X).T))
+
+
+def _values_of(column: Any) -> list[Any]:
+    found: list[Any] = column.tolist() if isinstance(column, np.ndarray) else column.to_list()
+    return found
+
+
+def _kinds_of(column: Any) -> set[str]:
+    """The kinds of the values that are there."""
+    dtype = column.dtype
+    # Numbers are known without a look at each.
+    if dtype.kind in "biuf" if isinstance(dtype, np.dtype) else dtype.is_numeric():
+        is_there = isinstance(column, np.ndarray) or column.null_count() < len(column)
+        return {"numbers"} if is_there else set()
+    values = _values_of(column)
+    return {
+        next((kind for kind, types in _KINDS.items() if issubclass(own, types)), own.__name__)
+        for own in set(map(type, values))
+        if any(type(value) is own and not is_missing(value) for value in values)
+    }
+
+
+def _cure(X: Any, columns: Mapping[Any, Any]) -> str:
+    """How sequences are cut from events: which column may tell them apart, and which symbols."""
+    kinds = {name: _kinds_of(own) for name, own in columns.items()}
+    named = [name for name, own in kinds.items() if own not in ({"times"}, set())]
+    symbols = next((name for name in reversed(named) if kinds[name] == {"text"}), named[-1])
+    values = {name: _values_of(columns[name]) for name in named if name != symbols}
+    by = next((name for name, own in values.items() if 2 * len(set(own)) <= len(own)), None)
+    what: Any = symbols
+    if by is None:
+        by, what = symbols, list(values) or [name for name in columns if name != symbols]
+    frame = "X" if hasattr(X, "columns") else "pandas.DataFrame(X)"
+    return f"Cut them into sequences, as sklearn_cvb.split_by({frame}, by={by!r}, columns={what!r})"
