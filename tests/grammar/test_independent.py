@@ -228,7 +228,7 @@ def test_a_sweep_broken_off_leaves_shares_that_are_summed_again(monkeypatch):
             raise KeyboardInterrupt
         return sum_shares(*given)
 
-    monkeypatch.setattr(grammars, "counts_of", summed)
+    monkeypatch.setattr(grammars, "sum_shares", summed)
     model = independent(CVBPCFG, 3, max_iter=9, warm_start=True)
     with pytest.raises(KeyboardInterrupt):
         model.fit(LONGER)
