@@ -16,7 +16,7 @@ from sklearn_cvb.dependency.parameters import (
     DependencyLayout,
     counts_from,
     rare_counts,
-    tags_seen_once,
+    rare_tags,
 )
 from sklearn_cvb.dependency.prediction import DependencyExtras
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
@@ -89,7 +89,7 @@ class DependencyObservation:
         options, problem = self.options, reading.problem
         first = first_concentrations(options.alpha, options.valence)
         has_rare = options.words.handle_unknown == "rare"
-        rare = tags_seen_once(problem.corpus) if has_rare else NOBODY
+        rare = rare_tags(problem.corpus) if has_rare else NOBODY
         return DependencyModel(problem, first, options.init, rare, options.temperature)
 
     def fixed_start(self, reading: Reading) -> str:
