@@ -12,12 +12,7 @@ from sklearn_cvb.dependency.inference import (
 )
 from sklearn_cvb.dependency.known import known_heads_from
 from sklearn_cvb.dependency.model import DependencyModel, first_concentrations
-from sklearn_cvb.dependency.parameters import (
-    DependencyLayout,
-    counts_from,
-    rare_counts,
-    rare_tags,
-)
+from sklearn_cvb.dependency.parameters import DependencyLayout, counts_from, rare_counts, rare_tags
 from sklearn_cvb.dependency.prediction import DependencyExtras
 from sklearn_cvb.kernels.dependency.arrays import UNKNOWN_HEAD
 from sklearn_cvb.learning.gibbs import mean_means
