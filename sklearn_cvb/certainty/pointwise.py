@@ -70,6 +70,6 @@ def _states_given_others(reads: list[Any], emission: np.ndarray) -> np.ndarray:
     weights = ChainWeights(
         start, np.stack([read.weights.transition for read in reads]), np.empty(0)
     )
-    starts, table = reads[0].corpus.starts, reads[0].tables()
+    starts, table = reads[0].corpus.starts, reads[0].table_numbers()
     found = [states_without(weights, emission[a:b], table[a:b], True) for a, b in pairwise(starts)]
     return np.concatenate(found)

@@ -102,10 +102,8 @@ class FactorScores(NamedTuple):
         self, values: np.ndarray, states: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """Factors of values (n_steps, D) in given states, under the first unit."""
-        means, squares, around = (
-            table[0].T[states]
-            for table in (self.density.means, self.density.squares, self.rate_at_location)
-        )
+        tables = self.density.means, self.density.squares, self.rate_at_location
+        means, squares, around = (table[0].T[states] for table in tables)
         shapes = 0.5 * (self.density.degrees[0].T[states] + 1.0)
         rates = 0.5 * around * (1.0 + (values - means) ** 2 / squares)
         # Column after column.

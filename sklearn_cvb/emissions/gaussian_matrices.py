@@ -272,9 +272,8 @@ class GaussianMatrices(GaussianFamily):
             # The density of means and precisions has its peak here; a tied precision has K means.
             degrees = posterior.degrees - n - 1.0 + (self.n_states if self.is_shared else 1.0)
             degrees = np.maximum(degrees, MIN_STEPS)[..., None, None]
-            return MatricesPoint(
-                posterior.mean, clip_variances(posterior.scale / degrees, self.prior.floor)
-            )
+            covariances = clip_variances(posterior.scale / degrees, self.prior.floor)
+            return MatricesPoint(posterior.mean, covariances)
         count, means, scatter = self.scatter(statistics)
         n_seen = count
         if self.is_shared:
@@ -513,9 +512,8 @@ def missing_patterns(
         _, log_det = np.linalg.slogdet(inner)
         off = observations.values[rows][:, None, seen] - means[place][..., seen]
         weighed = np.linalg.solve(inner[place], off[..., None])[..., 0]
-        yield MissingPattern(
-            rows, unit[rows], seen, means, scale, place, off, weighed, log_det[place]
-        )
+        each = place, off, weighed, log_det[place]
+        yield MissingPattern(rows, unit[rows], seen, means, scale, *each)
 
 
 def fill_partly_missing(

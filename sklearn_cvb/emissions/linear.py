@@ -321,16 +321,14 @@ class RegressionFamily(Family):
         along = posterior.factors[:, :i, :i]
         at_centre = np.einsum("kij,kj->ki", along, posterior.inputs)
         # The trace of the prior's K times the inverse of the posterior's.
-        trace = own * (
-            1.0 / posterior.precision + (at_centre**2).sum(axis=1) + (along**2).sum((1, 2))
-        )
+        squares = (at_centre**2).sum(axis=1), (along**2).sum((1, 2))
+        trace = own * (1.0 / posterior.precision + squares[0] + squares[1])
         intercepts = self._at_zero(posterior.inputs, posterior.outputs, posterior.coefficients)
         every = np.concatenate([intercepts[:, None], posterior.coefficients], axis=1)
         off = np.linalg.solve(cholesky(posterior.scale), np.swapaxes(every, 1, 2))
         distance = posterior.degrees * own * (off**2).sum(axis=(1, 2))
-        of_coefficients = n * self._log_precision(posterior) + 0.5 * (
-            n * (trace - i - 1) + distance
-        )
+        of_coefficients = n * self._log_precision(posterior)
+        of_coefficients += 0.5 * (n * (trace - i - 1) + distance)
         of_precisions = wishart_divergence(posterior.degrees, posterior.scale, self.prior)
         return float(of_coefficients.sum() + of_precisions.sum())
 
@@ -370,9 +368,8 @@ class RegressionFamily(Family):
         slopes = slopes * self.of_inputs.scale[:, None] / of.scale
         covariances = np.tile(np.eye(n), (k, 1, 1))
         if "covariances" in parameters:
-            covariances = covariances_from_user(parameters, (k, n, n)) / np.outer(
-                of.scale, of.scale
-            )
+            covariances = covariances_from_user(parameters, (k, n, n))
+            covariances = covariances / np.outer(of.scale, of.scale)
         return LinearPoint(of.to_standard(at_centre), slopes, covariances)
 
     def attributes(self, point: LinearPoint) -> dict[str, Any]:
@@ -395,9 +392,8 @@ class RegressionFamily(Family):
         squares = np.diagonal(posterior.scale, axis1=-2, axis2=-1)
         variances = squares / degrees * of.scale**2
         along = posterior.factors[:, :i, :i]
-        zero = np.einsum(
-            "kij,kj->ki", along, self.of_inputs.to_standard(np.zeros(i)) - posterior.inputs
-        )
+        off = self.of_inputs.to_standard(np.zeros(i)) - posterior.inputs
+        zero = np.einsum("kij,kj->ki", along, off)
         at_zero = 1.0 / posterior.precision + (zero**2).sum(axis=1)
         of_slopes = (along**2).sum(axis=1) / self.of_inputs.scale**2
         return {

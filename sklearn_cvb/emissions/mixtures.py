@@ -276,9 +276,8 @@ class MixtureFamily(Family):
             tables[1] = np.where(table == 0.0, np.nan, table)
         each = zip(self.families, tables, strict=True)
         parts = tuple(family.read(own) for family, own in each)
-        return ComponentObservations(
-            parts[0].values, parts, self.families[0].observed_mask(parts[0])
-        )
+        mask = self.families[0].observed_mask(parts[0])
+        return ComponentObservations(parts[0].values, parts, mask)
 
     def observed_mask(self, observations: ComponentObservations) -> np.ndarray:
         return observations.observed
@@ -411,9 +410,8 @@ class MixtureFamily(Family):
     def expected_log_densities(self, statistics: np.ndarray) -> ComponentScores:
         counts = self._split(statistics)[1] + self.concentration
         logs = digamma(counts) - digamma(counts.sum(axis=-2, keepdims=True))
-        return ComponentScores(
-            logs[None], self._of_parts("expected_log_densities", statistics), self.is_hurdle
-        )
+        parts = self._of_parts("expected_log_densities", statistics)
+        return ComponentScores(logs[None], parts, self.is_hurdle)
 
     def predictive(self, statistics: np.ndarray) -> ComponentScores:
         statistics = by_unit(statistics)

@@ -373,7 +373,7 @@ class BaseHMM(TransformerMixin, ClassNamePrefixFeaturesOutMixin, BaseModel):
 
     # What a fit leaves
 
-    def _outcome(self, result: FitResult) -> FitOutcome:
+    def _family_outcome(self, result: FitResult) -> FitOutcome:
         best, _, reading, algorithm, model, counts = result
         state, n = best.state, model.cells.n_emitting
         paths = self._left_paths(result)

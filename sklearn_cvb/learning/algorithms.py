@@ -67,7 +67,7 @@ class Algorithm(Generic[ModelT]):
 
     def n_warm_up(self, hyper: Any) -> int:
         """Sweeps before all is learned that is to be learned: convergence does not count them."""
-        return WARM_UP_SWEEPS if np.any(getattr(hyper, "is_learned", False)) else 0
+        return WARM_UP_SWEEPS if np.any(hyper.is_learned) else 0
 
 
 def first_state(model: Learnable, rng: np.random.Generator, seed: Any, *, keep: bool) -> State:
@@ -84,7 +84,7 @@ def next_hyper(
     model: Learnable, state: State, step: Callable[..., Any], absence: Callable[..., Any] | None
 ) -> Any:
     """Concentrations of the next sweep: the same object where none is learned."""
-    if not np.any(getattr(state.hyper, "is_learned", False)):
+    if not np.any(state.hyper.is_learned):
         return state.hyper
     return model.learn_hyper(state.hyper, state, step, absence)
 

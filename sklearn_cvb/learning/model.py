@@ -74,7 +74,7 @@ class State(NamedTuple):
     prior : object
         Dirichlet prior of all cells under `hyper`.
     hyper : object
-        Concentrations, with `log_density()`.
+        Concentrations, with `log_density()` and `is_learned`.
     weights : object or None
         Those under which the counts were inferred (EM, VB).
     shares : object or None
@@ -140,6 +140,11 @@ Record = Callable[[Fit], bool]
 class FixedConcentrations(NamedTuple):
     """Concentrations of which none is learned."""
 
+    @property
+    def is_learned(self) -> bool:
+        """None of them."""
+        return False
+
     def log_density(self) -> float:
         """Nothing: they have no prior."""
         return 0.0
@@ -157,7 +162,7 @@ class Resumable(Protocol):
         """Observed tokens, which changes, histories and scores are divided by."""
 
     def hyper(self) -> Any:
-        """Concentrations of the first sweep, with `log_density()`."""
+        """Concentrations of the first sweep, with `log_density()` and `is_learned`."""
 
     def prior(self, hyper: Any) -> Any:
         """Dirichlet prior of all cells under these concentrations."""

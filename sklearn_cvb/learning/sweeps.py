@@ -52,7 +52,7 @@ class Restarts(NamedTuple, Generic[ModelT]):
 
     Attributes
     ----------
-    job : Job
+    job : FitJob
     before : list of (Fit or None)
         The saved or earlier fit that each goes on from; None: its start.
     saver : FitSaver

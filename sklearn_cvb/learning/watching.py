@@ -36,7 +36,7 @@ class Watcher:
 
     Parameters
     ----------
-    job : Job
+    job : FitJob
     index : int
         Number of the restart.
     record : callable

@@ -61,7 +61,7 @@ class FitCheckpoint(FitSaver):
 
     Parameters
     ----------
-    job : Job
+    job : FitJob
         What is fitted.
     where : Checkpoint
     name : str

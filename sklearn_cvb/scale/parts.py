@@ -311,14 +311,12 @@ class ShardedModel(Model):
         run = self.problem.next_run()
         result = self.problem.source.ask("start", seed, SweepSettings(run, 0, self.hyper_in(prior)))
         shares = Round(run, 0, result.absence)
-        return InferenceResult(
-            result.counts, result.log_normaliser, result.unexplained, shares
-        ), None
+        return InferenceResult(*result[:3], shares), None
 
     def infer(self, weights: Any, work: Any = None) -> InferenceResult:
         """Expected counts of all shards."""
         result = self.problem.source.ask("infer", weights)
-        return InferenceResult(result.counts, result.log_normaliser, result.unexplained)
+        return InferenceResult(*result[:3])
 
     def leave_out(self, counts: Any, prior: Any, shares: Round, *, frozen: bool) -> InferenceResult:
         """A round: all shards sweep from the same counts; frozen: a score."""
@@ -328,7 +326,7 @@ class ShardedModel(Model):
             return InferenceResult(counts, result.log_normaliser, result.unexplained, shares)
         result = self.problem.source.ask("sweep", *question)
         after = Round(shares.run, shares.n_sweeps + 1, result.absence)
-        return InferenceResult(result.counts, result.log_normaliser, result.unexplained, after)
+        return InferenceResult(*result[:3], after)
 
     def copy_state(self, state: State) -> State | None:
         """A copy that sweeps may change; None where shares are kept by shards."""

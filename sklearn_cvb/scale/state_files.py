@@ -32,10 +32,10 @@ def pack(value: Any) -> PackedTree:
     TypeError
         If it holds anything else.
     """
-    arrays_of_tree = _Arrays()
-    node = _node_of(value, arrays_of_tree)
-    arrays, specs = arrays_of_tree.members()
-    return PackedTree(arrays, {"arrays": specs, "value": node})
+    arrays = _Arrays()
+    node = _node_of(value, arrays)
+    members, specs = arrays.members()
+    return PackedTree(members, {"arrays": specs, "value": node})
 
 
 def unpack(packed: PackedTree) -> Any:
@@ -47,7 +47,7 @@ def unpack(packed: PackedTree) -> Any:
         If the parts make no tree.
     """
     try:
-        arrays = _read_arrays(packed.arrays, packed.tree["arrays"])
+        arrays = _arrays_of(packed.arrays, packed.tree["arrays"])
         return _value_of(packed.tree["value"], arrays)
     except (KeyError, TypeError, IndexError, AttributeError, ImportError) as error:
         raise ValueError(f"no state of a fit ({type(error).__name__}: {error})") from None
@@ -56,28 +56,26 @@ def unpack(packed: PackedTree) -> Any:
 # Nodes: null, true, numbers, strings and lists stand for themselves, all else is {kind: content}.
 
 
-def _node_of(value: Any, arrays_of_tree: "_Arrays") -> Any:
+def _node_of(value: Any, arrays: "_Arrays") -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, np.ndarray):
-        return {"array": arrays_of_tree.index_of(value)}
+        return {"array": arrays.index_of(value)}
     if isinstance(value, np.generic):
         return {"scalar": [value.dtype.str, value.item()]}
     if type(value) is list:
-        return [_node_of(part, arrays_of_tree) for part in value]
+        return [_node_of(part, arrays) for part in value]
     if type(value) is dict:
-        return {
-            "dict": [[_node_of(part, arrays_of_tree) for part in pair] for pair in value.items()]
-        }
+        return {"dict": [[_node_of(part, arrays) for part in pair] for pair in value.items()]}
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode("ascii")}
     if type(value) is tuple:
-        return {"tuple": [_node_of(part, arrays_of_tree) for part in value]}
+        return {"tuple": [_node_of(part, arrays) for part in value]}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         kind = type(value)
         if kind.__module__.split(".")[0] == _PACKAGE:
             fields = {
-                name: _node_of(part, arrays_of_tree)
+                name: _node_of(part, arrays)
                 for name, part in zip(value._fields, value, strict=True)
             }
             return {"named": [kind.__module__, kind.__name__, fields]}
@@ -156,9 +154,7 @@ class _Arrays:
         return arrays_by_name, specs
 
 
-def _read_arrays(
-    members: Mapping[str, np.ndarray], specs: list[dict[str, Any]]
-) -> list[np.ndarray]:
+def _arrays_of(members: Mapping[str, np.ndarray], specs: list[dict[str, Any]]) -> list[np.ndarray]:
     arrays = []
     for spec in specs:
         array, shape = members[spec["in"]], tuple(spec["shape"])

@@ -150,7 +150,10 @@ class CVBOfBatches:
         return state, float(total / model.n_observed)
 
 
-def batchwise(algorithm: Algorithm[Any]) -> EMOfBatches | CVBOfBatches:
+BatchLearner = EMOfBatches | CVBOfBatches
+
+
+def batchwise(algorithm: Algorithm[Any]) -> BatchLearner:
     """How an algorithm learns from batches; TypeError where it does not."""
     if isinstance(algorithm, CVB):
         return CVBOfBatches(algorithm)
@@ -207,9 +210,7 @@ def learn_batch(algorithm: Algorithm[Any], stream: Stream, course: BatchCourse) 
     return one_batch(batchwise(algorithm), stream, course)
 
 
-def _in_one_step(
-    learner: EMOfBatches | CVBOfBatches, stream: Stream, course: BatchCourse
-) -> BatchOutcome:
+def _in_one_step(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
     """One sweep over a batch, from the counts so far or a start, which are then mixed."""
     running, seen, _, decay, offset, total_samples, rng = course
     algorithm, model = learner.algorithm, stream.model
@@ -222,14 +223,11 @@ def _in_one_step(
     counts = map_arrays(lambda one: step.batch * one, state.counts)
     if running is not None:
         counts = mix_arrays(running.counts, step.running, state.counts, step.batch)
-    return BatchOutcome(
-        state, counts, now, *learner.values(before, state, value, model, step.scale)
-    )
+    values = learner.values(before, state, value, model, step.scale)
+    return BatchOutcome(state, counts, now, *values)
 
 
-def _in_steps(
-    learner: EMOfBatches | CVBOfBatches, stream: Stream, course: BatchCourse
-) -> BatchOutcome:
+def _in_steps(learner: BatchLearner, stream: Stream, course: BatchCourse) -> BatchOutcome:
     """The pieces of a batch one after the other, each mixed in before the next is inferred.
 
     From the beginning on counts stand for all tokens, those of the batch among them.
@@ -254,7 +252,6 @@ def _in_steps(
     now = seen_after(seen, batch_size_of(model.problem, state.unexplained), total_samples)
     counts = map_arrays(lambda one: one * (now.mass / whole.mass), result.counts)
     scale = now.mass / max(1, now.n_tokens - n_before)
-    state, value = learner.after_steps(
-        model, state._replace(counts=counts), result.log_normaliser, scale
-    )
+    state = state._replace(counts=counts)
+    state, value = learner.after_steps(model, state, result.log_normaliser, scale)
     return BatchOutcome(state, counts, now, value, value)

@@ -40,7 +40,7 @@ class StepwiseEM(EM):
 
     Parameters
     ----------
-    pace : Pace
+    pace : StepwisePace
     stream_of : callable
         The `UnitStream` of a family's model.
     """

@@ -195,10 +195,10 @@ def first_units(
         steps, units, tables, starts, bounds, stretches = place[:6]
         shares.posterior[steps] = posterior
         n_tables = tables.stop - tables.start
-        inferred = independent_posteriors(posterior, starts, stretches, n_tables, problem.cells)
-        shares.pairs[tables] = inferred.pairs
+        found = independent_posteriors(posterior, starts, stretches, n_tables, problem.cells)
+        shares.pairs[tables] = found.pairs
         observations = problem.observations.part(steps.start, steps.stop)
-        shares.statistics[units] = statistics_of(inferred, observations, problem, bounds)
+        shares.statistics[units] = statistics_of(found, observations, problem, bounds)
     return shares
 
 
@@ -217,10 +217,10 @@ def infer_units(
         nothing = HMMCounts(no_start, no_steps, np.empty(0))
         chain = leave_one_out_chain(counts, nothing, prior, problem, place)
         scored = problem.step_scores(scores, steps.start, steps.stop, bounds)
-        inferred = infer(chain, scored, starts, stretches)
-        shares.posterior[steps], shares.pairs[tables] = inferred.posterior, inferred.pairs
+        found = infer(chain, scored, starts, stretches)
+        shares.posterior[steps], shares.pairs[tables] = found.posterior, found.pairs
         shares.statistics[units] = statistics_of(
-            inferred, scored.observations, problem, bounds, scores
+            found, scored.observations, problem, bounds, scores
         )
     return shares
 
@@ -330,10 +330,8 @@ def _place_of(group: Group, layout: NumberUnitLayout, problem: NumericProblem) -
 
 def _counts_of_group(shares: NumberUnits, place: _GroupPlace, problem: NumericProblem) -> HMMCounts:
     """Start and transition counts of a group's units."""
-    posteriors = StepPosteriors(
-        shares.posterior[place.steps], shares.pairs[place.tables], np.empty(0)
-    )
-    return counts_by_unit(posteriors, place.starts, place.bounds, problem.cells.chain.has_end)
+    found = StepPosteriors(shares.posterior[place.steps], shares.pairs[place.tables], np.empty(0))
+    return counts_by_unit(found, place.starts, place.bounds, problem.cells.chain.has_end)
 
 
 def _leave_out_group(

@@ -416,11 +416,8 @@ class NumberObservation(Observation):
         self, learned: Learned, X: Any, weights: Iterable[NumberWeights]
     ) -> tuple[Iterable[WeightedNumbers], np.ndarray]:
         """Sequences under each of some parameters; and how many steps were observed."""
-        new, cells, family = (
-            self.read_new(learned, X),
-            learned.layout,
-            learned.extra.numeric.family,
-        )
+        new, cells = self.read_new(learned, X), learned.layout
+        family = learned.extra.numeric.family
         at = ((one.chain, log_weights(one.chain), one.point) for one in weights)
         scored = ((own, logs, family.log_densities(point)) for own, logs, point in at)
         found = (weighted_numbers(new, (own, logs), scores, cells) for own, logs, scores in scored)

@@ -178,11 +178,10 @@ def user_start(all_steps: Any, given: HMMParameters, rng: np.random.Generator) -
         counts = all_steps.counts_under(NearestStates(nearest, rules))
         point = point_from_user(family, given.emitted, family.mean(counts.emission))
     else:
-        seed = (
-            clusters_of_steps(all_steps, rng)
-            if rules is None
-            else _legal_start(all_steps, rules, rng)
-        )
+        if rules is None:
+            seed = clusters_of_steps(all_steps, rng)
+        else:
+            seed = _legal_start(all_steps, rules, rng)
         counts = all_steps.counts_under(seed)
         point = family.mean(counts.emission)
     counted = smooth_weights(counts.start, counts.transition, np.empty(0))
@@ -200,10 +199,9 @@ def first_counts(problem: NumericProblem, posteriors: Iterable[np.ndarray]) -> H
         begin, end = int(starts[0]), int(starts[-1])
         inside = starts - begin
         stretches = problem.stretches(begin, end, inside)
-        inferred = independent_posteriors(
-            posterior, inside, stretches, problem.cells.chain.n_tables, problem.cells
-        )
-        more = expected_counts(inferred, problem.observations.part(begin, end), problem, inside)
+        n_tables, cells = problem.cells.chain.n_tables, problem.cells
+        found = independent_posteriors(posterior, inside, stretches, n_tables, cells)
+        more = expected_counts(found, problem.observations.part(begin, end), problem, inside)
         counts = add_counts(counts, more)
     assert counts is not None, "there is a sequence"
     return counts

@@ -179,12 +179,8 @@ class Partitions:
             for i, part in each
         ]
         try:
-            found, *origins = self._results(
-                [
-                    self._tree_sum("merge", counted, partial(workers.merge_surveys, self._family)),
-                    *told,
-                ]
-            )
+            merge = partial(workers.merge_surveys, self._family)
+            found, *origins = self._results([self._tree_sum("merge", counted, merge), *told])
         except KilledWorker as error:
             raise MemoryError(self._why_killed(error)) from None
         kept = [one for one in origins if one.n_sequences]
@@ -368,8 +364,6 @@ def read_on_workers(
 def over_partitions(predict: Callable[..., Any], X: Any, settings: dict[str, Any]) -> Any:
     """The values of a method of a fitted model for each partition; nothing is computed yet."""
     shared, name = delayed(predict), f"{predict.__name__}-partition"
-    lazy = [
-        delayed(workers.predict_partition, name=name)(shared, item, settings)
-        for item in partitions_of(X)
-    ]
+    task = delayed(workers.predict_partition, name=name)
+    lazy = [task(shared, item, settings) for item in partitions_of(X)]
     return lazy if isinstance(X, list | tuple) else bag.from_delayed(lazy)

@@ -200,9 +200,7 @@ class StoredUnits(NamedTuple):
     # Whether a unit keeps the sum of its pairs, which does not say how surely each was there.
     is_summed: bool
     n_sweeps: int = 0
-    pair_absence: np.ndarray | None = (
-        None  # of summed pairs, P(C = 0) from the last sweep has found it
-    )
+    pair_absence: np.ndarray | None = None  # P(C = 0) of summed pairs in the last sweep
     counts: parameters.HMMCounts | None = None  # the sum over units
 
 
